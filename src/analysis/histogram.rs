@@ -1,0 +1,109 @@
+//! Objects and bytes by type, by package, by section.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId};
+
+/// Objects and shallow bytes of a group, and how much of both strong roots reach.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Objects.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+    /// Objects that strong roots reach.
+    pub reachable_objects: u64,
+    /// Their shallow bytes.
+    pub reachable_bytes: u64,
+}
+
+impl Tally {
+    /// Takes another group in.
+    pub fn add(&mut self, other: &Tally) {
+        self.objects += other.objects;
+        self.shallow_bytes = self.shallow_bytes.saturating_add(other.shallow_bytes);
+        self.reachable_objects += other.reachable_objects;
+        self.reachable_bytes = self.reachable_bytes.saturating_add(other.reachable_bytes);
+    }
+}
+
+/// One tally per type, for the nodes of a range (all, or a section's). O(nodes), on all threads.
+pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) -> Vec<Tally> {
+    let types = graph.type_count();
+    let pieces = if nodes.len() < 100_000 { 1 } else { rayon::current_num_threads() };
+    let length = nodes.len().div_ceil(pieces).max(1);
+    let ranges: Vec<Range<usize>> =
+        nodes.clone().step_by(length).map(|start| start..(start + length).min(nodes.end)).collect();
+    ranges
+        .into_par_iter()
+        .map(|range| {
+            let mut tallies = vec![Tally::default(); types];
+            for index in range {
+                let node = NodeId::new(index);
+                let bytes = graph.shallow_bytes(node);
+                let tally = &mut tallies[graph.type_of(node).index()];
+                tally.objects += 1;
+                tally.shallow_bytes = tally.shallow_bytes.saturating_add(bytes);
+                if reachable.contains(node) {
+                    tally.reachable_objects += 1;
+                    tally.reachable_bytes = tally.reachable_bytes.saturating_add(bytes);
+                }
+            }
+            tallies
+        })
+        .reduce(
+            || vec![Tally::default(); types],
+            |mut sum, part| {
+                sum.iter_mut().zip(&part).for_each(|(sum, part)| sum.add(part));
+                sum
+            },
+        )
+}
+
+/// Adds tallies up.
+pub fn total(tallies: &[Tally]) -> Tally {
+    let mut sum = Tally::default();
+    tallies.iter().for_each(|tally| sum.add(tally));
+    sum
+}
+
+/// The tally of one section. O(nodes of the section).
+pub fn tally_section(graph: &HeapGraph, reachable: &NodeSet, section: SectionId) -> Tally {
+    total(&tally_types(graph, reachable, graph.section_nodes(section)))
+}
+
+/// The namespace or package a type belongs to: what stands before the last dot of its name, generic arguments and array
+/// brackets left aside. `None` for types without one (`int[]`, `<type 0x1d>`).
+pub fn package_of(type_name: &str) -> Option<&str> {
+    let name = type_name.trim_start_matches('[');
+    let name = if name.len() < type_name.len() { name.strip_prefix('L').unwrap_or(name) } else { name };
+    let end = name.find(['`', '[', '<', '(', ',', ' ', '+', '$', ';']).unwrap_or(name.len());
+    let name = &name[..end];
+    let dot = name.rfind(['.', '/'])?;
+    (dot > 0).then(|| &name[..dot])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::package_of;
+
+    #[test]
+    fn packages_of_type_names() {
+        for (name, package) in [
+            ("System.Collections.Generic.List`1[[BubbleGame.Level]]", Some("System.Collections.Generic")),
+            ("System.Byte[]", Some("System")),
+            ("java.util.Hashtable$Entry[]", Some("java.util")),
+            ("[Ljava/util/Hashtable$Entry;", Some("java/util")),
+            ("Game.Level+<>c__DisplayClass3", Some("Game")),
+            ("a.A$$Lambda$1/0x00000000080c3000", Some("a")),
+            ("System.Collections.Generic.Dictionary<System.String,A.B>", Some("System.Collections.Generic")),
+            ("char[]", None),
+            ("<type 0x1d>", None),
+            ("Big", None),
+        ] {
+            assert_eq!(package_of(name), package, "{name}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! From a heap graph to answers. No printing, no formats, no strings but names.
+//!
+//! | module | question | algorithm | time | memory beyond the graph |
+//! | --- | --- | --- | --- | --- |
+//! | `reachability` | what do strong roots reach? | depth-first marking | O(objects + references) | a bit per object, a stack |
+//! | `root_inference` | what holds what, in a dump without root records? | marking, twice over what is left | O(objects + references) | two bits per object |
+//! | `histogram` | how much is there by type, package, section? | one scan | O(objects) | per group |
+//! | `dominators` | what is held through what? | Semi-NCA on depth-first numbers | O(references x log objects) | 33 bytes per object |
+//! | `retained` | how much would go with an object? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
+//! | `root_paths` | why is it alive? | breadth-first search against the references | O(objects + references) | 4 bytes per object |
+//! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
+
+pub mod dominators;
+pub mod histogram;
+pub mod reachability;
+pub mod retained;
+pub mod root_inference;
+pub mod root_paths;
+pub mod selection;

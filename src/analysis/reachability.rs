@@ -1,0 +1,26 @@
+//! What strong roots reach.
+
+use petgraph::visit::Dfs;
+
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+
+/// The objects that strong roots reach. O(objects + references); a bit per object, and a stack of at most a word per
+/// reference.
+pub fn compute_reachable(graph: &HeapGraph) -> NodeSet {
+    let mut roots: Vec<NodeId> = graph.strong_roots().map(|root| root.node).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    reach_from(graph, roots, NodeSet::new(graph.node_count()))
+}
+
+/// `reached` and whatever `starts` reach outside it.
+pub(super) fn reach_from(graph: &HeapGraph, starts: Vec<NodeId>, reached: NodeSet) -> NodeSet {
+    let mut walk = Dfs::from_parts(Vec::new(), reached);
+    for start in starts {
+        if !walk.discovered.contains(start) {
+            walk.move_to(start);
+            while walk.next(graph).is_some() {}
+        }
+    }
+    walk.discovered
+}

@@ -1,0 +1,84 @@
+//! Roots for dumps that have none, and for objects that no root reaches.
+//!
+//! A dump without root records (IBM classic) still shows what must be held: classes; objects that nothing refers to;
+//! and for what is left, cycles, one object of each strongly connected component that nothing outside leads into. The
+//! last are found without computing components: walking from every node not yet seen, in ascending order, and then
+//! again from those starts in reverse order, leaves exactly one start per source component, its first object. Linear,
+//! whatever the shape.
+
+use petgraph::visit::Dfs;
+
+use super::reachability::reach_from;
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootFlags, RootKind};
+
+/// Adds roots of kind class, unreferenced and cycle to a dump without root records. Every object is reached after.
+/// O(objects + references).
+pub fn infer_roots(graph: &mut HeapGraph) {
+    let node_count = graph.node_count();
+    let mut referenced = NodeSet::new(node_count);
+    for node in graph.nodes() {
+        for &target in graph.references(node) {
+            if target != node {
+                referenced.insert(target);
+            }
+        }
+    }
+    let classes: Vec<NodeId> = graph.class_objects().iter().map(|&(node, _)| node).collect();
+    let mut is_class = NodeSet::new(node_count);
+    classes.iter().for_each(|&node| {
+        is_class.insert(node);
+    });
+    let unreferenced: Vec<NodeId> =
+        graph.nodes().filter(|&node| !referenced.contains(node) && !is_class.contains(node)).collect();
+    drop((referenced, is_class));
+
+    let starts = classes.iter().chain(&unreferenced).copied().collect();
+    let reached = reach_from(graph, starts, NodeSet::new(node_count));
+    let cycles = source_components(graph, reached);
+    let roots: Vec<Root> = [(classes, RootKind::Class), (unreferenced, RootKind::Unreferenced), (cycles, RootKind::Cycle)]
+        .into_iter()
+        .flat_map(|(nodes, kind)| nodes.into_iter().map(move |node| strong_root(node, kind)))
+        .collect();
+    graph.add_roots(roots, true);
+}
+
+/// Adds roots of kind unreachable for what strong roots do not reach: objects that nothing refers to, and one of each
+/// remaining cycle. Every object is reached after. O(objects + references).
+pub fn keep_unreachable(graph: &mut HeapGraph) {
+    let reached = super::reachability::compute_reachable(graph);
+    let roots: Vec<Root> = source_components(graph, reached)
+        .into_iter()
+        .map(|node| strong_root(node, RootKind::Unreachable))
+        .collect();
+    graph.add_roots(roots, false);
+}
+
+fn strong_root(node: NodeId, kind: RootKind) -> Root {
+    Root { node, kind, flags: RootFlags::default(), container: None, excluded: false }
+}
+
+/// The first object of every strongly connected component outside `reached` that nothing else outside leads into.
+/// `reached` must be closed: whatever a node in it refers to is in it too.
+fn source_components(graph: &HeapGraph, reached: NodeSet) -> Vec<NodeId> {
+    let mut candidates = Vec::new();
+    let mut walk = Dfs::from_parts(Vec::new(), reached.clone());
+    for node in graph.nodes() {
+        if !walk.discovered.contains(node) {
+            candidates.push(node);
+            walk.move_to(node);
+            while walk.next(graph).is_some() {}
+        }
+    }
+    // A later candidate may lead to an earlier one, never the other way round.
+    let mut sources = Vec::new();
+    let mut walk = Dfs::from_parts(Vec::new(), reached);
+    for &node in candidates.iter().rev() {
+        if !walk.discovered.contains(node) {
+            sources.push(node);
+            walk.move_to(node);
+            while walk.next(graph).is_some() {}
+        }
+    }
+    sources.reverse();
+    sources
+}

@@ -1,0 +1,93 @@
+//! Which types the user means: a substring, a glob, or a regular expression.
+
+use crate::graph::{HeapGraph, TypeId};
+
+/// A pattern over type names.
+#[derive(Debug, Clone)]
+pub enum TypePattern {
+    /// The name contains this.
+    Substring(String),
+    /// The whole name matches, `*` for any text and `?` for any character.
+    Glob(Vec<char>),
+    /// The name has a match.
+    Regex(Box<regex_lite::Regex>),
+}
+
+impl TypePattern {
+    /// Reads a pattern: `/regex/` between slashes, a glob when it has `*` or `?`, else a substring.
+    ///
+    /// # Errors
+    /// When the regular expression is none, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if let Some(regex) = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            return regex_lite::Regex::new(regex)
+                .map(|regex| TypePattern::Regex(Box::new(regex)))
+                .map_err(|error| format!("\"{regex}\" is not a regular expression: {error}"));
+        }
+        if text.contains(['*', '?']) {
+            return Ok(TypePattern::Glob(text.chars().collect()));
+        }
+        Ok(TypePattern::Substring(text.to_string()))
+    }
+
+    /// Does a name match?
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            TypePattern::Substring(part) => name.contains(part.as_str()),
+            TypePattern::Glob(pattern) => glob_matches(pattern, name),
+            TypePattern::Regex(regex) => regex.is_match(name),
+        }
+    }
+
+    /// For each type of the graph whether it matches. O(types).
+    pub fn select(&self, graph: &HeapGraph) -> Vec<bool> {
+        (0..graph.type_count()).map(|index| self.matches(graph.type_name(TypeId::new(index)))).collect()
+    }
+}
+
+/// O(pattern x name): on a mismatch only the last `*` takes one character more.
+fn glob_matches(pattern: &[char], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match &mut star {
+                Some((after, taken)) => {
+                    *taken += 1;
+                    p = *after + 1;
+                    n = *taken;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TypePattern;
+
+    #[test]
+    fn the_three_kinds_of_pattern() {
+        let matches = |pattern: &str, name: &str| TypePattern::parse(pattern).unwrap().matches(name);
+        assert!(matches("Int32[", "System.Int32[,]"));
+        assert!(!matches("int32", "System.Int32"));
+        assert!(matches("System.*[]", "System.Byte[]"));
+        assert!(!matches("System.*[]", "System.Byte[].X"));
+        assert!(matches("*a?c*", "xxabcabd"));
+        assert!(!matches("a?", "a"));
+        assert!(matches("/^java\\.util\\..*Entry/", "java.util.Hashtable$Entry[]"));
+        assert!(TypePattern::parse("/(/").is_err());
+        assert!(matches("/", "a/b"));
+    }
+}

@@ -1,0 +1,191 @@
+//! Options that every command has.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::analysis::selection::TypePattern;
+use crate::graph::{HeapGraph, SectionId};
+use crate::input::{ReadOptions, SizeRadix};
+
+/// Options of input and output.
+#[derive(Debug, Args)]
+pub(super) struct Common {
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum FormatArg {
+    Table,
+    Markdown,
+    Csv,
+    Tsv,
+    Json,
+    Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum ColorArg {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputArgs {
+    /// The output form
+    #[arg(short, long, value_enum, default_value = "table", value_name = "FORM")]
+    pub(super) format: FormatArg,
+    /// Rows of each table, 0 for all [default: 30 on a terminal, else all]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) limit: Option<usize>,
+    /// Order the rows by this column
+    #[arg(long, value_name = "COLUMN")]
+    pub(super) sort: Option<String>,
+    /// Turn the order round
+    #[arg(long)]
+    pub(super) reverse: bool,
+    /// Sizes as 1.2 MiB [default on a terminal]
+    #[arg(long, overrides_with = "bytes")]
+    pub(super) human: bool,
+    /// Sizes as plain numbers [default everywhere else]
+    #[arg(long, overrides_with = "human")]
+    pub(super) bytes: bool,
+    /// Rows alone, without a header line
+    #[arg(long)]
+    pub(super) no_header: bool,
+    /// Colours; auto honours NO_COLOR
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(super) color: ColorArg,
+    /// No warnings, no progress
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum RadixArg {
+    Hex,
+    Dec,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(super) struct InputArgs {
+    /// Keep types that match: a substring, /regex/, or a glob with * or ?
+    #[arg(short = 't', long = "type", value_name = "PATTERN")]
+    pub(super) type_pattern: Option<String>,
+    /// One section of several (AppDomain, process, heap space), by name or number
+    #[arg(long, value_name = "NAME|INDEX")]
+    pub(super) domain: Option<String>,
+    /// Which of several snapshots in the file: a number from 1, or last
+    #[arg(long, value_name = "N|last")]
+    pub(super) snapshot: Option<String>,
+    /// The dump's format, not to be recognised
+    #[arg(long, value_name = "NAME")]
+    pub(super) input_format: Option<String>,
+    /// Type names exactly as in the dump
+    #[arg(long)]
+    pub(super) raw_types: bool,
+    /// Radix of sizes in XNA / .NET CF dumps
+    #[arg(long, value_enum, default_value = "hex", value_name = "RADIX")]
+    pub(super) size_radix: RadixArg,
+    /// Any problem in the input is an error
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Give objects that no root reaches roots of their own
+    #[arg(long)]
+    pub(super) keep_unreachable: bool,
+    /// Leave roots of these kinds out (finalizer, handle, ...)
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(super) exclude_roots: Vec<String>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(super) threads: Option<usize>,
+    /// Do not use an index beside the file
+    #[arg(long)]
+    pub(super) no_index: bool,
+}
+
+impl InputArgs {
+    pub(super) fn read_options(&self) -> ReadOptions {
+        let mut options = ReadOptions {
+            input_format: self.input_format.clone(),
+            raw_types: self.raw_types,
+            strict: self.strict,
+            ..ReadOptions::default()
+        };
+        if let Some(threads) = self.threads {
+            options.threads = threads.max(1);
+        }
+        options.xna_cf.size_radix = match self.size_radix {
+            RadixArg::Hex => SizeRadix::Hex,
+            RadixArg::Dec => SizeRadix::Dec,
+        };
+        options
+    }
+
+    pub(super) fn pattern(&self) -> Result<Option<TypePattern>> {
+        self.type_pattern
+            .as_deref()
+            .map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg).context("--type"))
+            .transpose()
+    }
+
+    /// The section asked for with `--domain`.
+    pub(super) fn section(&self, graph: &HeapGraph) -> Result<Option<SectionId>> {
+        let Some(wanted) = &self.domain else { return Ok(None) };
+        let sections = graph.sections();
+        let named: Vec<usize> = (0..sections.len()).filter(|&at| sections[at].name == *wanted).collect();
+        match named[..] {
+            [only] => return Ok(Some(SectionId::new(only))),
+            [] => {}
+            _ => {
+                let numbers: Vec<String> = named.iter().map(|at| (at + 1).to_string()).collect();
+                bail!("--domain: sections {} are all called \"{wanted}\"; say which by number", numbers.join(", "));
+            }
+        }
+        match wanted.parse::<usize>() {
+            Ok(number) if (1..=sections.len()).contains(&number) => Ok(Some(SectionId::new(number - 1))),
+            _ => {
+                let names: Vec<String> =
+                    sections.iter().enumerate().map(|(at, section)| format!("{} {}", at + 1, section.name)).collect();
+                bail!("--domain: no section \"{wanted}\"; there are: {}", names.join(", "));
+            }
+        }
+    }
+
+    /// One snapshot is all there is in these formats.
+    pub(super) fn check_snapshot(&self) -> Result<()> {
+        match self.snapshot.as_deref() {
+            None | Some("1" | "last") => Ok(()),
+            Some(other) => bail!("--snapshot: the file has one snapshot, there is no \"{other}\""),
+        }
+    }
+}
+
+/// The columns that `--sort` may name: the key as in CSV, or a shorter name.
+pub(super) fn sort_key(asked: Option<&str>, default: &'static str, known: &[(&'static str, &str)]) -> Result<&'static str> {
+    let Some(asked) = asked else { return Ok(default) };
+    match known.iter().find(|(key, short)| asked == *key || asked == *short) {
+        Some((key, _)) => Ok(key),
+        None => {
+            let names: Vec<&str> = known.iter().map(|(_, short)| *short).collect();
+            bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
+        }
+    }
+}
+
+/// What the words behind a command with `[OBJID] [FILE]` mean: a lone one is FILE when such a file exists or it is `-`.
+pub(super) fn split_object_and_file(words: &[String]) -> (Option<String>, Option<PathBuf>) {
+    match words {
+        [] => (None, None),
+        [word] if word == "-" || std::path::Path::new(word).exists() => (None, Some(PathBuf::from(word))),
+        [word] => (Some(word.clone()), None),
+        [object, file, ..] => (Some(object.clone()), Some(PathBuf::from(file))),
+    }
+}

@@ -1,0 +1,27 @@
+//! `heapdump completions SHELL`
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::{Cli, Outcome};
+
+/// Completions for a shell.
+///
+/// Example: heapdump completions bash > ~/.local/share/bash-completion/completions/heapdump
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "heapdump", &mut script);
+    std::io::stdout().lock().write_all(&script)?;
+    Ok(Outcome::Done)
+}

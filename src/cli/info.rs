@@ -1,0 +1,212 @@
+//! `heapdump info`: what is this file.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::Outcome;
+use super::common::Common;
+use super::load::{Opened, open_graph};
+use super::output::{bold, fields, problems_json};
+use crate::analysis::histogram::{Tally, tally_section};
+use crate::analysis::reachability::compute_reachable;
+use crate::graph::{HeapGraph, Section, SectionId};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+
+/// What is this file: format, version, producer, sections, records, trailer check, problems.
+///
+/// Example: heapdump info dump.txt
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let opened = open_graph(args.file.as_deref(), &args.common)?;
+    opened.progress.phase("marking reachable objects");
+    let reachable = compute_reachable(opened.graph);
+    let tallies: Vec<Tally> = (0..opened.graph.sections().len())
+        .map(|number| tally_section(opened.graph, &reachable, SectionId::new(number)))
+        .collect();
+    let style = args.common.output.style();
+    let rows = rows(&opened, &tallies);
+    let text = text(&opened, &tallies, &style);
+    let report = Report {
+        command: "info",
+        fields: json_fields(&opened, &tallies),
+        table: Table {
+            columns: vec![Column::new("field", "Field", Unit::Word), Column::new("value", "Value", Unit::Text)],
+            row_count: rows.len(),
+            rows_hidden: 0,
+            row: Box::new(|row| vec![Cell::text(rows[row].0.as_str()), Cell::text(rows[row].1.as_str())]),
+        },
+        rows_key: None,
+        summary: String::new(),
+        text: Some(text),
+    };
+    args.common.output.print(&report)?;
+    Ok(Outcome::Done)
+}
+
+fn duration_ms(section: &Section) -> Option<u64> {
+    let (start, end) = (section.started_ms?, section.ended_ms?);
+    // The clock is 32 bits of milliseconds since boot and wraps after 49.7 days; equal stamps mean nobody measured.
+    (start != end).then(|| end.wrapping_sub(start) & u64::from(u32::MAX))
+}
+
+fn roots_by_kind(graph: &HeapGraph, section: Option<SectionId>) -> BTreeMap<String, u64> {
+    let mut kinds = BTreeMap::new();
+    for root in graph.roots() {
+        if section.is_none_or(|section| graph.section_nodes(section).contains(&root.node.index())) {
+            let weak = if root.is_weak() { "weak " } else { "" };
+            *kinds.entry(format!("{weak}{}", root.kind.name())).or_insert(0) += 1;
+        }
+    }
+    kinds
+}
+
+fn json_fields(opened: &Opened, tallies: &[Tally]) -> Map<String, Value> {
+    let (graph, facts) = (opened.graph, &opened.facts);
+    let sections: Vec<Value> = graph
+        .sections()
+        .iter()
+        .zip(tallies)
+        .enumerate()
+        .map(|(at, (section, tally))| {
+            let id = SectionId::new(at);
+            let kinds = roots_by_kind(graph, Some(id));
+            let references: u64 = graph
+                .section_nodes(id)
+                .map(|index| graph.references(crate::graph::NodeId::new(index)).len() as u64)
+                .sum();
+            json!({
+                "number": id.number(),
+                "name": section.name,
+                "started": section.started_ms,
+                "ended": section.ended_ms,
+                "duration_ms": duration_ms(section),
+                "complete": section.complete,
+                "types": section.declared_types,
+                "objects": tally.objects,
+                "shallow_bytes": tally.shallow_bytes,
+                "reachable_objects": tally.reachable_objects,
+                "reachable_bytes": tally.reachable_bytes,
+                "references": references,
+                "null_references": section.null_references,
+                "dangling_references": section.dangling_references,
+                "roots": kinds.values().sum::<u64>(),
+                "roots_by_kind": kinds,
+                "dangling_roots": section.dangling_roots,
+            })
+        })
+        .collect();
+    let records: Map<String, Value> =
+        facts.records.iter().map(|&(kind, count)| (kind.to_string(), count.into())).collect();
+    let mut fields = fields(json!({
+        "format": facts.format,
+        "title": facts.title,
+        "version": facts.version,
+        "producer": facts.producer,
+        "encoding": facts.encoding,
+        "compression": facts.compression,
+        "sections": sections,
+        "records": records,
+        "trailer": facts.trailer,
+        "problems": problems_json(&opened.diagnostics),
+    }));
+    if graph.roots_inferred() {
+        fields.insert("roots_inferred".into(), true.into());
+    }
+    fields
+}
+
+/// Field and value, a line each: for pipes.
+fn rows(opened: &Opened, tallies: &[Tally]) -> Vec<(String, String)> {
+    let (graph, facts) = (opened.graph, &opened.facts);
+    let mut rows = vec![("format".to_string(), facts.format.to_string())];
+    let mut say = |field: String, value: Option<String>| rows.extend(value.map(|value| (field, value)));
+    say("version".into(), facts.version.clone());
+    say("producer".into(), facts.producer.clone());
+    say("encoding".into(), facts.encoding.map(str::to_string));
+    say("compression".into(), (!facts.compression.is_empty()).then(|| facts.compression.join(" ")));
+    for (at, (section, tally)) in graph.sections().iter().zip(tallies).enumerate() {
+        let field = |name: &str| format!("section.{}.{name}", at + 1);
+        say(field("name"), Some(section.name.clone()));
+        say(field("started"), section.started_ms.map(|ms| ms.to_string()));
+        say(field("ended"), section.ended_ms.map(|ms| ms.to_string()));
+        say(field("complete"), Some(section.complete.to_string()));
+        say(field("objects"), Some(tally.objects.to_string()));
+        say(field("shallow_bytes"), Some(tally.shallow_bytes.to_string()));
+    }
+    for &(kind, count) in &facts.records {
+        say(format!("records.{kind}"), Some(count.to_string()));
+    }
+    for (kind, count) in roots_by_kind(graph, None) {
+        say(format!("roots.{}", kind.replace(' ', "-")), Some(count.to_string()));
+    }
+    say("roots_inferred".into(), graph.roots_inferred().then(|| "true".to_string()));
+    say("trailer".into(), facts.trailer.clone());
+    for problem in opened.diagnostics.sorted() {
+        say(format!("problem.{}", problem.code.name), Some(format!("{} {}", problem.count, problem.first_at)));
+    }
+    rows
+}
+
+fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
+    let (graph, facts) = (opened.graph, &opened.facts);
+    let mut text = String::new();
+    let mut say = |field: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{field:<12} {}", escape_controls(&value));
+    };
+    say("format", format!("{} ({})", facts.title, facts.format));
+    if let Some(version) = &facts.version {
+        say("version", version.clone());
+    }
+    if let Some(producer) = &facts.producer {
+        say("producer", producer.clone());
+    }
+    let packing: String = facts.compression.iter().map(|packing| format!(", {packing}")).collect();
+    say("encoding", format!("{}{packing}", facts.encoding.unwrap_or("binary")));
+    for (at, (section, tally)) in graph.sections().iter().zip(tallies).enumerate() {
+        let times = match (section.started_ms, duration_ms(section)) {
+            (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),
+            (Some(start), None) => format!(", taken {start} ms after boot"),
+            _ => String::new(),
+        };
+        say(
+            &format!("section {}", at + 1),
+            format!(
+                "{}: {} objects, {}{times}",
+                section.name,
+                format_count(tally.objects),
+                format_bytes(tally.shallow_bytes)
+            ),
+        );
+    }
+    let records: Vec<String> =
+        facts.records.iter().map(|&(kind, count)| format!("{} {}", format_count(count), kind.replace('_', " "))).collect();
+    say("records", records.join(", "));
+    let roots: Vec<String> =
+        roots_by_kind(graph, None).iter().map(|(kind, count)| format!("{} {kind}", format_count(*count))).collect();
+    let inferred = if graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
+    say("roots", format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
+    if let Some(trailer) = &facts.trailer {
+        say("trailer", trailer.clone());
+    }
+    let problems = opened.diagnostics.sorted();
+    if problems.is_empty() {
+        say("problems", "none".into());
+    }
+    for problem in problems {
+        say("problem", format!("{} {} ({}, first at {})", problem.count, problem.code.meaning, problem.code.name, problem.first_at));
+    }
+    format!("{}\n", bold(text.trim_end(), &Style { color: false, ..*style }))
+}

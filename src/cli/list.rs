@@ -1,0 +1,146 @@
+//! `heapdump list`: the objects themselves, one a row.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::Outcome;
+use super::common::{Common, sort_key};
+use super::load::open_graph;
+use super::object::type_text;
+use super::output::fields;
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::graph::{HeapGraph, NodeId};
+use crate::report::{Cell, Column, Report, Table, Unit};
+
+/// The objects themselves, one a row: id, sizes, number of references, type.
+///
+/// Example: heapdump list dump.txt --type 'BubbleGame.*' --sort retained -n 20
+/// Example: heapdump list dump.txt --type System.Byte[] --ids | xargs -n1 -I{} heapdump roots {} dump.txt
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    /// Bare ids, one a line
+    #[arg(long)]
+    ids: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let known = [
+        ("shallow_bytes", "shallow"),
+        ("retained_bytes", "retained"),
+        ("id", "id"),
+        ("references", "refs"),
+        ("type", "type"),
+    ];
+    let order = sort_key(args.common.output.sort.as_deref(), "shallow_bytes", &known)?;
+    let pattern = args.common.input.pattern()?;
+    let opened = open_graph(args.file.as_deref(), &args.common)?;
+    let graph = opened.graph;
+    let nodes = match args.common.input.section(graph)? {
+        Some(section) => graph.section_nodes(section),
+        None => 0..graph.node_count(),
+    };
+    let wanted = pattern.map(|pattern| pattern.select(graph));
+    let mut nodes: Vec<NodeId> = nodes
+        .map(NodeId::new)
+        .filter(|&node| wanted.as_ref().is_none_or(|wanted| wanted[graph.type_of(node).index()]))
+        .collect();
+    let found = nodes.len();
+    let tree = (!args.ids || order == "retained_bytes").then(|| {
+        opened.progress.phase("computing dominators");
+        let dominators = Dominators::compute(graph);
+        let retained = Retained::compute(graph, &dominators);
+        (dominators, retained)
+    });
+    let retained_bytes = |node: NodeId| {
+        tree.as_ref().and_then(|(dominators, retained)| retained.bytes_of(dominators, node))
+    };
+    let rows = args.common.output.rows(found);
+    sort_nodes(graph, &mut nodes, rows, order, args.common.output.reverse, &retained_bytes);
+    drop(opened.progress);
+    if args.ids {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        for &node in &nodes {
+            writeln!(out, "{}", graph.display_id(node))?;
+        }
+        out.flush()?;
+    } else {
+        let report = Report {
+            command: "list",
+            fields: fields(json!({"format": opened.facts.format, "found": found})),
+            table: Table {
+                columns: vec![
+                    Column::new("id", "Object", Unit::Word),
+                    Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+                    Column::new("retained_bytes", "Retained", Unit::Bytes),
+                    Column::new("references", "References", Unit::Count),
+                    Column::new("type", "Type", Unit::Text),
+                ],
+                row_count: nodes.len(),
+                rows_hidden: found - nodes.len(),
+                row: Box::new(|row| {
+                    let node = nodes[row];
+                    vec![
+                        Cell::text(graph.display_id(node)),
+                        Cell::Number(graph.shallow_bytes(node)),
+                        Cell::number(retained_bytes(node)),
+                        Cell::Number(graph.references(node).len() as u64),
+                        match graph.class_named_by(node) {
+                            Some(_) => Cell::text(type_text(graph, node)),
+                            None => Cell::text(graph.type_name(graph.type_of(node))),
+                        },
+                    ]
+                }),
+            },
+            rows_key: Some("objects"),
+            summary: String::new(),
+            text: None,
+        };
+        let mut report = report;
+        if graph.roots_inferred() {
+            report.fields.insert("roots_inferred".into(), true.into());
+            report.summary = "Retained sizes rest on inferred roots: the dump has none.\n".into();
+        }
+        args.common.output.print(&report)?;
+    }
+    let nothing_matches = found == 0 && args.common.input.type_pattern.is_some();
+    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+}
+
+/// Orders the objects and keeps the first `rows`; ties by node, that is by section and id.
+fn sort_nodes(
+    graph: &HeapGraph,
+    nodes: &mut Vec<NodeId>,
+    rows: usize,
+    order: &str,
+    reverse: bool,
+    retained_bytes: &impl Fn(NodeId) -> Option<u64>,
+) {
+    let compare = |a: &NodeId, b: &NodeId| {
+        let by_number = |value: &dyn Fn(NodeId) -> u64| value(*b).cmp(&value(*a));
+        let ordering = match order {
+            "id" => std::cmp::Ordering::Equal,
+            "references" => by_number(&|node| graph.references(node).len() as u64),
+            "retained_bytes" => by_number(&|node| retained_bytes(node).map_or(0, |bytes| bytes + 1)),
+            "type" => graph.type_name(graph.type_of(*a)).cmp(graph.type_name(graph.type_of(*b))),
+            _ => by_number(&|node| graph.shallow_bytes(node)),
+        };
+        let ordering = ordering.then(a.cmp(b));
+        if reverse { ordering.reverse() } else { ordering }
+    };
+    if rows < nodes.len() {
+        if rows > 0 {
+            nodes.select_nth_unstable_by(rows - 1, compare);
+        }
+        nodes.truncate(rows);
+    }
+    nodes.sort_unstable_by(compare);
+}

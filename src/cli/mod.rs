@@ -1,0 +1,89 @@
+//! The command line: one file per command, each with its arguments, its run and its columns.
+//!
+//! clap only fills plain structs; files are opened by a command's `run`. A command gives an [`Outcome`] or an error;
+//! `main` turns them into exit codes: 0 done, 1 the answer is no, 2 an error.
+
+mod common;
+mod completions;
+mod info;
+mod list;
+mod load;
+mod object;
+mod output;
+mod progress;
+mod roots;
+mod show;
+mod stats;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// What a command that ran to its end says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The answer is on standard output.
+    Done,
+    /// The answer is no: nothing matches, not reachable, over the limit.
+    No,
+}
+
+/// Heap dump analyzer: what fills a heap, what keeps an object alive, what would be freed.
+#[derive(Debug, Parser)]
+#[command(name = "heapdump", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "FILE may be left out: then HEAPDUMP_FILE names it, or the dump comes from standard input.\n\
+                        .gz and .zst are unpacked on the way. `heapdump COMMAND --help` shows an example.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// What is this file: format, sections, records, problems
+    Info(info::Args),
+    /// How much is in the heap, by type
+    Stats(stats::Args),
+    /// The objects themselves, one a row
+    List(list::Args),
+    /// One object: sizes, roots, references out and in
+    Show(show::Args),
+    /// Why an object is alive: paths from GC roots to it
+    Roots(roots::Args),
+    /// Completions for a shell
+    Completions(completions::Args),
+}
+
+/// Parses the command line, runs the command, and says how it went.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Info(args) => info::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Roots(args) => roots::run(&args),
+        Command::Completions(args) => completions::run(&args),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let mut stderr = io::stderr();
+            let bold = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+            let (start, end) = if bold { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+            let text = format!("{error:#}");
+            let text = crate::report::escape_controls(&text);
+            // Nothing is left to tell it to when standard error is closed too.
+            let _ = writeln!(stderr, "{start}heapdump:{end} {text}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// `| head -1` is not an error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}

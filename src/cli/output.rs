@@ -1,0 +1,83 @@
+//! From a command's report to standard output, in the form the options ask for.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::common::{ColorArg, FormatArg, OutputArgs};
+use crate::input::Diagnostics;
+use crate::report::{Format, Report, Style};
+
+const ROWS_ON_A_TERMINAL: usize = 30;
+const WIDTH_UNKNOWN: usize = 80;
+
+impl OutputArgs {
+    /// How to print, here and now.
+    pub(super) fn style(&self) -> Style {
+        let terminal = io::stdout().is_terminal();
+        let format = match self.format {
+            FormatArg::Table => Format::Table,
+            FormatArg::Markdown => Format::Markdown,
+            FormatArg::Csv => Format::Csv,
+            FormatArg::Tsv => Format::Tsv,
+            FormatArg::Json => Format::Json,
+            FormatArg::Jsonl => Format::JsonLines,
+        };
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style {
+            format,
+            terminal,
+            width: terminal_size::terminal_size().map_or(WIDTH_UNKNOWN, |(width, _)| usize::from(width.0)),
+            human: self.human || (!self.bytes && terminal && format == Format::Table),
+            header: !self.no_header,
+            color: match self.color {
+                ColorArg::Always => true,
+                ColorArg::Never => false,
+                ColorArg::Auto => terminal && !no_color,
+            },
+        }
+    }
+
+    /// How many of `rows` to print.
+    pub(super) fn rows(&self, rows: usize) -> usize {
+        match self.limit {
+            Some(0) => rows,
+            Some(limit) => rows.min(limit),
+            None if io::stdout().is_terminal() => rows.min(ROWS_ON_A_TERMINAL),
+            None => rows,
+        }
+    }
+
+    /// Prints a report.
+    pub(super) fn print(&self, report: &Report<'_>) -> Result<()> {
+        let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+        report.write(&mut out, &self.style())?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// Bold where colours are on.
+pub(super) fn bold(text: &str, style: &Style) -> String {
+    if style.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
+}
+
+/// Problems as JSON has them.
+pub(super) fn problems_json(diagnostics: &Diagnostics) -> Value {
+    diagnostics
+        .sorted()
+        .iter()
+        .map(|problem| {
+            json!({"code": problem.code.name, "count": problem.count, "first_at": problem.first_at.to_string()})
+        })
+        .collect()
+}
+
+/// An object's fields in order, from `json!({...})`.
+pub(super) fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,168 @@
+//! `heapdump show OBJID`: one object.
+
+use std::fmt::Write;
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use super::Outcome;
+use super::common::{Common, split_object_and_file};
+use super::load::open_graph;
+use super::object::{find_object, object_json, root_json, root_text, root_words, type_text};
+use super::output::{bold, fields};
+use crate::analysis::dominators::{Dominator, Dominators};
+use crate::analysis::retained::Retained;
+use crate::graph::{HeapGraph, NodeId, Root};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes};
+
+/// One object: type, sizes, immediate dominator, root records, references out and in.
+///
+/// Example: heapdump show 7fe45 dump.txt
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The object's id as the dump writes it, and the dump
+    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    words: Vec<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let (object, file) = split_object_and_file(&args.words);
+    let Some(object) = object else { bail!("which object? heapdump show OBJID [FILE]") };
+    let opened = open_graph(file.as_deref(), &args.common)?;
+    let graph = opened.graph;
+    let node = find_object(graph, &object, &args.common.input)?;
+    opened.progress.phase("computing dominators");
+    let dominators = Dominators::compute(graph);
+    let retained = Retained::compute(graph, &dominators);
+    let facts = Facts {
+        graph,
+        node,
+        retained_bytes: retained.bytes_of(&dominators, node),
+        dominator: dominators.dominator_of(node),
+        roots: graph.roots().iter().filter(|root| root.node == node).collect(),
+        referrers: graph.referrers(node),
+    };
+    drop(opened.progress);
+    let output = &args.common.output;
+    let references = &graph.references(node)[..output.rows(graph.references(node).len())];
+    let referrers = &facts.referrers[..output.rows(facts.referrers.len())];
+    let rows = facts.rows(references, referrers);
+    let report = Report {
+        command: "show",
+        fields: facts.json(references, referrers),
+        table: Table {
+            columns: vec![
+                Column::new("relation", "Relation", Unit::Word),
+                Column::new("id", "Object", Unit::Word),
+                Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+                Column::new("type", "Type", Unit::Text),
+            ],
+            row_count: rows.len(),
+            rows_hidden: 0,
+            row: Box::new(|row| rows[row].clone()),
+        },
+        rows_key: None,
+        summary: String::new(),
+        text: Some(facts.text(references, referrers, &output.style())),
+    };
+    output.print(&report)?;
+    Ok(Outcome::Done)
+}
+
+struct Facts<'a> {
+    graph: &'a HeapGraph,
+    node: NodeId,
+    retained_bytes: Option<u64>,
+    dominator: Dominator,
+    roots: Vec<&'a Root>,
+    referrers: &'a [NodeId],
+}
+
+impl Facts<'_> {
+    fn json(&self, references: &[NodeId], referrers: &[NodeId]) -> serde_json::Map<String, Value> {
+        let graph = self.graph;
+        let mut object = object_json(graph, self.node);
+        object.insert("retained_bytes".into(), self.retained_bytes.into());
+        let dominator = match self.dominator {
+            Dominator::Node(node) => Value::from(graph.display_id(node)),
+            _ => Value::Null,
+        };
+        object.insert("dominator".into(), dominator);
+        let objects = |nodes: &[NodeId]| nodes.iter().map(|&node| object_json(graph, node)).collect::<Vec<_>>();
+        let mut fields = fields(json!({
+            "object": object,
+            "reachable": self.retained_bytes.is_some(),
+            "roots": self.roots.iter().map(|root| root_json(graph, root)).collect::<Vec<_>>(),
+            "references": objects(references),
+            "referrers": objects(referrers),
+        }));
+        if graph.roots_inferred() {
+            fields.insert("roots_inferred".into(), true.into());
+        }
+        fields
+    }
+
+    fn rows(&self, references: &[NodeId], referrers: &[NodeId]) -> Vec<Vec<Cell<'static>>> {
+        let graph = self.graph;
+        let object = |relation: &'static str, node: NodeId| {
+            vec![
+                Cell::text(relation),
+                Cell::text(graph.display_id(node)),
+                Cell::Number(graph.shallow_bytes(node)),
+                Cell::text(type_text(graph, node)),
+            ]
+        };
+        let mut rows = vec![object("object", self.node)];
+        if let Dominator::Node(node) = self.dominator {
+            rows.push(object("dominator", node));
+        }
+        rows.extend(self.roots.iter().map(|root| {
+            vec![Cell::text("root"), Cell::Missing, Cell::Missing, Cell::text(root_text(graph, root))]
+        }));
+        rows.extend(references.iter().map(|&node| object("reference", node)));
+        rows.extend(referrers.iter().map(|&node| object("referrer", node)));
+        rows
+    }
+
+    fn text(&self, references: &[NodeId], referrers: &[NodeId], style: &Style) -> String {
+        let graph = self.graph;
+        let size = |bytes: u64| if style.human { format_bytes(bytes) } else { bytes.to_string() };
+        let line = |node: NodeId| {
+            format!("{}  {:>10}  {}", graph.display_id(node), size(graph.shallow_bytes(node)), escape_controls(&type_text(graph, node)))
+        };
+        let mut text = String::new();
+        let mut say = |line: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{line}");
+        };
+        say(format!("{}  {}", bold(&graph.display_id(self.node), style), escape_controls(&type_text(graph, self.node))));
+        say(format!("  shallow    {}", size(graph.shallow_bytes(self.node))));
+        say(format!("  retained   {}", self.retained_bytes.map_or("- (no strong root reaches it)".into(), size)));
+        if graph.sections().len() > 1 {
+            let section = graph.section_of(self.node);
+            say(format!("  section    {} {}", section.number(), escape_controls(&graph.sections()[section.index()].name)));
+        }
+        match self.dominator {
+            Dominator::Node(node) => say(format!("  dominator  {}", line(node))),
+            Dominator::Roots => say("  dominator  none: no single object holds it".into()),
+            Dominator::Unreachable => {}
+        }
+        for root in &self.roots {
+            say(format!("  root       {}", root_words(graph, root)));
+        }
+        let mut list = |title: &str, shown: &[NodeId], all: usize| {
+            say(String::new());
+            say(format!("{} ({all})", bold(title, style)));
+            shown.iter().for_each(|&node| say(format!("  {}", line(node))));
+            if shown.len() < all {
+                say(format!("  {} more; -n 0 shows all", all - shown.len()));
+            }
+        };
+        list("References", references, graph.references(self.node).len());
+        list("Referrers", referrers, self.referrers.len());
+        text
+    }
+}

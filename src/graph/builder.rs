@@ -1,0 +1,327 @@
+//! `GraphBuilder`: what readers fill. It keeps everything as the dump wrote it until the dump has been read whole;
+//! `resolve` then turns ids into nodes, so that all formats treat dangling and repeated ids alike.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::columns::{Frame, ObjectColumns, PositionRun};
+use super::id_map::IdRange;
+use super::{IdStyle, RootFlags, RootKind, Section, SectionId};
+
+/// A type as readers number it: several slots of one name become one type of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TypeSlot(pub u32);
+
+/// What cannot be built, however much memory there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuildError {
+    /// More objects than node numbers: 2^32 - 2.
+    TooManyObjects,
+    /// One object with 2^32 references or more.
+    TooManyReferences,
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            BuildError::TooManyObjects => "the dump has more objects than heapdump can number (4,294,967,294)",
+            BuildError::TooManyReferences => "one object has more references than heapdump can count (4,294,967,295)",
+        })
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+/// A run of objects packed in the same way, within one section.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) section: u32,
+    pub(super) objects: Range<usize>,
+    pub(super) first_id_word: usize,
+    pub(super) id_frame: Frame,
+    pub(super) reference_words: usize,
+    pub(super) reference_frame: Frame,
+    /// References at the start that belong to the last object of the segment before.
+    pub(super) leading: usize,
+    /// The first of them is that object's first reference.
+    pub(super) leading_is_first: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct SectionBuild {
+    pub(super) section: Section,
+    pub(super) range: Option<IdRange>,
+    pub(super) ascending: bool,
+    pub(super) last_id: Option<u64>,
+    pub(super) objects: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct PendingRoot {
+    pub(super) section: u32,
+    pub(super) id: u64,
+    pub(super) kind: RootKind,
+    pub(super) flags: RootFlags,
+    pub(super) container: Option<TypeSlot>,
+    pub(super) position: u64,
+}
+
+/// Collects a dump. Sections are filled one after another; within a section objects come in any order.
+#[derive(Debug, Default)]
+pub struct GraphBuilder {
+    pub(super) sections: Vec<SectionBuild>,
+    pub(super) segments: Vec<Segment>,
+    pub(super) id_words: Vec<u32>,
+    pub(super) types: Vec<u32>,
+    pub(super) shallow: Vec<u32>,
+    pub(super) large: Vec<(u32, u64)>,
+    pub(super) counts: Vec<u32>,
+    pub(super) reference_words: Vec<u32>,
+    pub(super) positions: Vec<PositionRun>,
+    pub(super) slots: Vec<Option<u32>>,
+    pub(super) names: Vec<Box<str>>,
+    name_numbers: FxHashMap<Box<str>, u32>,
+    /// (object, slot), ascending by object: the class a class object stands for.
+    pub(super) labels: Vec<(u32, TypeSlot)>,
+    pub(super) roots: Vec<PendingRoot>,
+    pub(super) id_style: IdStyle,
+}
+
+impl GraphBuilder {
+    /// An empty dump whose ids are printed in `id_style`.
+    pub fn new(id_style: IdStyle) -> Self {
+        GraphBuilder { id_style, ..Self::default() }
+    }
+
+    /// How ids are printed, where the reader learns it on the way.
+    pub fn set_id_style(&mut self, id_style: IdStyle) {
+        self.id_style = id_style;
+    }
+
+    /// Begins a section; the ones before it are complete.
+    pub fn begin_section(&mut self, section: Section) -> SectionId {
+        self.sections.push(SectionBuild { section, range: None, ascending: true, last_id: None, objects: 0 });
+        SectionId::new(self.sections.len() - 1)
+    }
+
+    /// The section's facts, to be filled in as they become known.
+    pub fn section_mut(&mut self, section: SectionId) -> &mut Section {
+        &mut self.sections[section.index()].section
+    }
+
+    /// Sections begun.
+    pub fn section_count(&self) -> usize {
+        self.sections.len()
+    }
+
+    /// Objects appended, repeated ones included.
+    pub fn object_count(&self) -> usize {
+        self.types.len()
+    }
+
+    /// A type without a name so far.
+    pub fn new_type(&mut self) -> TypeSlot {
+        self.slots.push(None);
+        TypeSlot(self.slots.len() as u32 - 1)
+    }
+
+    /// Names a type. Types of one name become one.
+    pub fn name_type(&mut self, slot: TypeSlot, name: &str) {
+        let number = match self.name_numbers.get(name) {
+            Some(&number) => number,
+            None => {
+                let number = self.names.len() as u32;
+                self.names.push(name.into());
+                self.name_numbers.insert(name.into(), number);
+                number
+            }
+        };
+        self.slots[slot.0 as usize] = Some(number);
+    }
+
+    /// The name of a type, if it has one.
+    pub fn type_name(&self, slot: TypeSlot) -> Option<&str> {
+        self.slots[slot.0 as usize].map(|number| &*self.names[number as usize])
+    }
+
+    /// Have two types one name?
+    pub fn same_type_name(&self, a: TypeSlot, b: TypeSlot) -> bool {
+        self.slots[a.0 as usize] == self.slots[b.0 as usize]
+    }
+
+    /// Gives up the dump for its names: of the sections, and of the types by slot.
+    pub fn into_names(self) -> (Vec<String>, Vec<String>) {
+        let sections = self.sections.into_iter().map(|build| build.section.name).collect();
+        let types = self
+            .slots
+            .iter()
+            .map(|number| number.map_or_else(String::new, |number| self.names[number as usize].to_string()))
+            .collect();
+        (sections, types)
+    }
+
+    /// Says which class an object (counted over all that were appended) stands for; ascending by object.
+    pub fn label_object(&mut self, object: usize, class: TypeSlot) {
+        self.labels.push((object as u32, class));
+    }
+
+    /// Which objects stand for which classes, ascending by object.
+    pub fn labels(&self) -> &[(u32, TypeSlot)] {
+        &self.labels
+    }
+
+    /// A root record. Whether its object exists shows when the dump is complete.
+    pub fn add_root(
+        &mut self,
+        section: SectionId,
+        id: u64,
+        kind: RootKind,
+        flags: RootFlags,
+        container: Option<TypeSlot>,
+        position: u64,
+    ) {
+        self.roots.push(PendingRoot { section: section.0, id, kind, flags, container, position });
+    }
+
+    /// Appends `objects` of sealed columns to `section`, which must be the one begun last. `type_slots` translates the
+    /// columns' type indices; `first_position` is added to their positions. References that lead the block go to the
+    /// object appended last; their number is returned when there is none to take them.
+    ///
+    /// # Errors
+    /// When node numbers or reference counts do not fit 32 bits.
+    pub fn append(
+        &mut self,
+        section: SectionId,
+        columns: &ObjectColumns,
+        objects: Range<usize>,
+        type_slots: &[u32],
+        first_position: u64,
+    ) -> Result<usize, BuildError> {
+        let first = self.types.len();
+        if first + objects.len() > u32::MAX as usize - 1 {
+            return Err(BuildError::TooManyObjects);
+        }
+        let (mut leading, mut orphans) = (0, 0);
+        let mut from = columns.start(objects.start);
+        if objects.start == 0 && columns.leading_references() > 0 {
+            if first == 0 {
+                orphans = columns.leading_references();
+            } else {
+                leading = columns.leading_references();
+                from = 0;
+            }
+        }
+        let to = columns.start(objects.end);
+        if to - from > u32::MAX as usize {
+            return Err(BuildError::TooManyReferences);
+        }
+        let leading_is_first = leading > 0 && self.counts.last() == Some(&0) && !self.ends_with_leading();
+        let (id_width, reference_width) = (columns.id_frame.width(), columns.reference_frame.width());
+        if !objects.is_empty() || leading > 0 {
+            self.segments.push(Segment {
+                section: section.0,
+                objects: first..first + objects.len(),
+                first_id_word: self.id_words.len(),
+                id_frame: columns.id_frame,
+                reference_words: (to - from) * reference_width,
+                reference_frame: columns.reference_frame,
+                leading,
+                leading_is_first,
+            });
+        }
+        self.note_ids(section, columns, objects.clone());
+        self.id_words
+            .extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
+        self.types.extend(columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]));
+        self.shallow.extend_from_slice(&columns.shallow[objects.clone()]);
+        let large = columns.large.partition_point(|&(object, _)| (object as usize) < objects.start)
+            ..columns.large.partition_point(|&(object, _)| (object as usize) < objects.end);
+        self.large.extend(
+            columns.large[large]
+                .iter()
+                .map(|&(object, bytes)| ((first + object as usize - objects.start) as u32, bytes)),
+        );
+        self.counts
+            .extend(objects.clone().map(|object| (columns.start(object + 1) - columns.start(object)) as u32));
+        self.reference_words
+            .extend_from_slice(&columns.reference_words[from * reference_width..to * reference_width]);
+        self.append_positions(columns, objects, first, first_position);
+        Ok(orphans)
+    }
+
+    fn ends_with_leading(&self) -> bool {
+        self.segments.last().is_some_and(|segment| segment.objects.is_empty())
+    }
+
+    fn note_ids(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) {
+        let Some((range, ascending)) = columns.id_range(objects.clone()) else { return };
+        let build = &mut self.sections[section.index()];
+        match &mut build.range {
+            Some(known) => known.join(&range),
+            None => build.range = Some(range),
+        }
+        build.ascending &= ascending && build.last_id.is_none_or(|last| last < range.first);
+        build.last_id = Some(columns.id(objects.end - 1));
+        build.objects += objects.len();
+    }
+
+    fn append_positions(&mut self, columns: &ObjectColumns, objects: Range<usize>, first: usize, offset: u64) {
+        let runs = &columns.positions;
+        let start = runs.partition_point(|run| run.first_object as usize <= objects.start).saturating_sub(1);
+        for run in &runs[start..] {
+            if run.first_object as usize >= objects.end {
+                break;
+            }
+            let skipped = objects.start.saturating_sub(run.first_object as usize);
+            self.positions.push(PositionRun {
+                first_object: (first + (run.first_object as usize + skipped) - objects.start) as u32,
+                position: offset + run.position + skipped as u64 * run.stride,
+                stride: run.stride,
+            });
+        }
+    }
+
+    /// The line (or byte offset) of an object, counted over all that were appended.
+    pub(super) fn position_of(positions: &[PositionRun], object: usize) -> u64 {
+        let Some(at) = positions.partition_point(|run| run.first_object as usize <= object).checked_sub(1) else {
+            return 0;
+        };
+        let run = positions[at];
+        run.position + run.stride * (object as u64 - u64::from(run.first_object))
+    }
+
+    /// For each object in turn: its number, its type, its first reference's id (0: a null) if it has one. For
+    /// readers that must look at the whole dump before they know what a first reference means. O(objects).
+    pub fn first_references(&self) -> impl Iterator<Item = (usize, TypeSlot, Option<u64>)> + '_ {
+        let mut word = 0;
+        self.segments.iter().enumerate().flat_map(move |(number, segment)| {
+            let words = &self.reference_words[word..word + segment.reference_words];
+            word += segment.reference_words;
+            let mut at = segment.leading;
+            let borrowed = self.segments.get(number + 1).filter(|next| next.leading_is_first).map(|next| {
+                let from = word;
+                next.reference_frame.unpack(&self.reference_words[from..], 0)
+            });
+            segment.objects.clone().map(move |object| {
+                let count = self.counts[object] as usize;
+                let first = if count > 0 {
+                    Some(segment.reference_frame.unpack(words, at))
+                } else if object + 1 == segment.objects.end {
+                    borrowed
+                } else {
+                    None
+                };
+                at += count;
+                (object, TypeSlot(self.types[object]), first)
+            })
+        })
+    }
+
+    /// The id of an object, counted over all that were appended. O(log blocks).
+    pub fn id_of(&self, object: usize) -> u64 {
+        let at = self.segments.partition_point(|segment| segment.objects.end <= object);
+        let segment = &self.segments[at];
+        segment.id_frame.unpack_id(&self.id_words[segment.first_id_word..], object - segment.objects.start)
+    }
+}

@@ -1,0 +1,245 @@
+//! Objects of one block of input as columns: what a reader's thread fills and the builder appends.
+//!
+//! Ids and references are pushed as the dump writes them (u64). `seal` packs them to 4 bytes each, relative to the
+//! block's own smallest value and alignment, so that a load never holds 8 bytes per reference for the whole dump.
+
+use super::id_map::IdRange;
+
+/// The packed form of a reference to 0, which is a null.
+pub(super) const NULL: u32 = u32::MAX;
+
+/// How a block's ids or references were packed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Frame {
+    base: u64,
+    shift: u32,
+    /// Two words each, low first: the block's values do not fit 32 bits.
+    wide: bool,
+}
+
+impl Frame {
+    /// Packs `values` into `out`, which is cleared first. With `nulls`, 0 is a null and does not stretch the frame.
+    fn pack(values: &[u64], nulls: bool, out: &mut Vec<u32>) -> (Frame, Option<IdRange>) {
+        out.clear();
+        let mut range: Option<IdRange> = None;
+        for &value in values {
+            if nulls && value == 0 {
+                continue;
+            }
+            match &mut range {
+                Some(range) => range.add(value),
+                None => range = Some(IdRange::of(value)),
+            }
+        }
+        let mut frame = Frame::default();
+        if let Some(range) = &range {
+            frame.base = range.min;
+            frame.shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
+            frame.wide = (range.max - range.min) >> frame.shift >= u64::from(NULL);
+        }
+        if frame.wide {
+            out.extend(values.iter().flat_map(|&value| [value as u32, (value >> 32) as u32]));
+        } else {
+            out.extend(values.iter().map(|&value| {
+                if nulls && value == 0 { NULL } else { ((value - frame.base) >> frame.shift) as u32 }
+            }));
+        }
+        (frame, range)
+    }
+
+    /// Words per value.
+    #[inline]
+    pub(super) fn width(self) -> usize {
+        1 + usize::from(self.wide)
+    }
+
+    /// The value at `index`, counted in values; a null comes back as 0.
+    #[inline]
+    pub(super) fn unpack(self, words: &[u32], index: usize) -> u64 {
+        if self.wide {
+            u64::from(words[2 * index]) | u64::from(words[2 * index + 1]) << 32
+        } else if words[index] == NULL {
+            0
+        } else {
+            self.base + (u64::from(words[index]) << self.shift)
+        }
+    }
+
+    /// As `unpack`, for ids: no value stands for a null.
+    #[inline]
+    pub(super) fn unpack_id(self, words: &[u32], index: usize) -> u64 {
+        if self.wide {
+            u64::from(words[2 * index]) | u64::from(words[2 * index + 1]) << 32
+        } else {
+            self.base + (u64::from(words[index]) << self.shift)
+        }
+    }
+}
+
+/// A run of objects at evenly spaced positions (lines of text, or bytes), so that a problem can be placed later.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PositionRun {
+    pub(super) first_object: u32,
+    pub(super) position: u64,
+    pub(super) stride: u64,
+}
+
+/// Columns of one block. Reused from block to block.
+#[derive(Debug, Default)]
+pub struct ObjectColumns {
+    ids: Vec<u64>,
+    references: Vec<u64>,
+    leading_references: usize,
+    pub(super) types: Vec<u32>,
+    pub(super) shallow: Vec<u32>,
+    /// (object in the block, bytes).
+    pub(super) large: Vec<(u32, u64)>,
+    /// Where each object's references begin in `references`.
+    starts: Vec<u32>,
+    pub(super) positions: Vec<PositionRun>,
+    last_position: u64,
+    pub(super) id_words: Vec<u32>,
+    pub(super) id_frame: Frame,
+    pub(super) reference_words: Vec<u32>,
+    pub(super) reference_frame: Frame,
+}
+
+impl ObjectColumns {
+    /// Takes everything out, keeping the memory.
+    pub fn clear(&mut self) {
+        self.ids.clear();
+        self.references.clear();
+        self.leading_references = 0;
+        self.types.clear();
+        self.shallow.clear();
+        self.large.clear();
+        self.starts.clear();
+        self.positions.clear();
+        self.last_position = 0;
+        self.id_words.clear();
+        self.reference_words.clear();
+    }
+
+    /// Objects so far.
+    pub fn len(&self) -> usize {
+        self.types.len()
+    }
+
+    /// No object so far?
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// References so far, leading ones included.
+    pub fn reference_count(&self) -> usize {
+        self.references.len()
+    }
+
+    /// Begins an object; `type_index` means what the reader's type table makes of it, `position` is the line (or
+    /// byte offset) in the block.
+    #[inline]
+    pub fn push_object(&mut self, id: u64, type_index: u32, shallow_bytes: u64, position: u64) {
+        let object = self.types.len() as u32;
+        match self.positions.last_mut() {
+            Some(run) if object - run.first_object == 1 => run.stride = position.wrapping_sub(run.position),
+            Some(run) if position.wrapping_sub(self.last_position) == run.stride => {}
+            _ => self.positions.push(PositionRun { first_object: object, position, stride: 0 }),
+        }
+        self.last_position = position;
+        self.ids.push(id);
+        self.types.push(type_index);
+        self.starts.push(self.references.len() as u32);
+        self.shallow.push(match u32::try_from(shallow_bytes) {
+            Ok(bytes) if bytes != super::shallow::OVERFLOW => bytes,
+            _ => {
+                self.large.push((object, shallow_bytes));
+                super::shallow::OVERFLOW
+            }
+        });
+    }
+
+    /// A reference of the object begun last; before the first object: of the last object of the block before.
+    /// 0 is a null.
+    #[inline]
+    pub fn push_reference(&mut self, id: u64) {
+        self.references.push(id);
+        if self.types.is_empty() {
+            self.leading_references += 1;
+        }
+    }
+
+    /// Packs ids and references. Called by the thread that filled the columns, before they are appended.
+    pub fn seal(&mut self) {
+        self.id_frame = Frame::pack(&self.ids, false, &mut self.id_words).0;
+        self.reference_frame = Frame::pack(&self.references, true, &mut self.reference_words).0;
+    }
+
+    pub(super) fn id_range(&self, objects: std::ops::Range<usize>) -> Option<(IdRange, bool)> {
+        let ids = &self.ids[objects];
+        let mut range = IdRange::of(*ids.first()?);
+        let mut ascending = true;
+        let mut before = ids[0];
+        for &id in &ids[1..] {
+            range.add(id);
+            ascending &= id > before;
+            before = id;
+        }
+        Some((range, ascending))
+    }
+
+    pub(super) fn id(&self, object: usize) -> u64 {
+        self.ids[object]
+    }
+
+    pub(super) fn leading_references(&self) -> usize {
+        self.leading_references
+    }
+
+    /// Where the references of `object` begin; of `len`: where all end.
+    pub(super) fn start(&self, object: usize) -> usize {
+        self.starts.get(object).map_or(self.references.len(), |&start| start as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_gives_back_every_value() {
+        let cases: [&[u64]; 5] = [
+            &[],
+            &[0, 0x10, 0x18, 0, 0x8000_0010],
+            &[0x7f00_0000_0008, 0, 0x7f07_ffff_fff8],
+            &[1, u64::MAX, 0, 0x1234_5678_9abc_def0],
+            &[5, 5, 5],
+        ];
+        let mut words = Vec::new();
+        for values in cases {
+            for nulls in [true, false] {
+                let (frame, _) = Frame::pack(values, nulls, &mut words);
+                assert_eq!(words.len(), values.len() * frame.width());
+                for (index, &value) in values.iter().enumerate() {
+                    let back = if nulls { frame.unpack(&words, index) } else { frame.unpack_id(&words, index) };
+                    assert_eq!(back, value);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn aligned_addresses_over_32_gib_stay_narrow() {
+        let mut words = Vec::new();
+        let values = [0x7f00_0000_0000, 0x7f00_0000_0008 + (31 << 30)];
+        assert!(!Frame::pack(&values, true, &mut words).0.wide);
+    }
+
+    #[test]
+    fn evenly_spaced_lines_are_one_run() {
+        let mut columns = ObjectColumns::default();
+        for line in [10, 12, 14, 16, 17, 18, 19] {
+            columns.push_object(line, 0, 8, line);
+        }
+        assert_eq!(columns.positions.len(), 2);
+    }
+}

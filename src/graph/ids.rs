@@ -1,0 +1,59 @@
+//! Numbers that identify things in one graph: newtypes that cannot be mixed up.
+//!
+//! A number belongs to the graph that gave it out and means nothing in another.
+
+/// An object of one [`HeapGraph`](super::HeapGraph): dense, from 0, ascending by section and then by original id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct NodeId(pub(super) u32);
+
+/// A type (class) of one graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct TypeId(pub(super) u32);
+
+/// A section of one graph (AppDomain, heap space, process); users see it numbered from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct SectionId(pub(super) u32);
+
+impl NodeId {
+    /// The node with this index; meaningful only below `node_count`.
+    pub fn new(index: usize) -> Self {
+        NodeId(index as u32)
+    }
+
+    /// Index into arrays of `node_count` entries.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl TypeId {
+    /// The type with this index; meaningful only below `type_count`.
+    pub fn new(index: usize) -> Self {
+        TypeId(index as u32)
+    }
+
+    /// Index into arrays of `type_count` entries.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl SectionId {
+    /// The section with this index, from 0.
+    pub fn new(index: usize) -> Self {
+        SectionId(index as u32)
+    }
+
+    /// Index from 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The number users see and type, from 1.
+    pub fn number(self) -> usize {
+        self.0 as usize + 1
+    }
+}

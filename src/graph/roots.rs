@@ -1,0 +1,133 @@
+//! Root records: what the runtime says it holds by itself.
+
+use super::{NodeId, TypeId};
+
+/// Why the runtime holds an object.
+///
+/// The order is from the most telling to the least: where one record must stand for several of an object, the
+/// smallest wins (static before local before handle before finalizer before the rest).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RootKind {
+    /// A static variable; `Root::container` is the class that has it, where the dump says so.
+    Static,
+    /// A local variable or argument on a stack.
+    Local,
+    /// A handle that native code or the program itself made.
+    Handle,
+    /// On the finalizer queue: held until its finalizer has run.
+    Finalizer,
+    /// Held by the runtime itself: application domains, assemblies, preallocated exceptions.
+    Runtime,
+    /// Held by the collector: interned strings, class descriptions.
+    Gc,
+    /// A kind that the format's documents do not name.
+    Other(u32),
+    /// Inferred: a class of a dump without root records.
+    Class,
+    /// Inferred: an object that no other object refers to, in a dump without root records.
+    Unreferenced,
+    /// Inferred: the first object of a cycle that nothing else holds, in a dump without root records.
+    Cycle,
+    /// Added on request for objects that no strong root reaches.
+    Unreachable,
+}
+
+impl RootKind {
+    /// The word for this kind, as JSON, tables and `--exclude-roots` have it.
+    pub fn name(self) -> String {
+        match self {
+            RootKind::Static => "static".into(),
+            RootKind::Local => "local".into(),
+            RootKind::Handle => "handle".into(),
+            RootKind::Finalizer => "finalizer".into(),
+            RootKind::Runtime => "runtime".into(),
+            RootKind::Gc => "gc".into(),
+            RootKind::Other(number) => format!("kind {number}"),
+            RootKind::Class => "class".into(),
+            RootKind::Unreferenced => "unreferenced".into(),
+            RootKind::Cycle => "cycle".into(),
+            RootKind::Unreachable => "unreachable".into(),
+        }
+    }
+
+    /// What the kind means, in words for people who have not read a format's document.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            RootKind::Static => "a static variable",
+            RootKind::Local => "a local variable",
+            RootKind::Handle => "a GC handle",
+            RootKind::Finalizer => "the finalizer queue (until its finalizer has run)",
+            RootKind::Runtime => "the runtime itself",
+            RootKind::Gc => "the collector (interned strings, class descriptions)",
+            RootKind::Other(_) => "a root of a kind that is not documented",
+            RootKind::Class => "a loaded class (inferred: the dump has no root records)",
+            RootKind::Unreferenced => "nothing in the dump refers to it (inferred root)",
+            RootKind::Cycle => "a cycle that nothing else holds (inferred root)",
+            RootKind::Unreachable => "no root: kept on request (--keep-unreachable)",
+        }
+    }
+}
+
+/// Properties of a root record, a set of bits; the numbers are those of the CLR's profiling interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RootFlags(pub u32);
+
+impl RootFlags {
+    /// The object may not move.
+    pub const PINNED: u32 = 1;
+    /// The root does not keep its object alive.
+    pub const WEAK: u32 = 2;
+    /// The root points into the object, not at its start.
+    pub const INTERIOR: u32 = 4;
+
+    /// Is any of `bits` set?
+    pub fn has(self, bits: u32) -> bool {
+        self.0 & bits != 0
+    }
+
+    /// The flags in words, smallest bit first; unknown bits together as one number.
+    pub fn names(self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (bit, name) in [
+            (Self::PINNED, "pinned"),
+            (Self::WEAK, "weak"),
+            (Self::INTERIOR, "interior"),
+        ] {
+            if self.has(bit) {
+                names.push(name.to_string());
+            }
+        }
+        let unknown = self.0 & !(Self::PINNED | Self::WEAK | Self::INTERIOR);
+        if unknown != 0 {
+            names.push(format!("flags {unknown:#x}"));
+        }
+        names
+    }
+}
+
+/// One root record whose object is in the dump. An object may have several.
+#[derive(Debug, Clone)]
+pub struct Root {
+    /// The object held.
+    pub node: NodeId,
+    /// Why it is held.
+    pub kind: RootKind,
+    /// Pinned, weak, interior and what else the dump says.
+    pub flags: RootFlags,
+    /// The class with the static variable, or of the method with the local.
+    pub container: Option<TypeId>,
+    /// Left out of every analysis on the user's wish (`--exclude-roots`).
+    pub excluded: bool,
+}
+
+impl Root {
+    /// Does this root keep its object alive?
+    pub fn is_strong(&self) -> bool {
+        !self.flags.has(RootFlags::WEAK) && !self.excluded
+    }
+
+    /// Is this a weak root, whatever the user excluded?
+    pub fn is_weak(&self) -> bool {
+        self.flags.has(RootFlags::WEAK)
+    }
+}

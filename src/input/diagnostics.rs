@@ -1,0 +1,118 @@
+//! Problems met in a dump: kinds with stable codes, how often, and where first. Bounded memory whatever the input.
+
+use super::error::{Position, ReadError, ReadErrorKind};
+
+/// A kind of problem. The name is part of the JSON output and of the format's document.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Code {
+    /// `dangling-ref`
+    pub name: &'static str,
+    /// What it means, to follow a count: "references to objects that are not in the dump".
+    pub meaning: &'static str,
+    /// Listed by `info` and JSON only: no warning line, and `--strict` does not mind.
+    pub quiet: bool,
+}
+
+impl Code {
+    /// A kind that is warned about.
+    pub const fn warning(name: &'static str, meaning: &'static str) -> Self {
+        Code { name, meaning, quiet: false }
+    }
+
+    /// A kind that is only listed.
+    pub const fn note(name: &'static str, meaning: &'static str) -> Self {
+        Code { name, meaning, quiet: true }
+    }
+}
+
+/// All problems of one kind.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// The kind.
+    pub code: &'static Code,
+    /// How often it was met.
+    pub count: u64,
+    /// Where first.
+    pub first_at: Position,
+    /// What stood there, shortened; may be empty.
+    pub first_text: String,
+}
+
+/// The problems of a dump, by kind.
+#[derive(Debug, Clone, Default)]
+pub struct Diagnostics {
+    problems: Vec<Problem>,
+}
+
+/// Characters of an offending line that are kept.
+const TEXT_LIMIT: usize = 80;
+
+impl Diagnostics {
+    /// Counts `count` problems of a kind, the first of them at `at`; `text` is asked for only when it is the first so far.
+    pub fn add(&mut self, code: &'static Code, count: u64, at: Position, text: impl FnOnce() -> String) {
+        if count == 0 {
+            return;
+        }
+        match self.problems.iter_mut().find(|problem| problem.code == code) {
+            Some(problem) => {
+                problem.count += count;
+                if at < problem.first_at {
+                    problem.first_at = at;
+                    problem.first_text = text();
+                }
+            }
+            None => self.problems.push(Problem { code, count, first_at: at, first_text: text() }),
+        }
+    }
+
+    /// One problem on a line, with what the line says.
+    pub fn on_line(&mut self, code: &'static Code, line: u64, text: &[u8]) {
+        self.add(code, 1, Position::Line(line), || excerpt(text));
+    }
+
+    /// Takes over the problems of a block whose lines were counted from 1, as `lines_before` lines came before it.
+    pub fn absorb(&mut self, block: &mut Diagnostics, lines_before: u64) {
+        for problem in block.problems.drain(..) {
+            let at = match problem.first_at {
+                Position::Line(line) => Position::Line(line + lines_before),
+                byte => byte,
+            };
+            self.add(problem.code, problem.count, at, || problem.first_text);
+        }
+    }
+
+    /// The problems, by code.
+    pub fn sorted(&self) -> Vec<&Problem> {
+        let mut problems: Vec<&Problem> = self.problems.iter().collect();
+        problems.sort_by_key(|problem| problem.code.name);
+        problems
+    }
+
+    /// The first problem as an error, if there is one that counts.
+    ///
+    /// # Errors
+    /// When `strict` and any problem is more than a note.
+    pub fn check(&self, strict: bool) -> Result<(), ReadError> {
+        let first = self.problems.iter().filter(|problem| !problem.code.quiet).min_by_key(|problem| problem.first_at);
+        match first {
+            Some(problem) if strict => {
+                let mut text = problem.code.meaning.to_string();
+                if !problem.first_text.is_empty() {
+                    text = format!("{text}: {}", problem.first_text);
+                }
+                Err(ReadError::new(ReadErrorKind::Strict(problem.code.name, text)).at(problem.first_at))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The start of a line, as text in quotes.
+pub fn excerpt(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&text[..text.len().min(4 * TEXT_LIMIT)]);
+    let mut short: String = text.trim().chars().take(TEXT_LIMIT).flat_map(char::escape_debug).collect();
+    if text.chars().count() > TEXT_LIMIT {
+        short.push_str("...");
+    }
+    format!("\"{short}\"")
+}

@@ -1,0 +1,135 @@
+//! Why a dump could not be read. The path is not part of the text: whoever opened the file adds it.
+
+use std::fmt;
+
+use crate::graph::BuildError;
+
+/// A place in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Position {
+    /// Line of the text, from 1.
+    Line(u64),
+    /// Byte offset in the (unpacked) input, from 0.
+    Byte(u64),
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Position::Line(line) => write!(f, "line {line}"),
+            Position::Byte(offset) => write!(f, "byte {offset}"),
+        }
+    }
+}
+
+/// A dump that could not be read, and where that showed.
+#[derive(Debug)]
+pub struct ReadError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ReadErrorKind,
+    at: Option<Position>,
+}
+
+/// What is wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadErrorKind {
+    /// The operating system could not read the input.
+    Io(std::io::Error),
+    /// The path names a directory.
+    IsDirectory,
+    /// Not a single byte, or nothing but white space.
+    Empty,
+    /// The packed data is broken before anything came out of it.
+    BrokenCompression(String),
+    /// No reader knows the content.
+    UnknownFormat,
+    /// Several readers think it may be theirs.
+    AmbiguousFormat(Vec<&'static str>),
+    /// `--input-format` names no reader.
+    NoSuchFormat(String),
+    /// A related format that is recognised and not read; the text says which and what to do.
+    NotSupported(String),
+    /// A problem met under `--strict`: code, and what was found.
+    Strict(&'static str, String),
+    /// More than can be numbered.
+    TooLarge(BuildError),
+}
+
+impl ReadError {
+    /// An error of this kind, place unknown.
+    pub fn new(kind: ReadErrorKind) -> Self {
+        ReadError(Box::new(Inner { kind, at: None }))
+    }
+
+    /// The same, at a place.
+    pub fn at(mut self, at: Position) -> Self {
+        self.0.at = Some(at);
+        self
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &ReadErrorKind {
+        &self.0.kind
+    }
+
+    /// Where it showed, if known.
+    pub fn position(&self) -> Option<Position> {
+        self.0.at
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(at) = self.0.at {
+            write!(f, "{at}: ")?;
+        }
+        match &self.0.kind {
+            ReadErrorKind::Io(_) => f.write_str("cannot read"),
+            ReadErrorKind::IsDirectory => f.write_str("is a directory; name the dump file in it"),
+            ReadErrorKind::Empty => f.write_str("the file is empty"),
+            ReadErrorKind::BrokenCompression(text) => write!(f, "the compressed data is broken: {text}"),
+            ReadErrorKind::UnknownFormat => {
+                let names: Vec<&str> = super::READERS.iter().map(|reader| reader.name()).collect();
+                write!(
+                    f,
+                    "unknown format: not a dump that heapdump recognises; if you know better, say --input-format {}",
+                    names.join("|")
+                )
+            }
+            ReadErrorKind::AmbiguousFormat(names) => {
+                write!(f, "may be any of {}; say which with --input-format", names.join(", "))
+            }
+            ReadErrorKind::NoSuchFormat(name) => {
+                let names: Vec<&str> = super::READERS.iter().map(|reader| reader.name()).collect();
+                write!(f, "no input format is called \"{name}\"; there are {}", names.join(", "))
+            }
+            ReadErrorKind::NotSupported(text) => f.write_str(text),
+            ReadErrorKind::Strict(code, text) => write!(f, "{text} ({code}; an error because of --strict)"),
+            ReadErrorKind::TooLarge(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.kind {
+            ReadErrorKind::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for ReadError {
+    fn from(error: std::io::Error) -> Self {
+        ReadError::new(ReadErrorKind::Io(error))
+    }
+}
+
+impl From<BuildError> for ReadError {
+    fn from(error: BuildError) -> Self {
+        ReadError::new(ReadErrorKind::TooLarge(error))
+    }
+}

@@ -1,0 +1,404 @@
+//! One block of a dump: records into columns. Any thread, in any order.
+//!
+//! The fast path takes records as the virtual machine writes them, one line for the head and one for the references.
+//! Whatever it does not take goes word by word, where line ends mean nothing but for `//` lines, junk, and the names
+//! of shape D.
+
+use std::hash::{BuildHasher, Hasher};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::codes::*;
+use super::java_types::is_array;
+use super::record::{self, Breakdown, Eof, Word};
+use crate::input::Diagnostics;
+use crate::input::blocks::BlockPlace;
+use crate::input::diagnostics::excerpt;
+use crate::input::sink::ObjectSink;
+use crate::input::text::{is_blank, split_field, split_line, trim};
+
+/// Junk lines before the first record that are kept by text: a version of several lines looks like junk.
+const EARLY_LINES: usize = 16;
+/// Number of `java/lang/Class` in every block's names.
+const CLASS_NAME: u32 = 0;
+const CACHE_SLOTS: usize = 4096;
+
+/// Type names, numbered. Kept from block to block: the assembler asks only for what is new.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub(super) list: Vec<Box<[u8]>>,
+    arrays: Vec<bool>,
+    numbers: FxHashMap<u64, Vec<u32>>,
+    cache: Vec<u32>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        let mut names =
+            Names { list: Vec::new(), arrays: Vec::new(), numbers: FxHashMap::default(), cache: vec![0; CACHE_SLOTS] };
+        names.number(b"java/lang/Class");
+        names
+    }
+}
+
+impl Names {
+    #[inline]
+    fn number(&mut self, name: &[u8]) -> u32 {
+        // First and last eight bytes and the length tell nearly all names apart; the comparison makes it certain.
+        let ends = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
+            (Some(first), Some(last)) => u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(23),
+            _ => name.iter().fold(0, |key, &byte| key << 8 | u64::from(byte)),
+        };
+        let slot = ((ends ^ name.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize;
+        let cached = self.cache[slot];
+        if self.list.get(cached as usize).is_some_and(|known| **known == *name) {
+            return cached;
+        }
+        let number = self.look_up(name);
+        self.cache[slot] = number;
+        number
+    }
+
+    fn look_up(&mut self, name: &[u8]) -> u32 {
+        let mut hasher = FxBuildHasher.build_hasher();
+        hasher.write(name);
+        let candidates = self.numbers.entry(hasher.finish()).or_default();
+        if let Some(&number) = candidates.iter().find(|&&number| *self.list[number as usize] == *name) {
+            return number;
+        }
+        let number = self.list.len() as u32;
+        candidates.push(number);
+        self.list.push(name.into());
+        self.arrays.push(is_array(name));
+        number
+    }
+}
+
+/// What was counted in a block, or in all.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) classes: u64,
+    pub(super) arrays: u64,
+    /// Records with `OBJ` or `CLS`, and without.
+    pub(super) with_word: u64,
+    pub(super) without_word: u64,
+    /// References as printed, nulls included.
+    pub(super) references: u64,
+    pub(super) nulls: u64,
+    /// Nulls in all digits among the references of objects (not classes), and nulls as `0x0` anywhere.
+    pub(super) full_zeros: u64,
+    pub(super) short_zeros: u64,
+    /// Full nulls before the block's first record: whose they are only the block before knows.
+    pub(super) leading_full_zeros: u64,
+    pub(super) most_digits: usize,
+}
+
+/// A junk line that may belong to the version.
+#[derive(Debug)]
+pub(super) struct EarlyLine {
+    pub(super) line: u64,
+    pub(super) text: String,
+    pub(super) after_version: bool,
+}
+
+/// What one block holds. Reused from block to block.
+#[derive(Debug, Default)]
+pub(super) struct Block<S> {
+    pub(super) objects: S,
+    pub(super) names: Names,
+    /// The builder's slot of each name, as far as the assembler has seen them.
+    pub(super) slots: Vec<u32>,
+    /// (object in the block, number of the class's name).
+    pub(super) classes: Vec<(u32, u32)>,
+    pub(super) counts: Counts,
+    pub(super) version: Option<String>,
+    pub(super) early: Vec<EarlyLine>,
+    pub(super) breakdown: Option<(Breakdown, u64)>,
+    pub(super) eof: Option<(Eof, u64)>,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) lines: u64,
+}
+
+impl<S: ObjectSink> Block<S> {
+    fn clear(&mut self) {
+        self.objects.clear();
+        self.classes.clear();
+        self.counts = Counts::default();
+        self.version = None;
+        self.early.clear();
+        self.breakdown = None;
+        self.eof = None;
+        self.diagnostics = Diagnostics::default();
+        self.lines = 0;
+    }
+}
+
+/// Whose a reference is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// The last record of the block before.
+    Before,
+    Object,
+    Class,
+    /// A record that could not be read.
+    Nobody,
+}
+
+struct Parser<'a, S> {
+    text: &'a [u8],
+    at: usize,
+    /// Line of `at`, from 1.
+    line: u64,
+    /// Digits of an address in this block, 8 or 16; from its first record.
+    width: usize,
+    owner: Owner,
+    block: &'a mut Block<S>,
+}
+
+/// Reads a whole block.
+pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
+    block.clear();
+    let whole = if place.last { record::without_cut_word(text) } else { text };
+    let owner = if place.first { Owner::Nobody } else { Owner::Before };
+    let mut parser = Parser { text: whole, at: 0, line: 1, width: 16, owner, block };
+    parser.run();
+    let lines = parser.line;
+    if whole.len() < text.len() {
+        block.diagnostics.on_line(&TRUNCATED_LINE, lines, &text[whole.len()..]);
+    }
+    block.lines = if text.ends_with(b"\n") { lines - 1 } else { lines };
+    block.objects.seal();
+}
+
+impl<S: ObjectSink> Parser<'_, S> {
+    fn run(&mut self) {
+        loop {
+            self.skip_blanks();
+            if !self.fast_record() && !self.slow_word() {
+                return;
+            }
+        }
+    }
+
+    /// Takes a record at the start of a line in the virtual machine's own spacing, with all references that follow so.
+    fn fast_record(&mut self) -> bool {
+        let Ok((rest, head)) = record::head(&self.text[self.at..], self.width) else { return false };
+        self.begin(head.address, self.width, head.bytes, Some(head.word), head.name);
+        self.line += 1;
+        let mut input = rest;
+        let (mut references, mut nulls) = (0, 0);
+        // One line of references, or several where a copy was wrapped.
+        while let [b'\t', rest @ ..] = input {
+            input = rest;
+            while let Ok((rest, id)) = record::reference(input, self.width) {
+                self.block.objects.push_reference(id);
+                references += 1;
+                nulls += u64::from(id == 0);
+                input = rest;
+            }
+            let ([b'\n', rest @ ..] | [b'\r', b'\n', rest @ ..]) = input else { break };
+            self.line += 1;
+            input = rest;
+        }
+        let counts = &mut self.block.counts;
+        counts.references += references;
+        counts.nulls += nulls;
+        if self.owner == Owner::Object {
+            counts.full_zeros += nulls;
+        }
+        self.at = self.text.len() - input.len();
+        true
+    }
+
+    /// Takes one word, or what it begins; false at the end of the block.
+    fn slow_word(&mut self) -> bool {
+        let rest = &self.text[self.at..];
+        let (word, after) = split_field(rest);
+        if word.is_empty() {
+            return false;
+        }
+        let first_on_line = self.at_line_start();
+        if record::is_address_like(word) {
+            self.address_word(word, after);
+        } else if word.starts_with(b"//") {
+            self.comment();
+        } else if !first_on_line {
+            self.block.diagnostics.on_line(&MALFORMED_REF, self.line, word);
+            self.at += word.len();
+        } else {
+            self.other_line(word);
+        }
+        true
+    }
+
+    fn skip_blanks(&mut self) {
+        while let Some(&byte) = self.text.get(self.at).filter(|&&byte| is_blank(byte)) {
+            self.line += u64::from(byte == b'\n');
+            self.at += 1;
+        }
+    }
+
+    fn at_line_start(&self) -> bool {
+        let before = &self.text[..self.at];
+        before.iter().rev().take_while(|&&byte| byte != b'\n').all(|&byte| is_blank(byte))
+    }
+
+    fn rest_of_line(&self) -> &[u8] {
+        split_line(&self.text[self.at..]).0
+    }
+
+    fn skip_line(&mut self) {
+        self.at += self.rest_of_line().len();
+    }
+
+    /// An address with a size behind it begins a record; any other is a reference.
+    fn address_word(&mut self, word: &[u8], after: &[u8]) {
+        let (next, behind) = split_field(after);
+        if next.first() != Some(&b'[') {
+            match record::hex_word(word) {
+                Some((id, digits)) => self.slow_reference(id, digits),
+                None => self.block.diagnostics.on_line(&MALFORMED_REF, self.line, word),
+            }
+            self.at += word.len();
+            return;
+        }
+        let head_line = self.line;
+        let behind_at = self.text.len() - behind.len();
+        let parsed = record::hex_word(word).zip(record::size_word(next)).zip(head_name(behind));
+        match parsed {
+            Some((((address, digits), bytes), (kind, name, used))) => {
+                self.width = if digits > 8 { 16 } else { 8 };
+                self.begin(address, digits, bytes, kind, name);
+                let end = behind_at + used;
+                self.line += newlines(&self.text[self.at..end]);
+                self.at = end;
+            }
+            None => {
+                self.owner = Owner::Nobody;
+                let text = excerpt(self.rest_of_line());
+                self.block.diagnostics.on_line(&MALFORMED_RECORD, head_line, text.as_bytes());
+                self.line += newlines(&self.text[self.at..behind_at]);
+                self.at = behind_at;
+                self.skip_line();
+            }
+        }
+    }
+
+    fn begin(&mut self, address: u64, digits: usize, bytes: u64, word: Option<Word>, name: &[u8]) {
+        let number = self.block.names.number(name);
+        let counts = &mut self.block.counts;
+        counts.most_digits = counts.most_digits.max(digits);
+        let class_name = match word {
+            Some(Word::Class) => Some(number),
+            Some(Word::Object) => None,
+            None => name.strip_prefix(b"class ").map(|class| self.block.names.number(trim(class))),
+        };
+        let counts = &mut self.block.counts;
+        *(if word.is_some() { &mut counts.with_word } else { &mut counts.without_word }) += 1;
+        let type_index = match class_name {
+            Some(class_name) => {
+                counts.classes += 1;
+                self.block.classes.push((self.block.objects.object_count() as u32, class_name));
+                self.owner = Owner::Class;
+                CLASS_NAME
+            }
+            None => {
+                counts.arrays += u64::from(self.block.names.arrays[number as usize]);
+                self.owner = Owner::Object;
+                number
+            }
+        };
+        self.block.objects.push_object(address, type_index, bytes, self.line);
+    }
+
+    fn slow_reference(&mut self, id: u64, digits: usize) {
+        if self.owner == Owner::Nobody {
+            self.block.diagnostics.on_line(&ORPHAN_REF, self.line, b"");
+            return;
+        }
+        let counts = &mut self.block.counts;
+        counts.references += 1;
+        if id == 0 {
+            counts.nulls += 1;
+            match (digits, self.owner) {
+                (1, _) => counts.short_zeros += 1,
+                (8 | 16, Owner::Object) => counts.full_zeros += 1,
+                (8 | 16, Owner::Before) => counts.leading_full_zeros += 1,
+                _ => {}
+            }
+        }
+        self.block.objects.push_reference(id);
+    }
+
+    /// A `//` line: the version, one of the two trailers, or a comment.
+    fn comment(&mut self) {
+        let rest = &self.text[self.at..];
+        let used = if let Ok((after, breakdown)) = record::breakdown(rest) {
+            self.block.breakdown = Some((breakdown, self.line));
+            rest.len() - after.len()
+        } else if let Ok((after, eof)) = record::eof(rest) {
+            self.block.eof = Some((eof, self.line));
+            rest.len() - after.len()
+        } else {
+            let line = split_line(rest).0;
+            if let (Some(version), None) = (record::version(line), &self.block.version) {
+                self.block.version = Some(String::from_utf8_lossy(version).into_owned());
+            }
+            line.len()
+        };
+        self.line += newlines(&rest[..used]);
+        self.at += used;
+        self.owner = Owner::Nobody;
+    }
+
+    /// A line whose first word is neither an address nor `//`.
+    fn other_line(&mut self, word: &[u8]) {
+        let line = self.rest_of_line().to_vec();
+        if matches!(word, b"OBJ" | b"CLS") {
+            self.block.diagnostics.on_line(&MALFORMED_RECORD, self.line, &line);
+            self.owner = Owner::Nobody;
+        } else if self.block.objects.object_count() == 0 && self.block.early.len() < EARLY_LINES {
+            self.block.early.push(EarlyLine {
+                line: self.line,
+                text: String::from_utf8_lossy(trim(&line)).into_owned(),
+                after_version: self.block.version.is_some(),
+            });
+        } else {
+            self.block.diagnostics.on_line(&JUNK_LINE, self.line, &line);
+        }
+        self.skip_line();
+    }
+}
+
+fn newlines(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
+}
+
+/// What stands behind a size: `OBJ name` or `CLS name`, line ends allowed between, or (shape D) words up to the line end
+/// or the next address. Gives the word, the name, and how much that took.
+fn head_name(text: &[u8]) -> Option<(Option<Word>, &[u8], usize)> {
+    let (first, after) = split_field(text);
+    let word = match first {
+        b"OBJ" => Word::Object,
+        b"CLS" => Word::Class,
+        _ => {
+            let line = split_line(text).0;
+            let mut end = 0;
+            let mut rest = line;
+            loop {
+                let (word, after) = split_field(rest);
+                if word.is_empty() || record::is_address_like(word) {
+                    break;
+                }
+                end = line.len() - after.len();
+                rest = after;
+            }
+            let name = trim(&line[..end]);
+            let complete = !matches!(name, b"" | b"class" | b"array of" | b"array");
+            return complete.then_some((None, name, end));
+        }
+    };
+    let (name, rest) = split_field(after);
+    let complete = !name.is_empty() && !record::is_address_like(name) && !name.starts_with(b"//");
+    complete.then_some((Some(word), name, text.len() - rest.len()))
+}

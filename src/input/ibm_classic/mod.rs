@@ -1,0 +1,92 @@
+//! IBM text ("classic") heap dumps of Java: J9, OpenJ9, and the tools that print like them.
+//!
+//! ```text
+//! // Version: JRE 1.8.0 Linux amd64-64 build ...
+//! 0x00000000FE001010 [24] OBJ java/lang/String
+//! 	0x00000000FE001028                                   references
+//! 0x00000000FE0DD390 [112] CLS java/lang/String            a class
+//! // Breakdown - Classes: 847, Objects: 14477, ObjectArrays: 2215, PrimitiveArrays: 3453
+//! // EOF:  Total 'Objects',Refs(null) : 20992,67473(30591)
+//! ```
+//!
+//! Four shapes go by this name (`shape`), told apart by the whole file: in shape A the first reference of an object is
+//! its class, in the others it is a reference like any. A hexadecimal word directly followed by a size begins a record,
+//! any other is a reference of the record before; line ends mean little. The format has no root records at all.
+//! docs/formats/ibm-classic.md has the grammar, the codes, and where each rule comes from.
+
+mod assemble;
+mod block;
+mod codes;
+mod java_types;
+mod record;
+mod shape;
+
+use super::blocks::{Cut, parse_blocks};
+use super::sink::{ObjectSink, TypeCounts};
+use super::text;
+use super::{Counted, Detected, Dump, Loaded, ReadError, ReadOptions, Reader, Source};
+use crate::graph::ObjectColumns;
+use assemble::Assembler;
+use block::{Block, parse_block};
+
+/// The reader.
+pub(super) struct IbmClassic;
+
+impl Reader for IbmClassic {
+    fn name(&self) -> &'static str {
+        "ibm-classic"
+    }
+
+    fn title(&self) -> &'static str {
+        "IBM classic (text) Java heap dump"
+    }
+
+    /// Certain with the version line first, or with a record first that has OBJ or CLS. Lines of a web page or a mail
+    /// around the dump, or records without those words (shape D), leave it at "maybe".
+    fn detect(&self, start: &[u8]) -> Detected {
+        let mut rest = start;
+        let mut first = true;
+        while !rest.is_empty() {
+            let (line, after) = text::split_line(rest);
+            rest = after;
+            let line = text::trim(line);
+            if line.is_empty() {
+                continue;
+            }
+            let certain = record::version(line).is_some() || record::names_object_or_class(line);
+            if certain || record::begins_record(line) {
+                return if certain && first { Detected::Yes } else { Detected::Maybe };
+            }
+            first = false;
+        }
+        Detected::No
+    }
+
+    fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
+        let mut assembler = self.assemble::<ObjectColumns>(source, options)?;
+        let graph = assembler.resolve();
+        assembler.diagnostics.check(options.strict)?;
+        Ok(Loaded { dump: Dump::Graph(graph), facts: assembler.facts, diagnostics: assembler.diagnostics })
+    }
+
+    fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
+        let assembler = self.assemble::<TypeCounts>(source, options)?;
+        assembler.diagnostics.check(options.strict)?;
+        Ok(assembler.into_counted())
+    }
+}
+
+impl IbmClassic {
+    fn assemble<S: ObjectSink>(&self, source: Source, options: &ReadOptions) -> Result<Assembler, ReadError> {
+        let mut assembler = Assembler::new(self, &source, options);
+        let source = parse_blocks(
+            source,
+            Cut::BeforeHex,
+            options.threads,
+            |text, place, block: &mut Block<S>| parse_block(text, place, block),
+            |block| assembler.take_block(block),
+        )?;
+        assembler.finish(&source)?;
+        Ok(assembler)
+    }
+}

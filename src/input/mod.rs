@@ -1,0 +1,188 @@
+//! From bytes to a heap graph: one folder per format, all listed in [`READERS`].
+//!
+//! A new format is one folder and one line here. A reader recognises its format by content, reads whatever of a
+//! damaged dump can be read, and reports the rest under stable codes. nom lives here and nowhere else.
+
+mod blocks;
+mod diagnostics;
+mod encoding;
+mod error;
+mod ibm_classic;
+mod sink;
+mod source;
+mod text;
+mod xna_cf;
+
+pub use diagnostics::{Code, Diagnostics, Problem};
+pub use encoding::Encoding;
+pub use error::{Position, ReadError, ReadErrorKind};
+pub use source::{ReadProgress, Source};
+pub use xna_cf::SizeRadix;
+
+use crate::graph::HeapGraph;
+
+/// Does a dump's start look like a format?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detected {
+    /// For certain.
+    Yes,
+    /// Certainly not.
+    No,
+    /// It may be; asked for only when nobody is certain.
+    Maybe,
+}
+
+/// One dump format. Readers are listed in [`READERS`] and have no other registration.
+pub trait Reader: Sync {
+    /// `xna-cf`: for `--input-format`; with `_` for `-` the name of the folders in `src/input` and `fixtures`, and as it
+    /// is that of the file in `docs/formats`.
+    fn name(&self) -> &'static str;
+    /// The format in words.
+    fn title(&self) -> &'static str;
+    /// Looks at the first bytes, at most 8 KiB; never fails.
+    fn detect(&self, start: &[u8]) -> Detected;
+    /// Reads the dump.
+    ///
+    /// # Errors
+    /// When the input cannot be read at all, or under `strict` at the first problem.
+    fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError>;
+    /// Objects and bytes by type, in one pass with memory for types alone. Repeated objects count each time.
+    ///
+    /// # Errors
+    /// As `read`.
+    fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError>;
+}
+
+/// Every format there is, weak text formats last.
+pub static READERS: &[&dyn Reader] = &[&ibm_classic::IbmClassic, &xna_cf::XnaCf];
+
+/// How to read, for all formats; what is special to one is in a struct of its own.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// A reader's name: no recognition. Default: none.
+    pub input_format: Option<String>,
+    /// Type names exactly as in the dump. Default: false.
+    pub raw_types: bool,
+    /// The first problem is an error. Default: false.
+    pub strict: bool,
+    /// Threads that parse. Default: as many as there are cores.
+    pub threads: usize,
+    /// Options of the XNA / .NET CF reader.
+    pub xna_cf: xna_cf::XnaCfOptions,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions {
+            input_format: None,
+            raw_types: false,
+            strict: false,
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            xna_cf: xna_cf::XnaCfOptions::default(),
+        }
+    }
+}
+
+/// What a dump holds. Formats with allocation totals instead of objects will add their model.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Dump {
+    /// Objects and references.
+    Graph(HeapGraph),
+}
+
+/// A dump that was read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Its content.
+    pub dump: Dump,
+    /// What the file says of itself.
+    pub facts: Facts,
+    /// What was wrong with it.
+    pub diagnostics: Diagnostics,
+}
+
+/// A dump that was only counted.
+#[derive(Debug)]
+pub struct Counted {
+    /// (type, objects, bytes), by name; types without objects left out.
+    pub types: Vec<(String, u64, u64)>,
+    /// Sections' names.
+    pub sections: Vec<String>,
+    /// What the file says of itself.
+    pub facts: Facts,
+    /// What was wrong with it.
+    pub diagnostics: Diagnostics,
+}
+
+/// What a file says of itself, and what was found in it.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// The reader's name.
+    pub format: &'static str,
+    /// The format in words.
+    pub title: &'static str,
+    /// The format's version or variant, if there are several.
+    pub version: Option<String>,
+    /// Which program wrote the dump, in its own words.
+    pub producer: Option<String>,
+    /// The text's encoding.
+    pub encoding: Option<&'static str>,
+    /// Packings around the dump, outermost first.
+    pub compression: Vec<&'static str>,
+    /// Records by kind, in a fixed order.
+    pub records: Vec<(&'static str, u64)>,
+    /// The dump's own totals against what was found, where it has them: one sentence.
+    pub trailer: Option<String>,
+    /// The format has no root records: roots must be inferred.
+    pub has_no_roots: bool,
+}
+
+/// The packed input broke off; the same for every format.
+pub(crate) static BROKEN_COMPRESSION: Code =
+    Code::warning("broken-compression", "the compressed data is cut or damaged; what came before was read");
+
+/// Finds the reader for a source.
+///
+/// # Errors
+/// When `input_format` names no reader, when no reader recognises the content, or when several may.
+pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
+    if let Some(name) = &options.input_format {
+        return READERS
+            .iter()
+            .find(|reader| reader.name() == name)
+            .copied()
+            .ok_or_else(|| ReadError::new(ReadErrorKind::NoSuchFormat(name.clone())));
+    }
+    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_whole() {
+        return Err(ReadError::new(ReadErrorKind::Empty));
+    }
+    let saying = |wanted: Detected| -> Vec<&'static dyn Reader> {
+        READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()
+    };
+    let certain = saying(Detected::Yes);
+    let candidates = if certain.is_empty() { saying(Detected::Maybe) } else { certain };
+    match candidates[..] {
+        [] => Err(ReadError::new(ReadErrorKind::UnknownFormat)),
+        [reader] => Ok(reader),
+        _ => Err(ReadError::new(ReadErrorKind::AmbiguousFormat(
+            candidates.iter().map(|reader| reader.name()).collect(),
+        ))),
+    }
+}
+
+/// Reads a dump with the reader that recognises it.
+///
+/// # Errors
+/// As [`detect`] and [`Reader::read`].
+pub fn read(source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
+    detect(&source, options)?.read(source, options)
+}
+
+/// Counts a dump's objects by type with the reader that recognises it.
+///
+/// # Errors
+/// As [`detect`] and [`Reader::count_types`].
+pub fn count_types(source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
+    detect(&source, options)?.count_types(source, options)
+}

@@ -1,0 +1,270 @@
+//! Where bytes come from: files and pipes alike, unpacked and turned into UTF-8 on the way, with the start to look at.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::encoding::{Encoding, Utf8Reader};
+use super::error::{ReadError, ReadErrorKind};
+
+/// Bytes that are looked at to recognise packing, encoding and format.
+const START_BYTES: usize = 8 * 1024;
+/// Packings inside one another that are undone.
+const MAX_LAYERS: usize = 3;
+
+/// How far reading has come, for a progress bar in another thread.
+#[derive(Debug, Default)]
+pub struct ReadProgress {
+    /// Bytes taken from the file or pipe (packed, if it is packed).
+    pub bytes_read: AtomicU64,
+    /// Bytes there are; 0 when unknown.
+    pub bytes_total: AtomicU64,
+}
+
+/// Where a broken packing noted that it ended early.
+type BrokenNote = Arc<Mutex<Option<String>>>;
+
+/// An open input, positioned at its (unpacked, decoded) start.
+pub struct Source {
+    reader: Box<dyn Read + Send>,
+    start: Vec<u8>,
+    whole: bool,
+    encoding: Encoding,
+    compression: Vec<&'static str>,
+    broken: BrokenNote,
+}
+
+impl Source {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// When it cannot be opened or read, is a directory, is empty, or is packed data that gives nothing.
+    pub fn open(path: &Path, progress: Arc<ReadProgress>) -> Result<Self, ReadError> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(ReadError::new(ReadErrorKind::IsDirectory));
+        }
+        if metadata.is_file() {
+            progress.bytes_total.store(metadata.len(), Ordering::Relaxed);
+        }
+        Self::from_reader(file, progress)
+    }
+
+    /// Takes any reader, for instance standard input.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn from_reader(reader: impl Read + Send + 'static, progress: Arc<ReadProgress>) -> Result<Self, ReadError> {
+        let broken = BrokenNote::default();
+        let mut compression = Vec::new();
+        let mut reader: Box<dyn Read + Send> = Box::new(Counted { inner: reader, progress });
+        let mut start = read_start(&mut reader)?;
+        while let Some(packing) = Packing::recognise(&start).filter(|_| compression.len() < MAX_LAYERS) {
+            compression.push(packing.name());
+            let packed = BufReader::with_capacity(256 * 1024, Cursor::new(std::mem::take(&mut start)).chain(reader));
+            reader = match packing {
+                Packing::Gzip => tolerant(flate2::bufread::MultiGzDecoder::new(packed), &broken),
+                Packing::Zstd => tolerant(ZstdFrames::new(packed), &broken),
+            };
+            start = read_start(&mut reader)?;
+        }
+        let (encoding, mark) = Encoding::recognise(&start);
+        if matches!(encoding, Encoding::Utf8 | Encoding::Utf8Bom) {
+            start.drain(..mark);
+        } else {
+            let rest = start.split_off(mark);
+            reader = Box::new(Utf8Reader::new(Cursor::new(rest).chain(reader), encoding));
+            start = read_start(&mut reader)?;
+        }
+        let source = Source { whole: start.len() < START_BYTES - 3, reader, start, encoding, compression, broken };
+        if source.start.is_empty() {
+            return Err(ReadError::new(match source.ended_early() {
+                Some(text) => ReadErrorKind::BrokenCompression(text),
+                None => ReadErrorKind::Empty,
+            }));
+        }
+        Ok(source)
+    }
+
+    /// The first bytes, at most 8 KiB, for recognising the format.
+    pub fn start(&self) -> &[u8] {
+        &self.start
+    }
+
+    /// Is `start` all there is?
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// How the text was encoded.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// `gzip`, `zstd`: outermost first; empty when the input is not packed.
+    pub fn compression(&self) -> &[&'static str] {
+        &self.compression
+    }
+
+    /// After the last byte: why packed data ended before its end, if it did.
+    pub fn ended_early(&self) -> Option<String> {
+        self.broken.lock().map_or(None, |note| note.clone())
+    }
+
+    /// Fills `buf` as far as there is input; fewer bytes than asked for mean its end.
+    ///
+    /// # Errors
+    /// When the operating system cannot read. Packing that breaks off is the end of the input, see `ended_early`.
+    pub fn fill(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let from_start = buf.len().min(self.start.len());
+        buf[..from_start].copy_from_slice(&self.start[..from_start]);
+        self.start.drain(..from_start);
+        let mut filled = from_start;
+        while filled < buf.len() {
+            match self.reader.read(&mut buf[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+fn read_start(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(START_BYTES);
+    reader.take(START_BYTES as u64).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Packing {
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    fn recognise(start: &[u8]) -> Option<Self> {
+        match start {
+            [0x1F, 0x8B, 0x08, ..] => Some(Packing::Gzip),
+            [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Some(Packing::Zstd),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Packing::Gzip => "gzip",
+            Packing::Zstd => "zstd",
+        }
+    }
+}
+
+/// Counts what is taken from the file.
+struct Counted<R> {
+    inner: R,
+    progress: Arc<ReadProgress>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buf)?;
+        self.progress.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Turns broken packed data into the end of the input, with a note: what was unpacked before is not lost.
+struct Tolerant<R> {
+    inner: R,
+    broken: BrokenNote,
+    ended: bool,
+}
+
+fn tolerant(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
+    Box::new(Tolerant { inner, broken: Arc::clone(broken), ended: false })
+}
+
+impl<R: Read> Read for Tolerant<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.ended || buf.is_empty() {
+            return Ok(0);
+        }
+        match self.inner.read(buf) {
+            Ok(count) => Ok(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) if error.raw_os_error().is_some() => Err(error),
+            Err(error) => {
+                self.ended = true;
+                if let Ok(mut note) = self.broken.lock() {
+                    note.get_or_insert_with(|| error.to_string());
+                }
+                Ok(0)
+            }
+        }
+    }
+}
+
+/// All frames of a zstd file, one after another: `ruzstd` decodes one frame a decoder.
+struct ZstdFrames<R: Read> {
+    state: ZstdState<R>,
+}
+
+enum ZstdState<R: Read> {
+    Between(R),
+    Frame(Box<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>),
+    Ended,
+}
+
+impl<R: Read> ZstdFrames<R> {
+    fn new(inner: R) -> Self {
+        ZstdFrames { state: ZstdState::Between(inner) }
+    }
+}
+
+impl<R: io::BufRead> Read for ZstdFrames<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        use ruzstd::decoding::StreamingDecoder;
+        use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+        loop {
+            match std::mem::replace(&mut self.state, ZstdState::Ended) {
+                ZstdState::Ended => return Ok(0),
+                ZstdState::Between(mut inner) => {
+                    if inner.fill_buf()?.is_empty() {
+                        return Ok(0);
+                    }
+                    // The decoder takes its reader by value even when it finds a skippable frame: look first.
+                    let head = inner.fill_buf()?;
+                    if let [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d, ..] = *head {
+                        let length = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
+                        let skipped = io::copy(&mut inner.by_ref().take(length), &mut io::sink())?;
+                        if skipped < length {
+                            return Err(io::ErrorKind::UnexpectedEof.into());
+                        }
+                        self.state = ZstdState::Between(inner);
+                        continue;
+                    }
+                    match StreamingDecoder::new(inner) {
+                        Ok(decoder) => self.state = ZstdState::Frame(Box::new(decoder)),
+                        Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::MagicNumberReadError(
+                            error,
+                        ))) => return Err(error),
+                        Err(error) => return Err(io::Error::other(error.to_string())),
+                    }
+                }
+                ZstdState::Frame(mut decoder) => {
+                    let count = decoder.read(buf)?;
+                    if count > 0 || buf.is_empty() {
+                        self.state = ZstdState::Frame(decoder);
+                        return Ok(count);
+                    }
+                    self.state = ZstdState::Between(decoder.into_inner());
+                }
+            }
+        }
+    }
+}

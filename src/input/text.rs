@@ -1,0 +1,203 @@
+//! Leaf parsers and helpers that the text formats share: numbers, blanks, fields.
+//!
+//! Leaves are byte loops over a 256-entry table, each byte looked at once: nom's own digit parsers followed by a
+//! conversion take two and a half times as long (docs/performance.md).
+
+use nom::{Err, IResult};
+use rustc_hash::FxHashMap;
+
+const NOT_HEX: u8 = 0xFF;
+
+const HEX: [u8; 256] = {
+    let mut table = [NOT_HEX; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            digit @ b'0'..=b'9' => digit - b'0',
+            letter @ b'a'..=b'f' => letter - b'a' + 10,
+            letter @ b'A'..=b'F' => letter - b'A' + 10,
+            _ => NOT_HEX,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// 1 to 16 hexadecimal digits, without prefix; more are an error.
+#[inline]
+pub(super) fn hex(input: &[u8]) -> IResult<&[u8], u64, ()> {
+    let mut value = 0u64;
+    let mut count = 0;
+    for &byte in input {
+        let digit = HEX[byte as usize];
+        if digit == NOT_HEX {
+            break;
+        }
+        value = value << 4 | u64::from(digit);
+        count += 1;
+    }
+    if count == 0 || count > 16 { Err(Err::Error(())) } else { Ok((&input[count..], value)) }
+}
+
+/// 1 or more decimal digits of a number that fits 64 bits.
+#[inline]
+pub(super) fn decimal(input: &[u8]) -> IResult<&[u8], u64, ()> {
+    let mut value = 0u64;
+    let mut count = 0;
+    for &byte in input {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = match value.checked_mul(10).and_then(|value| value.checked_add(u64::from(digit))) {
+            Some(value) => value,
+            None => return Err(Err::Error(())),
+        };
+        count += 1;
+    }
+    if count == 0 { Err(Err::Error(())) } else { Ok((&input[count..], value)) }
+}
+
+/// A whole field as hexadecimal, `0x` allowed.
+pub(super) fn hex_field(field: &[u8]) -> Option<u64> {
+    let digits = match field {
+        [b'0', b'x' | b'X', digits @ ..] => digits,
+        _ => field,
+    };
+    match hex(digits) {
+        Ok(([], value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// A whole field as decimal.
+pub(super) fn decimal_field(field: &[u8]) -> Option<u64> {
+    match decimal(field) {
+        Ok(([], value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// Has the number a digit a to f when written in hexadecimal?
+#[inline]
+pub(super) fn has_hex_letter(value: u64) -> bool {
+    const EIGHTS: u64 = 0x8888_8888_8888_8888;
+    value & (value << 1 | value << 2) & EIGHTS != 0
+}
+
+/// The value of a hexadecimal digit; 0xFF for any other byte.
+#[inline]
+pub(super) fn hex_digit(byte: u8) -> u8 {
+    HEX[byte as usize]
+}
+
+/// What separates fields. A NUL is one too: files from mainframes are padded with them.
+#[inline]
+pub(super) fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0 | 0x0B | 0x0C)
+}
+
+/// Without blanks at both ends.
+pub(super) fn trim(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|&byte| !is_blank(byte)).unwrap_or(text.len());
+    let end = text.iter().rposition(|&byte| !is_blank(byte)).map_or(start, |last| last + 1);
+    &text[start..end]
+}
+
+/// The first field and the rest behind it, both empty at the end.
+pub(super) fn split_field(text: &[u8]) -> (&[u8], &[u8]) {
+    let start = text.iter().position(|&byte| !is_blank(byte)).unwrap_or(text.len());
+    let text = &text[start..];
+    let end = text.iter().position(|&byte| is_blank(byte)).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+/// The first line without its end, and what follows.
+#[inline]
+pub(super) fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b'\n', text) {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &[]),
+    }
+}
+
+/// The types that one block of input mentions, numbered in order of first mention.
+#[derive(Debug)]
+pub(super) struct NumberedTypes {
+    small: Vec<u32>,
+    large: FxHashMap<u64, u32>,
+    /// (raw type id, line of its first mention in the block).
+    pub(super) mentioned: Vec<(u64, u64)>,
+    /// Where the numbers of the current part of the block begin.
+    part: usize,
+}
+
+const SMALL_IDS: usize = 4096;
+const UNSEEN: u32 = u32::MAX;
+
+impl Default for NumberedTypes {
+    fn default() -> Self {
+        NumberedTypes { small: vec![UNSEEN; SMALL_IDS], large: FxHashMap::default(), mentioned: Vec::new(), part: 0 }
+    }
+}
+
+impl NumberedTypes {
+    /// The number of a raw type id.
+    #[inline]
+    pub(super) fn number(&mut self, raw_id: u64, line: u64) -> u32 {
+        let next = self.mentioned.len() as u32;
+        let known = if raw_id < SMALL_IDS as u64 {
+            &mut self.small[raw_id as usize]
+        } else {
+            self.large.entry(raw_id).or_insert(UNSEEN)
+        };
+        if *known == UNSEEN {
+            *known = next;
+            self.mentioned.push((raw_id, line));
+        }
+        *known
+    }
+
+    /// Forgets which ids were seen, for a section with ids of its own; numbers go on.
+    pub(super) fn begin_part(&mut self) {
+        for &(raw_id, _) in &self.mentioned[self.part..] {
+            if raw_id < SMALL_IDS as u64 {
+                self.small[raw_id as usize] = UNSEEN;
+            }
+        }
+        self.large.clear();
+        self.part = self.mentioned.len();
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub(super) fn clear(&mut self) {
+        self.begin_part();
+        self.mentioned.clear();
+        self.part = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_limits() {
+        assert_eq!(hex(b"1cE0 x"), Ok((&b" x"[..], 0x1ce0)));
+        assert_eq!(hex(b"ffffffffffffffff"), Ok((&b""[..], u64::MAX)));
+        assert!(hex(b"12345678901234567").is_err());
+        assert!(hex(b"").is_err() && hex(b"zz").is_err());
+        assert_eq!(decimal(b"18446744073709551615]"), Ok((&b"]"[..], u64::MAX)));
+        assert!(decimal(b"18446744073709551616").is_err());
+        assert_eq!(hex_field(b"0X1f"), Some(0x1f));
+        assert_eq!(hex_field(b"0x"), None);
+        assert_eq!(hex_field(b"+1"), None);
+    }
+
+    #[test]
+    fn letters_are_found_in_the_value() {
+        for value in 0..70_000u64 {
+            assert_eq!(has_hex_letter(value), format!("{value:x}").bytes().any(|b| b.is_ascii_alphabetic()), "{value:x}");
+        }
+    }
+}

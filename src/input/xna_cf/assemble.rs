@@ -1,0 +1,358 @@
+//! Blocks in the order of the file: sections are opened and closed, type ids get their names, roots their words.
+
+use rustc_hash::FxHashMap;
+
+use super::block::{Block, Ends, Mark, MarkKind};
+use super::codes::*;
+use super::record::{RootRecord, split_number, split_time};
+use super::{SizeRadix, XnaCf};
+use crate::graph::{Findings, GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
+use crate::input::sink::{ObjectSink, Part, Totals};
+use crate::input::{
+    BROKEN_COMPRESSION, Code, Counted, Diagnostics, Facts, Position, ReadError, ReadOptions, Reader, Source,
+};
+
+/// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
+const ENOUGH_SIZES: u64 = 1000;
+
+#[derive(Debug)]
+struct TypeEntry {
+    slot: TypeSlot,
+    declared: bool,
+    /// Line of the first object of the type, and of the first static root of the class.
+    used: Option<u64>,
+    contains: Option<u64>,
+}
+
+/// The section being read.
+#[derive(Debug)]
+struct Open {
+    section: SectionId,
+    types: FxHashMap<u64, TypeEntry>,
+    /// Name and time of the `a` record as they stand; `None` where there was none.
+    begun_as: Option<Vec<u8>>,
+}
+
+/// Records met, by kind.
+#[derive(Debug, Default)]
+struct RecordCounts {
+    app_domains: u64,
+    types: u64,
+    objects: u64,
+    references: u64,
+    roots: u64,
+    ends: u64,
+}
+
+/// Puts blocks together.
+pub(super) struct Assembler {
+    builder: GraphBuilder,
+    totals: Totals,
+    open: Option<Open>,
+    counts: RecordCounts,
+    version: Option<u64>,
+    any_size_letter: bool,
+    radix: SizeRadix,
+    strict: bool,
+    lines: u64,
+    /// Slot of each type number of the block at hand.
+    slots: Vec<u32>,
+    pub(super) facts: Facts,
+    pub(super) diagnostics: Diagnostics,
+}
+
+impl Assembler {
+    pub(super) fn new(reader: &XnaCf, source: &Source, options: &ReadOptions) -> Self {
+        Assembler {
+            builder: GraphBuilder::new(IdStyle::Hex),
+            totals: Totals::default(),
+            open: None,
+            counts: RecordCounts::default(),
+            version: None,
+            any_size_letter: false,
+            radix: options.xna_cf.size_radix,
+            strict: options.strict,
+            lines: 0,
+            slots: Vec::new(),
+            facts: Facts {
+                format: reader.name(),
+                title: reader.title(),
+                encoding: Some(source.encoding().name()),
+                compression: source.compression().to_vec(),
+                ..Facts::default()
+            },
+            diagnostics: Diagnostics::default(),
+        }
+    }
+
+    /// Takes the next block of the file.
+    pub(super) fn take_block<S: ObjectSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+        self.diagnostics.absorb(&mut block.diagnostics, self.lines);
+        self.any_size_letter |= block.any_size_letter;
+        self.slots.clear();
+        let mut from = Ends::default();
+        let marks = std::mem::take(&mut block.marks);
+        for (part, mark) in marks.iter().enumerate() {
+            self.take_part(block, part, from, mark.before)?;
+            self.take_mark(block, mark);
+            from = mark.before;
+        }
+        self.take_part(block, marks.len(), from, block.ends())?;
+        block.marks = marks;
+        self.counts.objects += block.objects.object_count() as u64;
+        self.counts.references += block.objects.reference_count() as u64;
+        self.lines += block.lines;
+        self.diagnostics.check(self.strict)
+    }
+
+    fn take_part<S: ObjectSink>(&mut self, block: &Block<S>, part: usize, from: Ends, to: Ends) -> Result<(), ReadError> {
+        let Some(first_line) = block.first_record[part] else { return Ok(()) };
+        let lines = self.lines;
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => {
+                self.diagnostics.on_line(&RECORD_OUTSIDE_SECTION, lines + first_line, b"");
+                none.insert(Open::new(self.builder.begin_section(Section::default()), None))
+            }
+        };
+        for declared in &block.types[from.types..to.types] {
+            let name = &block.names[declared.name.clone()];
+            open.declare(declared.id, name, lines + declared.line, &mut self.builder, &mut self.diagnostics);
+        }
+        self.counts.types += (to.types - from.types) as u64;
+        for &(raw_id, line) in &block.numbered.mentioned[from.mentioned..to.mentioned] {
+            let entry = open.entry(raw_id, &mut self.builder);
+            entry.used.get_or_insert(lines + line);
+            self.slots.push(entry.slot.0);
+        }
+        let section = open.section;
+        block.objects.deliver(
+            Part {
+                section,
+                objects: from.objects..to.objects,
+                type_indices: from.mentioned..to.mentioned,
+                slots: &self.slots,
+                lines_before: lines,
+            },
+            &mut self.builder,
+            &mut self.totals,
+        )?;
+        for (root, line) in &block.roots[from.roots..to.roots] {
+            open.root(root, lines + line, &mut self.builder, &mut self.diagnostics);
+        }
+        self.counts.roots += (to.roots - from.roots) as u64;
+        Ok(())
+    }
+
+    fn take_mark<S>(&mut self, block: &Block<S>, mark: &Mark) {
+        let line = self.lines + mark.line;
+        let text = &block.names[mark.name.clone()];
+        match mark.kind {
+            MarkKind::Begin { version } => {
+                self.counts.app_domains += 1;
+                self.close_incomplete(line);
+                self.version.get_or_insert(version);
+                if version != 2 {
+                    self.diagnostics.on_line(&UNSUPPORTED_VERSION, line, text);
+                }
+                let (name, time) = split_time(text);
+                let section = Section {
+                    name: String::from_utf8_lossy(name).into_owned(),
+                    started_ms: time,
+                    ..Section::default()
+                };
+                self.open = Some(Open::new(self.builder.begin_section(section), Some(text.to_vec())));
+            }
+            MarkKind::End => {
+                self.counts.ends += 1;
+                match self.open.take() {
+                    None => self.diagnostics.on_line(&UNEXPECTED_END_RECORD, line, text),
+                    Some(open) => self.close(open, text, line),
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, open: Open, end: &[u8], line: u64) {
+        let (mut end_name, mut end_time) = split_time(end);
+        let section = self.builder.section_mut(open.section);
+        section.complete = true;
+        match &open.begun_as {
+            // Records outside any AppDomain, closed by an end record: its name is all there is.
+            None => section.name = String::from_utf8_lossy(end_name).into_owned(),
+            Some(begun_as) => {
+                let (mut begin_name, mut begin_time) = split_time(begun_as);
+                // Short times (the device was booted under 65 s ago) show by the pair: equal but for the last words.
+                if let (Some((a, a_time)), Some((c, c_time))) = (split_number(begun_as), split_number(end)) {
+                    if a == c {
+                        (begin_name, begin_time, end_name, end_time) = (a, Some(a_time), c, Some(c_time));
+                    }
+                }
+                section.name = String::from_utf8_lossy(begin_name).into_owned();
+                section.started_ms = begin_time;
+                if begin_name != end_name {
+                    self.diagnostics.on_line(&END_NAME_MISMATCH, line, end);
+                }
+            }
+        }
+        self.builder.section_mut(open.section).ended_ms = end_time;
+        self.finish_types(open);
+    }
+
+    fn close_incomplete(&mut self, line: u64) {
+        if let Some(open) = self.open.take() {
+            self.diagnostics.on_line(&MISSING_END_RECORD, line, b"");
+            self.finish_types(open);
+        }
+    }
+
+    /// Names what was never declared.
+    fn finish_types(&mut self, open: Open) {
+        for (raw_id, entry) in &open.types {
+            if entry.declared {
+                continue;
+            }
+            let name = format!("<type {raw_id:#x}>");
+            self.builder.name_type(entry.slot, &name);
+            if let Some(line) = entry.used {
+                self.diagnostics.on_line(&UNDECLARED_TYPE, line, name.as_bytes());
+            }
+            if let Some(line) = entry.contains {
+                self.diagnostics.on_line(&UNDECLARED_CONTAINER, line, name.as_bytes());
+            }
+        }
+    }
+
+    /// After the last block.
+    pub(super) fn finish(&mut self, source: &Source) -> Result<(), ReadError> {
+        let line = self.lines.max(1);
+        self.close_incomplete(line);
+        if let Some(text) = source.ended_early() {
+            self.diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Line(line), || text);
+        }
+        if self.radix == SizeRadix::Hex && !self.any_size_letter && self.counts.objects >= ENOUGH_SIZES {
+            self.diagnostics.on_line(&SIZES_LOOK_DECIMAL, 1, b"");
+        }
+        let counts = &self.counts;
+        self.facts.version = self.version.map(|version| version.to_string());
+        self.facts.records = vec![
+            ("app_domains", counts.app_domains),
+            ("types", counts.types),
+            ("objects", counts.objects),
+            ("references", counts.references),
+            ("roots", counts.roots),
+            ("ends", counts.ends),
+        ];
+        self.diagnostics.check(self.strict)
+    }
+
+    /// The complete builder, once.
+    pub(super) fn take_builder(&mut self) -> GraphBuilder {
+        std::mem::take(&mut self.builder)
+    }
+
+    /// Gives what the builder found this format's codes.
+    pub(super) fn note_findings(&mut self, findings: &Findings) {
+        let tallies: [(&'static Code, _); 5] = [
+            (&DANGLING_REF, findings.dangling_references),
+            (&CROSS_DOMAIN_REF, findings.cross_section_references),
+            (&DANGLING_ROOT, findings.dangling_roots),
+            (&DUPLICATE_OBJECT, findings.duplicate_objects),
+            (&CONFLICTING_OBJECT, findings.conflicting_objects),
+        ];
+        for (code, tally) in tallies {
+            self.diagnostics.add(code, tally.count, Position::Line(tally.first_position), String::new);
+        }
+    }
+
+    /// Totals by type name.
+    pub(super) fn into_counted(self) -> Counted {
+        let (sections, names) = self.builder.into_names();
+        Counted { types: self.totals.by_name(names), sections, facts: self.facts, diagnostics: self.diagnostics }
+    }
+}
+
+impl Open {
+    fn new(section: SectionId, begun_as: Option<Vec<u8>>) -> Self {
+        Open { section, types: FxHashMap::default(), begun_as }
+    }
+
+    fn entry(&mut self, raw_id: u64, builder: &mut GraphBuilder) -> &mut TypeEntry {
+        self.types.entry(raw_id).or_insert_with(|| TypeEntry {
+            slot: builder.new_type(),
+            declared: false,
+            used: None,
+            contains: None,
+        })
+    }
+
+    fn declare(
+        &mut self,
+        raw_id: u64,
+        name: &[u8],
+        line: u64,
+        builder: &mut GraphBuilder,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let section = self.section;
+        let entry = self.entry(raw_id, builder);
+        let name = if name.is_empty() {
+            format!("<unnamed type {raw_id:#x}>")
+        } else {
+            String::from_utf8_lossy(name).into_owned()
+        };
+        if !entry.declared {
+            entry.declared = true;
+            let slot = entry.slot;
+            builder.name_type(slot, &name);
+            builder.section_mut(section).declared_types += 1;
+        } else if builder.type_name(entry.slot) == Some(&name) {
+            diagnostics.on_line(&DUPLICATE_TYPE, line, name.as_bytes());
+        } else {
+            diagnostics.on_line(&CONFLICTING_TYPE, line, name.as_bytes());
+        }
+    }
+
+    fn root(&mut self, root: &RootRecord, line: u64, builder: &mut GraphBuilder, diagnostics: &mut Diagnostics) {
+        let kind = match root.kind {
+            0 => RootKind::Runtime,
+            1 => RootKind::Local,
+            2 => RootKind::Finalizer,
+            3 => RootKind::Handle,
+            4 => RootKind::Static,
+            5 => RootKind::Gc,
+            other => {
+                diagnostics.on_line(&UNKNOWN_ROOT_KIND, line, format!("kind {other:x}").as_bytes());
+                RootKind::Other(u32::try_from(other).unwrap_or(u32::MAX))
+            }
+        };
+        let known = u64::from(RootFlags::PINNED | RootFlags::WEAK | RootFlags::INTERIOR);
+        if root.flags & !known != 0 {
+            diagnostics.on_line(&UNKNOWN_ROOT_FLAGS, line, format!("flags {:x}", root.flags).as_bytes());
+        }
+        let flags = RootFlags(root.flags as u32);
+        if flags.has(RootFlags::WEAK) && flags.has(RootFlags::PINNED | RootFlags::INTERIOR) {
+            diagnostics.on_line(&WEAK_AND_STRONG_FLAGS, line, format!("flags {:x}", root.flags).as_bytes());
+        }
+        let container = match (kind, root.container) {
+            (RootKind::Static, Some(Some(class))) => {
+                let entry = self.entry(class, builder);
+                entry.contains.get_or_insert(line);
+                Some(entry.slot)
+            }
+            (RootKind::Static, _) => {
+                diagnostics.on_line(&STATIC_ROOT_WITHOUT_CONTAINER, line, b"");
+                None
+            }
+            (_, Some(_)) => {
+                diagnostics.on_line(&UNEXPECTED_CONTAINER, line, b"");
+                None
+            }
+            (_, None) => None,
+        };
+        if root.trailing_fields {
+            diagnostics.on_line(&TRAILING_FIELDS, line, b"");
+        }
+        builder.add_root(self.section, root.object, kind, flags, container, line);
+    }
+}

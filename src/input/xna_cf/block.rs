@@ -1,0 +1,251 @@
+//! One block of lines: objects into columns, the other records into small lists. Any thread, in any order.
+
+use std::ops::Range;
+
+use nom::Parser;
+use nom::multi::fold_many0;
+
+use super::SizeRadix;
+use super::codes::*;
+use super::record::{self, RootRecord};
+use crate::input::Diagnostics;
+use crate::input::blocks::BlockPlace;
+use crate::input::sink::ObjectSink;
+use crate::input::text::{NumberedTypes, hex_field, has_hex_letter, split_field, split_line, trim};
+
+/// A type record: its name lies in the block's text.
+#[derive(Debug)]
+pub(super) struct TypeRecord {
+    pub(super) id: u64,
+    pub(super) name: Range<usize>,
+    pub(super) line: u64,
+}
+
+/// An `a` or `c` record: it ends one part of the block and begins the next.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) kind: MarkKind,
+    /// Name and time as they stand, in the block's text.
+    pub(super) name: Range<usize>,
+    pub(super) line: u64,
+    /// What came before it.
+    pub(super) before: Ends,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarkKind {
+    Begin { version: u64 },
+    End,
+}
+
+/// How far each list of a block had come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ends {
+    pub(super) objects: usize,
+    pub(super) types: usize,
+    pub(super) roots: usize,
+    pub(super) mentioned: usize,
+}
+
+/// What one block holds. Reused from block to block.
+#[derive(Debug, Default)]
+pub(super) struct Block<S> {
+    pub(super) objects: S,
+    pub(super) numbered: NumberedTypes,
+    pub(super) types: Vec<TypeRecord>,
+    /// With the line of each.
+    pub(super) roots: Vec<(RootRecord, u64)>,
+    pub(super) marks: Vec<Mark>,
+    pub(super) names: Vec<u8>,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) lines: u64,
+    pub(super) any_size_letter: bool,
+    /// Line of the first record of each part (between marks) that belongs into a section.
+    pub(super) first_record: Vec<Option<u64>>,
+    /// Line of a record cut by the end of the input.
+    pub(super) last_line_cut: bool,
+}
+
+impl<S: ObjectSink> Block<S> {
+    fn clear(&mut self) {
+        self.objects.clear();
+        self.numbered.clear();
+        self.types.clear();
+        self.roots.clear();
+        self.marks.clear();
+        self.names.clear();
+        self.diagnostics = Diagnostics::default();
+        self.lines = 0;
+        self.any_size_letter = false;
+        self.first_record.clear();
+        self.first_record.push(None);
+        self.last_line_cut = false;
+    }
+
+    /// How far the lists have come.
+    pub(super) fn ends(&self) -> Ends {
+        Ends {
+            objects: self.objects.object_count(),
+            types: self.types.len(),
+            roots: self.roots.len(),
+            mentioned: self.numbered.mentioned.len(),
+        }
+    }
+
+    fn keep(&mut self, name: &[u8]) -> Range<usize> {
+        let start = self.names.len();
+        self.names.extend_from_slice(name);
+        start..self.names.len()
+    }
+
+    fn note_record(&mut self) {
+        let line = self.lines;
+        if let Some(first) = self.first_record.last_mut() {
+            first.get_or_insert(line);
+        }
+    }
+}
+
+/// A line with nothing to read: white space, or U+00A0 (as the format's published example has it, in UTF-8 or Latin-1).
+pub(super) fn is_blank_line(line: &[u8]) -> bool {
+    matches!(trim(line), [] | [0xC2, 0xA0] | [0xA0])
+}
+
+/// Reads all lines of a block.
+pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, radix: SizeRadix, block: &mut Block<S>) {
+    block.clear();
+    let (whole_lines, rest) = match memchr::memrchr(b'\n', text) {
+        Some(at) => text.split_at(at + 1),
+        None => (&text[..0], text),
+    };
+    parse_lines(whole_lines, radix, block);
+    if place.last && !rest.is_empty() {
+        parse_unfinished_line(rest, radix, block);
+    }
+    block.objects.seal();
+}
+
+fn parse_lines<S: ObjectSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S>) {
+    let mut input = text;
+    while let Some(&first) = input.first() {
+        block.lines += 1;
+        if first == b'o' && radix == SizeRadix::Hex {
+            if let Ok((rest, (id, type_id, bytes))) = record::object_head(input) {
+                begin_object(block, id, type_id, bytes);
+                let objects = &mut block.objects;
+                let references = fold_many0(record::reference, || (), |(), id| objects.push_reference(id)).parse(rest);
+                let rest = references.map_or(rest, |(rest, ())| rest);
+                if let [b'\n', next @ ..] = rest {
+                    input = next;
+                } else {
+                    let (line, next) = split_line(rest);
+                    slow_references(line, block);
+                    input = next;
+                }
+                continue;
+            }
+        }
+        let (line, next) = split_line(input);
+        parse_line(line, radix, block);
+        input = next;
+    }
+}
+
+#[inline]
+fn begin_object<S: ObjectSink>(block: &mut Block<S>, id: u64, type_id: u64, bytes: u64) {
+    let type_index = block.numbered.number(type_id, block.lines);
+    block.any_size_letter |= has_hex_letter(bytes);
+    block.objects.push_object(id, type_index, bytes, block.lines);
+    block.note_record();
+}
+
+fn slow_references<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) {
+    let mut rest = fields;
+    loop {
+        let (field, after) = split_field(rest);
+        if field.is_empty() {
+            return;
+        }
+        match hex_field(field) {
+            Some(id) => block.objects.push_reference(id),
+            None => block.diagnostics.on_line(&MALFORMED_REF, block.lines, field),
+        }
+        rest = after;
+    }
+}
+
+/// The last line has no end: an end record is taken as whole, anything else may have lost part of its last number.
+fn parse_unfinished_line<S: ObjectSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>) {
+    block.lines += 1;
+    if is_blank_line(line) {
+        return;
+    }
+    if split_field(line).0 == b"c" {
+        parse_line(line, radix, block);
+    } else {
+        block.diagnostics.on_line(&TRUNCATED_LINE, block.lines, line);
+        block.last_line_cut = true;
+    }
+}
+
+fn parse_line<S: ObjectSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>) {
+    if is_blank_line(line) {
+        return;
+    }
+    let (letter, fields) = split_field(line);
+    let done = match letter {
+        b"o" => object_line(fields, radix, block),
+        b"t" => type_line(fields, block),
+        b"r" => root_line(fields, block),
+        b"a" => begin_line(fields, block),
+        b"c" => end_line(fields, block),
+        _ => {
+            block.diagnostics.on_line(&UNKNOWN_RECORD, block.lines, line);
+            return;
+        }
+    };
+    if done.is_none() {
+        block.diagnostics.on_line(&MALFORMED_RECORD, block.lines, line);
+    }
+}
+
+fn object_line<S: ObjectSink>(fields: &[u8], radix: SizeRadix, block: &mut Block<S>) -> Option<()> {
+    let (head, references) = record::object(fields, radix)?;
+    begin_object(block, head.id, head.type_id, head.bytes);
+    slow_references(references, block);
+    Some(())
+}
+
+fn type_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
+    let (id, name) = record::type_record(fields)?;
+    let name = block.keep(name);
+    block.types.push(TypeRecord { id, name, line: block.lines });
+    block.note_record();
+    Some(())
+}
+
+fn root_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
+    let root = record::root(fields)?;
+    block.roots.push((root, block.lines));
+    block.note_record();
+    Some(())
+}
+
+fn begin_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
+    let (version, name) = record::app_domain(fields)?;
+    mark(MarkKind::Begin { version }, name, block);
+    Some(())
+}
+
+fn end_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
+    mark(MarkKind::End, trim(fields), block);
+    Some(())
+}
+
+fn mark<S: ObjectSink>(kind: MarkKind, name: &[u8], block: &mut Block<S>) {
+    let before = block.ends();
+    let name = block.keep(name);
+    block.marks.push(Mark { kind, name, line: block.lines, before });
+    block.first_record.push(None);
+    block.numbered.begin_part();
+}

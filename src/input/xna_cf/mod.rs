@@ -1,0 +1,102 @@
+//! XNA / .NET Compact Framework GC heap dumps: text, one record a line, everything in hexadecimal.
+//!
+//! ```text
+//! a 2 BubbleGame.exe 763f9d2        AppDomain: version, name, [time]; opens a section
+//! t 1b BubbleGame.Level             type: id, name to the end of the line
+//! o 7c79f 1b 118 7cb42 1ce004       object: id, type id, bytes, references
+//! r 7c79f 4 0 1b                    root: object id, kind, flags, [class with the static variable]
+//! c BubbleGame.exe 763fbef          end of the section: name, [time]
+//! ```
+//!
+//! Records come in any order inside a section, so nothing is resolved before the end. Every id is local to its
+//! section. docs/formats/xna-cf.md has the whole grammar, the codes, and where each rule comes from.
+//!
+//! Blocks of lines are parsed by several threads (`block`); what depends on the order of the file, the sections, is put
+//! together by one (`assemble`).
+
+mod assemble;
+mod block;
+mod codes;
+mod record;
+
+use super::blocks::{Cut, parse_blocks};
+use super::sink::{ObjectSink, TypeCounts};
+use super::text;
+use super::{Counted, Detected, Dump, Loaded, ReadError, ReadOptions, Reader, Source};
+use crate::graph::{ObjectColumns, ResolveOptions};
+use assemble::Assembler;
+use block::{Block, parse_block};
+
+/// How sizes are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SizeRadix {
+    /// As the runtime writes them.
+    #[default]
+    Hex,
+    /// As some tool rewrote them.
+    Dec,
+}
+
+/// Options of this reader.
+#[derive(Debug, Clone, Default)]
+pub struct XnaCfOptions {
+    /// How sizes are written. Default: hexadecimal.
+    pub size_radix: SizeRadix,
+}
+
+/// The reader.
+pub(super) struct XnaCf;
+
+impl Reader for XnaCf {
+    fn name(&self) -> &'static str {
+        "xna-cf"
+    }
+
+    fn title(&self) -> &'static str {
+        "XNA / .NET Compact Framework GC heap dump"
+    }
+
+    /// The first line with content is `a`, one or two decimal digits, something. A CLRProfiler log has `a` lines too, but
+    /// goes on with `0x`, and never begins with one.
+    fn detect(&self, start: &[u8]) -> Detected {
+        let mut rest = start;
+        while !rest.is_empty() {
+            let (line, after) = text::split_line(rest);
+            if !block::is_blank_line(line) {
+                return if record::is_app_domain(text::trim(line)) { Detected::Yes } else { Detected::No };
+            }
+            rest = after;
+        }
+        Detected::No
+    }
+
+    fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
+        let mut assembler = self.assemble::<ObjectColumns>(source, options)?;
+        let (graph, findings) = assembler.take_builder().resolve(ResolveOptions::default());
+        assembler.note_findings(&findings);
+        assembler.diagnostics.check(options.strict)?;
+        Ok(Loaded { dump: Dump::Graph(graph), facts: assembler.facts, diagnostics: assembler.diagnostics })
+    }
+
+    fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
+        let assembler = self.assemble::<TypeCounts>(source, options)?;
+        assembler.diagnostics.check(options.strict)?;
+        Ok(assembler.into_counted())
+    }
+}
+
+impl XnaCf {
+    fn assemble<S: ObjectSink>(&self, source: Source, options: &ReadOptions) -> Result<Assembler, ReadError> {
+        let mut assembler = Assembler::new(self, &source, options);
+        let radix = options.xna_cf.size_radix;
+        let source = parse_blocks(
+            source,
+            Cut::AfterLine,
+            options.threads,
+            |text, place, block: &mut Block<S>| parse_block(text, place, radix, block),
+            |block| assembler.take_block(block),
+        )?;
+        assembler.finish(&source)?;
+        Ok(assembler)
+    }
+}

@@ -1,0 +1,151 @@
+//! nom parsers, one function per record letter.
+//!
+//! `object_head` and `reference` are the hot path: single blanks, no `0x`, no error data. A line they do not take is
+//! read again field by field by the others, which allow all that the format's document allows.
+
+use nom::bytes::complete::tag;
+use nom::character::complete::char;
+use nom::combinator::peek;
+use nom::sequence::{preceded, terminated};
+use nom::{Err, IResult, Parser};
+
+use crate::input::text::{decimal_field, hex, hex_field, is_blank, split_field, trim};
+use crate::input::xna_cf::SizeRadix;
+
+/// A blank or a line end, as behind any field.
+fn field_end(input: &[u8]) -> IResult<&[u8], (), ()> {
+    match input.first() {
+        Some(&byte) if is_blank(byte) => Ok((input, ())),
+        _ => Err(Err::Error(())),
+    }
+}
+
+/// `"o" SP objectid SP typeid SP size`, hexadecimal: (object id, type id, bytes).
+#[inline]
+pub(super) fn object_head(input: &[u8]) -> IResult<&[u8], (u64, u64, u64), ()> {
+    let field = |input| preceded(char(' '), hex).parse(input);
+    terminated(preceded(char('o'), (field, field, field)), peek(field_end)).parse(input)
+}
+
+/// `SP objectid`: one reference.
+#[inline]
+pub(super) fn reference(input: &[u8]) -> IResult<&[u8], u64, ()> {
+    terminated(preceded(tag(" "), hex), peek(field_end)).parse(input)
+}
+
+/// An object record without its references.
+pub(super) struct ObjectHead {
+    pub(super) id: u64,
+    pub(super) type_id: u64,
+    pub(super) bytes: u64,
+}
+
+/// `objectid SP typeid SP size { SP objectid }` behind the `o`: the head, and the fields behind it.
+pub(super) fn object(fields: &[u8], radix: SizeRadix) -> Option<(ObjectHead, &[u8])> {
+    let (id, rest) = split_field(fields);
+    let (type_id, rest) = split_field(rest);
+    let (bytes, rest) = split_field(rest);
+    let bytes = match radix {
+        SizeRadix::Hex => hex_field(bytes)?,
+        SizeRadix::Dec => decimal_field(bytes)?,
+    };
+    Some((ObjectHead { id: hex_field(id)?, type_id: hex_field(type_id)?, bytes }, rest))
+}
+
+/// `typeid [ SP typename ]` behind the `t`: the id and the name, which may be empty.
+pub(super) fn type_record(fields: &[u8]) -> Option<(u64, &[u8])> {
+    let (id, name) = split_field(fields);
+    Some((hex_field(id)?, trim(name)))
+}
+
+/// A root record as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RootRecord {
+    pub(super) object: u64,
+    pub(super) kind: u64,
+    pub(super) flags: u64,
+    /// A field behind the flags: `Some(None)` when it is not a number.
+    pub(super) container: Option<Option<u64>>,
+    pub(super) trailing_fields: bool,
+}
+
+/// `objectid SP kind SP flags [ SP typeid ]` behind the `r`.
+pub(super) fn root(fields: &[u8]) -> Option<RootRecord> {
+    let (object, rest) = split_field(fields);
+    let (kind, rest) = split_field(rest);
+    let (flags, rest) = split_field(rest);
+    let (container, rest) = split_field(rest);
+    Some(RootRecord {
+        object: hex_field(object)?,
+        kind: hex_field(kind)?,
+        flags: hex_field(flags)?,
+        container: (!container.is_empty()).then(|| hex_field(container)),
+        trailing_fields: !trim(rest).is_empty(),
+    })
+}
+
+/// `version SP name [ SP time ]` behind the `a`: the version, and name and time together, not empty.
+pub(super) fn app_domain(fields: &[u8]) -> Option<(u64, &[u8])> {
+    let (version, rest) = split_field(fields);
+    let name = trim(rest);
+    if name.is_empty() { None } else { Some((hex_field(version)?, name)) }
+}
+
+/// Is this the line a dump begins with: `a`, one or two decimal digits, something?
+pub(super) fn is_app_domain(line: &[u8]) -> bool {
+    let (letter, rest) = split_field(line);
+    let (version, rest) = split_field(rest);
+    letter == b"a"
+        && matches!(version.len(), 1 | 2)
+        && version.iter().all(u8::is_ascii_digit)
+        && !split_field(rest).0.is_empty()
+}
+
+/// Splits `name [ SP time ]` of an `a` or `c` record where the last word can only be a time: 5 to 8 hexadecimal digits
+/// with a decimal digit among them, or exactly 8, and a name before it. `Room 101` and `Dead Face` are names.
+pub(super) fn split_time(text: &[u8]) -> (&[u8], Option<u64>) {
+    let Some((name, word)) = split_last_word(text) else { return (text, None) };
+    let digits = word.strip_prefix(b"0x").or(word.strip_prefix(b"0X")).unwrap_or(word);
+    let plausible = matches!(digits.len(), 5..=7) && digits.iter().any(u8::is_ascii_digit) || digits.len() == 8;
+    match hex_field(word) {
+        Some(time) if plausible => (name, Some(time)),
+        _ => (text, None),
+    }
+}
+
+/// Splits the last word off as a number, whatever its length, if a name remains before it.
+pub(super) fn split_number(text: &[u8]) -> Option<(&[u8], u64)> {
+    let (name, word) = split_last_word(text)?;
+    Some((name, hex_field(word)?))
+}
+
+fn split_last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().rposition(|&byte| is_blank(byte))?;
+    let name = trim(&text[..at]);
+    (!name.is_empty()).then_some((name, &text[at + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_need_single_blanks_and_an_end() {
+        assert_eq!(object_head(b"o 7c79f 1d 118 7cb42\n"), Ok((&b" 7cb42\n"[..], (0x7c79f, 0x1d, 0x118))));
+        assert!(object_head(b"o 1 2 3x\n").is_err());
+        assert!(object_head(b"o 1  2 3\n").is_err());
+        assert!(object_head(b"o 1 2 3").is_err());
+        assert_eq!(reference(b" 0\n"), Ok((&b"\n"[..], 0)));
+        assert!(reference(b" zz\n").is_err());
+    }
+
+    #[test]
+    fn last_words_that_can_only_be_times() {
+        assert_eq!(split_time(b"My Space Game.exe 763f9d2"), (&b"My Space Game.exe"[..], Some(0x763f9d2)));
+        assert_eq!(split_time(b"NHLSchedule.exe 444d20df"), (&b"NHLSchedule.exe"[..], Some(0x444d20df)));
+        for name in [&b"Dead Face"[..], b"Room 101", b"cafe1234", b"Ship 1f3a", b"a face0ff1c", b"a abcdef"] {
+            assert_eq!(split_time(name), (name, None));
+        }
+        assert_eq!(split_time(b"a abcdefab").1, Some(0xabcd_efab));
+    }
+}

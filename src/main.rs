@@ -1,0 +1,5 @@
+//! The `heapdump` program: everything is in the library's `cli`.
+
+fn main() -> std::process::ExitCode {
+    heapdump::cli::main()
+}

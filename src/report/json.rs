@@ -1,0 +1,83 @@
+//! JSON: one object per command, or one per row.
+
+use std::io::{self, Write};
+
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::ser::Formatter;
+
+use super::{Cell, Column, Report, Table, escape};
+
+/// One object: the schema, the fields, and the rows under their key.
+pub(super) fn write_object(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Harmless);
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("schema", &format!("heapdump.{}/1", report.command))?;
+    for (key, value) in &report.fields {
+        map.serialize_entry(key, value)?;
+    }
+    if let Some(key) = report.rows_key {
+        map.serialize_entry(key, &Rows(&report.table))?;
+    }
+    SerializeMap::end(map)?;
+    writeln!(out)
+}
+
+/// One object a line.
+pub(super) fn write_lines(table: &Table<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for row in 0..table.row_count {
+        let cells = (table.row)(row);
+        let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Harmless);
+        Row { columns: &table.columns, cells: &cells }.serialize(&mut serializer)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+struct Rows<'r, 'a>(&'r Table<'a>);
+
+impl Serialize for Rows<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.0.row_count))?;
+        for row in 0..self.0.row_count {
+            let cells = (self.0.row)(row);
+            rows.serialize_element(&Row { columns: &self.0.columns, cells: &cells })?;
+        }
+        rows.end()
+    }
+}
+
+struct Row<'r, 'a> {
+    columns: &'r [Column],
+    cells: &'r [Cell<'a>],
+}
+
+impl Serialize for Row<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.columns.len()))?;
+        for (column, cell) in self.columns.iter().zip(self.cells) {
+            match cell {
+                Cell::Number(number) => map.serialize_entry(column.key, number)?,
+                Cell::Signed(number) => map.serialize_entry(column.key, number)?,
+                Cell::Share(share) => map.serialize_entry(column.key, share)?,
+                Cell::Text(text) => map.serialize_entry(column.key, text)?,
+                Cell::Missing => map.serialize_entry(column.key, &())?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// Compact JSON in which the control characters that JSON itself would let through are escaped too.
+struct Harmless;
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        let mut from = 0;
+        for (at, ch) in fragment.char_indices().filter(|&(_, ch)| escape::steers(ch)) {
+            writer.write_all(&fragment.as_bytes()[from..at])?;
+            write!(writer, "\\u{:04x}", u32::from(ch))?;
+            from = at + ch.len_utf8();
+        }
+        writer.write_all(&fragment.as_bytes()[from..])
+    }
+}

@@ -1,0 +1,35 @@
+//! Markdown tables, for tickets.
+
+use std::io::{self, Write};
+
+use super::{Cell, Style, Table, Unit, cell_text};
+
+pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    if style.header {
+        for column in &table.columns {
+            write!(out, "| {} ", column.title)?;
+        }
+        writeln!(out, "|")?;
+        for column in &table.columns {
+            let rule = if matches!(column.unit, Unit::Word | Unit::Text) { "---" } else { "---:" };
+            write!(out, "| {rule} ")?;
+        }
+        writeln!(out, "|")?;
+    }
+    for row in 0..table.row_count {
+        for (cell, column) in (table.row)(row).iter().zip(&table.columns) {
+            let text = cell_text(cell, column.unit, style.human);
+            match cell {
+                // In a code span nothing but the bar and the back tick has a meaning.
+                Cell::Text(_) => {
+                    let fence = if text.contains('`') { "``" } else { "`" };
+                    let pad = if text.contains('`') { " " } else { "" };
+                    write!(out, "| {fence}{pad}{}{pad}{fence} ", text.replace('|', "\\|"))?;
+                }
+                _ => write!(out, "| {text} ")?,
+            }
+        }
+        writeln!(out, "|")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! From typed rows to text: tables for people, plain columns for pipes, CSV, TSV, JSON, JSON lines, Markdown.
+//!
+//! Knows nothing of heaps. A command says what its columns are and gives rows on demand; the form is chosen here, once.
+//! Rows are streamed in every form but the table for people, so that millions of them need no memory.
+
+mod delimited;
+mod escape;
+mod json;
+mod markdown;
+mod plain;
+mod terminal;
+mod units;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+pub use escape::escape_controls;
+pub use units::{format_bytes, format_count, parse_size};
+
+/// The output form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people on a terminal, plain columns in a pipe.
+    Table,
+    /// A Markdown table.
+    Markdown,
+    /// Comma separated values.
+    Csv,
+    /// Tab separated values.
+    Tsv,
+    /// One JSON object.
+    Json,
+    /// One JSON object per row.
+    JsonLines,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// The output form.
+    pub format: Format,
+    /// Standard output is a terminal: tables are drawn for people.
+    pub terminal: bool,
+    /// Columns of that terminal.
+    pub width: usize,
+    /// Byte counts as 1.2 MiB.
+    pub human: bool,
+    /// A header line, where the form has one.
+    pub header: bool,
+    /// Bold and colours.
+    pub color: bool,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A number of things.
+    Count,
+    /// A number of bytes.
+    Bytes,
+    /// A share of a whole, 0 to 1.
+    Share,
+    /// A word without blanks.
+    Word,
+    /// Text that may hold blanks; only the last column may.
+    Text,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// The key in JSON, CSV and pipes.
+    pub key: &'static str,
+    /// The title for people.
+    pub title: &'static str,
+    /// What it holds.
+    pub unit: Unit,
+}
+
+impl Column {
+    /// A column.
+    pub const fn new(key: &'static str, title: &'static str, unit: Unit) -> Self {
+        Column { key, title, unit }
+    }
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell<'a> {
+    /// A count or a number of bytes.
+    Number(u64),
+    /// The same with a sign.
+    Signed(i64),
+    /// A share, 0 to 1.
+    Share(f64),
+    /// A word or a text.
+    Text(Cow<'a, str>),
+    /// Nothing: `-`, an empty field, `null`.
+    Missing,
+}
+
+impl<'a> Cell<'a> {
+    /// A text.
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Cell::Text(text.into())
+    }
+
+    /// A number, if there is one.
+    pub fn number(number: Option<u64>) -> Self {
+        number.map_or(Cell::Missing, Cell::Number)
+    }
+}
+
+/// Rows on demand.
+pub struct Table<'a> {
+    /// The columns; the last one may hold blanks.
+    pub columns: Vec<Column>,
+    /// How many rows there are.
+    pub row_count: usize,
+    /// Rows that were left out by a limit.
+    pub rows_hidden: usize,
+    /// Gives a row, one cell per column. Called more than once for a row.
+    pub row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
+}
+
+/// The answer of a command.
+pub struct Report<'a> {
+    /// The command, for `schema`.
+    pub command: &'static str,
+    /// What JSON has besides the table.
+    pub fields: serde_json::Map<String, serde_json::Value>,
+    /// The main table.
+    pub table: Table<'a>,
+    /// Where JSON has the table's rows; `None` when `fields` holds all of it.
+    pub rows_key: Option<&'static str>,
+    /// For people: printed above the table.
+    pub summary: String,
+    /// For people: printed in place of the table.
+    pub text: Option<String>,
+}
+
+impl Report<'_> {
+    /// Prints the answer.
+    ///
+    /// # Errors
+    /// When `out` cannot be written to.
+    pub fn write(&self, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+        match style.format {
+            Format::Table if style.terminal => {
+                out.write_all(self.summary.as_bytes())?;
+                match &self.text {
+                    Some(text) => out.write_all(text.as_bytes()),
+                    None => terminal::write(&self.table, out, style),
+                }
+            }
+            Format::Table => plain::write(&self.table, out, style),
+            Format::Markdown => markdown::write(&self.table, out, style),
+            Format::Csv => delimited::write(&self.table, out, style, b','),
+            Format::Tsv => delimited::write(&self.table, out, style, b'\t'),
+            Format::Json => json::write_object(self, out),
+            Format::JsonLines => json::write_lines(&self.table, out),
+        }
+    }
+}
+
+/// The text of a cell in tables and pipes.
+fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
+    match cell {
+        Cell::Number(number) if human && unit == Unit::Bytes => units::format_bytes(*number).into(),
+        Cell::Number(number) => number.to_string().into(),
+        Cell::Signed(number) if human && unit == Unit::Bytes => {
+            let sign = if *number < 0 { "-" } else { "+" };
+            format!("{sign}{}", units::format_bytes(number.unsigned_abs())).into()
+        }
+        Cell::Signed(number) => number.to_string().into(),
+        Cell::Share(share) if human => format!("{:.1} %", share * 100.0).into(),
+        Cell::Share(share) => format!("{share:.4}").into(),
+        Cell::Text(text) => escape::escape_controls(text),
+        Cell::Missing => "-".into(),
+    }
+}

@@ -1,0 +1,75 @@
+//! Bytes and counts: exact and human form.
+
+const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+/// `1.2 MiB`, `24 B`: one decimal, binary units.
+pub fn format_bytes(bytes: u64) -> String {
+    for (unit, size) in UNITS {
+        if bytes >= size {
+            return format!("{:.1} {unit}", bytes as f64 / size as f64);
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// `1,234,567`, for people.
+pub fn format_count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Reads a size as users type it: `4096`, `1KiB`, `20MB`, `1.5GiB`; `k`, `M`, `G` alone are binary.
+///
+/// # Errors
+/// In words, when it is none.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is not a size; write it as 4096, 1KiB, 20MB or 1.5GiB");
+    let trimmed = text.trim();
+    let end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(end);
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(factor).ok_or_else(wrong);
+    }
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let bytes = number * factor as f64;
+    if bytes.is_finite() && bytes < u64::MAX as f64 { Ok(bytes.round() as u64) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_both_ways() {
+        assert_eq!(format_bytes(1023), "1023 B");
+        assert_eq!(format_bytes(1536), "1.5 KiB");
+        assert_eq!(format_bytes(8_589_934_591), "8.0 GiB");
+        assert_eq!(format_count(1_234_567), "1,234,567");
+        assert_eq!(format_count(999), "999");
+        assert_eq!(parse_size("1.5KiB"), Ok(1536));
+        assert_eq!(parse_size("20MB"), Ok(20_000_000));
+        assert_eq!(parse_size("18446744073709551615"), Ok(u64::MAX));
+        for wrong in ["", "x", "1XB", "-1", "1.2.3", "20000000TiB"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
+    }
+}
