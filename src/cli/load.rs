@@ -106,15 +106,15 @@ pub(super) fn warn(diagnostics: &Diagnostics, quiet: bool) {
             continue;
         }
         let text = if problem.first_text.is_empty() { String::new() } else { format!(": {}", problem.first_text) };
+        let count = if problem.count == 1 { String::new() } else { format!("{} times, first ", problem.count) };
         // A closed standard error must not keep the answer back.
         let _ = writeln!(
             stderr,
-            "heapdump: warning: {} {} ({}, first at {}{})",
-            problem.count,
-            problem.code.meaning,
+            "heapdump: warning: {} ({count}at {}{}): {}",
             problem.code.name,
             problem.first_at,
             escape_controls(&text),
+            problem.code.meaning,
         );
     }
 }

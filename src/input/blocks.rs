@@ -17,7 +17,8 @@ const BLOCK_BYTES: usize = 1 << 20;
 pub(super) enum Cut {
     /// After a line end.
     AfterLine,
-    /// After a line end, where the next line begins with `0x`: IBM classic records span lines.
+    /// After a line end, where the next line begins with `0x`: IBM classic records span lines. Else, in a line that is
+    /// longer than a block, before any `0x`: such a line is all references, and those may lead a block.
     BeforeHex,
 }
 
@@ -36,7 +37,10 @@ impl Cut {
             }
             end = from + at;
         }
-        None
+        match self {
+            Cut::AfterLine => None,
+            Cut::BeforeHex => memchr::memmem::rfind(&data[from..], b" 0x").map(|at| from + at + 1),
+        }
     }
 }
 
@@ -65,7 +69,13 @@ impl BlockReader {
         }
         let mut len = self.carry.len();
         let mut searched = 0;
-        buffer.resize(buffer.len().max(len + BLOCK_BYTES), 0);
+        let wanted = len + BLOCK_BYTES;
+        // A buffer that grew with one long record does not stay so large.
+        if buffer.len() > 2 * wanted {
+            buffer.truncate(wanted);
+            buffer.shrink_to_fit();
+        }
+        buffer.resize(buffer.len().max(wanted), 0);
         buffer[..len].copy_from_slice(&self.carry);
         loop {
             let got = match self.source.fill(&mut buffer[len..]) {
@@ -273,5 +283,15 @@ mod tests {
         for cut in [Cut::AfterLine, Cut::BeforeHex] {
             assert_eq!(lines_of(text.clone(), cut, 2).concat(), text);
         }
+    }
+
+    #[test]
+    fn a_line_of_references_is_cut_between_them() {
+        let mut text = b"0x10 [8] OBJ a\n\t".to_vec();
+        (0..400_000).for_each(|_| text.extend_from_slice(b"0x00000010 "));
+        text.push(b'\n');
+        let blocks = lines_of(text.clone(), Cut::BeforeHex, 2);
+        assert!(blocks.len() > 3 && blocks.iter().all(|block| block.starts_with(b"0x")));
+        assert_eq!(blocks.concat(), text);
     }
 }

@@ -67,7 +67,7 @@ impl Diagnostics {
 
     /// One problem on a line, with what the line says.
     pub fn on_line(&mut self, code: &'static Code, line: u64, text: &[u8]) {
-        self.add(code, 1, Position::Line(line), || excerpt(text));
+        self.add(code, 1, Position::Line(line), || if text.is_empty() { String::new() } else { excerpt(text) });
     }
 
     /// Takes over the problems of a block whose lines were counted from 1, as `lines_before` lines came before it.

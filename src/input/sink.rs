@@ -6,6 +6,8 @@ use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
 /// What parsers need of the place that takes objects; generic, so that counting costs nothing of building.
 pub(super) trait ObjectSink: Default + Send {
+    /// Does a graph come of it? Else roots need not be kept.
+    const BUILDS_GRAPH: bool;
     /// Begins an object. `type_index` is the block's number for its type, `line` counts from 1 in the block.
     fn push_object(&mut self, id: u64, type_index: u32, shallow_bytes: u64, line: u64);
     /// A reference of the object begun last.
@@ -64,6 +66,8 @@ pub(super) struct TypeTotal {
 }
 
 impl ObjectSink for ObjectColumns {
+    const BUILDS_GRAPH: bool = true;
+
     #[inline]
     fn push_object(&mut self, id: u64, type_index: u32, shallow_bytes: u64, line: u64) {
         self.push_object(id, type_index, shallow_bytes, line);
@@ -104,6 +108,8 @@ pub(super) struct TypeCounts {
 }
 
 impl ObjectSink for TypeCounts {
+    const BUILDS_GRAPH: bool = false;
+
     #[inline]
     fn push_object(&mut self, _: u64, type_index: u32, shallow_bytes: u64, _: u64) {
         let index = type_index as usize;

@@ -174,7 +174,7 @@ impl<S: ObjectSink> Parser<'_, S> {
     fn run(&mut self) {
         loop {
             self.skip_blanks();
-            if !self.fast_record() && !self.slow_word() {
+            if !self.fast_record() && !self.fast_references() && !self.slow_word() {
                 return;
             }
         }
@@ -208,6 +208,20 @@ impl<S: ObjectSink> Parser<'_, S> {
         }
         self.at = self.text.len() - input.len();
         true
+    }
+
+    /// Takes references as the virtual machine writes them, where a block begins within a long line of them.
+    fn fast_references(&mut self) -> bool {
+        let digits = self.width;
+        let before = self.at;
+        while let Ok((rest, id)) = record::reference(&self.text[self.at..], digits) {
+            if rest.first() == Some(&b'[') {
+                break;
+            }
+            self.at = self.text.len() - rest.len();
+            self.reference(id, digits);
+        }
+        self.at > before
     }
 
     /// Takes one word, or what it begins; false at the end of the block.
@@ -256,7 +270,7 @@ impl<S: ObjectSink> Parser<'_, S> {
         let (next, behind) = split_field(after);
         if next.first() != Some(&b'[') {
             match record::hex_word(word) {
-                Some((id, digits)) => self.slow_reference(id, digits),
+                Some((id, digits)) => self.reference(id, digits),
                 None => self.block.diagnostics.on_line(&MALFORMED_REF, self.line, word),
             }
             self.at += word.len();
@@ -311,7 +325,7 @@ impl<S: ObjectSink> Parser<'_, S> {
         self.block.objects.push_object(address, type_index, bytes, self.line);
     }
 
-    fn slow_reference(&mut self, id: u64, digits: usize) {
+    fn reference(&mut self, id: u64, digits: usize) {
         if self.owner == Owner::Nobody {
             self.block.diagnostics.on_line(&ORPHAN_REF, self.line, b"");
             return;

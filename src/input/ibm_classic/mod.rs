@@ -70,7 +70,8 @@ impl Reader for IbmClassic {
     }
 
     fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
-        let assembler = self.assemble::<TypeCounts>(source, options)?;
+        let mut assembler = self.assemble::<TypeCounts>(source, options)?;
+        assembler.check_trailers(0);
         assembler.diagnostics.check(options.strict)?;
         Ok(assembler.into_counted())
     }

@@ -135,6 +135,8 @@ pub(super) struct Breakdown {
     pub(super) objects: u64,
     pub(super) object_arrays: u64,
     pub(super) primitive_arrays: u64,
+    /// No blank after the colons, as only jdmpview writes it.
+    pub(super) compact: bool,
 }
 
 /// `// EOF`: the dump's own totals.
@@ -156,15 +158,15 @@ fn number(input: &[u8]) -> IResult<&[u8], u64, ()> {
 
 /// `// Breakdown - Classes: c, Objects: o, ObjectArrays: a, PrimitiveArrays: p`
 pub(super) fn breakdown(input: &[u8]) -> IResult<&[u8], Breakdown, ()> {
-    let (rest, (_, classes, objects, object_arrays, primitive_arrays)) = (
+    let (rest, (_, (blanks, classes), objects, object_arrays, primitive_arrays)) = (
         (word("//"), word("Breakdown"), word("-")),
-        preceded(word("Classes:"), number),
+        (preceded(word("Classes:"), multispace0), decimal),
         preceded((word(","), word("Objects:")), number),
         preceded((word(","), word("ObjectArrays:")), number),
         preceded((word(","), word("PrimitiveArrays:")), number),
     )
         .parse(input)?;
-    Ok((rest, Breakdown { classes, objects, object_arrays, primitive_arrays }))
+    Ok((rest, Breakdown { classes, objects, object_arrays, primitive_arrays, compact: blanks.is_empty() }))
 }
 
 /// `// EOF:  Total 'Objects',Refs(null) : t,r(n)`
@@ -215,7 +217,7 @@ mod tests {
     #[test]
     fn trailers_wrapped_and_in_both_spacings() {
         let wrapped = b"// Breakdown - Classes: 321, Objects: 3718, ObjectArrays: 169, \nPrimitiveArrays: 2141\n";
-        let found = Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141 };
+        let found = Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141, compact: false };
         assert_eq!(breakdown(wrapped), Ok((&b"\n"[..], found)));
         let found = Eof { records: 6349, references: 23240, nulls: 7282 };
         assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(7282)"), Ok((&b""[..], found)));

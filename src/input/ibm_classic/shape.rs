@@ -34,12 +34,12 @@ impl Shape {
 
     /// Decides. Small files by their nulls; without nulls by whether at least nine objects in ten have a class record
     /// of their own type as first reference. O(objects) at worst; today's dumps show within their first tenth.
-    pub(super) fn decide(counts: &Counts, builder: &GraphBuilder) -> Shape {
+    pub(super) fn decide(counts: &Counts, compact_trailer: bool, builder: &GraphBuilder) -> Shape {
         if counts.without_word > counts.with_word {
             Shape::Sovereign
         } else if counts.full_zeros > 0 {
             Shape::ClassFirst
-        } else if counts.short_zeros > 0 {
+        } else if counts.short_zeros > 0 || compact_trailer {
             Shape::Jdmpview
         } else if has_class_first(counts, builder) {
             Shape::ClassFirst

@@ -138,7 +138,11 @@ impl Assembler {
             &mut self.totals,
         )?;
         for (root, line) in &block.roots[from.roots..to.roots] {
-            open.root(root, lines + line, &mut self.builder, &mut self.diagnostics);
+            let line = lines + line;
+            let (kind, flags, container) = open.root(root, line, &mut self.builder, &mut self.diagnostics);
+            if S::BUILDS_GRAPH {
+                self.builder.add_root(section, root.object, kind, flags, container, line);
+            }
         }
         self.counts.roots += (to.roots - from.roots) as u64;
         Ok(())
@@ -313,7 +317,14 @@ impl Open {
         }
     }
 
-    fn root(&mut self, root: &RootRecord, line: u64, builder: &mut GraphBuilder, diagnostics: &mut Diagnostics) {
+    /// A root record in the graph's words.
+    fn root(
+        &mut self,
+        root: &RootRecord,
+        line: u64,
+        builder: &mut GraphBuilder,
+        diagnostics: &mut Diagnostics,
+    ) -> (RootKind, RootFlags, Option<TypeSlot>) {
         let kind = match root.kind {
             0 => RootKind::Runtime,
             1 => RootKind::Local,
@@ -353,6 +364,6 @@ impl Open {
         if root.trailing_fields {
             diagnostics.on_line(&TRAILING_FIELDS, line, b"");
         }
-        builder.add_root(self.section, root.object, kind, flags, container, line);
+        (kind, flags, container)
     }
 }
