@@ -1,0 +1,61 @@
+//! The dumps under fixtures/, each with its expected results beside it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::cmd::project;
+
+/// A dump and what is expected of it.
+pub struct Fixture {
+    /// The reader's name, from the folder's.
+    pub format: String,
+    pub path: PathBuf,
+    pub expected: Value,
+}
+
+impl Fixture {
+    pub fn name(&self) -> String {
+        self.path.file_name().expect("a name").to_string_lossy().into_owned()
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        std::fs::read(&self.path).expect("readable")
+    }
+
+    /// Options the dump must be read with.
+    pub fn arguments(&self) -> Vec<String> {
+        let words = self.expected["arguments"].as_array();
+        words.map_or(Vec::new(), |words| words.iter().filter_map(Value::as_str).map(String::from).collect())
+    }
+}
+
+/// `small.native` for `small.native.txt.gz`.
+fn stem(path: &Path) -> String {
+    let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_string()
+}
+
+/// All of them, ordered by path. A dump without expected results fails the test that asks.
+pub fn all() -> Vec<Fixture> {
+    let mut fixtures = Vec::new();
+    for folder in std::fs::read_dir(project("fixtures")).expect("fixtures") {
+        let folder = folder.expect("readable").path();
+        let format = folder.file_name().expect("a name").to_string_lossy().replace('_', "-");
+        for path in std::fs::read_dir(&folder).expect("a folder") {
+            let path = path.expect("readable").path();
+            let extension = path.extension().map(|extension| extension.to_string_lossy().into_owned());
+            if matches!(extension.as_deref(), Some("json" | "md")) {
+                continue;
+            }
+            let beside = folder.join(stem(&path) + ".json");
+            let expected = std::fs::read_to_string(&beside).unwrap_or_else(|_| panic!("{} is missing", beside.display()));
+            let expected = serde_json::from_str(&expected).unwrap_or_else(|e| panic!("{}: {e}", beside.display()));
+            fixtures.push(Fixture { format: format.clone(), path, expected });
+        }
+    }
+    fixtures.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(fixtures.len() > 40);
+    fixtures
+}

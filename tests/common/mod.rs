@@ -1,0 +1,37 @@
+//! What the integration tests share: running the binary, fixtures, heaps described in a test and written as dumps.
+#![allow(dead_code)] // each test file uses a part
+
+pub mod cmd;
+pub mod expect;
+pub mod fixtures;
+pub mod heap;
+pub mod synth;
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use heapdump::analysis::root_inference::infer_roots;
+use heapdump::graph::HeapGraph;
+use heapdump::input::{self, Dump, Loaded, ReadError, ReadOptions, Source};
+
+/// Reads a dump from memory.
+pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Loaded, ReadError> {
+    input::read(Source::from_reader(Cursor::new(bytes.to_vec()), Arc::default())?, options)
+}
+
+/// Reads a dump that must be readable, with roots inferred where the format has none, as the program does.
+pub fn graph(bytes: &[u8]) -> (HeapGraph, Loaded) {
+    graph_with(bytes, &ReadOptions::default())
+}
+
+/// The same with options.
+pub fn graph_with(bytes: &[u8], options: &ReadOptions) -> (HeapGraph, Loaded) {
+    let loaded = read(bytes, options).unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(bytes)));
+    let Loaded { dump, facts, diagnostics } = loaded;
+    let Dump::Graph(mut graph) = dump else { panic!("not a graph") };
+    if facts.has_no_roots {
+        infer_roots(&mut graph);
+    }
+    let empty = read(b"a 2 x\nc x\n", &ReadOptions::default()).unwrap();
+    (graph, Loaded { facts, diagnostics, ..empty })
+}

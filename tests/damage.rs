@@ -1,0 +1,103 @@
+//! Every fixture cut and changed in many places: never a panic, and a cut is always reported.
+
+mod common;
+
+use common::fixtures::{Fixture, all};
+use common::read;
+use heapdump::input::{Dump, ReadOptions};
+
+const CUTS_OF_LARGE: usize = 60;
+const SMALL: usize = 600;
+
+fn options(fixture: &Fixture) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    if fixture.arguments().iter().any(|argument| argument == "--input-format") {
+        options.input_format = Some(fixture.format.clone());
+    }
+    options
+}
+
+fn is_packed(fixture: &Fixture) -> bool {
+    fixture.name().ends_with(".gz") || fixture.name().ends_with(".zst")
+}
+
+/// Reads, and walks what came out so that a broken graph would show.
+fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<&'static str>)> {
+    let loaded = read(bytes, options).ok()?;
+    let Dump::Graph(graph) = &loaded.dump else { return None };
+    let references: usize = graph.nodes().map(|node| graph.references(node).len()).sum();
+    assert_eq!(references, graph.reference_count());
+    assert!(graph.nodes().all(|node| graph.references(node).iter().all(|target| target.index() < graph.node_count())));
+    if let Some(last) = graph.nodes().next_back() {
+        assert!(!graph.display_id(last).is_empty());
+    }
+    Some((graph.node_count(), loaded.diagnostics.sorted().iter().map(|problem| problem.code.name).collect()))
+}
+
+#[test]
+fn a_cut_is_always_reported() {
+    for fixture in all().iter().filter(|fixture| !fixture.expected["error"].is_string()) {
+        let (bytes, options) = (fixture.bytes(), options(fixture));
+        let step = if bytes.len() <= SMALL { 1 } else { bytes.len().div_ceil(CUTS_OF_LARGE) };
+        for length in (0..bytes.len()).step_by(step) {
+            let Some((_, problems)) = survives(&bytes[..length], &options) else { continue };
+            let signs = ["missing-end-record", "truncated-line", "missing-trailer", "broken-compression"];
+            let reported = problems.iter().any(|problem| signs.contains(problem));
+            assert!(reported || harmless(&bytes, length, is_packed(fixture)), "{} cut at {length}: {problems:?}", fixture.name());
+        }
+    }
+}
+
+/// Cuts that take nothing away that a reader could miss: blanks (U+00A0 too) at the end, or all of a later XNA section.
+fn harmless(bytes: &[u8], length: usize, packed: bool) -> bool {
+    if packed {
+        return false;
+    }
+    let text: Vec<u8> = bytes[..length].iter().copied().filter(|byte| *byte != 0).collect();
+    let last = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).rfind(|line| !matches!(line, [] | [0xC2, 0xA0]));
+    last.is_none_or(|line| line.starts_with(b"c") || line.starts_with(b"// EOF"))
+}
+
+#[test]
+fn changed_bytes_never_panic() {
+    for fixture in all() {
+        let (mut bytes, options) = (fixture.bytes(), options(&fixture));
+        let step = if bytes.len() <= SMALL { 1 } else { bytes.len().div_ceil(CUTS_OF_LARGE) };
+        for at in (0..bytes.len()).step_by(step) {
+            let before = bytes[at];
+            let values: &[u8] = if bytes.len() <= SMALL { &[0, b' ', b'\n', b'0', b'x', b'a', 0xFF] } else { &[0xFF, b'\n'] };
+            for &value in values {
+                bytes[at] = value;
+                survives(&bytes, &options);
+            }
+            bytes[at] = before;
+        }
+    }
+}
+
+/// Numbers that would be sizes of something if they were believed, nests of records, floods of sections.
+#[test]
+fn hostile_texts_are_read_in_bounded_time() {
+    let flood = |line: &str, times: usize| line.repeat(times).into_bytes();
+    let texts: Vec<Vec<u8>> = vec![
+        b"a 2 x\no ffffffffffffffff ffffffffffffffff ffffffffffffffff ffffffffffffffff\nc x\n".to_vec(),
+        [b"a 2 x\n".to_vec(), flood("o 1 1 ffffffffffffffff 1\n", 1000), b"c x\n".to_vec()].concat(),
+        flood("a 2 x\no 1 1 1 2\n", 60_000),
+        [b"a 2 x\n".to_vec(), flood("o 1 1 1\n", 200_000)].concat(),
+        [b"a 2 x\n".to_vec(), (0..100_000u64).flat_map(|i| format!("o {:x} {:x} 1\n", i << 40, i << 44).into_bytes()).collect()].concat(),
+        [b"a 2 x\n".to_vec(), flood("t 1 A\n", 100_000), flood("r 1 9 99\n", 100_000)].concat(),
+        [b"// Version: x\n".to_vec(), flood("0x", 500_000)].concat(),
+        [b"// Version: x\n".to_vec(), flood("0x1 [1]\n", 100_000)].concat(),
+        [b"// Version: x\n0x1 [99999999999999999999] OBJ a\n".to_vec(), flood("junk ", 200_000)].concat(),
+        [b"// Version: x\n".to_vec(), flood("0xFFFFFFFFFFFFFFFF [18446744073709551615] OBJ a\n\t0x1 \n", 1000)].concat(),
+        [b"// Version: x\n".to_vec(), flood("// Breakdown - Classes: 1\n", 50_000)].concat(),
+        [b"// Version: x\n0x10 [8] OBJ a\n\t".to_vec(), flood("0x0000000000000010 ", 200_000)].concat(),
+    ];
+    for text in texts {
+        let started = std::time::Instant::now();
+        let read = survives(&text, &ReadOptions::default());
+        assert!(read.is_some(), "{}", String::from_utf8_lossy(&text[..60.min(text.len())]));
+        // A hang, not a speed: these take milliseconds.
+        assert!(started.elapsed().as_secs() < 10, "{}", String::from_utf8_lossy(&text[..60.min(text.len())]));
+    }
+}

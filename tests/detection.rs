@@ -1,0 +1,53 @@
+//! Every reader against every fixture: exactly the right one recognises it.
+
+mod common;
+
+use std::sync::Arc;
+
+use heapdump::input::{Detected, READERS, ReadOptions, Source, detect};
+
+#[test]
+fn exactly_one_reader_recognises_each_fixture() {
+    for fixture in common::fixtures::all() {
+        let Ok(source) = Source::open(&fixture.path, Arc::default()) else {
+            assert!(fixture.expected["error"].is_string(), "{}", fixture.name());
+            continue;
+        };
+        let certain: Vec<&str> = READERS
+            .iter()
+            .filter(|reader| reader.detect(source.start()) == Detected::Yes)
+            .map(|reader| reader.name())
+            .collect();
+        let forced = fixture.arguments().iter().any(|argument| argument == "--input-format");
+        if fixture.expected["error"].is_string() || forced {
+            assert!(certain.is_empty(), "{}: {certain:?}", fixture.name());
+        } else {
+            assert_eq!(certain, [fixture.format.as_str()], "{}", fixture.name());
+        }
+    }
+}
+
+#[test]
+fn what_is_no_dump_is_nobodys() {
+    for text in [
+        &b"hello\n"[..],
+        b"a dump\n",
+        b"a 2\n",
+        b"a 123 x\n",
+        b"{\"traceEvents\":[]}",
+        b"\x7fELF\x02\x01\x01\0",
+        b"a 0x2 y\n",
+        b"0x12 is an address\n",
+        b"// Copyright\nfn main() {}\n",
+    ] {
+        let source = Source::from_reader(std::io::Cursor::new(text.to_vec()), Arc::default()).unwrap();
+        assert!(detect(&source, &ReadOptions::default()).is_err(), "{}", String::from_utf8_lossy(text));
+    }
+}
+
+#[test]
+fn text_around_a_dump_leaves_it_recognisable() {
+    let wrapped = b"<html><pre>\n// Version: J2RE 6.0\n0x00CB03A0 [16] OBJ a/B\n\t\n</pre>\n";
+    let source = Source::from_reader(std::io::Cursor::new(wrapped.to_vec()), Arc::default()).unwrap();
+    assert_eq!(detect(&source, &ReadOptions::default()).unwrap().name(), "ibm-classic");
+}

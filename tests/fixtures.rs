@@ -1,0 +1,134 @@
+//! Every dump under fixtures/ against its expected results, through the binary.
+
+mod common;
+
+use common::cmd::{Ran, run};
+use common::fixtures::{Fixture, all};
+use serde_json::Value;
+
+fn ask(fixture: &Fixture, words: &[&str]) -> Ran {
+    let path = fixture.path.display().to_string();
+    let arguments = fixture.arguments();
+    let mut args: Vec<&str> = words.to_vec();
+    args.extend([path.as_str(), "-q"]);
+    args.extend(arguments.iter().map(String::as_str));
+    run(&args)
+}
+
+/// Every key of `expected` must be in `actual` with the same value.
+fn assert_contains(what: &str, actual: &Value, expected: &Value) {
+    for (key, value) in expected.as_object().into_iter().flatten() {
+        assert_eq!(&actual[key], value, "{what}: {key}");
+    }
+}
+
+fn counts(problems: &Value) -> Value {
+    let problems = problems.as_array().unwrap().iter();
+    problems.map(|problem| (problem["code"].as_str().unwrap().to_string(), problem["count"].clone())).collect()
+}
+
+#[test]
+fn every_fixture_gives_its_expected_results() {
+    let mut checked = 0;
+    for fixture in all() {
+        let (name, expected) = (fixture.name(), &fixture.expected);
+        if let Some(error) = expected["error"].as_str() {
+            let ran = ask(&fixture, &["stats"]).expect_code(2);
+            assert!(ran.stderr.contains(error), "{name}: {}", ran.stderr);
+            continue;
+        }
+        let info = ask(&fixture, &["info", "-f", "json"]).expect_code(0).json();
+        let stats = ask(&fixture, &["stats", "-f", "json"]).expect_code(0).json();
+        assert_eq!(info["format"], expected["format"], "{name}");
+        assert_eq!(info["encoding"], expected["encoding"], "{name}");
+        assert_eq!(counts(&stats["problems"]), expected["problems"], "{name}");
+        assert_contains(&name, &info["records"], &expected["records"]);
+        if let Some(shape) = expected["shape"].as_str() {
+            assert!(info["version"].as_str().unwrap().starts_with(shape), "{name}: {}", info["version"]);
+        }
+        if let Some(trailer) = expected.get("trailer") {
+            assert_eq!(&info["trailer"], trailer, "{name}");
+        }
+        let sections = expected["sections"].as_array().unwrap();
+        assert_eq!(info["sections"].as_array().unwrap().len(), sections.len(), "{name}");
+        for (number, section) in sections.iter().enumerate() {
+            assert_contains(&format!("{name} section {}", number + 1), &info["sections"][number], section);
+        }
+        if let Some(types) = expected["types"].as_array() {
+            check_types(&name, &stats, types);
+            check_types_without_graph(&fixture, types);
+        }
+        check_objects(&fixture);
+        checked += 1;
+    }
+    assert!(checked > 40, "{checked}");
+}
+
+fn check_types(name: &str, stats: &Value, expected: &[Value]) {
+    let mut actual: Vec<Value> = stats["types"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let keys = ["type", "objects", "shallow_bytes", "reachable_objects", "reachable_bytes"];
+            keys.iter().map(|key| row[*key].clone()).collect()
+        })
+        .collect();
+    assert_eq!(stats["totals"]["types"], expected.len(), "{name}");
+    let by_bytes = |row: &Value| (std::cmp::Reverse(row[2].as_u64()), row[0].as_str().map(String::from));
+    assert!(actual.is_sorted_by_key(by_bytes), "{name}: largest first, then by name");
+    let mut expected = expected.to_vec();
+    expected.sort_by_key(by_bytes);
+    actual.sort_by_key(by_bytes);
+    assert_eq!(actual, expected, "{name}");
+}
+
+fn check_types_without_graph(fixture: &Fixture, expected: &[Value]) {
+    let stats = ask(fixture, &["stats", "--shallow", "-f", "json"]).expect_code(0).json();
+    let total = |column: usize| expected.iter().map(|row| row[column].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(stats["totals"]["objects"], total(1), "{}", fixture.name());
+    assert_eq!(stats["totals"]["shallow_bytes"], total(2), "{}", fixture.name());
+    assert_eq!(stats["types"].as_array().unwrap().len(), expected.len(), "{}", fixture.name());
+}
+
+/// Retained bytes of all objects in one run; distances from roots one by one, a sample where there are many.
+fn check_objects(fixture: &Fixture) {
+    let Some(objects) = fixture.expected["objects"].as_array().filter(|objects| !objects.is_empty()) else { return };
+    let name = fixture.name();
+    let listed = ask(fixture, &["list", "-f", "json"]).expect_code(0).json();
+    let listed: std::collections::HashMap<&str, &Value> =
+        listed["objects"].as_array().unwrap().iter().map(|row| (row["id"].as_str().unwrap(), row)).collect();
+    for row in objects {
+        let id = row[0].as_str().unwrap();
+        assert_eq!(listed[id]["retained_bytes"], row[1], "{name}: {id}");
+    }
+    let every = objects.len().div_ceil(12);
+    for row in objects.iter().step_by(every) {
+        let id = row[0].as_str().unwrap();
+        let reachable = !row[1].is_null();
+        let roots = ask(fixture, &["roots", id, "-f", "json"]).expect_code(i32::from(!reachable)).json();
+        assert_eq!(roots["object"]["retained_bytes"], row[1], "{name}: {id}");
+        assert_eq!(roots["reachable"], reachable, "{name}: {id}");
+        if !row[2].is_null() {
+            assert_eq!(roots["paths"][0]["length"], row[2], "{name}: {id}");
+            let nodes = roots["paths"][0]["nodes"].as_array().unwrap();
+            assert_eq!(nodes.len() as u64, row[2].as_u64().unwrap() + 1, "{name}: {id}");
+            assert_eq!(nodes.last().unwrap()["id"], id, "{name}");
+        }
+    }
+}
+
+#[test]
+fn planted_leaks_have_their_known_size_and_root() {
+    let mut checked = 0;
+    for fixture in all() {
+        let Some(leak) = fixture.expected.get("planted_leak") else { continue };
+        let id = leak["id"].as_str().unwrap();
+        let roots = ask(&fixture, &["roots", id, "-f", "json"]).expect_code(0).json();
+        assert_eq!(roots["object"]["retained_bytes"], leak["retained_bytes"]);
+        assert_eq!(roots["paths"][0]["root"]["kind"], leak["root"]);
+        assert_eq!(roots["paths"][0]["root"]["container"], leak["container"]);
+        checked += 1;
+    }
+    assert!(checked >= 5);
+}

@@ -1,0 +1,169 @@
+//! Random heaps: analyses against the definition and against petgraph.
+
+mod common;
+
+use common::graph;
+use common::heap::{Heap, HeapRoot, Object, TYPES, Target};
+use common::synth::xna_cf;
+use heapdump::analysis::dominators::{Dominator, Dominators};
+use heapdump::analysis::histogram::tally_types;
+use heapdump::analysis::reachability::compute_reachable;
+use heapdump::analysis::retained::Retained;
+use heapdump::analysis::root_inference::keep_unreachable;
+use heapdump::analysis::root_paths::find_root_paths;
+use heapdump::graph::{HeapGraph, NodeId, RootKind, TypeId};
+use petgraph::graph::{DiGraph, NodeIndex};
+use proptest::prelude::*;
+
+/// Heaps of `size` objects with `density` references each on average: unreachable parts, cycles, parallel and self
+/// references, several roots on one object, weak roots.
+fn heaps(size: usize, density: usize) -> impl Strategy<Value = Heap> {
+    (1..=size).prop_flat_map(move |count| {
+        let object = (0..TYPES.len(), 0u64..500, proptest::collection::vec(0..count, 0..=2 * density));
+        let root = (0..count, 0u32..6, prop_oneof![3 => Just(0u32), 1 => Just(1), 1 => Just(2), 1 => Just(3)]);
+        (proptest::collection::vec(object, count), proptest::collection::vec(root, 0..=3)).prop_map(|(objects, roots)| {
+            Heap {
+                objects: objects
+                    .into_iter()
+                    .map(|(type_number, bytes, targets)| Object {
+                        type_name: TYPES[type_number],
+                        bytes,
+                        references: targets.into_iter().map(Target::Object).collect(),
+                    })
+                    .collect(),
+                roots: roots.into_iter().map(|(object, kind, flags)| HeapRoot { object, kind, flags }).collect(),
+            }
+        })
+    })
+}
+
+/// Immediate dominators by petgraph, from a virtual root behind all objects.
+fn petgraph_dominators(heap: &Heap) -> Vec<Option<usize>> {
+    let count = heap.objects.len();
+    let mut graph = DiGraph::<(), ()>::new();
+    (0..=count).for_each(|_| {
+        graph.add_node(());
+    });
+    for object in 0..count {
+        for target in heap.targets(object) {
+            graph.add_edge(NodeIndex::new(object), NodeIndex::new(target), ());
+        }
+    }
+    for start in heap.strong_starts() {
+        graph.add_edge(NodeIndex::new(count), NodeIndex::new(start), ());
+    }
+    let dominators = petgraph::algo::dominators::simple_fast(&graph, NodeIndex::new(count));
+    (0..count).map(|object| dominators.immediate_dominator(NodeIndex::new(object)).map(NodeIndex::index)).collect()
+}
+
+fn our_dominators(graph: &HeapGraph) -> Vec<Option<usize>> {
+    let dominators = Dominators::compute(graph);
+    graph
+        .nodes()
+        .map(|node| match dominators.dominator_of(node) {
+            Dominator::Unreachable => None,
+            Dominator::Roots => Some(graph.node_count()),
+            Dominator::Node(node) => Some(node.index()),
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn analyses_agree_with_the_definition(heap in heaps(14, 2)) {
+        let (graph, _) = graph(xna_cf(&heap).as_bytes());
+        let starts = heap.strong_starts();
+        let reached = heap.reach(&starts, None);
+        let distances = heap.distances(&starts);
+        let everywhere = heap.distances(&heap.roots.iter().map(|root| root.object).collect::<Vec<_>>());
+        let dominators = Dominators::compute(&graph);
+        let retained = Retained::compute(&graph, &dominators);
+        let reachable = compute_reachable(&graph);
+        for object in 0..heap.objects.len() {
+            let node = NodeId::new(object);
+            prop_assert_eq!(reachable.contains(node), reached[object]);
+            prop_assert_eq!(retained.bytes_of(&dominators, node), heap.retained_bytes(object));
+            let paths = find_root_paths(&graph, node, 0, false);
+            prop_assert_eq!(paths.first().map(|path| path.nodes.len() - 1), distances[object]);
+            let weak_too = find_root_paths(&graph, node, 1, true);
+            prop_assert_eq!(weak_too.first().map(|path| path.nodes.len() - 1), everywhere[object]);
+            for path in &paths {
+                prop_assert!(path.root.is_strong() && path.root.node == path.nodes[0]);
+                prop_assert!(path.nodes.windows(2).all(|step| graph.references(step[0]).contains(&step[1])));
+            }
+            prop_assert!(paths.is_sorted_by_key(|path| path.nodes.len()));
+            // One path from each strongly rooted object that reaches it.
+            let mut holders: Vec<usize> =
+                starts.iter().copied().filter(|&start| heap.reach(&[start], None)[object]).collect();
+            holders.sort_unstable();
+            holders.dedup();
+            let mut from: Vec<usize> = paths.iter().map(|path| path.nodes[0].index()).collect();
+            from.sort_unstable();
+            prop_assert_eq!(from, holders);
+        }
+        let tallies = tally_types(&graph, &reachable, 0..graph.node_count());
+        for (name, (objects, bytes, reachable_objects, reachable_bytes)) in heap.histogram() {
+            let type_id = (0..graph.type_count()).find(|&t| graph.type_name(TypeId::new(t)) == name).unwrap();
+            let tally = &tallies[type_id];
+            prop_assert_eq!(
+                (tally.objects, tally.shallow_bytes, tally.reachable_objects, tally.reachable_bytes),
+                (objects, bytes, reachable_objects, reachable_bytes)
+            );
+        }
+    }
+
+    #[test]
+    fn dominators_agree_with_petgraph(heap in heaps(60, 2)) {
+        let (graph, _) = graph(xna_cf(&heap).as_bytes());
+        prop_assert_eq!(our_dominators(&graph), petgraph_dominators(&heap));
+    }
+
+    #[test]
+    fn kept_unreachable_objects_are_reached_from_one_root_a_source(heap in heaps(14, 1)) {
+        let (mut graph, _) = graph(xna_cf(&heap).as_bytes());
+        let before: Vec<usize> = heap.strong_starts();
+        let reached = heap.reach(&before, None);
+        keep_unreachable(&mut graph);
+        let added: Vec<usize> = graph
+            .roots()
+            .iter()
+            .filter(|root| root.kind == RootKind::Unreachable)
+            .map(|root| root.node.index())
+            .collect();
+        prop_assert!(compute_reachable(&graph).len() == heap.objects.len());
+        for &root in &added {
+            prop_assert!(!reached[root]);
+            // Nothing that was kept reaches it but what it reaches itself.
+            let own = heap.reach(&[root], None);
+            for other in (0..heap.objects.len()).filter(|&other| heap.reach(&[other], None)[root]) {
+                prop_assert!(own[other] && other >= root);
+            }
+        }
+    }
+}
+
+/// An array that also holds the nodes of a list, entered list first: climbs become long, so jump pointers must take over,
+/// and they must be right.
+#[test]
+fn long_climbs_agree_with_petgraph() {
+    for length in [10, 100, 700] {
+        let mut heap = Heap::default();
+        let list: Vec<usize> = (0..length).map(|_| heap.object("demo.Node", 16)).collect();
+        let items: Vec<usize> = (0..length).map(|_| heap.object("demo.Leaf", 8)).collect();
+        let array = heap.object("demo.deep.Holder", 80);
+        for at in 0..length {
+            if at + 1 < length {
+                heap.refer(list[at], list[at + 1]);
+            }
+            heap.refer(list[at], items[at]);
+            heap.refer(array, items[at]);
+            heap.refer(items[at], list[at]);
+        }
+        heap.root(list[0]);
+        heap.root(array);
+        let (graph, _) = graph(xna_cf(&heap).as_bytes());
+        assert_eq!(our_dominators(&graph), petgraph_dominators(&heap));
+    }
+}

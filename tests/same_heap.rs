@@ -1,0 +1,120 @@
+//! One heap written in every format gives the same answers.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::graph;
+use common::heap::{Heap, HeapRoot, Object, TYPES, Target};
+use common::synth::{SHAPES, Shape, ibm_classic, xna_cf};
+use heapdump::analysis::dominators::Dominators;
+use heapdump::analysis::retained::Retained;
+use heapdump::analysis::root_paths::find_root_paths;
+use heapdump::graph::{Found, HeapGraph, NodeId};
+use proptest::prelude::*;
+
+fn node(graph: &HeapGraph, number: usize) -> NodeId {
+    match graph.find(None, Heap::address(number)) {
+        Found::One(node) => node,
+        other => panic!("object {number}: {other:?}"),
+    }
+}
+
+/// All answers about a heap, by object number.
+#[derive(Debug, PartialEq)]
+struct Answers {
+    types: BTreeMap<String, (u64, u64)>,
+    references: Vec<Vec<u64>>,
+    retained: Vec<Option<u64>>,
+    distances: Vec<Option<usize>>,
+    dangling: u64,
+}
+
+fn answers(graph: &HeapGraph) -> Answers {
+    let dominators = Dominators::compute(graph);
+    let retained = Retained::compute(graph, &dominators);
+    let mut types: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for node in graph.nodes() {
+        let row = types.entry(graph.type_name(graph.type_of(node)).to_string()).or_default();
+        row.0 += 1;
+        row.1 += graph.shallow_bytes(node);
+    }
+    Answers {
+        types,
+        references: graph
+            .nodes()
+            .map(|node| graph.references(node).iter().map(|&target| graph.original_id(target)).collect())
+            .collect(),
+        retained: graph.nodes().map(|node| retained.bytes_of(&dominators, node)).collect(),
+        distances: graph
+            .nodes()
+            .map(|node| find_root_paths(graph, node, 1, false).first().map(|path| path.nodes.len() - 1))
+            .collect(),
+        dangling: graph.sections().iter().map(|section| section.dangling_references).sum(),
+    }
+}
+
+fn heaps() -> impl Strategy<Value = Heap> {
+    let target = prop_oneof![6 => (0usize..20).prop_map(Some), 1 => Just(None)];
+    let object = (0..TYPES.len(), 1u64..200, proptest::collection::vec(target, 0..5), any::<bool>());
+    proptest::collection::vec(object, 1..20).prop_map(|objects| {
+        let count = objects.len();
+        let objects = objects
+            .into_iter()
+            .map(|(type_number, bytes, targets, nulls)| Object {
+                type_name: TYPES[type_number],
+                bytes: bytes * 8,
+                references: targets
+                    .into_iter()
+                    .map(|target| match target {
+                        Some(number) => Target::Object(number % count),
+                        None if nulls => Target::Null,
+                        None => Target::Missing,
+                    })
+                    .collect(),
+            })
+            .collect();
+        Heap { objects, roots: Vec::new() }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn a_heap_has_the_same_answers_in_every_format(mut heap in heaps()) {
+        let inferred = heap.inferred_roots();
+        heap.roots = inferred.iter().map(|&(_, object)| HeapRoot { object, kind: 1, flags: 0 }).collect();
+        let (xna, _) = graph(xna_cf(&heap).as_bytes());
+        let expected = answers(&xna);
+        prop_assert_eq!(&expected.retained, &(0..heap.objects.len()).map(|o| heap.retained_bytes(o)).collect::<Vec<_>>());
+        for shape in SHAPES {
+            let text = ibm_classic(&heap, shape);
+            let (ibm, loaded) = graph(text.as_bytes());
+            prop_assert_eq!(&answers(&ibm), &expected, "{:?}\n{}", shape, text);
+            let mut kinds: Vec<(String, NodeId)> =
+                ibm.roots().iter().map(|root| (root.kind.name(), root.node)).collect();
+            kinds.sort();
+            let mut wanted: Vec<(String, NodeId)> =
+                inferred.iter().map(|&(kind, object)| (kind.to_string(), node(&ibm, object))).collect();
+            wanted.sort();
+            prop_assert_eq!(kinds, wanted);
+            prop_assert_eq!(loaded.facts.trailer.as_deref(), Some("agrees with what was read"), "{:?}\n{}", shape, text);
+        }
+    }
+}
+
+#[test]
+fn shapes_are_told_apart() {
+    let mut heap = Heap::default();
+    let a = heap.object("demo.Node", 16);
+    let b = heap.object("demo.Leaf", 16);
+    heap.refer(a, b);
+    heap.objects[a].references.push(Target::Null);
+    for (shape, letter) in
+        [(Shape::ClassFirst, "A"), (Shape::Native, "B"), (Shape::Jdmpview, "C"), (Shape::Sovereign, "D")]
+    {
+        let (_, loaded) = graph(ibm_classic(&heap, shape).as_bytes());
+        assert!(loaded.facts.version.as_deref().unwrap().starts_with(letter), "{:?}", loaded.facts.version);
+    }
+}
