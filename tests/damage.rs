@@ -43,7 +43,11 @@ fn a_cut_is_always_reported() {
             let Some((_, problems)) = survives(&bytes[..length], &options) else { continue };
             let signs = ["missing-end-record", "truncated-line", "missing-trailer", "broken-compression"];
             let reported = problems.iter().any(|problem| signs.contains(problem));
-            assert!(reported || harmless(&bytes, length, is_packed(fixture)), "{} cut at {length}: {problems:?}", fixture.name());
+            assert!(
+                reported || harmless(&bytes, length, is_packed(fixture)),
+                "{} cut at {length}: {problems:?}",
+                fixture.name()
+            );
         }
     }
 }
@@ -54,7 +58,8 @@ fn harmless(bytes: &[u8], length: usize, packed: bool) -> bool {
         return false;
     }
     let text: Vec<u8> = bytes[..length].iter().copied().filter(|byte| *byte != 0).collect();
-    let last = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).rfind(|line| !matches!(line, [] | [0xC2, 0xA0]));
+    let last =
+        text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).rfind(|line| !matches!(line, [] | [0xC2, 0xA0]));
     last.is_none_or(|line| line.starts_with(b"c") || line.starts_with(b"// EOF"))
 }
 
@@ -65,7 +70,8 @@ fn changed_bytes_never_panic() {
         let step = if bytes.len() <= SMALL { 1 } else { bytes.len().div_ceil(CUTS_OF_LARGE) };
         for at in (0..bytes.len()).step_by(step) {
             let before = bytes[at];
-            let values: &[u8] = if bytes.len() <= SMALL { &[0, b' ', b'\n', b'0', b'x', b'a', 0xFF] } else { &[0xFF, b'\n'] };
+            let values: &[u8] =
+                if bytes.len() <= SMALL { &[0, b' ', b'\n', b'0', b'x', b'a', 0xFF] } else { &[0xFF, b'\n'] };
             for &value in values {
                 bytes[at] = value;
                 survives(&bytes, &options);
@@ -84,12 +90,17 @@ fn hostile_texts_are_read_in_bounded_time() {
         [b"a 2 x\n".to_vec(), flood("o 1 1 ffffffffffffffff 1\n", 1000), b"c x\n".to_vec()].concat(),
         flood("a 2 x\no 1 1 1 2\n", 60_000),
         [b"a 2 x\n".to_vec(), flood("o 1 1 1\n", 200_000)].concat(),
-        [b"a 2 x\n".to_vec(), (0..100_000u64).flat_map(|i| format!("o {:x} {:x} 1\n", i << 40, i << 44).into_bytes()).collect()].concat(),
+        [
+            b"a 2 x\n".to_vec(),
+            (0..100_000u64).flat_map(|i| format!("o {:x} {:x} 1\n", i << 40, i << 44).into_bytes()).collect(),
+        ]
+        .concat(),
         [b"a 2 x\n".to_vec(), flood("t 1 A\n", 100_000), flood("r 1 9 99\n", 100_000)].concat(),
         [b"// Version: x\n".to_vec(), flood("0x", 500_000)].concat(),
         [b"// Version: x\n".to_vec(), flood("0x1 [1]\n", 100_000)].concat(),
         [b"// Version: x\n0x1 [99999999999999999999] OBJ a\n".to_vec(), flood("junk ", 200_000)].concat(),
-        [b"// Version: x\n".to_vec(), flood("0xFFFFFFFFFFFFFFFF [18446744073709551615] OBJ a\n\t0x1 \n", 1000)].concat(),
+        [b"// Version: x\n".to_vec(), flood("0xFFFFFFFFFFFFFFFF [18446744073709551615] OBJ a\n\t0x1 \n", 1000)]
+            .concat(),
         [b"// Version: x\n".to_vec(), flood("// Breakdown - Classes: 1\n", 50_000)].concat(),
         [b"// Version: x\n0x10 [8] OBJ a\n\t".to_vec(), flood("0x0000000000000010 ", 200_000)].concat(),
     ];

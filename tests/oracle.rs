@@ -21,8 +21,8 @@ fn heaps(size: usize, density: usize) -> impl Strategy<Value = Heap> {
     (1..=size).prop_flat_map(move |count| {
         let object = (0..TYPES.len(), 0u64..500, proptest::collection::vec(0..count, 0..=2 * density));
         let root = (0..count, 0u32..6, prop_oneof![3 => Just(0u32), 1 => Just(1), 1 => Just(2), 1 => Just(3)]);
-        (proptest::collection::vec(object, count), proptest::collection::vec(root, 0..=3)).prop_map(|(objects, roots)| {
-            Heap {
+        (proptest::collection::vec(object, count), proptest::collection::vec(root, 0..=3)).prop_map(
+            |(objects, roots)| Heap {
                 objects: objects
                     .into_iter()
                     .map(|(type_number, bytes, targets)| Object {
@@ -32,8 +32,8 @@ fn heaps(size: usize, density: usize) -> impl Strategy<Value = Heap> {
                     })
                     .collect(),
                 roots: roots.into_iter().map(|(object, kind, flags)| HeapRoot { object, kind, flags }).collect(),
-            }
-        })
+            },
+        )
     })
 }
 

@@ -35,10 +35,11 @@ pub fn infer_roots(graph: &mut HeapGraph) {
     let starts = classes.iter().chain(&unreferenced).copied().collect();
     let reached = reach_from(graph, starts, NodeSet::new(node_count));
     let cycles = source_components(graph, reached);
-    let roots: Vec<Root> = [(classes, RootKind::Class), (unreferenced, RootKind::Unreferenced), (cycles, RootKind::Cycle)]
-        .into_iter()
-        .flat_map(|(nodes, kind)| nodes.into_iter().map(move |node| strong_root(node, kind)))
-        .collect();
+    let roots: Vec<Root> =
+        [(classes, RootKind::Class), (unreferenced, RootKind::Unreferenced), (cycles, RootKind::Cycle)]
+            .into_iter()
+            .flat_map(|(nodes, kind)| nodes.into_iter().map(move |node| strong_root(node, kind)))
+            .collect();
     graph.add_roots(roots, true);
 }
 
@@ -46,10 +47,8 @@ pub fn infer_roots(graph: &mut HeapGraph) {
 /// remaining cycle. Every object is reached after. O(objects + references).
 pub fn keep_unreachable(graph: &mut HeapGraph) {
     let reached = super::reachability::compute_reachable(graph);
-    let roots: Vec<Root> = source_components(graph, reached)
-        .into_iter()
-        .map(|node| strong_root(node, RootKind::Unreachable))
-        .collect();
+    let roots: Vec<Root> =
+        source_components(graph, reached).into_iter().map(|node| strong_root(node, RootKind::Unreachable)).collect();
     graph.add_roots(roots, false);
 }
 

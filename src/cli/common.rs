@@ -169,7 +169,11 @@ impl InputArgs {
 }
 
 /// The columns that `--sort` may name: the key as in CSV, or a shorter name.
-pub(super) fn sort_key(asked: Option<&str>, default: &'static str, known: &[(&'static str, &str)]) -> Result<&'static str> {
+pub(super) fn sort_key(
+    asked: Option<&str>,
+    default: &'static str,
+    known: &[(&'static str, &str)],
+) -> Result<&'static str> {
     let Some(asked) = asked else { return Ok(default) };
     match known.iter().find(|(key, short)| asked == *key || asked == *short) {
         Some((key, _)) => Ok(key),

@@ -191,8 +191,11 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
             ),
         );
     }
-    let records: Vec<String> =
-        facts.records.iter().map(|&(kind, count)| format!("{} {}", format_count(count), kind.replace('_', " "))).collect();
+    let records: Vec<String> = facts
+        .records
+        .iter()
+        .map(|&(kind, count)| format!("{} {}", format_count(count), kind.replace('_', " ")))
+        .collect();
     say("records", records.join(", "));
     let roots: Vec<String> =
         roots_by_kind(graph, None).iter().map(|(kind, count)| format!("{} {kind}", format_count(*count))).collect();
@@ -206,7 +209,13 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
         say("problems", "none".into());
     }
     for problem in problems {
-        say("problem", format!("{} {} ({}, first at {})", problem.count, problem.code.meaning, problem.code.name, problem.first_at));
+        say(
+            "problem",
+            format!(
+                "{} {} ({}, first at {})",
+                problem.count, problem.code.meaning, problem.code.name, problem.first_at
+            ),
+        );
     }
     format!("{}\n", bold(text.trim_end(), &Style { color: false, ..*style }))
 }

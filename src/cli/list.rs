@@ -60,9 +60,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         let retained = Retained::compute(graph, &dominators);
         (dominators, retained)
     });
-    let retained_bytes = |node: NodeId| {
-        tree.as_ref().and_then(|(dominators, retained)| retained.bytes_of(dominators, node))
-    };
+    let retained_bytes =
+        |node: NodeId| tree.as_ref().and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let rows = args.common.output.rows(found);
     sort_nodes(graph, &mut nodes, rows, order, args.common.output.reverse, &retained_bytes);
     drop(opened.progress);

@@ -82,12 +82,7 @@ pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened>
         root_inference::keep_unreachable(&mut graph);
     }
     warn(&loaded.diagnostics, common.output.quiet);
-    Ok(Opened {
-        graph: Box::leak(Box::new(graph)),
-        facts: loaded.facts,
-        diagnostics: loaded.diagnostics,
-        progress,
-    })
+    Ok(Opened { graph: Box::leak(Box::new(graph)), facts: loaded.facts, diagnostics: loaded.diagnostics, progress })
 }
 
 /// Analyses run on as many threads as parsing does.

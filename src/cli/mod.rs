@@ -41,17 +41,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// What is this file: format, sections, records, problems
     Info(info::Args),
-    /// How much is in the heap, by type
     Stats(stats::Args),
-    /// The objects themselves, one a row
     List(list::Args),
-    /// One object: sizes, roots, references out and in
     Show(show::Args),
-    /// Why an object is alive: paths from GC roots to it
     Roots(roots::Args),
-    /// Completions for a shell
     Completions(completions::Args),
 }
 

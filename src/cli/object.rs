@@ -26,7 +26,9 @@ pub(super) fn find_object(graph: &HeapGraph, text: &str, input: &InputArgs) -> R
     };
     match graph.find(section, id) {
         Found::One(node) => Ok(node),
-        Found::None => bail!("no object {} in the dump; `heapdump list --ids` prints all ids", graph.id_style().format(id)),
+        Found::None => {
+            bail!("no object {} in the dump; `heapdump list --ids` prints all ids", graph.id_style().format(id))
+        }
         Found::Several(found) => {
             let ids: Vec<String> = found.iter().map(|&(_, node)| graph.display_id(node)).collect();
             bail!(

@@ -171,7 +171,11 @@ impl Answer<'_> {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{line}");
         };
-        say(format!("{}  {}", bold(&graph.display_id(self.node), style), escape_controls(&type_text(graph, self.node))));
+        say(format!(
+            "{}  {}",
+            bold(&graph.display_id(self.node), style),
+            escape_controls(&type_text(graph, self.node))
+        ));
         let retained = (self.retained)(self.node).map_or("-".into(), size);
         say(format!("  shallow {}, retained {retained}", size(graph.shallow_bytes(self.node))));
         if !reachable {
@@ -195,12 +199,13 @@ impl Answer<'_> {
                 let node = path.nodes[step];
                 let arrow = if step == 0 { "  " } else { "→ " };
                 let retained = (self.retained)(node).map_or("-".into(), size);
-                say(format!(
-                    "  {arrow}{:<width$}  {:>10}  {retained:>10} retained  {}",
+                let start = format!(
+                    "  {arrow}{:<width$}  {:>10}  {retained:>10} retained  ",
                     graph.display_id(node),
                     size(graph.shallow_bytes(node)),
-                    escape_controls(&type_text(graph, node)),
-                ));
+                );
+                let name = style.fit(start.chars().count(), &type_text(graph, node));
+                say(format!("{start}{name}"));
             }
         }
         if graph.roots_inferred() {

@@ -119,9 +119,11 @@ impl Facts<'_> {
         if let Dominator::Node(node) = self.dominator {
             rows.push(object("dominator", node));
         }
-        rows.extend(self.roots.iter().map(|root| {
-            vec![Cell::text("root"), Cell::Missing, Cell::Missing, Cell::text(root_text(graph, root))]
-        }));
+        rows.extend(
+            self.roots
+                .iter()
+                .map(|root| vec![Cell::text("root"), Cell::Missing, Cell::Missing, Cell::text(root_text(graph, root))]),
+        );
         rows.extend(references.iter().map(|&node| object("reference", node)));
         rows.extend(referrers.iter().map(|&node| object("referrer", node)));
         rows
@@ -130,23 +132,33 @@ impl Facts<'_> {
     fn text(&self, references: &[NodeId], referrers: &[NodeId], style: &Style) -> String {
         let graph = self.graph;
         let size = |bytes: u64| if style.human { format_bytes(bytes) } else { bytes.to_string() };
-        let line = |node: NodeId| {
-            format!("{}  {:>10}  {}", graph.display_id(node), size(graph.shallow_bytes(node)), escape_controls(&type_text(graph, node)))
+        let line = |before: usize, node: NodeId| {
+            let start = format!("{}  {:>10}  ", graph.display_id(node), size(graph.shallow_bytes(node)));
+            let name = style.fit(before + start.chars().count(), &type_text(graph, node));
+            format!("{:before$}{start}{name}", "")
         };
         let mut text = String::new();
         let mut say = |line: String| {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{line}");
         };
-        say(format!("{}  {}", bold(&graph.display_id(self.node), style), escape_controls(&type_text(graph, self.node))));
+        say(format!(
+            "{}  {}",
+            bold(&graph.display_id(self.node), style),
+            escape_controls(&type_text(graph, self.node))
+        ));
         say(format!("  shallow    {}", size(graph.shallow_bytes(self.node))));
         say(format!("  retained   {}", self.retained_bytes.map_or("- (no strong root reaches it)".into(), size)));
         if graph.sections().len() > 1 {
             let section = graph.section_of(self.node);
-            say(format!("  section    {} {}", section.number(), escape_controls(&graph.sections()[section.index()].name)));
+            say(format!(
+                "  section    {} {}",
+                section.number(),
+                escape_controls(&graph.sections()[section.index()].name)
+            ));
         }
         match self.dominator {
-            Dominator::Node(node) => say(format!("  dominator  {}", line(node))),
+            Dominator::Node(node) => say(format!("  dominator{}", line(2, node))),
             Dominator::Roots => say("  dominator  none: no single object holds it".into()),
             Dominator::Unreachable => {}
         }
@@ -156,7 +168,7 @@ impl Facts<'_> {
         let mut list = |title: &str, shown: &[NodeId], all: usize| {
             say(String::new());
             say(format!("{} ({all})", bold(title, style)));
-            shown.iter().for_each(|&node| say(format!("  {}", line(node))));
+            shown.iter().for_each(|&node| say(line(2, node)));
             if shown.len() < all {
                 say(format!("  {} more; -n 0 shows all", all - shown.len()));
             }

@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde_json::json;
 
+use super::Outcome;
 use super::common::{Common, sort_key};
 use super::load::{self, Opened, Place, open_graph};
 use super::output::{bold, fields, problems_json};
 use super::progress::Progress;
-use super::Outcome;
 use crate::analysis::histogram::{self, Tally, package_of};
 use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, SectionId, TypeId};
@@ -82,7 +82,11 @@ fn run_graph(args: &Args) -> Result<Outcome> {
     let tally_of = |section: SectionId| {
         let mut tallies = histogram::tally_types(graph, &reachable, graph.section_nodes(section));
         if let Some(wanted) = &wanted {
-            tallies.iter_mut().zip(wanted).filter(|(_, wanted)| !**wanted).for_each(|(tally, _)| *tally = Tally::default());
+            tallies
+                .iter_mut()
+                .zip(wanted)
+                .filter(|(_, wanted)| !**wanted)
+                .for_each(|(tally, _)| *tally = Tally::default());
         }
         tallies
     };
@@ -98,7 +102,11 @@ fn run_graph(args: &Args) -> Result<Outcome> {
             None => {
                 let mut tallies = histogram::tally_types(graph, &reachable, 0..graph.node_count());
                 if let Some(wanted) = &wanted {
-                    tallies.iter_mut().zip(wanted).filter(|(_, wanted)| !**wanted).for_each(|(tally, _)| *tally = Tally::default());
+                    tallies
+                        .iter_mut()
+                        .zip(wanted)
+                        .filter(|(_, wanted)| !**wanted)
+                        .for_each(|(tally, _)| *tally = Tally::default());
                 }
                 tallies
             }
@@ -141,7 +149,8 @@ fn run_graph(args: &Args) -> Result<Outcome> {
         json.insert("by".into(), args.by.name().into());
     }
     let style = args.common.output.style();
-    let summary = graph_summary(&Opened { progress: Progress::start(true), ..opened }, &totals, groups.len(), args.by, &style);
+    let summary =
+        graph_summary(&Opened { progress: Progress::start(true), ..opened }, &totals, groups.len(), args.by, &style);
     finish(args, groups, order, json, summary, true)
 }
 
@@ -179,8 +188,11 @@ fn run_shallow(args: &Args) -> Result<Outcome> {
     let counted = input::count_types(source, &options).with_context(|| place.name())?;
     drop(progress);
     load::warn(&counted.diagnostics, args.common.output.quiet);
-    let types: Vec<&(String, u64, u64)> =
-        counted.types.iter().filter(|(name, ..)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name))).collect();
+    let types: Vec<&(String, u64, u64)> = counted
+        .types
+        .iter()
+        .filter(|(name, ..)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name)))
+        .collect();
     let tallies: Vec<Tally> = types
         .iter()
         .map(|&&(_, objects, shallow_bytes)| Tally { objects, shallow_bytes, ..Tally::default() })

@@ -231,8 +231,7 @@ impl GraphBuilder {
             });
         }
         self.note_ids(section, columns, objects.clone());
-        self.id_words
-            .extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
+        self.id_words.extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
         self.types.extend(columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]));
         self.shallow.extend_from_slice(&columns.shallow[objects.clone()]);
         let large = columns.large.partition_point(|&(object, _)| (object as usize) < objects.start)
@@ -242,10 +241,8 @@ impl GraphBuilder {
                 .iter()
                 .map(|&(object, bytes)| ((first + object as usize - objects.start) as u32, bytes)),
         );
-        self.counts
-            .extend(objects.clone().map(|object| (columns.start(object + 1) - columns.start(object)) as u32));
-        self.reference_words
-            .extend_from_slice(&columns.reference_words[from * reference_width..to * reference_width]);
+        self.counts.extend(objects.clone().map(|object| (columns.start(object + 1) - columns.start(object)) as u32));
+        self.reference_words.extend_from_slice(&columns.reference_words[from * reference_width..to * reference_width]);
         self.append_positions(columns, objects, first, first_position);
         Ok(orphans)
     }

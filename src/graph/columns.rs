@@ -40,9 +40,11 @@ impl Frame {
         if frame.wide {
             out.extend(values.iter().flat_map(|&value| [value as u32, (value >> 32) as u32]));
         } else {
-            out.extend(values.iter().map(|&value| {
-                if nulls && value == 0 { NULL } else { ((value - frame.base) >> frame.shift) as u32 }
-            }));
+            out.extend(
+                values.iter().map(|&value| {
+                    if nulls && value == 0 { NULL } else { ((value - frame.base) >> frame.shift) as u32 }
+                }),
+            );
         }
         (frame, range)
     }

@@ -119,10 +119,8 @@ mod tests {
 
     #[test]
     fn reversing_keeps_repeats_and_orders_referrers() {
-        let csr = Csr {
-            offsets: Offsets::from_counts(vec![2, 1, 3]),
-            targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec(),
-        };
+        let csr =
+            Csr { offsets: Offsets::from_counts(vec![2, 1, 3]), targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec() };
         for reversed in [csr.reversed(3), csr.reversed_wide(3)] {
             assert_eq!(reversed.targets_of(0), &[NodeId(2)]);
             assert_eq!(reversed.targets_of(1), &[NodeId(0), NodeId(0), NodeId(2)]);

@@ -28,7 +28,11 @@ pub(super) struct IdMap {
 enum Form {
     Flat(Bitmap),
     /// Pages in ascending order; the directory finds one by number.
-    Paged { bitmap: Bitmap, numbers: Vec<u64>, directory: FxHashMap<u64, u32> },
+    Paged {
+        bitmap: Bitmap,
+        numbers: Vec<u64>,
+        directory: FxHashMap<u64, u32>,
+    },
     Sorted(Vec<u64>),
 }
 

@@ -217,10 +217,8 @@ impl GraphBuilder {
         names: Vec<Box<str>>,
         mut findings: Findings,
     ) -> (HeapGraph, Findings) {
-        let mut shallow = ShallowBytes {
-            small: std::mem::take(&mut self.shallow),
-            large: std::mem::take(&mut self.large),
-        };
+        let mut shallow =
+            ShallowBytes { small: std::mem::take(&mut self.shallow), large: std::mem::take(&mut self.large) };
         let slots = std::mem::take(&mut self.types);
         let mut node_types: Vec<TypeId>;
         let mut counts = std::mem::take(&mut self.counts);
@@ -229,11 +227,7 @@ impl GraphBuilder {
         match order {
             None => {
                 node_types = slots.into_par_iter().map(slot_type).collect();
-                labels = self
-                    .labels
-                    .iter()
-                    .map(|&(object, slot)| (NodeId(object), slot_type(slot.0)))
-                    .collect();
+                labels = self.labels.iter().map(|&(object, slot)| (NodeId(object), slot_type(slot.0))).collect();
             }
             Some(order) => {
                 node_types = Vec::with_capacity(order.len());
@@ -382,9 +376,8 @@ impl Resolver<'_> {
             }
             let is_dropped = self.dropped.get(dropped).is_some_and(|pair| pair.object as usize == object);
             let before = write;
-            let mut skip_first = self.options.first_reference_is_class
-                && !labelled
-                && (!is_leading || segment.leading_is_first);
+            let mut skip_first =
+                self.options.first_reference_is_class && !labelled && (!is_leading || segment.leading_is_first);
             for _ in 0..count {
                 let id = segment.reference_frame.unpack(words, read);
                 read += 1;
@@ -476,10 +469,9 @@ impl<'a> Contents<'a> {
     fn same(&self, a: usize, b: usize) -> bool {
         let builder = self.builder;
         let shallow = |object: usize| match builder.shallow[object] {
-            super::shallow::OVERFLOW => builder
-                .large
-                .binary_search_by_key(&(object as u32), |&(at, _)| at)
-                .map_or(0, |at| builder.large[at].1),
+            super::shallow::OVERFLOW => {
+                builder.large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| builder.large[at].1)
+            }
             bytes => u64::from(bytes),
         };
         builder.types[a] == builder.types[b]
@@ -494,7 +486,6 @@ impl<'a> Contents<'a> {
         let segment = &builder.segments[at];
         let words = &builder.reference_words[self.first_words[at]..];
         let first = self.first_references[object] as usize;
-        (first..first + builder.counts[object] as usize)
-            .map(move |index| segment.reference_frame.unpack(words, index))
+        (first..first + builder.counts[object] as usize).map(move |index| segment.reference_frame.unpack(words, index))
     }
 }

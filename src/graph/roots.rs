@@ -88,11 +88,7 @@ impl RootFlags {
     /// The flags in words, smallest bit first; unknown bits together as one number.
     pub fn names(self) -> Vec<String> {
         let mut names = Vec::new();
-        for (bit, name) in [
-            (Self::PINNED, "pinned"),
-            (Self::WEAK, "weak"),
-            (Self::INTERIOR, "interior"),
-        ] {
+        for (bit, name) in [(Self::PINNED, "pinned"), (Self::WEAK, "weak"), (Self::INTERIOR, "interior")] {
             if self.has(bit) {
                 names.push(name.to_string());
             }

@@ -14,11 +14,7 @@ pub(super) struct ShallowBytes {
 impl ShallowBytes {
     pub(super) fn get(&self, index: usize) -> u64 {
         let small = self.small[index];
-        if small == OVERFLOW {
-            self.large_at(index as u32)
-        } else {
-            u64::from(small)
-        }
+        if small == OVERFLOW { self.large_at(index as u32) } else { u64::from(small) }
     }
 
     #[cold]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn columns(objects: &[(u64, u32, u64, &[u64])]) -> ObjectColumns {
+fn columns(objects: &[Object<'_>]) -> ObjectColumns {
     let mut columns = ObjectColumns::default();
     for (line, &(id, type_index, bytes, references)) in objects.iter().enumerate() {
         columns.push_object(id, type_index, bytes, line as u64 + 1);
@@ -12,7 +12,10 @@ fn columns(objects: &[(u64, u32, u64, &[u64])]) -> ObjectColumns {
     columns
 }
 
-fn build(sections: &[&[(u64, u32, u64, &[u64])]]) -> (HeapGraph, Findings) {
+/// (id, type, bytes, references)
+type Object<'a> = (u64, u32, u64, &'a [u64]);
+
+fn build(sections: &[&[Object<'_>]]) -> (HeapGraph, Findings) {
     let mut builder = GraphBuilder::new(IdStyle::Hex);
     let types: Vec<u32> = ["A", "B"]
         .iter()
@@ -52,7 +55,8 @@ fn references_keep_order_and_repeats_while_nulls_and_danglings_are_counted() {
 
 #[test]
 fn objects_out_of_order_become_nodes_in_order_of_id() {
-    let (graph, _) = build(&[&[(0x30, 0, 1, &[0x10]), (0x10, 1, u64::from(u32::MAX) + 7, &[0x30, 0x20]), (0x20, 0, 3, &[])]]);
+    let (graph, _) =
+        build(&[&[(0x30, 0, 1, &[0x10]), (0x10, 1, u64::from(u32::MAX) + 7, &[0x30, 0x20]), (0x20, 0, 3, &[])]]);
     assert_eq!(graph.nodes().map(|n| graph.original_id(n)).collect::<Vec<_>>(), [0x10, 0x20, 0x30]);
     assert_eq!(graph.shallow_bytes(node(&graph, 0x10)), u64::from(u32::MAX) + 7);
     assert_eq!(graph.type_name(graph.type_of(node(&graph, 0x10))), "B");
@@ -62,12 +66,8 @@ fn objects_out_of_order_become_nodes_in_order_of_id() {
 
 #[test]
 fn first_of_two_objects_of_one_id_is_kept() {
-    let (graph, findings) = build(&[&[
-        (0x10, 0, 16, &[0x20]),
-        (0x20, 0, 8, &[]),
-        (0x10, 0, 16, &[0x20]),
-        (0x20, 0, 9, &[0x77]),
-    ]]);
+    let (graph, findings) =
+        build(&[&[(0x10, 0, 16, &[0x20]), (0x20, 0, 8, &[]), (0x10, 0, 16, &[0x20]), (0x20, 0, 9, &[0x77])]]);
     assert_eq!(graph.node_count(), 2);
     assert_eq!(graph.shallow_bytes(node(&graph, 0x20)), 8);
     assert_eq!(findings.duplicate_objects, Tally { count: 1, first_position: 3 });

@@ -49,7 +49,10 @@ impl Encoding {
 }
 
 fn begins_text(a: u8, b: u8) -> bool {
-    matches!((a, b), (b'a', b' ' | b'\t') | (b'/', b'/') | (b'0', b'x' | b'X') | (b'\r', b'\n') | (b'\n', _) | (b' ', _))
+    matches!(
+        (a, b),
+        (b'a', b' ' | b'\t') | (b'/', b'/') | (b'0', b'x' | b'X') | (b'\r', b'\n') | (b'\n', _) | (b' ', _)
+    )
 }
 
 /// Turns another encoding into UTF-8 while reading. Half a character at the end is dropped: the text was cut.

@@ -165,9 +165,9 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
     match candidates[..] {
         [] => Err(ReadError::new(ReadErrorKind::UnknownFormat)),
         [reader] => Ok(reader),
-        _ => Err(ReadError::new(ReadErrorKind::AmbiguousFormat(
-            candidates.iter().map(|reader| reader.name()).collect(),
-        ))),
+        _ => {
+            Err(ReadError::new(ReadErrorKind::AmbiguousFormat(candidates.iter().map(|reader| reader.name()).collect())))
+        }
     }
 }
 

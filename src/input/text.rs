@@ -197,7 +197,11 @@ mod tests {
     #[test]
     fn letters_are_found_in_the_value() {
         for value in 0..70_000u64 {
-            assert_eq!(has_hex_letter(value), format!("{value:x}").bytes().any(|b| b.is_ascii_alphabetic()), "{value:x}");
+            assert_eq!(
+                has_hex_letter(value),
+                format!("{value:x}").bytes().any(|b| b.is_ascii_alphabetic()),
+                "{value:x}"
+            );
         }
     }
 }

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub use escape::escape_controls;
+pub use terminal::shorten_middle;
 pub use units::{format_bytes, format_count, parse_size};
 
 /// The output form.
@@ -49,6 +50,15 @@ pub struct Style {
     pub header: bool,
     /// Bold and colours.
     pub color: bool,
+}
+
+impl Style {
+    /// A type name (or other text) shortened in its middle to what `before` leaves of a terminal's line.
+    pub fn fit(&self, before: usize, text: &str) -> String {
+        const SHORTEST: usize = 20;
+        let text = escape_controls(text);
+        if self.terminal { shorten_middle(&text, self.width.saturating_sub(before).max(SHORTEST)) } else { text.into() }
+    }
 }
 
 /// What a column holds.

@@ -40,7 +40,9 @@ fn is_number(unit: Unit) -> bool {
 
 fn width_of(cell: &Cell<'_>, unit: Unit, style: &Style) -> usize {
     match cell {
-        Cell::Number(number) if !(style.human && unit == Unit::Bytes) => number.checked_ilog10().unwrap_or(0) as usize + 1,
+        Cell::Number(number) if !(style.human && unit == Unit::Bytes) => {
+            number.checked_ilog10().unwrap_or(0) as usize + 1
+        }
         _ => cell_text(cell, unit, style.human).chars().filter(|ch| *ch != ' ').count(),
     }
 }

@@ -29,8 +29,11 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
 
 fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, style: &Style) -> String {
     let last = table.columns.len().saturating_sub(1);
-    let texts: Vec<Vec<String>> =
-        rows.map(|row| (table.row)(row).iter().zip(&table.columns).map(|(cell, column)| text(cell, column.unit, style)).collect()).collect();
+    let texts: Vec<Vec<String>> = rows
+        .map(|row| {
+            (table.row)(row).iter().zip(&table.columns).map(|(cell, column)| text(cell, column.unit, style)).collect()
+        })
+        .collect();
     // What borders and the other columns leave for the last one.
     let others: usize = (0..last)
         .map(|place| {
@@ -47,15 +50,17 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, style: &Style) -> Strin
         drawn.set_header(table.columns.iter().map(|column| column.title));
     }
     for row in texts {
-        drawn.add_row(row.into_iter().enumerate().map(|(place, text)| {
-            if place == last { shorten_middle(&text, room) } else { text }
-        }));
+        drawn.add_row(row.into_iter().enumerate().map(
+            |(place, text)| {
+                if place == last { shorten_middle(&text, room) } else { text }
+            },
+        ));
     }
     for (place, column) in table.columns.iter().enumerate() {
-        if matches!(column.unit, Unit::Count | Unit::Bytes | Unit::Share) {
-            if let Some(drawn_column) = drawn.column_mut(place) {
-                drawn_column.set_cell_alignment(CellAlignment::Right);
-            }
+        if matches!(column.unit, Unit::Count | Unit::Bytes | Unit::Share)
+            && let Some(drawn_column) = drawn.column_mut(place)
+        {
+            drawn_column.set_cell_alignment(CellAlignment::Right);
         }
     }
     drawn.to_string()
@@ -70,11 +75,12 @@ fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
 }
 
 /// Takes characters out of the middle: both ends of a type name tell more than its middle.
-fn shorten_middle(text: &str, room: usize) -> String {
+pub fn shorten_middle(text: &str, room: usize) -> String {
     let count = text.chars().count();
     if count <= room {
         return text.to_string();
     }
+    let room = room.max(3);
     let front = (room - 1) / 2;
     let back = room - 1 - front;
     let start: String = text.chars().take(front).collect();

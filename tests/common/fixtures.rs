@@ -50,7 +50,8 @@ pub fn all() -> Vec<Fixture> {
                 continue;
             }
             let beside = folder.join(stem(&path) + ".json");
-            let expected = std::fs::read_to_string(&beside).unwrap_or_else(|_| panic!("{} is missing", beside.display()));
+            let expected =
+                std::fs::read_to_string(&beside).unwrap_or_else(|_| panic!("{} is missing", beside.display()));
             let expected = serde_json::from_str(&expected).unwrap_or_else(|e| panic!("{}: {e}", beside.display()));
             fixtures.push(Fixture { format: format.clone(), path, expected });
         }

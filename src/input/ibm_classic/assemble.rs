@@ -162,12 +162,12 @@ impl Assembler {
             // Shapes A and C print all references they count; shape B counts its nulls without printing them.
             let printed = counts.references;
             let without_nulls = printed - counts.nulls;
-            compare("references", line, said.references, &[
-                printed,
-                printed.saturating_add(said.nulls),
-                without_nulls,
-                without_nulls.saturating_add(said.nulls),
-            ]);
+            compare(
+                "references",
+                line,
+                said.references,
+                &[printed, printed.saturating_add(said.nulls), without_nulls, without_nulls.saturating_add(said.nulls)],
+            );
         }
         self.facts.trailer = Some(match (self.eof, differences.is_empty()) {
             (None, _) => "missing".into(),

@@ -13,7 +13,8 @@ pub(super) static MALFORMED_RECORD: Code =
 pub(super) static MALFORMED_REF: Code = Code::warning("malformed-ref", "words among references that are none; dropped");
 pub(super) static MISSING_TRAILER: Code =
     Code::warning("missing-trailer", "dump without its \"// EOF\" line: it is probably cut");
-pub(super) static ORPHAN_REF: Code = Code::warning("orphan-ref", "references that belong to no readable record; dropped");
+pub(super) static ORPHAN_REF: Code =
+    Code::warning("orphan-ref", "references that belong to no readable record; dropped");
 pub(super) static TRAILER_MISMATCH: Code =
     Code::warning("trailer-mismatch", "figures of the dump's own totals that differ from what was read");
 pub(super) static TRUNCATED_LINE: Code =

@@ -3,7 +3,7 @@
 //! ```text
 //! // Version: JRE 1.8.0 Linux amd64-64 build ...
 //! 0x00000000FE001010 [24] OBJ java/lang/String
-//! 	0x00000000FE001028                                   references
+//!     0x00000000FE001028                                   references
 //! 0x00000000FE0DD390 [112] CLS java/lang/String            a class
 //! // Breakdown - Classes: 847, Objects: 14477, ObjectArrays: 2215, PrimitiveArrays: 3453
 //! // EOF:  Total 'Objects',Refs(null) : 20992,67473(30591)

@@ -55,12 +55,9 @@ fn eight_digits(digits: [u8; 8]) -> Option<u32> {
 #[inline]
 pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], Head<'_>, ()> {
     let word = alt((value(Word::Object, tag("OBJ ")), value(Word::Class, tag("CLS "))));
-    let (rest, (address, bytes, word)) = (
-        preceded(tag("0x"), |input| address(input, width)),
-        delimited(tag(" ["), decimal, tag("] ")),
-        word,
-    )
-        .parse(input)?;
+    let (rest, (address, bytes, word)) =
+        (preceded(tag("0x"), |input| address(input, width)), delimited(tag(" ["), decimal, tag("] ")), word)
+            .parse(input)?;
     let end = memchr::memchr3(b'\n', b' ', b'\t', rest).ok_or(Err::Error(()))?;
     if rest[end] != b'\n' {
         return Err(Err::Error(()));
@@ -111,8 +108,7 @@ pub(super) fn size_word(word: &[u8]) -> Option<u64> {
 
 /// `// Version:` and the rest of the line.
 pub(super) fn version(line: &[u8]) -> Option<&[u8]> {
-    let parsed: IResult<&[u8], &[u8], ()> =
-        preceded((tag("//"), multispace0), tag("Version:")).parse(line);
+    let parsed: IResult<&[u8], &[u8], ()> = preceded((tag("//"), multispace0), tag("Version:")).parse(line);
     parsed.ok().map(|(rest, _)| trim(rest))
 }
 
@@ -217,7 +213,8 @@ mod tests {
     #[test]
     fn trailers_wrapped_and_in_both_spacings() {
         let wrapped = b"// Breakdown - Classes: 321, Objects: 3718, ObjectArrays: 169, \nPrimitiveArrays: 2141\n";
-        let found = Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141, compact: false };
+        let found =
+            Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141, compact: false };
         assert_eq!(breakdown(wrapped), Ok((&b"\n"[..], found)));
         let found = Eof { records: 6349, references: 23240, nulls: 7282 };
         assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(7282)"), Ok((&b""[..], found)));

@@ -105,7 +105,13 @@ impl Assembler {
         self.diagnostics.check(self.strict)
     }
 
-    fn take_part<S: ObjectSink>(&mut self, block: &Block<S>, part: usize, from: Ends, to: Ends) -> Result<(), ReadError> {
+    fn take_part<S: ObjectSink>(
+        &mut self,
+        block: &Block<S>,
+        part: usize,
+        from: Ends,
+        to: Ends,
+    ) -> Result<(), ReadError> {
         let Some(first_line) = block.first_record[part] else { return Ok(()) };
         let lines = self.lines;
         let open = match &mut self.open {
@@ -187,10 +193,10 @@ impl Assembler {
             Some(begun_as) => {
                 let (mut begin_name, mut begin_time) = split_time(begun_as);
                 // Short times (the device was booted under 65 s ago) show by the pair: equal but for the last words.
-                if let (Some((a, a_time)), Some((c, c_time))) = (split_number(begun_as), split_number(end)) {
-                    if a == c {
-                        (begin_name, begin_time, end_name, end_time) = (a, Some(a_time), c, Some(c_time));
-                    }
+                if let (Some((a, a_time)), Some((c, c_time))) = (split_number(begun_as), split_number(end))
+                    && a == c
+                {
+                    (begin_name, begin_time, end_name, end_time) = (a, Some(a_time), c, Some(c_time));
                 }
                 section.name = String::from_utf8_lossy(begin_name).into_owned();
                 section.started_ms = begin_time;

@@ -11,7 +11,7 @@ use super::record::{self, RootRecord};
 use crate::input::Diagnostics;
 use crate::input::blocks::BlockPlace;
 use crate::input::sink::ObjectSink;
-use crate::input::text::{NumberedTypes, hex_field, has_hex_letter, split_field, split_line, trim};
+use crate::input::text::{NumberedTypes, has_hex_letter, hex_field, split_field, split_line, trim};
 
 /// A type record: its name lies in the block's text.
 #[derive(Debug)]
@@ -129,21 +129,22 @@ fn parse_lines<S: ObjectSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S
     let mut input = text;
     while let Some(&first) = input.first() {
         block.lines += 1;
-        if first == b'o' && radix == SizeRadix::Hex {
-            if let Ok((rest, (id, type_id, bytes))) = record::object_head(input) {
-                begin_object(block, id, type_id, bytes);
-                let objects = &mut block.objects;
-                let references = fold_many0(record::reference, || (), |(), id| objects.push_reference(id)).parse(rest);
-                let rest = references.map_or(rest, |(rest, ())| rest);
-                if let [b'\n', next @ ..] = rest {
-                    input = next;
-                } else {
-                    let (line, next) = split_line(rest);
-                    slow_references(line, block);
-                    input = next;
-                }
-                continue;
+        if first == b'o'
+            && radix == SizeRadix::Hex
+            && let Ok((rest, (id, type_id, bytes))) = record::object_head(input)
+        {
+            begin_object(block, id, type_id, bytes);
+            let objects = &mut block.objects;
+            let references = fold_many0(record::reference, || (), |(), id| objects.push_reference(id)).parse(rest);
+            let rest = references.map_or(rest, |(rest, ())| rest);
+            if let [b'\n', next @ ..] = rest {
+                input = next;
+            } else {
+                let (line, next) = split_line(rest);
+                slow_references(line, block);
+                input = next;
             }
+            continue;
         }
         let (line, next) = split_line(input);
         parse_line(line, radix, block);

@@ -30,13 +30,13 @@ pub(super) static SIZES_LOOK_DECIMAL: Code = Code::warning(
 );
 pub(super) static STATIC_ROOT_WITHOUT_CONTAINER: Code =
     Code::warning("static-root-without-container", "roots of static variables that do not name the class");
-pub(super) static TRAILING_FIELDS: Code = Code::warning("trailing-fields", "root records with fields too many; ignored");
+pub(super) static TRAILING_FIELDS: Code =
+    Code::warning("trailing-fields", "root records with fields too many; ignored");
 pub(super) static TRUNCATED_LINE: Code =
     Code::warning("truncated-line", "last line without a line end: the dump is cut; dropped");
 pub(super) static UNDECLARED_CONTAINER: Code =
     Code::warning("undeclared-container", "classes of static variables that are never declared");
-pub(super) static UNDECLARED_TYPE: Code =
-    Code::warning("undeclared-type", "types of objects that are never declared");
+pub(super) static UNDECLARED_TYPE: Code = Code::warning("undeclared-type", "types of objects that are never declared");
 pub(super) static UNEXPECTED_CONTAINER: Code =
     Code::warning("unexpected-container", "roots that are not static and name a class; ignored");
 pub(super) static UNEXPECTED_END_RECORD: Code =
