@@ -62,16 +62,11 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
         )
 }
 
-/// Adds tallies up.
-pub fn total(tallies: &[Tally]) -> Tally {
-    let mut sum = Tally::default();
-    tallies.iter().for_each(|tally| sum.add(tally));
-    sum
-}
-
 /// The tally of one section. O(nodes of the section).
 pub fn tally_section(graph: &HeapGraph, reachable: &NodeSet, section: SectionId) -> Tally {
-    total(&tally_types(graph, reachable, graph.section_nodes(section)))
+    let mut sum = Tally::default();
+    tally_types(graph, reachable, graph.section_nodes(section)).iter().for_each(|tally| sum.add(tally));
+    sum
 }
 
 /// The namespace or package a type belongs to: what stands before the last dot of its name, generic arguments and array

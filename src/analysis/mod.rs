@@ -7,6 +7,7 @@
 //! | `histogram` | how much is there by type, package, section? | one scan | O(objects) | per group |
 //! | `dominators` | what is held through what? | Semi-NCA on depth-first numbers | O(references x log objects) | 33 bytes per object |
 //! | `retained` | how much would go with an object? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
+//! | `retained_sets` | how much would go with all objects of a type? | a walk down the tree; or a marking without the set | O(objects); O(objects + references) per set | 8 bytes per object; a bit per object and thread |
 //! | `root_paths` | why is it alive? | breadth-first search against the references | O(objects + references) | 4 bytes per object |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
 
@@ -14,6 +15,7 @@ pub mod dominators;
 pub mod histogram;
 pub mod reachability;
 pub mod retained;
+pub mod retained_sets;
 pub mod root_inference;
 pub mod root_paths;
 pub mod selection;

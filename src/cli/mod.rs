@@ -5,6 +5,8 @@
 
 mod common;
 mod completions;
+mod dominators;
+mod groups;
 mod info;
 mod list;
 mod load;
@@ -15,6 +17,7 @@ mod roots;
 mod show;
 mod stats;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -46,18 +49,25 @@ enum Command {
     List(list::Args),
     Show(show::Args),
     Roots(roots::Args),
+    Dominators(dominators::Args),
     Completions(completions::Args),
 }
 
-/// Parses the command line, runs the command, and says how it went.
+/// Runs the command that the process was started with, and says how it went.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    run(std::env::args_os())
+}
+
+/// Runs a command line, the program's name first. Wrong usage and `--help` end the process.
+pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> ExitCode {
+    let cli = Cli::parse_from(with_joined_values(words.into_iter().map(Into::into)));
     let result = match cli.command {
         Command::Info(args) => info::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Roots(args) => roots::run(&args),
+        Command::Dominators(args) => dominators::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     match result {
@@ -75,6 +85,22 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// `--retained exact` as `--retained=exact`: its value may be left out, so clap cannot tell one from FILE.
+fn with_joined_values(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    for word in words {
+        let is_value = word == "exact" || word == "minimum";
+        match joined.last_mut() {
+            Some(last) if is_value && last == "--retained" => {
+                last.push("=");
+                last.push(word);
+            }
+            _ => joined.push(word),
+        }
+    }
+    joined
 }
 
 /// `| head -1` is not an error.

@@ -5,22 +5,27 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::common::{Common, sort_key};
+use super::groups::{By, Groups};
 use super::load::{self, Opened, Place, open_graph};
 use super::output::{bold, fields, problems_json};
 use super::progress::Progress;
-use crate::analysis::histogram::{self, Tally, package_of};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::histogram::Tally;
 use crate::analysis::reachability::compute_reachable;
-use crate::graph::{HeapGraph, SectionId, TypeId};
+use crate::analysis::retained::Retained;
+use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
+use crate::graph::{NodeId, SectionId};
 use crate::input;
 use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
 
 /// How much is in the heap, by type: objects, shallow bytes, and how much of both GC roots reach.
 ///
 /// Example: heapdump stats dump.txt.gz -n 10
+/// Example: heapdump stats dump.txt --retained --sort retained
 /// Example: heapdump stats dump.txt -f csv | sort -t, -k2 -rn | head
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -30,117 +35,127 @@ pub(super) struct Args {
     /// What to group by
     #[arg(long, value_enum, default_value = "type", value_name = "GROUP")]
     by: By,
+    /// Retained bytes too: at least so much would be freed with all objects of a row; `exact` takes each row out
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
+    retained: Option<How>,
     /// Histogram only, in one pass with memory for types alone
-    #[arg(long, conflicts_with_all = ["domain", "keep_unreachable", "exclude_roots"])]
+    #[arg(long, conflicts_with_all = ["retained", "domain", "keep_unreachable", "exclude_roots"])]
     shallow: bool,
     #[command(flatten)]
     common: Common,
 }
 
+/// How retained bytes of a row are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum By {
-    Type,
-    Package,
-    Domain,
-}
-
-impl By {
-    fn name(self) -> &'static str {
-        match self {
-            By::Type => "type",
-            By::Package => "package",
-            By::Domain => "domain",
-        }
-    }
+enum How {
+    /// By the dominator tree: a lower bound
+    Minimum,
+    /// By marking the heap without the row's objects
+    Exact,
 }
 
 /// A row of the histogram.
-struct Group {
+struct Row {
     name: String,
+    /// The group's number, for what is computed only for rows that are shown.
+    group: u32,
     tally: Tally,
+    retained_bytes: Option<u64>,
 }
-
-const NO_PACKAGE: &str = "(none)";
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     if args.shallow { run_shallow(args) } else { run_graph(args) }
 }
 
 fn run_graph(args: &Args) -> Result<Outcome> {
-    let pattern = args.common.input.pattern()?;
+    let input = &args.common.input;
+    let pattern = input.pattern()?;
     let order = order(args, true)?;
     let opened = open_graph(args.file.as_deref(), &args.common)?;
     let graph = opened.graph;
-    let section = args.common.input.section(graph)?;
+    let section = input.section(graph)?;
+    let wanted = pattern.map(|pattern| pattern.select(graph));
+    let groups = Groups::new(graph, args.by, section, wanted.as_deref());
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(graph);
-    let wanted: Option<Vec<bool>> = pattern.map(|pattern| pattern.select(graph));
-    let ranges: Vec<SectionId> = match section {
-        Some(section) => vec![section],
-        None => (0..graph.sections().len()).map(SectionId::new).collect(),
-    };
-    let tally_of = |section: SectionId| {
-        let mut tallies = histogram::tally_types(graph, &reachable, graph.section_nodes(section));
-        if let Some(wanted) = &wanted {
-            tallies
-                .iter_mut()
-                .zip(wanted)
-                .filter(|(_, wanted)| !**wanted)
-                .for_each(|(tally, _)| *tally = Tally::default());
-        }
-        tallies
-    };
-    let groups = if args.by == By::Domain {
-        ranges
-            .iter()
-            .map(|&section| Group { name: section_name(graph, section), tally: histogram::total(&tally_of(section)) })
-            .collect()
-    } else {
-        // All sections at once unless one was asked for: their nodes follow one another.
-        let tallies = match section {
-            Some(section) => tally_of(section),
-            None => {
-                let mut tallies = histogram::tally_types(graph, &reachable, 0..graph.node_count());
-                if let Some(wanted) = &wanted {
-                    tallies
-                        .iter_mut()
-                        .zip(wanted)
-                        .filter(|(_, wanted)| !**wanted)
-                        .for_each(|(tally, _)| *tally = Tally::default());
-                }
-                tallies
-            }
-        };
-        group_types(&tallies, args.by, |index| graph.type_name(TypeId::new(index)).to_string())
-    };
-    drop(opened.progress);
-    let opened_facts = (&opened.facts, &opened.diagnostics);
-    let references = |section: SectionId| -> u64 {
-        graph.section_nodes(section).map(|index| graph.references(crate::graph::NodeId::new(index)).len() as u64).sum()
-    };
-    let mut totals = Tally::default();
-    groups.iter().for_each(|group| totals.add(&group.tally));
-    let sections: Vec<_> = ranges.iter().map(|&section| &graph.sections()[section.index()]).collect();
-    let roots = graph
-        .roots()
+    let tallies = groups.tally(&reachable);
+    let mut rows: Vec<Row> = groups
+        .names
         .iter()
-        .filter(|root| section.is_none_or(|section| graph.section_nodes(section).contains(&root.node.index())))
-        .count();
+        .zip(&tallies)
+        .enumerate()
+        .filter(|(_, (_, tally))| tally.objects > 0)
+        .map(|(group, (name, tally))| Row {
+            name: name.clone(),
+            group: group as u32,
+            tally: *tally,
+            retained_bytes: None,
+        })
+        .collect();
+    let totals = total(&rows);
+    if args.retained == Some(How::Minimum) || (args.retained.is_some() && order == "retained_bytes") {
+        opened.progress.phase("computing dominators");
+        let dominators = Dominators::compute(graph);
+        let retained = Retained::compute(graph, &dominators);
+        let children = dominators.children();
+        let topmost = topmost_of_sets(&dominators, &retained, &children, 0, groups.names.len(), |node| groups.of(node));
+        rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
+    }
+    if args.retained == Some(How::Exact) {
+        opened.progress.phase("taking types out");
+        sort_rows(&mut rows, order, args.common.output.reverse);
+        // Rows that are not shown are not computed, unless the order rests on them.
+        let shown = if order == "retained_bytes" { rows.len() } else { args.common.output.rows(rows.len()) };
+        let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
+        let reachable_bytes =
+            graph.nodes().filter(|&node| reachable.contains(node)).map(|node| graph.shallow_bytes(node)).sum();
+        let exact = exact_retained_bytes(graph, reachable_bytes, &sets, |node| groups.of(node));
+        rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
+    }
+    let json = graph_json(args, &opened, section, &totals, rows.len());
+    let summary = graph_summary(&opened, &totals, rows.len(), args, &args.common.output.style());
+    drop(opened.progress);
+    finish(args, rows, order, json, summary, true)
+}
+
+fn total(rows: &[Row]) -> Tally {
+    let mut sum = Tally::default();
+    rows.iter().for_each(|row| sum.add(&row.tally));
+    sum
+}
+
+fn graph_json(
+    args: &Args,
+    opened: &Opened,
+    section: Option<SectionId>,
+    totals: &Tally,
+    rows: usize,
+) -> Map<String, Value> {
+    let graph = opened.graph;
+    let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+    let references = match section {
+        Some(_) => nodes.clone().map(|index| graph.references(NodeId::new(index)).len()).sum(),
+        None => graph.reference_count(),
+    };
+    let sections = match section {
+        Some(section) => &graph.sections()[section.index()..=section.index()],
+        None => graph.sections(),
+    };
     let mut json = fields(json!({
-        "format": opened_facts.0.format,
+        "format": opened.facts.format,
         "sections": sections.iter().map(|section| section.name.as_str()).collect::<Vec<_>>(),
         "totals": {
             "objects": totals.objects,
             "shallow_bytes": totals.shallow_bytes,
-            "types": groups.len(),
-            "references": section.map_or(graph.reference_count() as u64, references),
-            "roots": roots,
+            "types": rows,
+            "references": references,
+            "roots": graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count(),
             "reachable_objects": totals.reachable_objects,
             "reachable_bytes": totals.reachable_bytes,
             "dangling_references": sections.iter().map(|section| section.dangling_references).sum::<u64>(),
             "null_references": sections.iter().map(|section| section.null_references).sum::<u64>(),
         },
-        "problems": problems_json(opened_facts.1),
+        "problems": problems_json(&opened.diagnostics),
     }));
     if graph.roots_inferred() {
         json.insert("roots_inferred".into(), true.into());
@@ -148,29 +163,33 @@ fn run_graph(args: &Args) -> Result<Outcome> {
     if args.by != By::Type {
         json.insert("by".into(), args.by.name().into());
     }
-    let style = args.common.output.style();
-    let summary =
-        graph_summary(&Opened { progress: Progress::start(true), ..opened }, &totals, groups.len(), args.by, &style);
-    finish(args, groups, order, json, summary, true)
+    match args.retained {
+        Some(How::Minimum) => json.insert("retained".into(), "minimum".into()),
+        Some(How::Exact) => json.insert("retained".into(), "exact".into()),
+        None => None,
+    };
+    json
 }
 
-fn graph_summary(opened: &Opened, totals: &Tally, rows: usize, by: By, style: &Style) -> String {
-    let graph = opened.graph;
-    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
-    let what = match by {
-        By::Type => "types",
-        By::Package => "packages",
-        By::Domain => "sections",
+fn graph_summary(opened: &Opened, totals: &Tally, rows: usize, args: &Args, style: &Style) -> String {
+    let share = match totals.shallow_bytes {
+        0 => 0.0,
+        whole => totals.reachable_bytes as f64 * 100.0 / whole as f64,
     };
-    let inferred = if graph.roots_inferred() { " (roots inferred: the dump has none)" } else { "" };
+    let inferred = if opened.graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
+    let retained = match args.retained {
+        Some(How::Minimum) => "retained: at least so much would be freed with all objects of a row\n",
+        Some(How::Exact) => "retained: so much would be freed with all objects of a row\n",
+        None => "",
+    };
     format!(
-        "{} in {} objects of {} {what}\n{} in {} objects reachable from roots{inferred}, {:.1} %\n\n",
+        "{} in {} objects of {} {}\n{} in {} objects reachable from roots{inferred}, {share:.1} %\n{retained}\n",
         bold(&format_bytes(totals.shallow_bytes), style),
         format_count(totals.objects),
         format_count(rows as u64),
+        args.by.plural(),
         format_bytes(totals.reachable_bytes),
         format_count(totals.reachable_objects),
-        share(totals.reachable_bytes, totals.shallow_bytes),
     )
 }
 
@@ -178,136 +197,119 @@ fn run_shallow(args: &Args) -> Result<Outcome> {
     if args.by == By::Domain {
         bail!("--shallow counts types only: leave it out to group by domain");
     }
-    let pattern = args.common.input.pattern()?;
+    let input = &args.common.input;
+    let pattern = input.pattern()?;
     let order = order(args, false)?;
-    args.common.input.check_snapshot()?;
+    input.check_snapshot()?;
     let place = Place::find(args.file.as_deref())?;
     let progress = Progress::start(args.common.output.quiet);
     let source = place.open(&progress)?;
-    let options = args.common.input.read_options();
-    let counted = input::count_types(source, &options).with_context(|| place.name())?;
+    let counted = input::count_types(source, &input.read_options()).with_context(|| place.name())?;
     drop(progress);
     load::warn(&counted.diagnostics, args.common.output.quiet);
-    let types: Vec<&(String, u64, u64)> = counted
-        .types
-        .iter()
-        .filter(|(name, ..)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name)))
+    let mut groups = BTreeMap::<&str, Tally>::new();
+    for (name, objects, shallow_bytes) in &counted.types {
+        if pattern.as_ref().is_none_or(|pattern| pattern.matches(name)) {
+            let tally = Tally { objects: *objects, shallow_bytes: *shallow_bytes, ..Tally::default() };
+            groups.entry(args.by.of_type_name(name)).or_default().add(&tally);
+        }
+    }
+    let rows: Vec<Row> = groups
+        .into_iter()
+        .map(|(name, tally)| Row { name: name.to_string(), group: 0, tally, retained_bytes: None })
         .collect();
-    let tallies: Vec<Tally> = types
-        .iter()
-        .map(|&&(_, objects, shallow_bytes)| Tally { objects, shallow_bytes, ..Tally::default() })
-        .collect();
-    let totals = histogram::total(&tallies);
-    let groups = group_types(&tallies, args.by, |index| types[index].0.clone());
+    let totals = total(&rows);
     let mut json = fields(json!({
         "format": counted.facts.format,
         "sections": counted.sections,
-        "totals": {"objects": totals.objects, "shallow_bytes": totals.shallow_bytes, "types": groups.len()},
+        "totals": {"objects": totals.objects, "shallow_bytes": totals.shallow_bytes, "types": rows.len()},
         "problems": problems_json(&counted.diagnostics),
     }));
     if args.by != By::Type {
         json.insert("by".into(), args.by.name().into());
     }
-    let style = args.common.output.style();
     let summary = format!(
-        "{} in {} objects of {} types\n\n",
-        bold(&format_bytes(totals.shallow_bytes), &style),
+        "{} in {} objects of {} {}\n\n",
+        bold(&format_bytes(totals.shallow_bytes), &args.common.output.style()),
         format_count(totals.objects),
-        format_count(groups.len() as u64)
+        format_count(rows.len() as u64),
+        args.by.plural(),
     );
-    finish(args, groups, order, json, summary, false)
+    finish(args, rows, order, json, summary, false)
 }
 
-/// Groups with objects, types of one name or one package together.
-fn group_types(tallies: &[Tally], by: By, name: impl Fn(usize) -> String) -> Vec<Group> {
-    let mut groups = BTreeMap::<String, Tally>::new();
-    for (index, tally) in tallies.iter().enumerate().filter(|(_, tally)| tally.objects > 0) {
-        let name = name(index);
-        let group = match by {
-            By::Package => package_of(&name).unwrap_or(NO_PACKAGE).to_string(),
-            _ => name,
-        };
-        groups.entry(group).or_default().add(tally);
-    }
-    groups.into_iter().map(|(name, tally)| Group { name, tally }).collect()
-}
-
-/// The section's name, with its number where another has the same.
-pub(super) fn section_name(graph: &HeapGraph, section: SectionId) -> String {
-    let name = &graph.sections()[section.index()].name;
-    let same = graph.sections().iter().filter(|other| other.name == *name).count();
-    if same > 1 { format!("{}#{name}", section.number()) } else { name.clone() }
-}
-
-fn order(args: &Args, with_reachable: bool) -> Result<&'static str> {
-    let key = args.by.name();
-    let mut known = vec![("objects", "objects"), ("shallow_bytes", "shallow"), (name_key(args.by), key)];
-    if with_reachable {
+fn order(args: &Args, with_graph: bool) -> Result<&'static str> {
+    let mut known = vec![("objects", "objects"), ("shallow_bytes", "shallow"), (args.by.key(), args.by.name())];
+    if with_graph {
         known.extend([("reachable_objects", "reachable-objects"), ("reachable_bytes", "reachable")]);
+    }
+    if args.retained.is_some() {
+        known.push(("retained_bytes", "retained"));
     }
     sort_key(args.common.output.sort.as_deref(), "shallow_bytes", &known)
 }
 
-fn name_key(by: By) -> &'static str {
-    if by == By::Type { "type" } else { "group" }
+fn sort_rows(rows: &mut [Row], order: &str, reverse: bool) {
+    let value = |row: &Row| match order {
+        "objects" => row.tally.objects,
+        "reachable_objects" => row.tally.reachable_objects,
+        "reachable_bytes" => row.tally.reachable_bytes,
+        "retained_bytes" => row.retained_bytes.unwrap_or(0),
+        "shallow_bytes" => row.tally.shallow_bytes,
+        _ => 0,
+    };
+    rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| a.name.cmp(&b.name)));
+    if reverse {
+        rows.reverse();
+    }
 }
 
 fn finish(
     args: &Args,
-    mut groups: Vec<Group>,
+    mut rows: Vec<Row>,
     order: &str,
-    fields: serde_json::Map<String, serde_json::Value>,
+    fields: Map<String, Value>,
     summary: String,
-    with_reachable: bool,
+    with_graph: bool,
 ) -> Result<Outcome> {
-    let value = |group: &Group| match order {
-        "objects" => group.tally.objects,
-        "reachable_objects" => group.tally.reachable_objects,
-        "reachable_bytes" => group.tally.reachable_bytes,
-        "shallow_bytes" => group.tally.shallow_bytes,
-        _ => 0,
-    };
-    groups.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| a.name.cmp(&b.name)));
-    if args.common.output.reverse {
-        groups.reverse();
-    }
-    let matched = !groups.is_empty() || args.common.input.type_pattern.is_none();
-    let rows = args.common.output.rows(groups.len());
-    let key = name_key(args.by);
-    let title = match args.by {
-        By::Type => "Type",
-        By::Package => "Package",
-        By::Domain => "Section",
-    };
+    sort_rows(&mut rows, order, args.common.output.reverse);
+    let nothing_matches = rows.is_empty() && args.common.input.type_pattern.is_some();
+    let shown = args.common.output.rows(rows.len());
     let mut columns =
         vec![Column::new("objects", "Objects", Unit::Count), Column::new("shallow_bytes", "Shallow", Unit::Bytes)];
-    if with_reachable {
+    if with_graph {
         columns.push(Column::new("reachable_objects", "Reachable objects", Unit::Count));
         columns.push(Column::new("reachable_bytes", "Reachable", Unit::Bytes));
     }
-    columns.push(Column::new(key, title, Unit::Text));
+    if args.retained.is_some() {
+        columns.push(Column::new("retained_bytes", "Retained", Unit::Bytes));
+    }
+    columns.push(Column::new(args.by.key(), args.by.title(), Unit::Text));
     let report = Report {
         command: "stats",
         fields,
         table: Table {
             columns,
-            row_count: rows,
-            rows_hidden: groups.len() - rows,
+            row_count: shown,
+            rows_hidden: rows.len() - shown,
             row: Box::new(|row| {
-                let Group { name, tally } = &groups[row];
+                let Row { name, tally, retained_bytes, .. } = &rows[row];
                 let mut cells = vec![Cell::Number(tally.objects), Cell::Number(tally.shallow_bytes)];
-                if with_reachable {
+                if with_graph {
                     cells.push(Cell::Number(tally.reachable_objects));
                     cells.push(Cell::Number(tally.reachable_bytes));
+                }
+                if args.retained.is_some() {
+                    cells.push(Cell::number(*retained_bytes));
                 }
                 cells.push(Cell::text(name.as_str()));
                 cells
             }),
         },
-        rows_key: Some(if args.by == By::Type { "types" } else { "groups" }),
+        rows_key: Some(args.by.rows_key()),
         summary,
         text: None,
     };
     args.common.output.print(&report)?;
-    Ok(if matched { Outcome::Done } else { Outcome::No })
+    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
 }

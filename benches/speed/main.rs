@@ -1,0 +1,238 @@
+//! `cargo bench --bench speed [-- text|programs|graphs|shapes|large ...]`: figures of this machine as Markdown tables.
+//!
+//! Dumps and graphs are generated; nothing else is needed. Every step runs in a process of its own, so that the peak
+//! memory is its own, and the median of its runs is printed. Without words: all but `large` (50 and 100 million objects).
+
+mod dumps;
+mod measure;
+mod stock_nom;
+mod synthetic;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use heapdump::analysis::dominators::Dominators;
+use heapdump::analysis::retained::Retained;
+use heapdump::graph::NodeId;
+use heapdump::input::{self, ReadOptions, Source};
+
+use measure::{Figure, in_own_process, report};
+use synthetic::{SHAPES, Synthetic};
+
+const MILLION: usize = 1_000_000;
+/// Objects of the graph on which petgraph is compared.
+const COMPARED: usize = 11_400_000;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let ["--step", step @ ..] = &words[..] {
+        return run_step(step);
+    }
+    let wanted = |name: &str| if words.is_empty() { name != "large" } else { words.contains(&name) };
+    println!("{} threads", std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    if wanted("text") {
+        text_tables();
+    }
+    if wanted("programs") {
+        program_tables();
+    }
+    if wanted("graphs") {
+        graph_table();
+    }
+    if wanted("shapes") {
+        shape_table();
+    }
+    if wanted("large") {
+        large_table();
+    }
+}
+
+/// The work of one step, told by words; prints its figures to standard error.
+fn run_step(words: &[&str]) {
+    let number = |word: &str| word.parse::<usize>().expect("a number");
+    match words {
+        ["read", path] => {
+            let started = Instant::now();
+            let mut file = File::open(path).expect("opens");
+            let mut buffer = vec![0; 1 << 20];
+            while file.read(&mut buffer).expect("reads") > 0 {}
+            report(started);
+        }
+        ["stock-nom", path] => {
+            let text = std::fs::read(path).expect("reads");
+            let started = Instant::now();
+            std::hint::black_box(stock_nom::checksum(&text));
+            report(started);
+        }
+        [step @ ("count" | "load"), threads, path] => {
+            let options = ReadOptions { threads: number(threads), ..ReadOptions::default() };
+            rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global().expect("threads");
+            let started = Instant::now();
+            let source = Source::open(Path::new(path), Arc::default()).expect("opens");
+            if *step == "count" {
+                std::hint::black_box(input::count_types(source, &options).expect("counts"));
+                report(started);
+            } else {
+                let loaded = input::read(source, &options).expect("loads");
+                report(started);
+                std::mem::forget(loaded);
+            }
+        }
+        ["program", args @ ..] => {
+            let started = Instant::now();
+            heapdump::cli::run(std::iter::once("heapdump").chain(args.iter().copied()));
+            report(started);
+        }
+        [step @ ("graph" | "dominators" | "petgraph"), shape, objects] => {
+            let heap = match *shape {
+                "mixture" => Synthetic::mixture(number(objects), 1),
+                "random" => Synthetic::random(number(objects), 1),
+                shape => Synthetic::shape(shape, number(objects)),
+            };
+            let graph = heap.graph();
+            drop(heap);
+            let started = Instant::now();
+            match *step {
+                "dominators" => {
+                    let dominators = Dominators::compute(&graph);
+                    std::hint::black_box(Retained::compute(&graph, &dominators));
+                }
+                "petgraph" => {
+                    std::hint::black_box(petgraph::algo::dominators::simple_fast(&graph, NodeId::new(0)));
+                }
+                _ => {}
+            }
+            report(started);
+        }
+        _ => panic!("no step {words:?}"),
+    }
+}
+
+fn heading(title: &str, columns: &str) {
+    let count = columns.matches('|').count() - 1;
+    println!("\n### {title}\n\n{columns}\n|{}", " --- |".repeat(count));
+}
+
+fn text_tables() {
+    for format in ["xna-cf", "ibm-classic"] {
+        let path = dumps::dump(format, 10 * MILLION).expect("written");
+        let gigabytes = std::fs::metadata(&path).expect("is there").len() as f64 / 1e9;
+        let path = path.display().to_string();
+        heading(
+            &format!("{format} text, 10 M objects, {gigabytes:.2} GB"),
+            "| step | s | GB/s | of reading | peak MiB |",
+        );
+        let reading = in_own_process(&["read", &path], 5);
+        let line = |name: &str, figure: Figure| {
+            println!(
+                "| {name} | {:.3} | {:.2} | {:.2} | {:.0} |",
+                figure.seconds,
+                gigabytes / figure.seconds,
+                reading.seconds / figure.seconds,
+                figure.peak_bytes as f64 / 1048576.0
+            );
+        };
+        line("read in blocks of 1 MiB, nothing else", reading);
+        if format == "xna-cf" {
+            line(
+                "nom with its stock leaves into a checksum (file in memory)",
+                in_own_process(&["stock-nom", &path], 3),
+            );
+        }
+        for threads in ["1", "2"] {
+            line(&format!("count types, {threads} threads"), in_own_process(&["count", threads, &path], 5));
+        }
+        for threads in ["1", "2"] {
+            line(&format!("load the graph, {threads} threads"), in_own_process(&["load", threads, &path], 5));
+        }
+    }
+}
+
+fn program_tables() {
+    for format in ["xna-cf", "ibm-classic"] {
+        let small = dumps::dump(format, MILLION).expect("written");
+        let large = dumps::dump(format, 10 * MILLION).expect("written");
+        heading(
+            &format!("Whole program, {format}"),
+            "| command | 1 M objects, s | 10 M objects, s | ratio | bytes/object |",
+        );
+        for command in [
+            &["stats", "-n", "30"][..],
+            &["stats", "--shallow", "-n", "30"],
+            &["dominators", "-n", "30"],
+            &["stats", "--retained", "-n", "30"],
+        ] {
+            let at_small = measure::heapdump(command, &small, 5);
+            let at_large = measure::heapdump(command, &large, 5);
+            println!(
+                "| `{}` | {:.3} | {:.3} | {:.1} | {:.1} |",
+                command.join(" "),
+                at_small.seconds,
+                at_large.seconds,
+                at_large.seconds / at_small.seconds,
+                at_large.peak_bytes as f64 / (10 * MILLION) as f64
+            );
+        }
+    }
+}
+
+/// Dominators of a graph in memory: seconds, and bytes per object above the graph itself.
+fn dominators_of(step: &str, shape: &str, objects: usize, runs: usize) -> (f64, f64) {
+    let objects_text = objects.to_string();
+    let graph = in_own_process(&["graph", shape, &objects_text], 1);
+    let figure = in_own_process(&[step, shape, &objects_text], runs);
+    (figure.seconds, figure.peak_bytes.saturating_sub(graph.peak_bytes) as f64 / objects as f64)
+}
+
+fn graph_table() {
+    heading(
+        "Dominators and retained sizes, graph in memory",
+        "| graph | objects | algorithm | s | ns/object | extra bytes/object |",
+    );
+    let line = |graph: &str, objects: usize, algorithm: &str, (seconds, extra): (f64, f64)| {
+        println!(
+            "| {graph} | {:.1} M | {algorithm} | {seconds:.2} | {:.0} | {extra:.0} |",
+            objects as f64 / 1e6,
+            seconds * 1e9 / objects as f64
+        );
+    };
+    let ours = dominators_of("dominators", "mixture", COMPARED, 3);
+    line("mixture", COMPARED, "ours", ours);
+    let theirs = dominators_of("petgraph", "mixture", COMPARED, 1);
+    line("mixture", COMPARED, "petgraph `simple_fast` (no retained sizes)", theirs);
+    line("random", 10 * MILLION, "ours", dominators_of("dominators", "random", 10 * MILLION, 3));
+    println!("\n{:.0} times as fast as petgraph.", theirs.0 / ours.0);
+}
+
+fn shape_table() {
+    let objects = 5 * MILLION;
+    heading("Shapes that are bad for some algorithm, 5 M objects", "| shape | s | ns/object | of the mixture |");
+    let mixture = dominators_of("dominators", "mixture", objects, 3).0;
+    println!("| mixture | {mixture:.2} | {:.0} | 1.00 |", mixture * 1e9 / objects as f64);
+    for shape in SHAPES {
+        let seconds = dominators_of("dominators", shape, objects, 3).0;
+        println!("| {shape} | {seconds:.2} | {:.0} | {:.2} |", seconds * 1e9 / objects as f64, seconds / mixture);
+    }
+}
+
+fn large_table() {
+    heading("Very large dumps, xna-cf", "| command | objects | s | peak GiB | bytes/object |");
+    for objects in [50 * MILLION, 100 * MILLION] {
+        let path = dumps::dump("xna-cf", objects).expect("written");
+        for command in [&["stats", "-n", "30"][..], &["dominators", "-n", "30"]] {
+            let figure = measure::heapdump(command, &path, 1);
+            println!(
+                "| `{}` | {} M | {:.2} | {:.2} | {:.1} |",
+                command.join(" "),
+                objects / MILLION,
+                figure.seconds,
+                figure.peak_bytes as f64 / (1u64 << 30) as f64,
+                figure.peak_bytes as f64 / objects as f64
+            );
+        }
+    }
+}

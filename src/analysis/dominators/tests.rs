@@ -1,0 +1,105 @@
+//! Jump pointers against plain climbing, and counted steps on the shapes that make other algorithms quadratic.
+
+use super::*;
+use crate::graph::{GraphBuilder, IdStyle, ObjectColumns, ResolveOptions, RootFlags, RootKind, Section};
+use proptest::prelude::*;
+
+/// Object `n` refers to `references[n]`; the first object is the only root.
+fn graph(references: &[Vec<usize>]) -> HeapGraph {
+    let mut builder = GraphBuilder::new(IdStyle::Hex);
+    let slot = builder.new_type();
+    builder.name_type(slot, "A");
+    let section = builder.begin_section(Section::default());
+    let mut columns = ObjectColumns::default();
+    for (object, targets) in references.iter().enumerate() {
+        columns.push_object(object as u64 + 1, 0, 8, 1);
+        targets.iter().for_each(|&target| columns.push_reference(target as u64 + 1));
+    }
+    columns.seal();
+    builder.append(section, &columns, 0..columns.len(), &[slot.0], 0).unwrap();
+    builder.add_root(section, 1, RootKind::Local, RootFlags::default(), None, 1);
+    builder.resolve(ResolveOptions::default()).0
+}
+
+fn all(graph: &HeapGraph, patience: u64) -> Vec<Dominator> {
+    let dominators = Dominators::compute_with_patience(graph, patience);
+    graph.nodes().map(|node| dominators.dominator_of(node)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn jump_pointers_change_no_answer(
+        references in (1usize..80).prop_flat_map(|count| {
+            proptest::collection::vec(proptest::collection::vec(0..count, 0..4), count)
+        })
+    ) {
+        let graph = graph(&references);
+        let expected = all(&graph, 1_000_000);
+        for patience in [0, 1] {
+            prop_assert_eq!(all(&graph, patience), expected.clone());
+        }
+    }
+}
+
+const COUNT: usize = 200_000;
+
+fn steps_per_object(references: &[Vec<usize>]) -> f64 {
+    Dominators::compute(&graph(references)).steps() as f64 / references.len() as f64
+}
+
+/// 6 + log2(objects): the bound of the algorithm; a quadratic one takes tens of thousands here.
+fn assert_linear(shape: &str, references: Vec<Vec<usize>>) {
+    let bound = 6.0 + (references.len() as f64).log2();
+    let steps = steps_per_object(&references);
+    assert!(steps <= bound, "{shape}: {steps} steps per object, allowed {bound}");
+}
+
+#[test]
+fn bad_shapes_take_a_bounded_number_of_steps() {
+    let last = COUNT - 1;
+    assert_linear("chain", (0..COUNT).map(|at| vec![(at + 1).min(last)]).collect());
+    assert_linear("fan", std::iter::once((1..COUNT).collect()).chain((1..COUNT).map(|_| vec![])).collect());
+    assert_linear(
+        "doubly linked list",
+        (0..COUNT)
+            .map(|at| if at == 0 { vec![1] } else { vec![1 + at % last, 1 + (at + last - 2) % last, 0] })
+            .collect(),
+    );
+    assert_linear("chain with a shared object", (0..COUNT).map(|at| vec![(at + 1).min(last), last]).collect());
+    for list_first in [true, false] {
+        let half = (COUNT - 2) / 2;
+        let (array, list, items) = (1, 2, 2 + half);
+        let mut references = vec![if list_first { vec![list, array] } else { vec![array, list] }];
+        references.push((items..items + half).collect());
+        references.extend((0..half).map(|at| {
+            let next = list + (at + 1).min(half - 1);
+            if list_first { vec![next, items + at] } else { vec![items + at, next] }
+        }));
+        references.extend((0..half).map(|_| vec![]));
+        assert_linear("array over a list", references);
+    }
+    let entries = (COUNT - 2) / 3;
+    let mut references = vec![vec![1, 2], (0..entries).map(|at| 2 + 3 * at).collect()];
+    for at in 0..entries {
+        let own = 2 + 3 * at;
+        references.push(vec![own + 1, own + 2, 2 + 3 * ((at + 1) % entries), 2 + 3 * ((at + entries - 1) % entries)]);
+        references.extend([vec![], vec![own]]);
+    }
+    assert_linear("linked hash map", references);
+}
+
+#[test]
+fn a_long_chain_needs_no_stack() {
+    let worker = std::thread::Builder::new().stack_size(64 * 1024).spawn(|| {
+        let count = 1_000_000;
+        let graph = graph(&(0..count).map(|at| if at + 1 < count { vec![at + 1] } else { vec![] }).collect::<Vec<_>>());
+        let dominators = Dominators::compute(&graph);
+        dominators.children().walk(0, |_| {});
+        (dominators.dominator_of(NodeId::new(count - 1)), dominators.reached_count())
+    });
+    let (last, reached) = worker.expect("starts").join().expect("ends");
+    assert_eq!(last, Dominator::Node(NodeId::new(999_998)));
+    assert_eq!(reached, 1_000_000);
+}

@@ -1,0 +1,390 @@
+//! `heapdump dominators [OBJID]`: what would be freed with what.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::Outcome;
+use super::common::{Common, OutputArgs, sort_key, split_object_and_file};
+use super::groups::{By, Groups};
+use super::load::{Opened, open_graph};
+use super::object::{find_object, object_json, type_text};
+use super::output::fields;
+use crate::analysis::dominators::{Children, Dominators, Step};
+use crate::analysis::retained::Retained;
+use crate::analysis::retained_sets::{NO_SET, Topmost, topmost_members, topmost_of_sets};
+use crate::graph::HeapGraph;
+use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
+
+/// What would be freed with what: the dominator tree, from the top or below one object, by retained size.
+///
+/// An object retains what only it keeps alive: all of that would be freed with it. With --type the tree begins at the
+/// topmost objects of those types.
+///
+/// Example: heapdump dominators dump.txt -n 10 --depth 3
+/// Example: heapdump dominators dump.txt --by package
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The object to begin at [default: the top], and the dump
+    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    words: Vec<String>,
+    /// Levels below the start
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
+    depth: u32,
+    /// Group the objects: all of a group, and what its topmost members retain
+    #[arg(long, value_enum, value_name = "GROUP")]
+    by: Option<By>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Levels that can be asked for: JSON is nested as deep.
+const MAX_DEPTH: i64 = 500;
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    // With --type a lone word is FILE.
+    let (object, file) = match &args.words[..] {
+        [file] if args.common.input.type_pattern.is_some() => (None, Some(file.into())),
+        words => split_object_and_file(words),
+    };
+    let known = [("retained_bytes", "retained"), ("shallow_bytes", "shallow"), ("dominated_objects", "objects")];
+    let order = sort_key(args.common.output.sort.as_deref(), "retained_bytes", &known)?;
+    let pattern = args.common.input.pattern()?;
+    let opened = open_graph(file.as_deref(), &args.common)?;
+    let graph = opened.graph;
+    let start = object.map(|object| find_object(graph, &object, &args.common.input)).transpose()?;
+    let section = args.common.input.section(graph)?;
+    opened.progress.phase("computing dominators");
+    let dominators = Dominators::compute(graph);
+    let retained = Retained::compute(graph, &dominators);
+    let wanted = pattern.map(|pattern| pattern.select(graph));
+    let from = match start {
+        None => 0,
+        Some(node) => match dominators.number_of(node) {
+            Some(number) => number,
+            None => {
+                anyhow::bail!(
+                    "{} is not reachable from any strong root, so it has no place in the tree",
+                    graph.display_id(node)
+                )
+            }
+        },
+    };
+    let tree = Tree { graph, dominators, retained };
+    if let Some(by) = args.by {
+        let groups = Groups::new(graph, by, section, wanted.as_deref());
+        return run_groups(args, &opened, &tree, from, by, &groups);
+    }
+    let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+    let in_section = |number: usize| nodes.contains(&tree.dominators.node_at(number).index());
+    let children = (args.depth > 1 || wanted.is_some()).then(|| tree.dominators.children());
+    let mut starts: Vec<u32> = match (&children, &wanted) {
+        _ if from > 0 => vec![from as u32],
+        (Some(children), Some(wanted)) => {
+            topmost_members(&tree.dominators, children, |node| wanted[graph.type_of(node).index()])
+        }
+        _ => tree.dominators.children_of(0),
+    };
+    starts.retain(|&number| in_section(number as usize));
+    let nothing_matches = starts.is_empty() && wanted.is_some();
+    // Below an object the object itself is level 0; from the top the first level is the answer's first.
+    let levels = if from > 0 { args.depth + 1 } else { args.depth };
+    let rows = tree.rows(starts, levels, children.as_ref(), order, &args.common.output);
+    let style = args.common.output.style();
+    let report = Report {
+        command: "dominators",
+        fields: tree.json(&rows),
+        table: tree.table(&rows),
+        rows_key: None,
+        summary: tree.summary(&style),
+        text: Some(tree.text(&rows, &style)),
+    };
+    drop(opened.progress);
+    args.common.output.print(&report)?;
+    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+}
+
+/// An object of the answer, and how many more of its level were left out after it.
+struct Row {
+    level: usize,
+    number: usize,
+    hidden_after: usize,
+}
+
+struct Tree<'a> {
+    graph: &'a HeapGraph,
+    dominators: Dominators,
+    retained: Retained,
+}
+
+impl Tree<'_> {
+    /// Sorts a level and cuts it to the limit; also how many were cut.
+    fn order(&self, mut numbers: Vec<u32>, order: &str, output: &OutputArgs) -> (Vec<u32>, usize) {
+        let value = |number: u32| match order {
+            "shallow_bytes" => self.graph.shallow_bytes(self.dominators.node_at(number as usize)),
+            "dominated_objects" => u64::from(self.retained.objects_at(number as usize)),
+            _ => self.retained.bytes_at(number as usize),
+        };
+        let node = |number: u32| self.dominators.node_at(number as usize);
+        let compare = |a: &u32, b: &u32| {
+            let ordering = value(*b).cmp(&value(*a)).then_with(|| node(*a).cmp(&node(*b)));
+            if output.reverse { ordering.reverse() } else { ordering }
+        };
+        let all = numbers.len();
+        let shown = output.rows(all);
+        if 0 < shown && shown < all {
+            numbers.select_nth_unstable_by(shown - 1, compare);
+        }
+        numbers.truncate(shown);
+        numbers.sort_unstable_by(compare);
+        (numbers, all - shown)
+    }
+
+    /// The answer from top to bottom, each object followed by what it dominates.
+    fn rows(
+        &self,
+        starts: Vec<u32>,
+        levels: u32,
+        children: Option<&Children>,
+        order: &str,
+        output: &OutputArgs,
+    ) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut stack: Vec<(std::vec::IntoIter<u32>, usize)> = Vec::new();
+        let (first, hidden) = self.order(starts, order, output);
+        stack.push((first.into_iter(), hidden));
+        while let Some((level_rows, hidden)) = stack.last_mut() {
+            let Some(number) = level_rows.next() else {
+                stack.pop();
+                continue;
+            };
+            let hidden_after = if level_rows.len() == 0 { *hidden } else { 0 };
+            let level = stack.len() - 1;
+            rows.push(Row { level, number: number as usize, hidden_after });
+            if level + 1 < levels as usize {
+                let below = match children {
+                    Some(children) => children.of(number as usize).to_vec(),
+                    None => self.dominators.children_of(number as usize),
+                };
+                let (below, hidden) = self.order(below, order, output);
+                stack.push((below.into_iter(), hidden));
+            }
+        }
+        rows
+    }
+
+    fn share(&self, number: usize) -> f64 {
+        match self.retained.bytes_at(0) {
+            0 => 0.0,
+            whole => self.retained.bytes_at(number) as f64 / whole as f64,
+        }
+    }
+
+    fn json(&self, rows: &[Row]) -> Map<String, Value> {
+        // Objects that are complete but for those below them: (level, object, what it dominates).
+        let mut open: Vec<(Map<String, Value>, Vec<Value>)> = Vec::new();
+        let mut nodes = Vec::new();
+        let close = |open: &mut Vec<(Map<String, Value>, Vec<Value>)>, nodes: &mut Vec<Value>, level: usize| {
+            while open.len() > level {
+                let Some((mut object, children)) = open.pop() else { break };
+                object.insert("children".into(), children.into());
+                match open.last_mut() {
+                    Some((_, siblings)) => siblings.push(object.into()),
+                    None => nodes.push(object.into()),
+                }
+            }
+        };
+        for row in rows {
+            close(&mut open, &mut nodes, row.level);
+            let mut object = object_json(self.graph, self.dominators.node_at(row.number));
+            object.insert("retained_bytes".into(), self.retained.bytes_at(row.number).into());
+            object.insert("share".into(), self.share(row.number).into());
+            object.insert("dominated_objects".into(), self.retained.objects_at(row.number).into());
+            open.push((object, Vec::new()));
+        }
+        close(&mut open, &mut nodes, 0);
+        self.fields(json!({"nodes": nodes}))
+    }
+
+    /// What every answer has beside its rows.
+    fn fields(&self, value: Value) -> Map<String, Value> {
+        let mut fields = fields(json!({
+            "reachable_bytes": self.retained.bytes_at(0),
+            "reachable_objects": self.retained.objects_at(0),
+        }));
+        if self.graph.roots_inferred() {
+            fields.insert("roots_inferred".into(), true.into());
+        }
+        if let Value::Object(map) = value {
+            fields.extend(map);
+        }
+        fields
+    }
+
+    fn table<'r>(&'r self, rows: &'r [Row]) -> Table<'r> {
+        Table {
+            columns: vec![
+                Column::new("level", "Level", Unit::Count),
+                Column::new("retained_bytes", "Retained", Unit::Bytes),
+                Column::new("share", "Share", Unit::Share),
+                Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+                Column::new("dominated_objects", "Objects", Unit::Count),
+                Column::new("id", "Object", Unit::Word),
+                Column::new("type", "Type", Unit::Text),
+            ],
+            row_count: rows.len(),
+            rows_hidden: 0,
+            row: Box::new(|row| {
+                let Row { level, number, .. } = rows[row];
+                let node = self.dominators.node_at(number);
+                vec![
+                    Cell::Number(level as u64),
+                    Cell::Number(self.retained.bytes_at(number)),
+                    Cell::Share(self.share(number)),
+                    Cell::Number(self.graph.shallow_bytes(node)),
+                    Cell::Number(self.retained.objects_at(number).into()),
+                    Cell::text(self.graph.display_id(node)),
+                    Cell::text(type_text(self.graph, node)),
+                ]
+            }),
+        }
+    }
+
+    fn summary(&self, style: &Style) -> String {
+        let inferred = if self.graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
+        format!(
+            "{} in {} objects reachable from roots{inferred}\n\n",
+            super::output::bold(&format_bytes(self.retained.bytes_at(0)), style),
+            format_count(self.retained.objects_at(0).into()),
+        )
+    }
+
+    /// For people: an indented tree.
+    fn text(&self, rows: &[Row], style: &Style) -> String {
+        let size = |bytes: u64| if style.human { format_bytes(bytes) } else { format_count(bytes) };
+        let mut text = String::new();
+        let mut say = |line: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{line}");
+        };
+        if style.header {
+            say(format!("{:>10} {:>7} {:>10} {:>11}  object", "retained", "share", "shallow", "objects"));
+        }
+        let mut hidden: Vec<usize> = Vec::new();
+        let more = |hidden: &mut Vec<usize>, level: usize, say: &mut dyn FnMut(String)| {
+            while hidden.len() > level {
+                let count = hidden.pop().unwrap_or(0);
+                if count > 0 {
+                    let indent = "  ".repeat(hidden.len());
+                    say(format!("{:>41}  {indent}{} more; -n 0 shows all", "", format_count(count as u64)));
+                }
+            }
+        };
+        for row in rows {
+            more(&mut hidden, row.level + 1, &mut say);
+            let node = self.dominators.node_at(row.number);
+            let start = format!(
+                "{:>10} {:>6.1}% {:>10} {:>11}  {}{}  ",
+                size(self.retained.bytes_at(row.number)),
+                self.share(row.number) * 100.0,
+                size(self.graph.shallow_bytes(node)),
+                format_count(self.retained.objects_at(row.number).into()),
+                "  ".repeat(row.level),
+                self.graph.display_id(node),
+            );
+            let name = style.fit(start.chars().count(), &type_text(self.graph, node));
+            say(format!("{start}{name}"));
+            hidden.resize(row.level + 1, 0);
+            hidden[row.level] = row.hidden_after;
+        }
+        more(&mut hidden, 0, &mut say);
+        text
+    }
+}
+
+/// A group of objects below the start.
+struct GroupRow<'a> {
+    name: &'a str,
+    objects: u64,
+    shallow_bytes: u64,
+    topmost: Topmost,
+}
+
+fn run_groups(
+    args: &Args,
+    opened: &Opened,
+    tree: &Tree<'_>,
+    from: usize,
+    by: By,
+    groups: &Groups<'_>,
+) -> Result<Outcome> {
+    let children = tree.dominators.children();
+    let set_of = |node| groups.of(node);
+    let topmost = topmost_of_sets(&tree.dominators, &tree.retained, &children, from, groups.names.len(), set_of);
+    let mut totals = vec![(0u64, 0u64); groups.names.len()];
+    children.walk(from, |step| {
+        if let Step::Enter(number) = step {
+            let node = tree.dominators.node_at(number);
+            let group = groups.of(node);
+            if group != NO_SET {
+                let total = &mut totals[group as usize];
+                total.0 += 1;
+                total.1 += tree.graph.shallow_bytes(node);
+            }
+        }
+    });
+    let mut rows: Vec<GroupRow<'_>> = (0..groups.names.len())
+        .filter(|&group| totals[group].0 > 0)
+        .map(|group| GroupRow {
+            name: &groups.names[group],
+            objects: totals[group].0,
+            shallow_bytes: totals[group].1,
+            topmost: topmost[group],
+        })
+        .collect();
+    let output = &args.common.output;
+    let value = |row: &GroupRow<'_>| match output.sort.as_deref() {
+        Some("shallow" | "shallow_bytes") => row.shallow_bytes,
+        Some("objects" | "dominated_objects") => row.objects,
+        _ => row.topmost.retained_bytes,
+    };
+    rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| a.name.cmp(b.name)));
+    if output.reverse {
+        rows.reverse();
+    }
+    let nothing_matches = rows.is_empty() && args.common.input.type_pattern.is_some();
+    let shown = output.rows(rows.len());
+    let style = output.style();
+    let report = Report {
+        command: "dominators",
+        fields: tree.fields(json!({"format": opened.facts.format, "by": by.name()})),
+        table: Table {
+            columns: vec![
+                Column::new("objects", "Objects", Unit::Count),
+                Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+                Column::new("topmost_objects", "Topmost", Unit::Count),
+                Column::new("retained_bytes", "Retained", Unit::Bytes),
+                Column::new(by.key(), by.title(), Unit::Text),
+            ],
+            row_count: shown,
+            rows_hidden: rows.len() - shown,
+            row: Box::new(|row| {
+                let row = &rows[row];
+                vec![
+                    Cell::Number(row.objects),
+                    Cell::Number(row.shallow_bytes),
+                    Cell::Number(row.topmost.objects),
+                    Cell::Number(row.topmost.retained_bytes),
+                    Cell::text(row.name),
+                ]
+            }),
+        },
+        rows_key: Some(by.rows_key()),
+        summary: tree.summary(&style),
+        text: None,
+    };
+    output.print(&report)?;
+    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+}
