@@ -8,7 +8,7 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy)]
 pub struct Figure {
     pub seconds: f64,
-    /// Peak resident bytes of the whole process; 0 where the system does not tell.
+    /// Peak resident bytes of the process, above what was there before the step; 0 where the system does not tell.
     pub peak_bytes: u64,
 }
 
@@ -37,9 +37,9 @@ pub fn in_own_process(words: &[&str], runs: usize) -> Figure {
     figures[runs / 2]
 }
 
-/// Prints what the step took to standard error, for `in_own_process`.
-pub fn report(started: Instant) {
-    eprintln!("{} {}", started.elapsed().as_secs_f64(), peak_bytes() as f64);
+/// Prints what the step took to standard error, for `in_own_process`; `base` bytes were there before it.
+pub fn report(started: Instant, base: u64) {
+    eprintln!("{} {}", started.elapsed().as_secs_f64(), peak_bytes().saturating_sub(base) as f64);
 }
 
 /// Seconds and peak of a whole run of the program, in this program's own code.
@@ -51,9 +51,20 @@ pub fn heapdump(args: &[&str], dump: &Path, runs: usize) -> Figure {
     in_own_process(&words, runs)
 }
 
-/// VmHWM of this process, on Linux.
+/// Peak resident bytes of this process, on Linux.
 pub fn peak_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+/// Resident bytes of this process now; its peak begins here anew (Linux: proc(5), clear_refs).
+pub fn begin_peak() -> u64 {
+    // Without it the peak is too high, and the figure says so by being large.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    status_bytes("VmRSS:")
+}
+
+fn status_bytes(key: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let line = status.lines().find(|line| line.starts_with(key));
     line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use super::{Cli, Outcome};
 
-/// Completions for a shell.
+/// Completions for a shell
 ///
 /// Example: heapdump completions bash > ~/.local/share/bash-completion/completions/heapdump
 #[derive(Debug, clap::Args)]

@@ -17,15 +17,15 @@ use crate::analysis::retained_sets::{NO_SET, Topmost, topmost_members, topmost_o
 use crate::graph::HeapGraph;
 use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
 
-/// What would be freed with what: the dominator tree, from the top or below one object, by retained size.
+/// What would be freed with what: the dominator tree
 ///
-/// An object retains what only it keeps alive: all of that would be freed with it. With --type the tree begins at the
+/// From the top, or below one object, by retained size. An object retains what only it keeps alive: all of that would be freed with it. With --type the tree begins at the
 /// topmost objects of those types.
 ///
 /// Example: heapdump dominators dump.txt -n 10 --depth 3
 /// Example: heapdump dominators dump.txt --by package
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, override_usage = "heapdump dominators [OPTIONS] [OBJID] [FILE]")]
 pub(super) struct Args {
     /// The object to begin at [default: the top], and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]

@@ -9,14 +9,17 @@ use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::common::Common;
-use super::load::{Opened, open_graph};
+use super::load::{Opened, open_without_warnings};
 use super::output::{bold, fields, problems_json};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, Section, SectionId};
 use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
 
-/// What is this file: format, version, producer, sections, records, trailer check, problems.
+/// What is this file: format, sections, records, problems
+///
+/// Also its version, the program that wrote it, whether the dump's own totals agree with what was read, and every kind
+/// of problem met, with its count and first place.
 ///
 /// Example: heapdump info dump.txt
 #[derive(Debug, clap::Args)]
@@ -29,7 +32,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    let opened = open_graph(args.file.as_deref(), &args.common)?;
+    let opened = open_without_warnings(args.file.as_deref(), &args.common)?;
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(opened.graph);
     let tallies: Vec<Tally> = (0..opened.graph.sections().len())

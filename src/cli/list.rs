@@ -16,7 +16,9 @@ use crate::analysis::retained::Retained;
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{Cell, Column, Report, Table, Unit};
 
-/// The objects themselves, one a row: id, sizes, number of references, type.
+/// The objects themselves, one a row
+///
+/// Their ids, sizes, number of references and types, largest shallow size first.
 ///
 /// Example: heapdump list dump.txt --type 'BubbleGame.*' --sort retained -n 20
 /// Example: heapdump list dump.txt --type System.Byte[] --ids | xargs -n1 -I{} heapdump roots {} dump.txt

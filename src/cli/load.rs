@@ -59,8 +59,15 @@ impl Place {
     }
 }
 
-/// Reads the dump and gives it the roots that were asked for.
+/// Reads the dump, gives it the roots that were asked for, and warns of its problems.
 pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened> {
+    let opened = open_without_warnings(file, common)?;
+    warn(&opened.diagnostics, common.output.quiet);
+    Ok(opened)
+}
+
+/// The same for a command whose answer lists the problems.
+pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<Opened> {
     common.input.check_snapshot()?;
     let place = Place::find(file)?;
     let progress = Progress::start(common.output.quiet);
@@ -81,7 +88,6 @@ pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened>
         progress.phase("finding unreachable objects");
         root_inference::keep_unreachable(&mut graph);
     }
-    warn(&loaded.diagnostics, common.output.quiet);
     Ok(Opened { graph: Box::leak(Box::new(graph)), facts: loaded.facts, diagnostics: loaded.diagnostics, progress })
 }
 

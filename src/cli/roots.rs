@@ -17,14 +17,15 @@ use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes};
 
-/// Why an object is alive: the shortest path to it from an object that a GC root holds.
+/// Why an object is alive: paths to it from GC roots
 ///
+/// Each is the shortest path from one object that a root holds. Weak roots hold nothing; --all-kinds shows them.
 /// Exit code 1 when no strong root reaches the object.
 ///
 /// Example: heapdump roots 7fe45 dump.txt
 /// Example: heapdump roots 7fe45 dump.txt --paths 3 -f json | jq '.paths[].root.kind'
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, override_usage = "heapdump roots [OPTIONS] OBJID [FILE]")]
 pub(super) struct Args {
     /// The object's id as the dump writes it, and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]

@@ -15,11 +15,14 @@ use crate::analysis::retained::Retained;
 use crate::graph::{HeapGraph, NodeId, Root};
 use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes};
 
-/// One object: type, sizes, immediate dominator, root records, references out and in.
+/// One object: sizes, roots, references out and in
+///
+/// OBJID is written as the dump writes it; capitals, leading zeros and 0x do not matter. Where a file has several
+/// sections with the same id, write 2#7c79f or say --domain.
 ///
 /// Example: heapdump show 7fe45 dump.txt
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, override_usage = "heapdump show [OPTIONS] OBJID [FILE]")]
 pub(super) struct Args {
     /// The object's id as the dump writes it, and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]

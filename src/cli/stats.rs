@@ -22,7 +22,10 @@ use crate::graph::{NodeId, SectionId};
 use crate::input;
 use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
 
-/// How much is in the heap, by type: objects, shallow bytes, and how much of both GC roots reach.
+/// How much is in the heap, by type
+///
+/// Objects and shallow bytes, and how much of both GC roots reach; the rest is garbage not yet collected. By package:
+/// by what stands before the last dot of a type's name.
 ///
 /// Example: heapdump stats dump.txt.gz -n 10
 /// Example: heapdump stats dump.txt --retained --sort retained
@@ -278,7 +281,7 @@ fn finish(
     let mut columns =
         vec![Column::new("objects", "Objects", Unit::Count), Column::new("shallow_bytes", "Shallow", Unit::Bytes)];
     if with_graph {
-        columns.push(Column::new("reachable_objects", "Reachable objects", Unit::Count));
+        columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count));
         columns.push(Column::new("reachable_bytes", "Reachable", Unit::Bytes));
     }
     if args.retained.is_some() {

@@ -1,0 +1,292 @@
+//! The binary as users and scripts call it: every output form, every way to name a dump, exit codes, hostile names.
+
+mod common;
+
+use std::io::Read;
+use std::process::Stdio;
+
+use common::cmd::{finish, heapdump, project, run, run_on_terminal, run_with_input};
+use common::expect::expect_file;
+
+const SMALL: &str = "fixtures/xna_cf/43_finalizer.txt";
+const GAME: &str = "fixtures/xna_cf/small_1k.txt";
+const JAVA: &str = "fixtures/ibm_classic/seed-asprinted.txt";
+
+#[test]
+fn every_command_in_every_form() {
+    let commands: [(&str, &[&str]); 9] = [
+        ("info", &["info", "fixtures/xna_cf/01_seed_xna.txt"]),
+        ("stats", &["stats", GAME, "-n", "5"]),
+        ("stats-package", &["stats", GAME, "--by", "package"]),
+        ("stats-retained", &["stats", GAME, "--retained", "exact", "-n", "5", "--sort", "retained"]),
+        ("list", &["list", GAME, "-n", "5", "--sort", "retained"]),
+        ("show", &["show", "1#7fe45", GAME]),
+        ("roots", &["roots", "1#7c44f", GAME, "--paths", "2"]),
+        ("dominators", &["dominators", GAME, "-n", "2", "--depth", "3"]),
+        ("roots-inferred", &["roots", "0x00438130", JAVA]),
+    ];
+    for (name, args) in commands {
+        for form in ["table", "markdown", "csv", "tsv", "json", "jsonl"] {
+            let mut args = args.to_vec();
+            args.extend(["-f", form, "-q"]);
+            expect_file(&format!("{name}/{form}.txt"), &run(&args).expect_code(0).stdout);
+        }
+    }
+}
+
+#[test]
+fn every_command_on_a_terminal() {
+    let commands = [
+        ("info", "heapdump info fixtures/xna_cf/01_seed_xna.txt"),
+        ("stats", "heapdump stats fixtures/xna_cf/small_1k.txt -n 5"),
+        ("list", "heapdump list fixtures/xna_cf/small_1k.txt -n 5"),
+        ("show", "heapdump show 1#7fe45 fixtures/xna_cf/small_1k.txt"),
+        ("roots", "heapdump roots 1#7c44f fixtures/xna_cf/small_1k.txt"),
+        ("dominators", "heapdump dominators fixtures/xna_cf/small_1k.txt -n 2 --depth 3"),
+    ];
+    for (name, line) in commands {
+        for columns in [80, 200] {
+            let Some(ran) = run_on_terminal(&format!("{line} --color never"), columns) else {
+                println!("skipped: no `script` program to make a terminal");
+                return;
+            };
+            assert!(ran.code == 0, "{}", ran.stdout);
+            let widest =
+                ran.stdout.lines().filter(|line| !line.starts_with("heapdump: warning")).map(|l| l.chars().count());
+            // Sentences may be longer than a line, tables and paths not.
+            assert!(name == "info" || widest.max().unwrap_or(0) <= columns, "{name} at {columns}:\n{}", ran.stdout);
+            expect_file(&format!("{name}/terminal-{columns}.txt"), &ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_dump_is_named_in_four_ways() {
+    let expected = run(&["stats", SMALL]).expect_code(0).stdout;
+    let bytes = std::fs::read(project(SMALL)).unwrap();
+    assert_eq!(run_with_input(&["stats"], &bytes).expect_code(0).stdout, expected);
+    assert_eq!(run_with_input(&["stats", "-"], &bytes).expect_code(0).stdout, expected);
+    let mut command = heapdump(&["stats"]);
+    command.env("HEAPDUMP_FILE", SMALL);
+    assert_eq!(finish(command).expect_code(0).stdout, expected);
+    let mut command = heapdump(&["roots", "20"]);
+    command.env("HEAPDUMP_FILE", SMALL);
+    assert!(finish(command).expect_code(0).stdout.contains("Texture"));
+    assert!(run_with_input(&["roots", "20"], &bytes).expect_code(0).stdout.contains("Texture"));
+}
+
+#[test]
+fn packed_dumps_are_unpacked_from_files_and_pipes() {
+    use std::io::Write;
+    let plain = std::fs::read(project(GAME)).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&plain).unwrap();
+    let once = gzip.finish().unwrap();
+    // Two members, as `cat a.gz b.gz` makes them.
+    let (first, second) = plain.split_at(plain.len() / 2);
+    let members: Vec<u8> = [first, second]
+        .iter()
+        .flat_map(|part| {
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            gzip.write_all(part).unwrap();
+            gzip.finish().unwrap()
+        })
+        .collect();
+    let zstd = ruzstd::encoding::compress_to_vec(&plain[..], ruzstd::encoding::CompressionLevel::Fastest);
+    let frames: Vec<u8> = [first, second]
+        .iter()
+        .flat_map(|part| ruzstd::encoding::compress_to_vec(*part, ruzstd::encoding::CompressionLevel::Fastest))
+        .collect();
+    let expected = run(&["stats", GAME]).stdout;
+    for packed in [&once, &members, &zstd, &frames] {
+        assert_eq!(run_with_input(&["stats"], packed).expect_code(0).stdout, expected);
+    }
+    let cut = run_with_input(&["stats"], &once[..once.len() / 2]).expect_code(0);
+    assert!(cut.stderr.contains("broken-compression"), "{}", cut.stderr);
+}
+
+#[test]
+fn ids_are_taken_in_any_case_with_zeros_and_prefix() {
+    for id in ["7fe45", "7FE45", "0x7fe45", "0007fe45", "1#7fe45"] {
+        let ran = run(&["show", id, GAME, "-f", "json", "--domain", "1"]).expect_code(0);
+        assert_eq!(ran.json()["object"]["id"], "1#7fe45", "{id}");
+    }
+    let shown = run(&["show", "436e90", JAVA, "-f", "json", "-q"]).expect_code(0);
+    assert_eq!(shown.json()["object"]["id"], "0x00436E90");
+}
+
+#[test]
+fn an_id_of_several_sections_must_say_which() {
+    let file = "fixtures/xna_cf/14_two_domains_same_ids.txt";
+    let ran = run(&["show", "10", file]).expect_code(2);
+    assert!(ran.stderr.contains("1#10, 2#10"), "{}", ran.stderr);
+    assert_eq!(run(&["show", "2#10", file, "-f", "json"]).json()["object"]["type"], "B");
+    assert_eq!(run(&["show", "10", file, "--domain", "two.exe", "-f", "json"]).json()["object"]["type"], "B");
+    let stats = run(&["stats", file, "--domain", "2", "-f", "json"]).json();
+    assert_eq!(stats["sections"], serde_json::json!(["two.exe"]));
+    assert_eq!((&stats["totals"]["objects"], &stats["totals"]["dangling_references"]), (&2.into(), &1.into()));
+    let by = run(&["stats", file, "--by", "domain", "-f", "json"]).json();
+    assert_eq!(by["groups"].as_array().unwrap().len(), 2);
+    assert!(run(&["stats", file, "--domain", "three"]).expect_code(2).stderr.contains("two.exe"));
+}
+
+#[test]
+fn exit_codes_are_those_of_the_contract() {
+    run(&["stats", SMALL]).expect_code(0);
+    run(&["roots", "10", "fixtures/xna_cf/17_weak_roots.txt"]).expect_code(1);
+    run(&["roots", "10", "fixtures/xna_cf/17_weak_roots.txt", "--all-kinds"]).expect_code(1);
+    run(&["stats", SMALL, "--type", "nothing like it"]).expect_code(1);
+    run(&["list", SMALL, "--type", "nothing like it"]).expect_code(1);
+    run(&["dominators", SMALL, "--type", "nothing like it"]).expect_code(1);
+    for (args, text) in [
+        (&["stats", "no-such-file"][..], "no-such-file: cannot read"),
+        (&["stats", "src"], "src: is a directory"),
+        (&["stats", "fixtures/xna_cf/38_empty.txt"], "the file is empty"),
+        (&["stats", "Cargo.toml"], "unknown format"),
+        (&["stats", SMALL, "--input-format", "nope"], "xna-cf"),
+        (&["stats", SMALL, "--sort", "nope"], "shallow"),
+        (&["stats", SMALL, "--snapshot", "2"], "one snapshot"),
+        (&["stats", SMALL, "--nope"], "--nope"),
+        (&["stats", SMALL, "--type", "/(/"], "regular expression"),
+        (&["show", "77", SMALL], "no object 77"),
+        (&["show", "xyz", SMALL], "neither a file nor an object id"),
+        (&["roots", SMALL], "which object?"),
+        (&["stats", "fixtures/xna_cf/12_missing_targets.txt", "--strict"], "dangling-ref"),
+        (&["stats", "fixtures/xna_cf/31_bad_records.txt", "--strict"], "line 3"),
+        (&["stats", "--shallow", "fixtures/xna_cf/31_bad_records.txt", "--strict"], "line 3"),
+        (&["nonsense"], "nonsense"),
+    ] {
+        let ran = run(args).expect_code(2);
+        assert!(ran.stderr.contains(text), "{args:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{args:?}");
+    }
+    // A terminal on standard input and no file at all.
+    if let Some(ran) = run_on_terminal("heapdump stats < /dev/tty", 80) {
+        assert_eq!(ran.code, 2);
+        assert!(ran.stdout.contains("HEAPDUMP_FILE"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn problems_are_told_once_a_kind_and_silenced() {
+    let file = "fixtures/xna_cf/31_bad_records.txt";
+    let ran = run(&["stats", file]).expect_code(0);
+    assert_eq!(ran.stderr.lines().count(), 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("malformed-record (5 times, first at line 3: \"o 10 1\")"), "{}", ran.stderr);
+    assert_eq!(run(&["stats", file, "-q"]).expect_code(0).stderr, "");
+    run(&["stats", "--strict", "fixtures/xna_cf/10_types_after_objects.txt"]).expect_code(0);
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let mut child = heapdump(&["list", GAME, "--ids"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn pipes_get_one_header_line_and_words() {
+    let stats = run(&["stats", GAME]).expect_code(0).stdout;
+    let header: Vec<&str> = stats.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(header, ["objects", "shallow_bytes", "reachable_objects", "reachable_bytes", "type"]);
+    let total: u64 =
+        stats.lines().skip(1).map(|line| line.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(total, 1000);
+    assert!(!stats.contains('\u{1b}') && !stats.contains('│'));
+    let without = run(&["stats", GAME, "--no-header"]).stdout;
+    assert_eq!(without.lines().count() + 1, stats.lines().count());
+    let human = run(&["stats", GAME, "--human", "-n", "1", "--no-header"]).stdout;
+    assert!(human.contains("92.7KiB"), "{human}");
+}
+
+#[test]
+fn limits_orders_and_patterns() {
+    let ids = run(&["list", GAME, "--ids", "-n", "3", "--sort", "id"]).expect_code(0).stdout;
+    assert_eq!(ids, "1#7c000\n1#7c00d\n1#7c01a\n");
+    let reversed = run(&["list", GAME, "--ids", "--sort", "id", "--reverse"]).stdout;
+    assert_eq!(reversed.lines().last(), Some("1#7c000"));
+    assert_eq!(reversed.lines().count(), 1000);
+    for pattern in ["BubbleGame.Level", "*.Level", "/^BubbleGame.Level$/"] {
+        let stats = run(&["stats", GAME, "-t", pattern, "-f", "json"]).expect_code(0).json();
+        assert_eq!(stats["types"].as_array().unwrap().len(), 1, "{pattern}");
+        assert_eq!(stats["totals"]["objects"], stats["types"][0]["objects"]);
+    }
+    let by_count = run(&["stats", GAME, "--sort", "objects", "-n", "1", "-f", "json"]).json();
+    assert_eq!(by_count["types"][0]["type"], "System.String");
+}
+
+#[test]
+fn names_from_a_dump_cannot_steer_a_terminal() {
+    let evil = "a 2 x\nt 1 Evil\u{1b}[31m\u{9b}\u{202e},\"quote\"|`tick`\no 10 1 10\nr 10 1 0\nc x\n";
+    for args in [
+        &["stats"][..],
+        &["list"],
+        &["show", "10"],
+        &["roots", "10"],
+        &["dominators"],
+        &["stats", "-f", "markdown"],
+        &["stats", "-f", "json"],
+    ] {
+        let ran = run_with_input(args, evil.as_bytes()).expect_code(0);
+        assert!(!ran.stdout.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{args:?}: {}", ran.stdout);
+        assert!(ran.stdout.contains("Evil\\u"), "{args:?}: {}", ran.stdout);
+    }
+    let csv = run_with_input(&["stats", "-f", "csv"], evil.as_bytes()).stdout;
+    assert!(csv.contains("\"Evil\u{1b}[31m\u{9b}\u{202e},\"\"quote\"\"|`tick`\""), "{csv}");
+    let json = run_with_input(&["stats", "-f", "json"], evil.as_bytes()).json();
+    assert_eq!(json["types"][0]["type"], "Evil\u{1b}[31m\u{9b}\u{202e},\"quote\"|`tick`");
+    let unknown = run_with_input(&["stats"], b"a 2 x\n\x1b[31m\nc x\n").expect_code(0);
+    assert!(!unknown.stderr.contains('\u{1b}'), "{}", unknown.stderr);
+}
+
+#[test]
+fn long_paths_are_shortened_in_text_and_whole_in_json() {
+    let mut dump = String::from("a 2 x\nt 1 Link\n");
+    (1..=100).for_each(|at| dump += &format!("o {at:x} 1 8 {:x}\n", at + 1));
+    dump += "o 65 1 8\nr 1 1 0\nc x\n";
+    let text = run_with_input(&["roots", "65"], dump.as_bytes()).expect_code(0).stdout;
+    assert!(text.contains("61 objects left out") && text.lines().count() == 43, "{text}");
+    let json = run_with_input(&["roots", "65", "-f", "json"], dump.as_bytes()).json();
+    assert_eq!(json["paths"][0]["length"], 100);
+    assert_eq!(json["paths"][0]["nodes"].as_array().unwrap().len(), 101);
+}
+
+#[test]
+fn roots_can_be_left_out_or_added() {
+    let file = "fixtures/xna_cf/43_finalizer.txt";
+    let stats = run(&["stats", file, "--exclude-roots", "finalizer", "-f", "json"]).json();
+    assert_eq!(stats["totals"]["reachable_objects"], 1);
+    let weak = "fixtures/xna_cf/17_weak_roots.txt";
+    assert_eq!(run(&["stats", weak, "-f", "json"]).json()["totals"]["reachable_objects"], 1);
+    let kept = run(&["roots", "11", weak, "--keep-unreachable", "-f", "json", "-q"]).expect_code(0).json();
+    assert_eq!(kept["paths"][0]["root"]["kind"], "unreachable");
+    assert_eq!(kept["object"]["retained_bytes"], 16);
+    let weakly = run(&["roots", "11", weak, "--all-kinds", "-f", "json", "-q"]).expect_code(1).json();
+    assert_eq!(weakly["paths"][0]["root"]["flags"], serde_json::json!(["weak"]));
+}
+
+#[test]
+fn threads_change_no_byte_of_output() {
+    for command in [&["stats", "-f", "json"][..], &["list", "--sort", "retained"], &["dominators", "--depth", "4"]] {
+        for file in [GAME, "fixtures/ibm_classic/small.native.txt.gz", "fixtures/ibm_classic/small.j9v5wrap.txt.zst"] {
+            let outputs: Vec<String> = ["1", "2", "7"]
+                .iter()
+                .map(|threads| {
+                    let mut args = command.to_vec();
+                    args.extend([file, "--threads", threads]);
+                    run(&args).expect_code(0).stdout
+                })
+                .collect();
+            assert!(outputs.windows(2).all(|pair| pair[0] == pair[1]), "{command:?} {file}");
+        }
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(run(&["completions", shell]).expect_code(0).stdout.contains("dominators"), "{shell}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Things that are listed once must be complete everywhere: readers with their documents and fixtures, commands with help.
+
+mod common;
+
+use common::cmd::{project, run};
+use heapdump::input::READERS;
+
+#[test]
+fn every_reader_has_its_document_and_fixtures() {
+    let mut names: Vec<&str> = READERS.iter().map(|reader| reader.name()).collect();
+    for reader in READERS {
+        let name = reader.name();
+        let document = std::fs::read_to_string(project(&format!("docs/formats/{name}.md"))).expect(name);
+        assert!(document.contains(&format!("`{name}`")) && document.contains("## Problems"), "{name}");
+        let folder = project("fixtures").join(name.replace('-', "_"));
+        assert!(folder.join("MANIFEST.md").exists(), "{name} needs a MANIFEST.md");
+        let dumps = common::fixtures::all().into_iter().filter(|fixture| fixture.format == name).count();
+        assert!(dumps > 0, "{name} has no fixture");
+        assert!(!reader.title().is_empty());
+    }
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), READERS.len(), "names are unique");
+}
+
+/// Codes that the readers' sources declare, which must all stand in the format's document.
+#[test]
+fn every_problem_code_is_documented() {
+    for (reader, codes) in [("xna-cf", "src/input/xna_cf/codes.rs"), ("ibm-classic", "src/input/ibm_classic/codes.rs")]
+    {
+        let document = std::fs::read_to_string(project(&format!("docs/formats/{reader}.md"))).expect(reader);
+        let source = std::fs::read_to_string(project(codes)).expect(codes);
+        let mut found = 0;
+        for piece in source.split("Code::").skip(1) {
+            let code = piece.split('"').nth(1).expect("a name");
+            assert!(document.contains(&format!("`{code}`")), "{reader}: {code} is not documented");
+            found += 1;
+        }
+        assert!(found >= 10);
+    }
+}
+
+const COMMANDS: [&str; 7] = ["info", "stats", "list", "show", "roots", "dominators", "completions"];
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let overview = run(&["--help"]).expect_code(0).stdout;
+    for command in COMMANDS {
+        assert!(overview.contains(&format!("  {command}")), "{command}");
+        let long = run(&[command, "--help"]).expect_code(0).stdout;
+        assert!(long.contains(&format!("Example: heapdump {command}")), "{command}:\n{long}");
+        let widest = long.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(widest <= 100, "{command}: {widest}");
+    }
+    for line in overview.lines().filter(|line| COMMANDS.iter().any(|c| line.trim_start().starts_with(c))) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn every_command_takes_the_common_options() {
+    for command in COMMANDS.iter().filter(|command| **command != "completions") {
+        let help = run(&[command, "--help"]).stdout;
+        for option in [
+            "--format",
+            "--limit",
+            "--sort",
+            "--reverse",
+            "--type",
+            "--human",
+            "--bytes",
+            "--no-header",
+            "--raw-types",
+            "--color",
+            "--strict",
+            "--keep-unreachable",
+            "--quiet",
+            "--threads",
+            "--no-index",
+            "--input-format",
+            "--domain",
+            "--snapshot",
+        ] {
+            assert!(help.contains(option), "{command}: {option}");
+        }
+    }
+}
