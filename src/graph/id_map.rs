@@ -27,13 +27,17 @@ pub(super) struct IdMap {
 #[derive(Debug)]
 enum Form {
     Flat(Bitmap),
-    /// Pages in ascending order; the directory finds one by number.
-    Paged {
-        bitmap: Bitmap,
-        numbers: Vec<u64>,
-        directory: FxHashMap<u64, u32>,
-    },
+    /// Boxed, for a dump of very many sections has very many maps.
+    Paged(Box<Paged>),
     Sorted(Vec<u64>),
+}
+
+/// Pages in ascending order; the directory finds one by number.
+#[derive(Debug)]
+struct Paged {
+    bitmap: Bitmap,
+    numbers: Vec<u64>,
+    directory: FxHashMap<u64, u32>,
 }
 
 #[derive(Debug, Default)]
@@ -181,7 +185,7 @@ impl IdMap {
             bitmap.set((slot << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as usize);
         }
         let count = bitmap.finish();
-        Some(IdMap { base, shift, form: Form::Paged { bitmap, numbers, directory }, count })
+        Some(IdMap { base, shift, form: Form::Paged(Box::new(Paged { bitmap, numbers, directory })), count })
     }
 
     /// Distinct ids.
@@ -199,9 +203,9 @@ impl IdMap {
         let unit = distance >> self.shift;
         match &self.form {
             Form::Flat(bitmap) => bitmap.rank(usize::try_from(unit).ok()?),
-            Form::Paged { bitmap, directory, .. } => {
-                let slot = *directory.get(&(unit >> PAGE_BITS))? as usize;
-                bitmap.rank((slot << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as usize)
+            Form::Paged(paged) => {
+                let slot = *paged.directory.get(&(unit >> PAGE_BITS))? as usize;
+                paged.bitmap.rank((slot << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as usize)
             }
             Form::Sorted(sorted) => sorted.binary_search(&id).ok().map(|rank| rank as u32),
         }
@@ -211,9 +215,9 @@ impl IdMap {
     pub(super) fn select(&self, rank: u32) -> u64 {
         match &self.form {
             Form::Flat(bitmap) => self.base + ((bitmap.select(rank) as u64) << self.shift),
-            Form::Paged { bitmap, numbers, .. } => {
-                let unit = bitmap.select(rank);
-                let page = numbers[unit >> PAGE_BITS];
+            Form::Paged(paged) => {
+                let unit = paged.bitmap.select(rank);
+                let page = paged.numbers[unit >> PAGE_BITS];
                 let unit = (page << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as u64;
                 self.base + (unit << self.shift)
             }
@@ -224,9 +228,7 @@ impl IdMap {
     pub(super) fn bytes(&self) -> usize {
         match &self.form {
             Form::Flat(bitmap) => bitmap.bytes(),
-            Form::Paged { bitmap, numbers, directory } => {
-                bitmap.bytes() + numbers.len() * 8 + directory.capacity() * 17
-            }
+            Form::Paged(paged) => paged.bitmap.bytes() + paged.numbers.len() * 8 + paged.directory.capacity() * 17,
             Form::Sorted(sorted) => sorted.len() * 8,
         }
     }
@@ -263,7 +265,7 @@ mod tests {
         assert!(matches!(build(&dense).form, Form::Flat(_)));
         check(&dense);
         let clustered: Vec<u64> = (0..50_000).map(|i| (i % 5) * (1 << 45) + i * 16).collect();
-        assert!(matches!(build(&clustered).form, Form::Paged { .. }));
+        assert!(matches!(build(&clustered).form, Form::Paged(_)));
         check(&clustered);
         let scattered: Vec<u64> = (1..5_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
         assert!(matches!(build(&scattered).form, Form::Sorted(_)));

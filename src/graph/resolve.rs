@@ -220,18 +220,20 @@ impl GraphBuilder {
         let mut shallow =
             ShallowBytes { small: std::mem::take(&mut self.shallow), large: std::mem::take(&mut self.large) };
         let slots = std::mem::take(&mut self.types);
-        let mut node_types: Vec<TypeId>;
+        let node_types: Vec<TypeId>;
         let mut counts = std::mem::take(&mut self.counts);
         let mut labels: Vec<(NodeId, TypeId)>;
         let slot_type = |slot: u32| slot_types[slot as usize];
         match order {
             None => {
-                node_types = slots.into_par_iter().map(slot_type).collect();
+                // In place: fresh memory for ten million types would cost more than the work.
+                let mut types = slots;
+                types.par_iter_mut().for_each(|slot| *slot = slot_type(*slot).0);
+                node_types = types.into_iter().map(TypeId).collect();
                 labels = self.labels.iter().map(|&(object, slot)| (NodeId(object), slot_type(slot.0))).collect();
             }
             Some(order) => {
-                node_types = Vec::with_capacity(order.len());
-                order.par_iter().map(|&object| slot_type(slots[object as usize])).collect_into_vec(&mut node_types);
+                node_types = order.par_iter().map(|&object| slot_type(slots[object as usize])).collect();
                 drop(slots);
                 shallow.gather(&order);
                 labels = gather_labels(&order, &self.labels, slot_type);
