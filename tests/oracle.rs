@@ -144,7 +144,7 @@ proptest! {
     }
 }
 
-/// An array that also holds the nodes of a list, entered list first: climbs become long, so jump pointers must take over,
+/// An array that also holds the nodes of a list, entered list first: climbs become long, so buckets must take over,
 /// and they must be right.
 #[test]
 fn long_climbs_agree_with_petgraph() {

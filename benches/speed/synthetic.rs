@@ -131,7 +131,7 @@ impl Synthetic {
         while heap.len() + 64 < objects {
             let room = (objects - heap.len()) as u64;
             let top = match random.below(10) {
-                0 => heap.linked_list(1 + random.below(500.min(room / 2)), &popular, &mut random),
+                0 => heap.linked_list(1 + random.below(100.min(room / 2)), &popular, &mut random),
                 1 | 2 => {
                     let largest = (1u64 << random.below(14)).min(room / 4);
                     heap.hash_table(1 + random.below(largest), &popular, &mut random)

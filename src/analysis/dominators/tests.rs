@@ -1,4 +1,4 @@
-//! Jump pointers against plain climbing, and counted steps on the shapes that make other algorithms quadratic.
+//! Buckets against plain climbing, and counted steps on the shapes that make other algorithms quadratic.
 
 use super::*;
 use crate::graph::{GraphBuilder, IdStyle, ObjectColumns, ResolveOptions, RootFlags, RootKind, Section};
@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn jump_pointers_change_no_answer(
+    fn buckets_change_no_answer(
         references in (1usize..80).prop_flat_map(|count| {
             proptest::collection::vec(proptest::collection::vec(0..count, 0..4), count)
         })
