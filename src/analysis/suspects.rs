@@ -1,0 +1,312 @@
+//! Leak suspects: what holds an unusual share of the heap, where it accumulates, and in which shape.
+//!
+//! A suspect is an object that retains at least a threshold's share of what is reachable, or many objects of one type
+//! under the roots that do so together. From an object the walk goes down its dominator tree while one child has most
+//! of the bytes; where several children are suspects of their own, they take its place. So below a giant root the
+//! structures inside are found, not the root. Class objects are judged one by one, never lumped together. Nothing is
+//! sampled: the answer is the same every time.
+
+use std::collections::BTreeMap;
+
+use super::dominators::{Children, Dominators, Step};
+use super::retained::Retained;
+use crate::graph::{HeapGraph, NodeId, TypeId};
+
+/// The walk stops where less than this share of an object's retained bytes is in one child.
+const MAIN_SHARE: f64 = 0.7;
+/// Repeats of a type on the way down that make it a linked list.
+const LIST_LENGTH: usize = 10;
+/// Types between two nodes of a linked list, at most.
+const LIST_PERIOD: usize = 3;
+/// Children that make an accumulation point a collection.
+const COLLECTION_SIZE: usize = 5;
+
+/// What an accumulation point is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A chain of so many objects of a type, each held by the one before.
+    LinkedList(u64, TypeId),
+    /// An array or other object that directly holds so many objects, most bytes in those of this type.
+    Collection(u64, TypeId),
+    /// One object with the bytes in itself.
+    Single,
+    /// None of these.
+    Structure,
+}
+
+/// Where memory piles up.
+#[derive(Debug, Clone, Copy)]
+pub struct AccumulationPoint {
+    /// The object.
+    pub node: NodeId,
+    /// What it retains.
+    pub retained_bytes: u64,
+    /// What it is.
+    pub shape: Shape,
+}
+
+/// One type inside a suspect.
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    /// The type.
+    pub type_id: TypeId,
+    /// Objects of it that would go with the suspect.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+}
+
+/// Who is suspected.
+#[derive(Debug, Clone)]
+pub enum Suspect {
+    /// One object.
+    Object(NodeId),
+    /// Many objects of one type directly under the roots; the largest first.
+    Group(TypeId, Vec<NodeId>),
+}
+
+/// A suspect with the evidence.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// Who.
+    pub suspect: Suspect,
+    /// What would be freed with it.
+    pub retained_bytes: u64,
+    /// Objects that would be freed.
+    pub retained_objects: u64,
+    /// Where it piles up; for a group below its largest member.
+    pub accumulation: AccumulationPoint,
+    /// The nearest object above a suspect of a library's type whose type is the application's own.
+    pub owner: Option<NodeId>,
+    /// Types inside, most bytes first.
+    pub holds: Vec<Held>,
+}
+
+/// Looks for suspects.
+pub struct SuspectSearch<'a> {
+    /// The heap.
+    pub graph: &'a HeapGraph,
+    /// Its dominator tree.
+    pub dominators: &'a Dominators,
+    /// Retained sizes.
+    pub retained: &'a Retained,
+    /// The tree turned round.
+    pub children: &'a Children,
+    /// Bytes from which on something is suspected.
+    pub threshold_bytes: u64,
+    /// By type: is it a library's?
+    pub is_library: &'a [bool],
+}
+
+/// The way down from an object: numbers from the object itself on.
+struct Descent {
+    path: Vec<u32>,
+}
+
+impl SuspectSearch<'_> {
+    /// The findings, largest first. O(objects).
+    pub fn run(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let (mut small, mut large) = (Vec::new(), Vec::new());
+        for &number in self.children.of(0) {
+            if self.bytes(number) >= self.threshold_bytes { large.push(number) } else { small.push(number) }
+        }
+        // Not to be reported twice: several suspects may climb to one owner.
+        let mut reported = std::collections::BTreeSet::new();
+        while let Some(number) = large.pop() {
+            let descent = self.descend(number);
+            let inside = self.suspects_inside(&descent);
+            if inside.len() > 1 {
+                large.extend(inside);
+                continue;
+            }
+            let (reported_number, owner) = self.application_owner(number);
+            if reported.insert(reported_number) {
+                findings.push(self.object_finding(reported_number, &descent, owner));
+            }
+        }
+        findings.extend(self.groups(&small));
+        findings.sort_by(|a, b| {
+            b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.accumulation.node.cmp(&b.accumulation.node))
+        });
+        findings
+    }
+
+    fn bytes(&self, number: u32) -> u64 {
+        self.retained.bytes_at(number as usize)
+    }
+
+    fn node(&self, number: u32) -> NodeId {
+        self.dominators.node_at(number as usize)
+    }
+
+    fn type_of(&self, number: u32) -> TypeId {
+        self.graph.type_of(self.node(number))
+    }
+
+    fn main_child(&self, number: u32) -> Option<u32> {
+        let below = self.children.of(number as usize).iter().copied();
+        below.max_by(|&a, &b| self.bytes(a).cmp(&self.bytes(b)).then_with(|| self.node(b).cmp(&self.node(a))))
+    }
+
+    /// Down while one child has most of the bytes, however deep.
+    fn descend(&self, from: u32) -> Descent {
+        let mut path = vec![from];
+        let mut at = from;
+        while let Some(child) = self.main_child(at) {
+            if (self.bytes(child) as f64) < MAIN_SHARE * self.bytes(at) as f64 {
+                break;
+            }
+            path.push(child);
+            at = child;
+        }
+        Descent { path }
+    }
+
+    /// Children of the last object on the way that are suspects by themselves.
+    fn suspects_inside(&self, descent: &Descent) -> Vec<u32> {
+        let Some(&last) = descent.path.last() else { return Vec::new() };
+        let below = self.children.of(last as usize).iter().copied();
+        below.filter(|&child| self.bytes(child) >= self.threshold_bytes).collect()
+    }
+
+    /// For an object of a library's type the nearest one above of the application's own: to be reported in its place
+    /// when it holds little else, else only to be named.
+    fn application_owner(&self, number: u32) -> (u32, Option<NodeId>) {
+        if !self.is_library[self.type_of(number).index()] {
+            return (number, None);
+        }
+        let mut above = self.dominators.immediate_of(number as usize) as u32;
+        while above != 0 && self.is_library[self.type_of(above).index()] {
+            above = self.dominators.immediate_of(above as usize) as u32;
+        }
+        match above {
+            0 => (number, None),
+            _ if self.bytes(number) as f64 >= MAIN_SHARE * self.bytes(above) as f64 => (above, None),
+            _ => (number, Some(self.node(above))),
+        }
+    }
+
+    fn object_finding(&self, number: u32, descent: &Descent, owner: Option<NodeId>) -> Finding {
+        Finding {
+            suspect: Suspect::Object(self.node(number)),
+            retained_bytes: self.bytes(number),
+            retained_objects: self.retained.objects_at(number as usize).into(),
+            accumulation: self.accumulation(descent),
+            owner,
+            holds: self.holds(&[number]),
+        }
+    }
+
+    /// Objects directly under the roots, by type, that are suspected together. Class objects are left out: that a
+    /// program has many classes says nothing.
+    fn groups(&self, numbers: &[u32]) -> Vec<Finding> {
+        let mut by_type: BTreeMap<TypeId, Vec<u32>> = BTreeMap::new();
+        for &number in numbers {
+            if self.graph.class_named_by(self.node(number)).is_none() {
+                by_type.entry(self.type_of(number)).or_default().push(number);
+            }
+        }
+        by_type
+            .into_iter()
+            .filter_map(|(type_id, mut members)| {
+                let retained_bytes = members.iter().map(|&number| self.bytes(number)).sum();
+                if retained_bytes < self.threshold_bytes {
+                    return None;
+                }
+                members.sort_by_key(|&number| (std::cmp::Reverse(self.bytes(number)), self.node(number)));
+                let largest = *members.first()?;
+                Some(Finding {
+                    retained_bytes,
+                    retained_objects: members.iter().map(|&n| u64::from(self.retained.objects_at(n as usize))).sum(),
+                    accumulation: self.accumulation(&self.descend(largest)),
+                    owner: None,
+                    holds: self.holds(&members),
+                    suspect: Suspect::Group(type_id, members.iter().map(|&number| self.node(number)).collect()),
+                })
+            })
+            .collect()
+    }
+
+    fn accumulation(&self, descent: &Descent) -> AccumulationPoint {
+        if let Some((at, length, type_id)) = self.linked_list(descent) {
+            let number = descent.path[at];
+            return AccumulationPoint {
+                node: self.node(number),
+                retained_bytes: self.bytes(number),
+                shape: Shape::LinkedList(length, type_id),
+            };
+        }
+        let last = descent.path[descent.path.len() - 1];
+        AccumulationPoint { node: self.node(last), retained_bytes: self.bytes(last), shape: self.shape(last) }
+    }
+
+    /// The first type on the way that repeats often enough: where it begins, how many there are.
+    fn linked_list(&self, descent: &Descent) -> Option<(usize, u64, TypeId)> {
+        let types: Vec<TypeId> = descent.path.iter().map(|&number| self.type_of(number)).collect();
+        let mut start = 0;
+        while start < types.len() {
+            // How often this type comes again, each time within the period.
+            let (mut last, mut length, mut at) = (start, 1, start + 1);
+            while at < types.len() && at - last <= LIST_PERIOD {
+                if types[at] == types[start] {
+                    length += 1;
+                    last = at;
+                }
+                at += 1;
+            }
+            if length >= LIST_LENGTH {
+                return Some((start, length as u64, types[start]));
+            }
+            start += 1;
+        }
+        None
+    }
+
+    fn shape(&self, number: u32) -> Shape {
+        let below = self.children.of(number as usize);
+        if self.graph.shallow_bytes(self.node(number)) as f64 >= MAIN_SHARE * self.bytes(number) as f64 {
+            return Shape::Single;
+        }
+        let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
+        for &child in below {
+            let group = by_type.entry(self.type_of(child)).or_default();
+            group.0 += self.bytes(child);
+            group.1 += 1;
+        }
+        match by_type.iter().max_by_key(|(type_id, group)| (group.0, std::cmp::Reverse(**type_id))) {
+            Some((&type_id, &(bytes, count))) if count as usize >= COLLECTION_SIZE && 2 * bytes >= self.bytes(number) => {
+                Shape::Collection(count, type_id)
+            }
+            _ => Shape::Structure,
+        }
+    }
+
+    /// The histogram of what these objects retain.
+    fn holds(&self, numbers: &[u32]) -> Vec<Held> {
+        let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
+        let mut add = |number: usize| {
+            let node = self.dominators.node_at(number);
+            let held = by_type.entry(self.graph.type_of(node)).or_default();
+            held.0 += 1;
+            held.1 += self.graph.shallow_bytes(node);
+        };
+        for &number in numbers {
+            add(number as usize);
+            self.children.walk(number as usize, |step| {
+                if let Step::Enter(below) = step {
+                    add(below);
+                }
+            });
+        }
+        let mut holds: Vec<Held> = by_type
+            .into_iter()
+            .map(|(type_id, (objects, shallow_bytes))| Held { type_id, objects, shallow_bytes })
+            .collect();
+        holds.sort_by(|a, b| {
+            let name = |held: &Held| self.graph.type_name(held.type_id);
+            b.shallow_bytes.cmp(&a.shallow_bytes).then_with(|| name(a).cmp(name(b)))
+        });
+        holds
+    }
+}

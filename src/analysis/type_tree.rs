@@ -1,0 +1,108 @@
+//! The dominator tree merged by type: what hangs where, without its millions of objects.
+//!
+//! All objects of one type below one place of the merged tree are one place. A chain of one type (a linked list, a
+//! tree of nodes) folds into a single place, and so does one that alternates between two types, so that the depth is
+//! that of the program's structures and not of its data.
+
+use rustc_hash::FxHashMap;
+
+use super::dominators::{Children, Dominators};
+use super::retained::Retained;
+use crate::graph::{HeapGraph, TypeId};
+
+/// One place of the merged tree.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The type of its objects.
+    pub type_id: TypeId,
+    /// The place above; `None` at the top.
+    pub above: Option<usize>,
+    /// Places from the top, 0 for those at the top.
+    pub depth: usize,
+    /// Objects at this place.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+    /// Shallow bytes of this place and of all below it.
+    pub retained_bytes: u64,
+}
+
+/// The merged tree: every place comes after the one above it.
+#[derive(Debug, Default)]
+pub struct TypeTree {
+    /// The places.
+    pub places: Vec<Place>,
+}
+
+/// Objects still to be placed: their number in the dominator tree and the place above them.
+struct Pending {
+    number: u32,
+    above: Option<usize>,
+}
+
+impl TypeTree {
+    /// Merges what lies below `from` (0: everything that is reached; else that object and all below it). Places deeper
+    /// than `max_depth` count for the one at that depth. O(objects), 12 bytes per object still to be placed.
+    pub fn build(
+        graph: &HeapGraph,
+        dominators: &Dominators,
+        retained: &Retained,
+        children: &Children,
+        from: usize,
+        max_depth: usize,
+    ) -> Self {
+        let mut tree = TypeTree::default();
+        let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
+        let mut pending: Vec<Pending> = match from {
+            0 => children.of(0).iter().map(|&number| Pending { number, above: None }).collect(),
+            _ => vec![Pending { number: from as u32, above: None }],
+        };
+        while let Some(Pending { number, above }) = pending.pop() {
+            let node = dominators.node_at(number as usize);
+            let type_id = graph.type_of(node);
+            let place = tree.folded(above, type_id, max_depth).unwrap_or_else(|| {
+                *known.entry((above, type_id)).or_insert_with(|| {
+                    let depth = above.map_or(0, |above| tree.places[above].depth + 1);
+                    tree.places.push(Place { type_id, above, depth, objects: 0, shallow_bytes: 0, retained_bytes: 0 });
+                    tree.places.len() - 1
+                })
+            });
+            tree.places[place].objects += 1;
+            tree.places[place].shallow_bytes += graph.shallow_bytes(node);
+            pending.extend(children.of(number as usize).iter().map(|&number| Pending { number, above: Some(place) }));
+        }
+        for place in (0..tree.places.len()).rev() {
+            tree.places[place].retained_bytes += tree.places[place].shallow_bytes;
+            if let Some(above) = tree.places[place].above {
+                tree.places[above].retained_bytes += tree.places[place].retained_bytes;
+            }
+        }
+        debug_assert_eq!(
+            tree.places.iter().filter(|place| place.above.is_none()).map(|place| place.retained_bytes).sum::<u64>(),
+            retained.bytes_at(from)
+        );
+        tree
+    }
+
+    /// The place above that an object of this type folds into, if any.
+    fn folded(&self, above: Option<usize>, type_id: TypeId, max_depth: usize) -> Option<usize> {
+        let parent = above?;
+        if self.places[parent].type_id == type_id || self.places[parent].depth >= max_depth {
+            return Some(parent);
+        }
+        let grandparent = self.places[parent].above?;
+        (self.places[grandparent].type_id == type_id).then_some(grandparent)
+    }
+
+    /// Types from the top down to a place. O(depth).
+    pub fn path(&self, place: usize) -> Vec<TypeId> {
+        let mut path = vec![self.places[place].type_id];
+        let mut at = place;
+        while let Some(above) = self.places[at].above {
+            path.push(self.places[above].type_id);
+            at = above;
+        }
+        path.reverse();
+        path
+    }
+}
