@@ -8,17 +8,27 @@ use common::cmd::project;
 const ALLOWED: [(&str, &[&str], &[&str]); 5] = [
     ("graph", &[], &["petgraph", "rayon", "rustc_hash"]),
     ("input", &["graph"], &["nom", "memchr", "flate2", "ruzstd", "rustc_hash"]),
-    ("analysis", &["graph"], &["petgraph", "rayon", "regex_lite"]),
+    ("analysis", &["graph"], &["petgraph", "rayon", "regex_lite", "rustc_hash"]),
     ("report", &[], &["comfy_table", "csv", "serde", "serde_json"]),
     (
         "cli",
         &["graph", "input", "analysis", "report"],
-        &["anyhow", "clap", "clap_complete", "indicatif", "rayon", "serde_json", "terminal_size"],
+        &[
+            "anyhow",
+            "clap",
+            "clap_complete",
+            "indicatif",
+            "inferno",
+            "petgraph",
+            "rayon",
+            "serde_json",
+            "terminal_size",
+        ],
     ),
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 17] = [
+const OUTSIDE: [&str; 18] = [
     "anyhow",
     "clap",
     "clap_complete",
@@ -26,6 +36,7 @@ const OUTSIDE: [&str; 17] = [
     "csv",
     "flate2",
     "indicatif",
+    "inferno",
     "memchr",
     "nom",
     "petgraph",

@@ -10,11 +10,13 @@ use common::expect::expect_file;
 
 const SMALL: &str = "fixtures/xna_cf/43_finalizer.txt";
 const GAME: &str = "fixtures/xna_cf/small_1k.txt";
+const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
+const AFTER: &str = "fixtures/xna_cf/pair_after.txt";
 const JAVA: &str = "fixtures/ibm_classic/seed-asprinted.txt";
 
 #[test]
 fn every_command_in_every_form() {
-    let commands: [(&str, &[&str]); 9] = [
+    let commands: [(&str, &[&str]); 12] = [
         ("info", &["info", "fixtures/xna_cf/01_seed_xna.txt"]),
         ("stats", &["stats", GAME, "-n", "5"]),
         ("stats-package", &["stats", GAME, "--by", "package"]),
@@ -24,6 +26,9 @@ fn every_command_in_every_form() {
         ("roots", &["roots", "1#7c44f", GAME, "--paths", "2"]),
         ("dominators", &["dominators", GAME, "-n", "2", "--depth", "3"]),
         ("roots-inferred", &["roots", "0x00438130", JAVA]),
+        ("roots-type", &["roots", "--type", "BubbleGame.Level", GAME]),
+        ("leaks", &["leaks", GAME]),
+        ("diff", &["diff", BEFORE, AFTER, "--retained", "-n", "3"]),
     ];
     for (name, args) in commands {
         for form in ["table", "markdown", "csv", "tsv", "json", "jsonl"] {
@@ -43,6 +48,8 @@ fn every_command_on_a_terminal() {
         ("show", "heapdump show 1#7fe45 fixtures/xna_cf/small_1k.txt"),
         ("roots", "heapdump roots 1#7c44f fixtures/xna_cf/small_1k.txt"),
         ("dominators", "heapdump dominators fixtures/xna_cf/small_1k.txt -n 2 --depth 3"),
+        ("roots-type", "heapdump roots --type Level fixtures/xna_cf/small_1k.txt"),
+        ("leaks", "heapdump leaks fixtures/xna_cf/small_1k.txt"),
     ];
     for (name, line) in commands {
         for columns in [80, 200] {
@@ -282,6 +289,19 @@ fn threads_change_no_byte_of_output() {
             assert!(outputs.windows(2).all(|pair| pair[0] == pair[1]), "{command:?} {file}");
         }
     }
+}
+
+#[test]
+fn limits_of_ci_gates() {
+    let ran = run(&["stats", AFTER, "--fail-over", "System.Byte[]=100KiB", "-n", "1"]).expect_code(1);
+    assert!(ran.stderr.contains("System.Byte[] takes 279.9 KiB"), "{}", ran.stderr);
+    run(&["stats", AFTER, "--fail-over", "System.Byte[]=1MiB", "--shallow"]).expect_code(0);
+    run(&["stats", AFTER, "--fail-over", "nonsense"]).expect_code(2);
+    let ran = run(&["diff", BEFORE, AFTER, "--fail-over", "10%"]).expect_code(1);
+    assert!(ran.stderr.contains("the heap grew by 75.2 KiB"), "{}", ran.stderr);
+    run(&["diff", BEFORE, AFTER, "--fail-over", "80000"]).expect_code(0);
+    run(&["diff", AFTER, BEFORE, "--fail-over", "1"]).expect_code(0);
+    run(&["diff", BEFORE, AFTER, "--fail-over", "much"]).expect_code(2);
 }
 
 #[test]

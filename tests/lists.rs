@@ -40,7 +40,8 @@ fn every_problem_code_is_documented() {
     }
 }
 
-const COMMANDS: [&str; 7] = ["info", "stats", "list", "show", "roots", "dominators", "completions"];
+const COMMANDS: [&str; 10] =
+    ["info", "stats", "list", "show", "roots", "dominators", "leaks", "diff", "export", "completions"];
 
 #[test]
 fn every_command_has_help_with_an_example() {

@@ -7,10 +7,13 @@ use common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use common::synth::xna_cf;
 use heapdump::analysis::dominators::{Dominator, Dominators};
 use heapdump::analysis::histogram::tally_types;
+use heapdump::analysis::merged_paths::merge_root_paths;
 use heapdump::analysis::reachability::compute_reachable;
 use heapdump::analysis::retained::Retained;
+use heapdump::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use heapdump::analysis::root_inference::keep_unreachable;
 use heapdump::analysis::root_paths::find_root_paths;
+use heapdump::analysis::type_tree::TypeTree;
 use heapdump::graph::{HeapGraph, NodeId, RootKind, TypeId};
 use petgraph::graph::{DiGraph, NodeIndex};
 use proptest::prelude::*;
@@ -85,9 +88,9 @@ proptest! {
             let node = NodeId::new(object);
             prop_assert_eq!(reachable.contains(node), reached[object]);
             prop_assert_eq!(retained.bytes_of(&dominators, node), heap.retained_bytes(object));
-            let paths = find_root_paths(&graph, node, 0, false);
+            let paths = find_root_paths(&graph, node, 0, false, |_| false);
             prop_assert_eq!(paths.first().map(|path| path.nodes.len() - 1), distances[object]);
-            let weak_too = find_root_paths(&graph, node, 1, true);
+            let weak_too = find_root_paths(&graph, node, 1, true, |_| false);
             prop_assert_eq!(weak_too.first().map(|path| path.nodes.len() - 1), everywhere[object]);
             for path in &paths {
                 prop_assert!(path.root.is_strong() && path.root.node == path.nodes[0]);
@@ -140,6 +143,73 @@ proptest! {
             for other in (0..heap.objects.len()).filter(|&other| heap.reach(&[other], None)[root]) {
                 prop_assert!(own[other] && other >= root);
             }
+        }
+    }
+}
+
+/// As many types as a small heap has objects, so that merged trees tell every object apart.
+const DISTINCT: [&str; 14] =
+    ["T.A", "T.B", "T.C", "T.D", "T.E", "T.F", "T.G", "T.H", "T.I", "T.J", "T.K", "T.L", "T.M", "T.N"];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn merged_trees_agree_with_the_definition(mut heap in heaps(14, 2), wanted in proptest::collection::vec(any::<bool>(), 14)) {
+        heap.objects.iter_mut().enumerate().for_each(|(number, object)| object.type_name = DISTINCT[number]);
+        let (graph, _) = graph(xna_cf(&heap).as_bytes());
+        let starts = heap.strong_starts();
+        let distances = heap.distances(&starts);
+        let is_wanted = |node: NodeId| wanted[node.index()];
+        let merged = merge_root_paths(&graph, is_wanted, |_| false, false, |node| graph.shallow_bytes(node));
+        let reached: Vec<usize> = (0..heap.objects.len()).filter(|&o| wanted[o] && distances[o].is_some()).collect();
+        prop_assert_eq!(merged.reached_objects, reached.len() as u64);
+        let tops = merged.rows.iter().filter(|row| row.above.is_none());
+        prop_assert_eq!(tops.map(|row| row.objects).sum::<u64>(), reached.len() as u64);
+        for row in &merged.rows {
+            let object = DISTINCT.iter().position(|name| *name == graph.type_name(row.type_id)).unwrap();
+            prop_assert_eq!(Some(row.depth), distances[object]);
+            let below: u64 = merged.rows.iter().filter(|other| other.above.map(|above| merged.rows[above].type_id) == Some(row.type_id)).map(|other| other.objects).sum();
+            prop_assert_eq!(row.objects, below + u64::from(wanted[object]));
+            prop_assert_eq!(row.root.is_some(), row.above.is_none());
+        }
+
+        let dominators = Dominators::compute(&graph);
+        let retained = Retained::compute(&graph, &dominators);
+        let tree = TypeTree::build(&graph, &dominators, &dominators.children(), 0, 100);
+        prop_assert_eq!(tree.places.len(), dominators.reached_count());
+        for place in &tree.places {
+            let object = DISTINCT.iter().position(|name| *name == graph.type_name(place.type_id)).unwrap();
+            prop_assert_eq!(Some(place.retained_bytes), heap.retained_bytes(object));
+        }
+    }
+
+    #[test]
+    fn retained_sizes_of_types_agree_with_the_definition(heap in heaps(14, 2)) {
+        let (graph, _) = graph(xna_cf(&heap).as_bytes());
+        let starts = heap.strong_starts();
+        let bytes_of = |reached: &[bool]| -> u64 {
+            (0..reached.len()).filter(|&o| reached[o]).map(|o| heap.objects[o].bytes).sum()
+        };
+        let reachable_bytes = bytes_of(&heap.reach(&starts, None));
+        let dominators = Dominators::compute(&graph);
+        let retained = Retained::compute(&graph, &dominators);
+        let set_of = |node: NodeId| graph.type_of(node).index() as u32;
+        let sets: Vec<u32> = (0..graph.type_count() as u32).collect();
+        let exact = exact_retained_bytes(&graph, reachable_bytes, &sets, set_of);
+        let least = topmost_of_sets(&dominators, &retained, &dominators.children(), 0, sets.len(), set_of);
+        for set in sets {
+            let name = graph.type_name(TypeId::new(set as usize));
+            let mut without = heap.clone();
+            // Taken out: nothing leads to them and they lead nowhere.
+            for object in 0..heap.objects.len() {
+                let gone = |target: &Target| matches!(target, Target::Object(o) if heap.objects[*o].type_name == name);
+                without.objects[object].references.retain(|target| !gone(target));
+            }
+            without.roots.retain(|root| heap.objects[root.object].type_name != name);
+            let left = bytes_of(&without.reach(&without.strong_starts(), None));
+            prop_assert_eq!(exact[set as usize], reachable_bytes - left);
+            prop_assert!(least[set as usize].retained_bytes <= exact[set as usize]);
         }
     }
 }

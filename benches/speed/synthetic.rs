@@ -113,7 +113,7 @@ impl Synthetic {
                 self.references(object).iter().for_each(|&target| columns.push_reference(id(target.into())));
             }
             columns.seal();
-            builder.append(section, &columns, 0..columns.len(), &slots, 0).expect("fits");
+            builder.append(section, &columns, 0..columns.len(), &slots, 0, true).expect("fits");
         }
         builder.add_root(section, id(0), RootKind::Static, RootFlags::default(), None, 1);
         builder.resolve(ResolveOptions::default()).0

@@ -20,6 +20,16 @@ pub struct Tally {
 }
 
 impl Tally {
+    #[inline]
+    fn add_object(&mut self, bytes: u64, is_reachable: bool) {
+        self.objects += 1;
+        self.shallow_bytes = self.shallow_bytes.saturating_add(bytes);
+        if is_reachable {
+            self.reachable_objects += 1;
+            self.reachable_bytes = self.reachable_bytes.saturating_add(bytes);
+        }
+    }
+
     /// Takes another group in.
     pub fn add(&mut self, other: &Tally) {
         self.objects += other.objects;
@@ -42,14 +52,8 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
             let mut tallies = vec![Tally::default(); types];
             for index in range {
                 let node = NodeId::new(index);
-                let bytes = graph.shallow_bytes(node);
-                let tally = &mut tallies[graph.type_of(node).index()];
-                tally.objects += 1;
-                tally.shallow_bytes = tally.shallow_bytes.saturating_add(bytes);
-                if reachable.contains(node) {
-                    tally.reachable_objects += 1;
-                    tally.reachable_bytes = tally.reachable_bytes.saturating_add(bytes);
-                }
+                tallies[graph.type_of(node).index()]
+                    .add_object(graph.shallow_bytes(node), reachable.contains(node));
             }
             tallies
         })
@@ -62,11 +66,18 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
         )
 }
 
-/// The tally of one section. O(nodes of the section).
-pub fn tally_section(graph: &HeapGraph, reachable: &NodeSet, section: SectionId) -> Tally {
-    let mut sum = Tally::default();
-    tally_types(graph, reachable, graph.section_nodes(section)).iter().for_each(|tally| sum.add(tally));
-    sum
+/// The tally of one section, of the objects that are wanted. O(nodes of the section).
+pub fn tally_section(
+    graph: &HeapGraph,
+    reachable: &NodeSet,
+    section: SectionId,
+    is_wanted: impl Fn(NodeId) -> bool,
+) -> Tally {
+    let mut tally = Tally::default();
+    for node in graph.section_nodes(section).map(NodeId::new).filter(|&node| is_wanted(node)) {
+        tally.add_object(graph.shallow_bytes(node), reachable.contains(node));
+    }
+    tally
 }
 
 /// The namespace or package a type belongs to: what stands before the last dot of its name, generic arguments and array

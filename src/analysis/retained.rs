@@ -18,10 +18,11 @@ impl Retained {
         let mut bytes = vec![0u64; count];
         let mut objects = vec![0u32; count];
         for number in (1..count).rev() {
-            bytes[number] += graph.shallow_bytes(dominators.node_at(number));
+            // Sizes are the dump's: a damaged one may add up to more than there can be.
+            bytes[number] = bytes[number].saturating_add(graph.shallow_bytes(dominators.node_at(number)));
             objects[number] += 1;
             let above = dominators.immediate_of(number);
-            bytes[above] += bytes[number];
+            bytes[above] = bytes[above].saturating_add(bytes[number]);
             objects[above] += objects[number];
         }
         Retained { bytes, objects }

@@ -48,7 +48,7 @@ pub fn topmost_of_sets(
                 if *open == 0 {
                     let topmost = &mut topmost[set as usize];
                     topmost.objects += 1;
-                    topmost.retained_bytes += retained.bytes_at(number);
+                    topmost.retained_bytes = topmost.retained_bytes.saturating_add(retained.bytes_at(number));
                 }
                 *open += 1;
             }
@@ -100,11 +100,11 @@ pub fn exact_retained_bytes(
                 if !walk.discovered.is_visited(&start) {
                     walk.move_to(start);
                     while let Some(node) = walk.next(graph) {
-                        left += graph.shallow_bytes(node);
+                        left = left.saturating_add(graph.shallow_bytes(node));
                     }
                 }
             }
-            reachable_bytes - left
+            reachable_bytes.saturating_sub(left)
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! Why is an object alive: shortest paths to it from objects that roots hold.
 
-use crate::graph::{HeapGraph, NodeId, NodeSet, Root};
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootKind};
 
 /// A shortest path from one rooted object.
 #[derive(Debug, Clone)]
@@ -14,7 +14,14 @@ pub struct RootPath {
 /// Up to `limit` paths to `target` (0: all), the shortest of each rooted object, in order of length. With `all_kinds`
 /// weak roots count as well. Searches against the references, no farther than it must: O(objects + references) at
 /// worst, the reverse references included if nobody asked for them before; 4 bytes per object.
-pub fn find_root_paths(graph: &HeapGraph, target: NodeId, limit: usize, all_kinds: bool) -> Vec<RootPath> {
+/// No path touches an `avoided` object, but for the target itself.
+pub fn find_root_paths(
+    graph: &HeapGraph,
+    target: NodeId,
+    limit: usize,
+    all_kinds: bool,
+    is_avoided: impl Fn(NodeId) -> bool,
+) -> Vec<RootPath> {
     const UNSEEN: u32 = u32::MAX;
     let wanted = |root: &Root| !root.excluded && (all_kinds || root.is_strong());
     let mut rooted = NodeSet::new(graph.node_count());
@@ -35,7 +42,7 @@ pub fn find_root_paths(graph: &HeapGraph, target: NodeId, limit: usize, all_kind
             }
         }
         for &referrer in graph.referrers(node) {
-            if next_hop[referrer.index()] == UNSEEN {
+            if next_hop[referrer.index()] == UNSEEN && !is_avoided(referrer) {
                 next_hop[referrer.index()] = node.index() as u32;
                 queue.push(referrer);
             }
@@ -57,6 +64,11 @@ pub fn find_root_paths(graph: &HeapGraph, target: NodeId, limit: usize, all_kind
         .collect()
 }
 
+/// What makes one root record of an object more telling than another: the smaller rank is to be shown.
+pub(super) fn telling_rank(root: &Root) -> (bool, RootKind, bool) {
+    (root.is_weak(), root.kind, root.container.is_none())
+}
+
 /// For each node the record to show for it: strong before weak, then the most telling kind, then the first.
 fn most_telling_roots<'a>(
     graph: &'a HeapGraph,
@@ -69,8 +81,7 @@ fn most_telling_roots<'a>(
     for root in graph.roots().iter().filter(|root| wanted(root)) {
         if let Ok(found) = order.binary_search_by_key(&root.node, |&place| nodes[place]) {
             let place = &mut best[order[found]];
-            let rank = |root: &Root| (root.is_weak(), root.kind, root.container.is_none());
-            if place.is_none_or(|known| rank(root) < rank(known)) {
+            if place.is_none_or(|known| telling_rank(root) < telling_rank(known)) {
                 *place = Some(root);
             }
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::dominators::{Children, Dominators, Step};
 use super::retained::Retained;
-use crate::graph::{HeapGraph, NodeId, TypeId};
+use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
 /// The walk stops where less than this share of an object's retained bytes is in one child.
 const MAIN_SHARE: f64 = 0.7;
@@ -198,19 +198,26 @@ impl SuspectSearch<'_> {
         }
     }
 
-    /// Objects directly under the roots, by type, that are suspected together. Class objects are left out: that a
-    /// program has many classes says nothing.
+    /// Objects directly under the roots, by type, that are suspected together. Left out are class objects, for that a
+    /// program has many classes says nothing, and objects of library types without a root of their own: they are there
+    /// because several others share them, as strings are.
     fn groups(&self, numbers: &[u32]) -> Vec<Finding> {
+        let mut rooted = NodeSet::new(self.graph.node_count());
+        for root in self.graph.strong_roots() {
+            rooted.insert(root.node);
+        }
         let mut by_type: BTreeMap<TypeId, Vec<u32>> = BTreeMap::new();
         for &number in numbers {
-            if self.graph.class_named_by(self.node(number)).is_none() {
-                by_type.entry(self.type_of(number)).or_default().push(number);
+            let (node, type_id) = (self.node(number), self.type_of(number));
+            let is_shared = self.is_library[type_id.index()] && !rooted.contains(node);
+            if self.graph.class_named_by(node).is_none() && !is_shared {
+                by_type.entry(type_id).or_default().push(number);
             }
         }
         by_type
             .into_iter()
             .filter_map(|(type_id, mut members)| {
-                let retained_bytes = members.iter().map(|&number| self.bytes(number)).sum();
+                let retained_bytes = members.iter().fold(0u64, |sum, &number| sum.saturating_add(self.bytes(number)));
                 if retained_bytes < self.threshold_bytes {
                     return None;
                 }
@@ -256,11 +263,30 @@ impl SuspectSearch<'_> {
                 at += 1;
             }
             if length >= LIST_LENGTH {
-                return Some((start, length as u64, types[start]));
+                let rest = self.rest_of_list(descent.path[last], types[start]);
+                return Some((start, length as u64 + rest, types[start]));
             }
             start += 1;
         }
         None
+    }
+
+    /// Nodes of the list after the one at which the way down ended: near its end a list no longer has most of the bytes.
+    fn rest_of_list(&self, from: u32, type_id: TypeId) -> u64 {
+        let mut length = 0;
+        let mut at = from;
+        loop {
+            let below = self.children.of(at as usize);
+            let next = below.iter().copied().find(|&child| self.type_of(child) == type_id).or_else(|| {
+                let further = below.iter().flat_map(|&child| self.children.of(child as usize));
+                further.copied().find(|&child| self.type_of(child) == type_id)
+            });
+            match next {
+                Some(next) => at = next,
+                None => return length,
+            }
+            length += 1;
+        }
     }
 
     fn shape(&self, number: u32) -> Shape {
@@ -271,11 +297,13 @@ impl SuspectSearch<'_> {
         let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
         for &child in below {
             let group = by_type.entry(self.type_of(child)).or_default();
-            group.0 += self.bytes(child);
+            group.0 = group.0.saturating_add(self.bytes(child));
             group.1 += 1;
         }
         match by_type.iter().max_by_key(|(type_id, group)| (group.0, std::cmp::Reverse(**type_id))) {
-            Some((&type_id, &(bytes, count))) if count as usize >= COLLECTION_SIZE && 2 * bytes >= self.bytes(number) => {
+            Some((&type_id, &(bytes, count)))
+                if count as usize >= COLLECTION_SIZE && bytes >= self.bytes(number) / 2 =>
+            {
                 Shape::Collection(count, type_id)
             }
             _ => Shape::Structure,
@@ -289,7 +317,7 @@ impl SuspectSearch<'_> {
             let node = self.dominators.node_at(number);
             let held = by_type.entry(self.graph.type_of(node)).or_default();
             held.0 += 1;
-            held.1 += self.graph.shallow_bytes(node);
+            held.1 = held.1.saturating_add(self.graph.shallow_bytes(node));
         };
         for &number in numbers {
             add(number as usize);

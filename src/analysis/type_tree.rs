@@ -7,7 +7,6 @@
 use rustc_hash::FxHashMap;
 
 use super::dominators::{Children, Dominators};
-use super::retained::Retained;
 use crate::graph::{HeapGraph, TypeId};
 
 /// One place of the merged tree.
@@ -46,7 +45,6 @@ impl TypeTree {
     pub fn build(
         graph: &HeapGraph,
         dominators: &Dominators,
-        retained: &Retained,
         children: &Children,
         from: usize,
         max_depth: usize,
@@ -68,19 +66,19 @@ impl TypeTree {
                 })
             });
             tree.places[place].objects += 1;
-            tree.places[place].shallow_bytes += graph.shallow_bytes(node);
+            let bytes = &mut tree.places[place].shallow_bytes;
+            *bytes = bytes.saturating_add(graph.shallow_bytes(node));
             pending.extend(children.of(number as usize).iter().map(|&number| Pending { number, above: Some(place) }));
         }
         for place in (0..tree.places.len()).rev() {
-            tree.places[place].retained_bytes += tree.places[place].shallow_bytes;
-            if let Some(above) = tree.places[place].above {
-                tree.places[above].retained_bytes += tree.places[place].retained_bytes;
+            let own = &mut tree.places[place];
+            own.retained_bytes = own.retained_bytes.saturating_add(own.shallow_bytes);
+            let (above, bytes) = (own.above, own.retained_bytes);
+            if let Some(above) = above {
+                let above = &mut tree.places[above];
+                above.retained_bytes = above.retained_bytes.saturating_add(bytes);
             }
         }
-        debug_assert_eq!(
-            tree.places.iter().filter(|place| place.above.is_none()).map(|place| place.retained_bytes).sum::<u64>(),
-            retained.bytes_at(from)
-        );
         tree
     }
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::analysis::selection::TypePattern;
 use crate::graph::{HeapGraph, SectionId};
 use crate::input::{ReadOptions, SizeRadix};
+use crate::report::parse_size;
 
 /// Options of input and output.
 #[derive(Debug, Args)]
@@ -165,6 +166,17 @@ impl InputArgs {
             None | Some("1" | "last") => Ok(()),
             Some(other) => bail!("--snapshot: the file has one snapshot, there is no \"{other}\""),
         }
+    }
+}
+
+/// A size, or a share of `whole` as `10%`.
+pub(super) fn parse_amount(text: &str, whole: u64) -> Result<u64> {
+    match text.trim().strip_suffix('%') {
+        Some(share) => match share.trim().parse::<f64>() {
+            Ok(share) if (0.0..=1e6).contains(&share) => Ok((whole as f64 * share / 100.0).ceil() as u64),
+            _ => bail!("\"{text}\" is not a share; write it as 10%"),
+        },
+        None => parse_size(text).map_err(anyhow::Error::msg),
     }
 }
 

@@ -331,7 +331,7 @@ fn run_groups(
             if group != NO_SET {
                 let total = &mut totals[group as usize];
                 total.0 += 1;
-                total.1 += tree.graph.shallow_bytes(node);
+                total.1 = total.1.saturating_add(tree.graph.shallow_bytes(node));
             }
         }
     });

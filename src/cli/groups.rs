@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use clap::ValueEnum;
 
-use crate::analysis::histogram::{Tally, package_of, tally_types};
+use crate::analysis::histogram::{Tally, package_of, tally_section, tally_types};
 use crate::analysis::retained_sets::NO_SET;
 use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId};
 
@@ -92,7 +92,7 @@ impl<'a> Groups<'a> {
             })
             .collect();
         if by == By::Domain {
-            names = (0..graph.sections().len()).map(|at| section_name(graph, SectionId::new(at))).collect();
+            names = section_names(graph);
         }
         let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
         Groups { graph, by, names, of_type, nodes }
@@ -113,30 +113,29 @@ impl<'a> Groups<'a> {
     /// One tally per group. O(objects).
     pub(super) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
         let mut tallies = vec![Tally::default(); self.names.len()];
-        let mut add = |nodes: Range<usize>, section: usize| {
-            for (tally, &group) in tally_types(self.graph, reachable, nodes).iter().zip(&self.of_type) {
-                if group != NO_SET {
-                    tallies[if self.by == By::Domain { section } else { group as usize }].add(tally);
-                }
-            }
-        };
         if self.by == By::Domain {
-            for section in 0..self.graph.sections().len() {
-                let nodes = self.graph.section_nodes(SectionId::new(section));
-                if self.nodes.start <= nodes.start && nodes.end <= self.nodes.end {
-                    add(nodes, section);
-                }
+            for (section, tally) in tallies.iter_mut().enumerate() {
+                let is_wanted = |node| self.of(node) != NO_SET;
+                *tally = tally_section(self.graph, reachable, SectionId::new(section), is_wanted);
             }
-        } else {
-            add(self.nodes.clone(), 0);
+            return tallies;
+        }
+        for (tally, &group) in tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.of_type) {
+            if group != NO_SET {
+                tallies[group as usize].add(tally);
+            }
         }
         tallies
     }
 }
 
-/// The section's name, with its number where another has the same.
-fn section_name(graph: &HeapGraph, section: SectionId) -> String {
-    let name = &graph.sections()[section.index()].name;
-    let same = graph.sections().iter().filter(|other| other.name == *name).count();
-    if same > 1 { format!("{}#{name}", section.number()) } else { name.clone() }
+/// Sections' names, with their numbers where several have the same.
+fn section_names(graph: &HeapGraph) -> Vec<String> {
+    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    graph.sections().iter().for_each(|section| *uses.entry(&section.name).or_default() += 1);
+    let named = graph.sections().iter().enumerate().map(|(at, section)| match uses[section.name.as_str()] {
+        1 => section.name.clone(),
+        _ => format!("{}#{}", SectionId::new(at).number(), section.name),
+    });
+    named.collect()
 }

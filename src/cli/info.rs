@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(opened.graph);
     let tallies: Vec<Tally> = (0..opened.graph.sections().len())
-        .map(|number| tally_section(opened.graph, &reachable, SectionId::new(number)))
+        .map(|number| tally_section(opened.graph, &reachable, SectionId::new(number), |_| true))
         .collect();
     let style = args.common.output.style();
     let rows = rows(&opened, &tallies);
@@ -64,19 +64,27 @@ fn duration_ms(section: &Section) -> Option<u64> {
     (start != end).then(|| end.wrapping_sub(start) & u64::from(u32::MAX))
 }
 
-fn roots_by_kind(graph: &HeapGraph, section: Option<SectionId>) -> BTreeMap<String, u64> {
-    let mut kinds = BTreeMap::new();
-    for root in graph.roots() {
-        if section.is_none_or(|section| graph.section_nodes(section).contains(&root.node.index())) {
-            let weak = if root.is_weak() { "weak " } else { "" };
-            *kinds.entry(format!("{weak}{}", root.kind.name())).or_insert(0) += 1;
+/// Root records by kind: of each section, and of all. One pass over the roots.
+struct RootCounts {
+    of_sections: Vec<BTreeMap<String, u64>>,
+    all: BTreeMap<String, u64>,
+}
+
+impl RootCounts {
+    fn of(graph: &HeapGraph) -> Self {
+        let mut counts = RootCounts { of_sections: vec![BTreeMap::new(); graph.sections().len()], all: BTreeMap::new() };
+        for root in graph.roots() {
+            let kind = format!("{}{}", if root.is_weak() { "weak " } else { "" }, root.kind.name());
+            *counts.of_sections[graph.section_of(root.node).index()].entry(kind.clone()).or_insert(0) += 1;
+            *counts.all.entry(kind).or_insert(0) += 1;
         }
+        counts
     }
-    kinds
 }
 
 fn json_fields(opened: &Opened, tallies: &[Tally]) -> Map<String, Value> {
     let (graph, facts) = (opened.graph, &opened.facts);
+    let roots = RootCounts::of(graph);
     let sections: Vec<Value> = graph
         .sections()
         .iter()
@@ -84,7 +92,7 @@ fn json_fields(opened: &Opened, tallies: &[Tally]) -> Map<String, Value> {
         .enumerate()
         .map(|(at, (section, tally))| {
             let id = SectionId::new(at);
-            let kinds = roots_by_kind(graph, Some(id));
+            let kinds = &roots.of_sections[at];
             let references: u64 = graph
                 .section_nodes(id)
                 .map(|index| graph.references(crate::graph::NodeId::new(index)).len() as u64)
@@ -151,7 +159,7 @@ fn rows(opened: &Opened, tallies: &[Tally]) -> Vec<(String, String)> {
     for &(kind, count) in &facts.records {
         say(format!("records.{kind}"), Some(count.to_string()));
     }
-    for (kind, count) in roots_by_kind(graph, None) {
+    for (kind, count) in RootCounts::of(graph).all {
         say(format!("roots.{}", kind.replace(' ', "-")), Some(count.to_string()));
     }
     say("roots_inferred".into(), graph.roots_inferred().then(|| "true".to_string()));
@@ -201,7 +209,7 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
         .collect();
     say("records", records.join(", "));
     let roots: Vec<String> =
-        roots_by_kind(graph, None).iter().map(|(kind, count)| format!("{} {kind}", format_count(*count))).collect();
+        RootCounts::of(graph).all.iter().map(|(kind, count)| format!("{} {kind}", format_count(*count))).collect();
     let inferred = if graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
     say("roots", format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
     if let Some(trailer) = &facts.trailer {
@@ -220,5 +228,5 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
             ),
         );
     }
-    format!("{}\n", bold(text.trim_end(), &Style { color: false, ..*style }))
+    text
 }

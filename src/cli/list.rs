@@ -130,7 +130,7 @@ fn sort_nodes(
         let ordering = match order {
             "id" => std::cmp::Ordering::Equal,
             "references" => by_number(&|node| graph.references(node).len() as u64),
-            "retained_bytes" => by_number(&|node| retained_bytes(node).map_or(0, |bytes| bytes + 1)),
+            "retained_bytes" => by_number(&|node| retained_bytes(node).map_or(0, |bytes| bytes.saturating_add(1))),
             "type" => graph.type_name(graph.type_of(*a)).cmp(graph.type_name(graph.type_of(*b))),
             _ => by_number(&|node| graph.shallow_bytes(node)),
         };

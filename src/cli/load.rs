@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use anyhow::{Context, Result, bail};
 
@@ -91,9 +92,12 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
     Ok(Opened { graph: Box::leak(Box::new(graph)), facts: loaded.facts, diagnostics: loaded.diagnostics, progress })
 }
 
-/// Analyses run on as many threads as parsing does.
-pub(super) fn set_threads(threads: usize) -> Result<()> {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("cannot start threads")
+/// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
+fn set_threads(threads: usize) -> Result<()> {
+    static SET: Once = Once::new();
+    let mut result = Ok(());
+    SET.call_once(|| result = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global());
+    result.context("cannot start threads")
 }
 
 /// One line on standard error for each kind of problem.

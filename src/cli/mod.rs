@@ -5,15 +5,19 @@
 
 mod common;
 mod completions;
+mod diff;
 mod dominators;
+mod export;
 mod groups;
 mod info;
+mod leaks;
 mod list;
 mod load;
 mod object;
 mod output;
 mod progress;
 mod roots;
+mod roots_by_type;
 mod show;
 mod stats;
 
@@ -50,6 +54,9 @@ enum Command {
     Show(show::Args),
     Roots(roots::Args),
     Dominators(dominators::Args),
+    Leaks(leaks::Args),
+    Diff(diff::Args),
+    Export(export::Args),
     Completions(completions::Args),
 }
 
@@ -68,6 +75,9 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Show(args) => show::run(&args),
         Command::Roots(args) => roots::run(&args),
         Command::Dominators(args) => dominators::run(&args),
+        Command::Leaks(args) => leaks::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     match result {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::common::{ColorArg, FormatArg, OutputArgs};
 use crate::input::Diagnostics;
-use crate::report::{Format, Report, Style};
+use crate::report::{Format, Report, Style, escape_controls};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
 const WIDTH_UNKNOWN: usize = 80;
@@ -56,6 +56,12 @@ impl OutputArgs {
         out.flush()?;
         Ok(())
     }
+}
+
+/// Says why the exit code is 1, on standard error.
+pub(super) fn print_sentence(text: &str) {
+    // A closed standard error must not change the answer.
+    let _ = writeln!(io::stderr(), "heapdump: {}", escape_controls(text));
 }
 
 /// Bold where colours are on.

@@ -3,17 +3,18 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::Outcome;
 use super::common::{Common, split_object_and_file};
 use super::load::open_graph;
 use super::object::{find_object, object_json, root_json, root_text, root_words, type_text};
-use super::output::{bold, fields};
+use super::output::{bold, fields, print_sentence};
+use super::{Outcome, roots_by_type};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::root_paths::{RootPath, find_root_paths};
+use crate::analysis::selection::TypePattern;
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes};
 
@@ -22,10 +23,16 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, f
 /// Each is the shortest path from one object that a root holds. Weak roots hold nothing; --all-kinds shows them.
 /// Exit code 1 when no strong root reaches the object.
 ///
+/// With --type the paths of all objects of some types, merged by type from the roots down.
+///
 /// Example: heapdump roots 7fe45 dump.txt
+/// Example: heapdump roots --type BubbleGame.Level dump.txt
 /// Example: heapdump roots 7fe45 dump.txt --paths 3 -f json | jq '.paths[].root.kind'
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, override_usage = "heapdump roots [OPTIONS] OBJID [FILE]")]
+#[command(
+    verbatim_doc_comment,
+    override_usage = "heapdump roots [OPTIONS] OBJID [FILE]\n       heapdump roots [OPTIONS] --type PATTERN [FILE]"
+)]
 pub(super) struct Args {
     /// The object's id as the dump writes it, and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
@@ -33,6 +40,9 @@ pub(super) struct Args {
     /// Paths from this many different rooted objects, shortest first; 0 for all
     #[arg(long, default_value_t = 1, value_name = "N")]
     paths: usize,
+    /// Walk around objects of these types: known holders that are not in question
+    #[arg(long, value_name = "TYPE")]
+    exclude: Vec<String>,
     /// Walk weak roots too
     #[arg(long)]
     all_kinds: bool,
@@ -44,16 +54,45 @@ pub(super) struct Args {
 const STEPS_SHOWN: usize = 40;
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    let (object, file): (_, Option<PathBuf>) = split_object_and_file(&args.words);
-    let Some(object) = object else { bail!("which object? heapdump roots OBJID [FILE]") };
+    let input = &args.common.input;
+    let pattern = input.pattern()?;
+    let exclude: Vec<TypePattern> = args
+        .exclude
+        .iter()
+        .map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg).context("--exclude"))
+        .collect::<Result<_>>()?;
+    let (object, file): (_, Option<PathBuf>) = match (&pattern, &args.words[..]) {
+        (None, words) => split_object_and_file(words),
+        (Some(_), words) if words.len() > 1 => bail!("--type asks for all objects of a type: leave OBJID out"),
+        (Some(_), words) => (None, words.first().map(PathBuf::from)),
+    };
+    if object.is_none() && pattern.is_none() {
+        bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN for all of a type");
+    }
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;
+    let mut avoided = vec![false; graph.type_count()];
+    for pattern in &exclude {
+        avoided.iter_mut().zip(pattern.select(graph)).for_each(|(avoided, selected)| *avoided |= selected);
+    }
+    if let (Some(pattern), Some(text)) = (pattern, &input.type_pattern) {
+        let nodes = input.section(graph)?.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+        let question = roots_by_type::Question {
+            pattern: text,
+            wanted: pattern.select(graph),
+            avoided,
+            nodes,
+            all_kinds: args.all_kinds,
+        };
+        return roots_by_type::run(&question, opened, &args.common.output);
+    }
+    let object = object.unwrap_or_default();
     let node = find_object(graph, &object, &args.common.input)?;
     opened.progress.phase("computing dominators");
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
     opened.progress.phase("finding paths");
-    let paths = find_root_paths(graph, node, args.paths, args.all_kinds);
+    let paths = find_root_paths(graph, node, args.paths, args.all_kinds, |node| avoided[graph.type_of(node).index()]);
     drop(opened.progress);
 
     let answer = Answer { graph, node, paths, retained: &|node| retained.bytes_of(&dominators, node) };
@@ -216,13 +255,7 @@ impl Answer<'_> {
     }
 
     fn explain_unreachable(&self, all_kinds: bool) {
-        use std::io::Write;
         let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
-        // A closed standard error must not change the answer.
-        let _ = writeln!(
-            std::io::stderr(),
-            "heapdump: {} is not reachable from any strong root{hint}",
-            self.graph.display_id(self.node)
-        );
+        print_sentence(&format!("{} is not reachable from any strong root{hint}", self.graph.display_id(self.node)));
     }
 }

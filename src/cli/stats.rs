@@ -11,16 +11,17 @@ use super::Outcome;
 use super::common::{Common, sort_key};
 use super::groups::{By, Groups};
 use super::load::{self, Opened, Place, open_graph};
-use super::output::{bold, fields, problems_json};
+use super::output::{bold, fields, print_sentence, problems_json};
 use super::progress::Progress;
 use crate::analysis::dominators::Dominators;
 use crate::analysis::histogram::Tally;
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
+use crate::analysis::selection::TypePattern;
 use crate::graph::{NodeId, SectionId};
 use crate::input;
-use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count, parse_size};
 
 /// How much is in the heap, by type
 ///
@@ -41,6 +42,9 @@ pub(super) struct Args {
     /// Retained bytes too: at least so much would be freed with all objects of a row; `exact` takes each row out
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
     retained: Option<How>,
+    /// Fail when a type's objects take more, for instance --fail-over 'System.Byte[]=20MB'; PATTERN as for --type
+    #[arg(long, value_name = "TYPE=SIZE")]
+    fail_over: Vec<String>,
     /// Histogram only, in one pass with memory for types alone
     #[arg(long, conflicts_with_all = ["retained", "domain", "keep_unreachable", "exclude_roots"])]
     shallow: bool,
@@ -67,10 +71,49 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    if args.shallow { run_shallow(args) } else { run_graph(args) }
+    let limits = args.fail_over.iter().map(|text| Limit::parse(text)).collect::<Result<Vec<_>>>()?;
+    if !limits.is_empty() && args.by != By::Type {
+        bail!("--fail-over limits types: leave --by out");
+    }
+    if args.shallow { run_shallow(args, &limits) } else { run_graph(args, &limits) }
 }
 
-fn run_graph(args: &Args) -> Result<Outcome> {
+/// How much objects of some types may take.
+struct Limit {
+    text: String,
+    pattern: TypePattern,
+    bytes: u64,
+}
+
+impl Limit {
+    fn parse(text: &str) -> Result<Self> {
+        let wrong = || format!("--fail-over {text}: write it as TYPE=SIZE");
+        let (name, size) = text.rsplit_once('=').with_context(wrong)?;
+        let pattern = TypePattern::parse(name).map_err(anyhow::Error::msg).with_context(wrong)?;
+        Ok(Limit {
+            text: name.to_string(),
+            pattern,
+            bytes: parse_size(size).map_err(anyhow::Error::msg).with_context(wrong)?,
+        })
+    }
+
+    /// Says so when the rows' types go over.
+    fn is_kept(&self, rows: &[Row]) -> bool {
+        let own = rows.iter().filter(|row| self.pattern.matches(&row.name));
+        let bytes = own.fold(0u64, |sum, row| sum.saturating_add(row.tally.shallow_bytes));
+        if bytes > self.bytes {
+            print_sentence(&format!(
+                "{} takes {} ({bytes} bytes), over the limit of {}",
+                self.text,
+                format_bytes(bytes),
+                format_bytes(self.bytes)
+            ));
+        }
+        bytes <= self.bytes
+    }
+}
+
+fn run_graph(args: &Args, limits: &[Limit]) -> Result<Outcome> {
     let input = &args.common.input;
     let pattern = input.pattern()?;
     let order = order(args, true)?;
@@ -110,15 +153,15 @@ fn run_graph(args: &Args) -> Result<Outcome> {
         // Rows that are not shown are not computed, unless the order rests on them.
         let shown = if order == "retained_bytes" { rows.len() } else { args.common.output.rows(rows.len()) };
         let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
-        let reachable_bytes =
-            graph.nodes().filter(|&node| reachable.contains(node)).map(|node| graph.shallow_bytes(node)).sum();
+        let reachable_nodes = graph.nodes().filter(|&node| reachable.contains(node));
+        let reachable_bytes = reachable_nodes.fold(0u64, |sum, node| sum.saturating_add(graph.shallow_bytes(node)));
         let exact = exact_retained_bytes(graph, reachable_bytes, &sets, |node| groups.of(node));
         rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
     }
     let json = graph_json(args, &opened, section, &totals, rows.len());
     let summary = graph_summary(&opened, &totals, rows.len(), args, &args.common.output.style());
     drop(opened.progress);
-    finish(args, rows, order, json, summary, true)
+    finish(args, limits, rows, order, json, summary, true)
 }
 
 fn total(rows: &[Row]) -> Tally {
@@ -196,7 +239,7 @@ fn graph_summary(opened: &Opened, totals: &Tally, rows: usize, args: &Args, styl
     )
 }
 
-fn run_shallow(args: &Args) -> Result<Outcome> {
+fn run_shallow(args: &Args, limits: &[Limit]) -> Result<Outcome> {
     if args.by == By::Domain {
         bail!("--shallow counts types only: leave it out to group by domain");
     }
@@ -238,7 +281,7 @@ fn run_shallow(args: &Args) -> Result<Outcome> {
         format_count(rows.len() as u64),
         args.by.plural(),
     );
-    finish(args, rows, order, json, summary, false)
+    finish(args, limits, rows, order, json, summary, false)
 }
 
 fn order(args: &Args, with_graph: bool) -> Result<&'static str> {
@@ -269,6 +312,7 @@ fn sort_rows(rows: &mut [Row], order: &str, reverse: bool) {
 
 fn finish(
     args: &Args,
+    limits: &[Limit],
     mut rows: Vec<Row>,
     order: &str,
     fields: Map<String, Value>,
@@ -314,5 +358,7 @@ fn finish(
         text: None,
     };
     args.common.output.print(&report)?;
-    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+    // Every limit is told, not only the first.
+    let kept = limits.iter().map(|limit| limit.is_kept(&rows)).fold(true, |all, kept| all & kept);
+    Ok(if nothing_matches || !kept { Outcome::No } else { Outcome::Done })
 }

@@ -186,7 +186,7 @@ impl GraphBuilder {
 
     /// Appends `objects` of sealed columns to `section`, which must be the one begun last. `type_slots` translates the
     /// columns' type indices; `first_position` is added to their positions. References that lead the block go to the
-    /// object appended last; their number is returned when there is none to take them.
+    /// object appended last, if `takes_leading`; their number is returned when there is none to take them.
     ///
     /// # Errors
     /// When node numbers or reference counts do not fit 32 bits.
@@ -197,6 +197,7 @@ impl GraphBuilder {
         objects: Range<usize>,
         type_slots: &[u32],
         first_position: u64,
+        takes_leading: bool,
     ) -> Result<usize, BuildError> {
         let first = self.types.len();
         if first + objects.len() > u32::MAX as usize - 1 {
@@ -205,7 +206,7 @@ impl GraphBuilder {
         let (mut leading, mut orphans) = (0, 0);
         let mut from = columns.start(objects.start);
         if objects.start == 0 && columns.leading_references() > 0 {
-            if first == 0 {
+            if first == 0 || !takes_leading {
                 orphans = columns.leading_references();
             } else {
                 leading = columns.leading_references();

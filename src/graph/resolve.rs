@@ -8,7 +8,7 @@ use super::columns::PositionRun;
 use super::csr::{Csr, Offsets};
 use super::id_map::{IdMap, IdRange};
 use super::shallow::ShallowBytes;
-use super::{HeapGraph, NodeId, Root, SectionIds, TypeId};
+use super::{HeapGraph, NodeId, Root, SectionIds, TypeId, TypeSlot};
 
 /// How often something was met, and the line (or byte offset) of the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -476,7 +476,8 @@ impl<'a> Contents<'a> {
             }
             bytes => u64::from(bytes),
         };
-        builder.types[a] == builder.types[b]
+        // By name: readers may have several slots for one.
+        builder.same_type_name(TypeSlot(builder.types[a]), TypeSlot(builder.types[b]))
             && shallow(a) == shallow(b)
             && builder.counts[a] == builder.counts[b]
             && self.references(a).eq(self.references(b))

@@ -28,7 +28,7 @@ fn build(sections: &[&[Object<'_>]]) -> (HeapGraph, Findings) {
     for objects in sections {
         let section = builder.begin_section(Section::default());
         let columns = columns(objects);
-        builder.append(section, &columns, 0..columns.len(), &types, 0).unwrap();
+        builder.append(section, &columns, 0..columns.len(), &types, 0, true).unwrap();
     }
     builder.resolve(ResolveOptions::default())
 }
@@ -93,14 +93,14 @@ fn references_that_lead_a_block_belong_to_the_object_before() {
     builder.name_type(slot, "A");
     let section = builder.begin_section(Section::default());
     let first = columns(&[(0x10, 0, 16, &[0x20]), (0x20, 0, 16, &[])]);
-    builder.append(section, &first, 0..2, &[slot.0], 0).unwrap();
+    builder.append(section, &first, 0..2, &[slot.0], 0, true).unwrap();
     let mut second = ObjectColumns::default();
     second.push_reference(0x10);
     second.push_reference(0x30);
     second.push_object(0x30, 0, 8, 1);
     second.push_reference(0x10);
     second.seal();
-    builder.append(section, &second, 0..1, &[slot.0], 3).unwrap();
+    builder.append(section, &second, 0..1, &[slot.0], 3, true).unwrap();
     let firsts: Vec<_> = builder.first_references().map(|(_, _, first)| first).collect();
     assert_eq!(firsts, [Some(0x20), Some(0x10), Some(0x10)]);
     let (graph, findings) = builder.resolve(ResolveOptions { first_reference_is_class: true });

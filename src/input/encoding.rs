@@ -33,6 +33,11 @@ impl Encoding {
     /// Without a mark, UTF-16 is taken for certain only where ASCII alternates with zeros as the text formats begin
     /// (`a `, `//`, `0x`, a line end), EBCDIC where the file begins with `//` in it: binary formats must pass untouched.
     pub fn recognise(start: &[u8]) -> (Encoding, usize) {
+        // A dump from z/OS without its version line begins with an empty one: NEL, or LF, or CR.
+        let ebcdic = match start {
+            [0x15 | 0x25 | 0x0D, rest @ ..] => rest,
+            _ => start,
+        };
         match start {
             [0xEF, 0xBB, 0xBF, ..] => (Encoding::Utf8Bom, 3),
             [0xFF, 0xFE, ..] => (Encoding::Utf16Le, 2),
@@ -40,9 +45,9 @@ impl Encoding {
             [a, 0, b, 0, ..] if begins_text(*a, *b) => (Encoding::Utf16Le, 0),
             [0, a, 0, b, ..] if begins_text(*a, *b) => (Encoding::Utf16Be, 0),
             // "// " and "//" + "V": the version line of an IBM classic dump.
-            [0x61, 0x61, 0x40 | 0xE5, ..] => (Encoding::Ebcdic1047, 0),
+            _ if matches!(ebcdic, [0x61, 0x61, 0x40 | 0xE5, ..]) => (Encoding::Ebcdic1047, 0),
             // "0x" followed by a hexadecimal digit: the same without its version line.
-            [0xF0, 0xA7, 0xF0..=0xF9 | 0xC1..=0xC6 | 0x81..=0x86, ..] => (Encoding::Ebcdic1047, 0),
+            _ if matches!(ebcdic, [0xF0, 0xA7, 0xF0..=0xF9 | 0xC1..=0xC6 | 0x81..=0x86, ..]) => (Encoding::Ebcdic1047, 0),
             _ => (Encoding::Utf8, 0),
         }
     }

@@ -35,6 +35,8 @@ pub(super) struct Part<'a> {
     /// The builder's slot of each of the block's type numbers.
     pub(super) slots: &'a [u32],
     pub(super) lines_before: u64,
+    /// References before the block's first object belong to the last object of the block before.
+    pub(super) takes_leading: bool,
 }
 
 /// Objects and bytes by the builder's type slots.
@@ -95,7 +97,7 @@ impl ObjectSink for ObjectColumns {
     }
 
     fn deliver(&self, part: Part<'_>, builder: &mut GraphBuilder, _: &mut Totals) -> Result<usize, BuildError> {
-        builder.append(part.section, self, part.objects, part.slots, part.lines_before)
+        builder.append(part.section, self, part.objects, part.slots, part.lines_before, part.takes_leading)
     }
 }
 

@@ -209,14 +209,14 @@ impl<R: Read> Read for Tolerant<R> {
     }
 }
 
-/// All frames of a zstd file, one after another: `ruzstd` decodes one frame a decoder.
+/// All frames of a zstd file, one after another: `ruzstd` decodes one frame a decoder. Checksums are compared.
 struct ZstdFrames<R: Read> {
     state: ZstdState<R>,
 }
 
 enum ZstdState<R: Read> {
     Between(R),
-    Frame(Box<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>),
+    Frame(Box<ruzstd::decoding::StreamingDecoder<Rewound<R>, ruzstd::decoding::FrameDecoder>>),
     Ended,
 }
 
@@ -226,34 +226,28 @@ impl<R: Read> ZstdFrames<R> {
     }
 }
 
-impl<R: io::BufRead> Read for ZstdFrames<R> {
+impl<R: Read> Read for ZstdFrames<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        use ruzstd::decoding::StreamingDecoder;
-        use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
         loop {
             match std::mem::replace(&mut self.state, ZstdState::Ended) {
                 ZstdState::Ended => return Ok(0),
-                ZstdState::Between(mut inner) => {
-                    if inner.fill_buf()?.is_empty() {
-                        return Ok(0);
-                    }
+                ZstdState::Between(inner) => {
                     // The decoder takes its reader by value even when it finds a skippable frame: look first.
-                    let head = inner.fill_buf()?;
-                    if let [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d, ..] = *head {
-                        let length = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
-                        let skipped = io::copy(&mut inner.by_ref().take(length), &mut io::sink())?;
-                        if skipped < length {
-                            return Err(io::ErrorKind::UnexpectedEof.into());
+                    let mut frame = Rewound::new(inner)?;
+                    match *frame.start() {
+                        [] => return Ok(0),
+                        [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d] => {
+                            let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+                            if io::copy(&mut frame.inner.by_ref().take(length), &mut io::sink())? < length {
+                                return Err(io::ErrorKind::UnexpectedEof.into());
+                            }
+                            self.state = ZstdState::Between(frame.inner);
                         }
-                        self.state = ZstdState::Between(inner);
-                        continue;
-                    }
-                    match StreamingDecoder::new(inner) {
-                        Ok(decoder) => self.state = ZstdState::Frame(Box::new(decoder)),
-                        Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::MagicNumberReadError(
-                            error,
-                        ))) => return Err(error),
-                        Err(error) => return Err(io::Error::other(error.to_string())),
+                        _ => {
+                            let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
+                                .map_err(|error| io::Error::other(error.to_string()))?;
+                            self.state = ZstdState::Frame(Box::new(decoder));
+                        }
                     }
                 }
                 ZstdState::Frame(mut decoder) => {
@@ -262,9 +256,51 @@ impl<R: io::BufRead> Read for ZstdFrames<R> {
                         self.state = ZstdState::Frame(decoder);
                         return Ok(count);
                     }
-                    self.state = ZstdState::Between(decoder.into_inner());
+                    let said = decoder.decoder.get_checksum_from_data();
+                    if said.is_some() && said != decoder.decoder.get_calculated_checksum() {
+                        return Err(io::Error::other("a zstd checksum does not match: bytes before it are wrong"));
+                    }
+                    self.state = ZstdState::Between(decoder.into_inner().inner);
                 }
             }
         }
+    }
+}
+
+/// A reader whose first eight bytes were looked at.
+struct Rewound<R> {
+    first: [u8; 8],
+    filled: usize,
+    given: usize,
+    inner: R,
+}
+
+impl<R: Read> Rewound<R> {
+    fn new(mut inner: R) -> io::Result<Self> {
+        let mut first = [0; 8];
+        let mut filled = 0;
+        while filled < first.len() {
+            match inner.read(&mut first[filled..])? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        Ok(Rewound { first, filled, given: 0, inner })
+    }
+
+    fn start(&self) -> &[u8] {
+        &self.first[..self.filled]
+    }
+}
+
+impl<R: Read> Read for Rewound<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.filled {
+            return self.inner.read(buf);
+        }
+        let count = buf.len().min(self.filled - self.given);
+        buf[..count].copy_from_slice(&self.first[self.given..self.given + count]);
+        self.given += count;
+        Ok(count)
     }
 }

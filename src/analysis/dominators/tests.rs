@@ -16,7 +16,7 @@ fn graph(references: &[Vec<usize>]) -> HeapGraph {
         targets.iter().for_each(|&target| columns.push_reference(target as u64 + 1));
     }
     columns.seal();
-    builder.append(section, &columns, 0..columns.len(), &[slot.0], 0).unwrap();
+    builder.append(section, &columns, 0..columns.len(), &[slot.0], 0, true).unwrap();
     builder.add_root(section, 1, RootKind::Local, RootFlags::default(), None, 1);
     builder.resolve(ResolveOptions::default()).0
 }

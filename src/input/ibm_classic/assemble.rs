@@ -19,6 +19,8 @@ pub(super) struct Assembler {
     totals: Totals,
     counts: Counts,
     records: u64,
+    /// No readable record is open at the end of the blocks so far.
+    is_without_owner: bool,
     breakdown: Option<(Breakdown, u64)>,
     eof: Option<(Eof, u64)>,
     raw_types: bool,
@@ -38,6 +40,7 @@ impl Assembler {
             totals: Totals::default(),
             counts: Counts::default(),
             records: 0,
+            is_without_owner: true,
             breakdown: None,
             eof: None,
             raw_types: options.raw_types,
@@ -65,7 +68,7 @@ impl Assembler {
             self.builder.name_type(slot, &if self.raw_types { name.into_owned() } else { source_form(&name) });
             block.slots.push(slot.0);
         }
-        if block.counts.leading_full_zeros > 0 && !self.last_is_class() {
+        if block.counts.leading_full_zeros > 0 && !self.is_without_owner && !self.last_is_class() {
             self.counts.full_zeros += block.counts.leading_full_zeros;
         }
         let first = self.builder.object_count();
@@ -75,9 +78,11 @@ impl Assembler {
             type_indices: 0..block.names.list.len(),
             slots: &block.slots,
             lines_before: self.lines,
+            takes_leading: !self.is_without_owner,
         };
         let orphans = block.objects.deliver(part, &mut self.builder, &mut self.totals)?;
         self.diagnostics.add(&ORPHAN_REF, orphans as u64, Position::Line(self.lines + 1), String::new);
+        self.is_without_owner = block.ended_without_owner.unwrap_or(self.is_without_owner);
         if self.builder.object_count() > first {
             for &(object, name) in &block.classes {
                 self.builder.label_object(first + object as usize, TypeSlot(block.slots[name as usize]));

@@ -13,7 +13,6 @@ use super::java_types::is_array;
 use super::record::{self, Breakdown, Eof, Word};
 use crate::input::Diagnostics;
 use crate::input::blocks::BlockPlace;
-use crate::input::diagnostics::excerpt;
 use crate::input::sink::ObjectSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};
 
@@ -117,6 +116,9 @@ pub(super) struct Block<S> {
     pub(super) eof: Option<(Eof, u64)>,
     pub(super) diagnostics: Diagnostics,
     pub(super) lines: u64,
+    /// Was no readable record open where the block ended, so that references that lead the next belong to nobody?
+    /// `None`: as before the block.
+    pub(super) ended_without_owner: Option<bool>,
 }
 
 impl<S: ObjectSink> Block<S> {
@@ -130,6 +132,7 @@ impl<S: ObjectSink> Block<S> {
         self.eof = None;
         self.diagnostics = Diagnostics::default();
         self.lines = 0;
+        self.ended_without_owner = None;
     }
 }
 
@@ -163,6 +166,12 @@ pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, block: 
     let mut parser = Parser { text: whole, at: 0, line: 1, width: 16, owner, block };
     parser.run();
     let lines = parser.line;
+    let ended_without_owner = match parser.owner {
+        Owner::Nobody => Some(true),
+        Owner::Object | Owner::Class => Some(false),
+        Owner::Before => None,
+    };
+    block.ended_without_owner = ended_without_owner;
     if whole.len() < text.len() {
         block.diagnostics.on_line(&TRUNCATED_LINE, lines, &text[whole.len()..]);
     }
@@ -191,6 +200,10 @@ impl<S: ObjectSink> Parser<'_, S> {
         while let [b'\t', rest @ ..] = input {
             input = rest;
             while let Ok((rest, id)) = record::reference(input, self.width) {
+                // The head of the next record on the line of the references, as in the published examples.
+                if rest.first() == Some(&b'[') {
+                    break;
+                }
                 self.block.objects.push_reference(id);
                 references += 1;
                 nulls += u64::from(id == 0);
@@ -289,8 +302,8 @@ impl<S: ObjectSink> Parser<'_, S> {
             }
             None => {
                 self.owner = Owner::Nobody;
-                let text = excerpt(self.rest_of_line());
-                self.block.diagnostics.on_line(&MALFORMED_RECORD, head_line, text.as_bytes());
+                let line = split_line(&self.text[self.at..]).0;
+                self.block.diagnostics.on_line(&MALFORMED_RECORD, head_line, line);
                 self.line += newlines(&self.text[self.at..behind_at]);
                 self.at = behind_at;
                 self.skip_line();
@@ -396,18 +409,20 @@ fn head_name(text: &[u8]) -> Option<(Option<Word>, &[u8], usize)> {
         b"OBJ" => Word::Object,
         b"CLS" => Word::Class,
         _ => {
-            let line = split_line(text).0;
+            // Not by finding the line's end first: many heads on one long line would each look for it.
             let mut end = 0;
-            let mut rest = line;
+            let mut rest = text;
             loop {
                 let (word, after) = split_field(rest);
-                if word.is_empty() || record::is_address_like(word) {
+                let start = text.len() - after.len() - word.len();
+                let is_next_line = memchr::memchr(b'\n', &text[end..start]).is_some();
+                if word.is_empty() || is_next_line || record::is_address_like(word) {
                     break;
                 }
-                end = line.len() - after.len();
+                end = text.len() - after.len();
                 rest = after;
             }
-            let name = trim(&line[..end]);
+            let name = trim(&text[..end]);
             let complete = !matches!(name, b"" | b"class" | b"array of" | b"array");
             return complete.then_some((None, name, end));
         }

@@ -177,22 +177,51 @@ pub(super) fn eof(input: &[u8]) -> IResult<&[u8], Eof, ()> {
     Ok((rest, Eof { records, references, nulls }))
 }
 
-/// What is left of the text when its last word was cut off by the end of the input: without that word, and without the
-/// whole head if it was one. Trailer lines are left whole: their own parsers know whether they are.
+/// What is left of a text that ends without a line end: without its last word unless a blank follows it, and without a
+/// head that is not complete. Trailer lines are left whole: their own parsers know whether they are.
 pub(super) fn without_cut_word(text: &[u8]) -> &[u8] {
-    if text.last().is_none_or(|&byte| is_blank(byte)) {
-        return text;
-    }
     let line_start = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
     let line = &text[line_start..];
-    if trim(line).starts_with(b"//") {
+    // (offset in the line, word)
+    let mut words: Vec<(usize, &[u8])> = Vec::new();
+    let mut rest = line;
+    loop {
+        let (word, after) = split_field(rest);
+        if word.is_empty() {
+            break;
+        }
+        words.push((line.len() - after.len() - word.len(), word));
+        rest = after;
+    }
+    let (Some(&(last_start, last)), Some(&(_, first))) = (words.last(), words.first()) else { return text };
+    if first.starts_with(b"//") {
         return text;
     }
-    if begins_record(line) {
-        return &text[..line_start];
-    }
-    let word_start = line.iter().rposition(|&byte| is_blank(byte)).map_or(0, |at| at + 1);
-    &text[..line_start + word_start]
+    let is_cut = !line.last().copied().is_some_and(is_blank);
+    let is_head = |at: usize| {
+        is_address_like(words[at].1) && words.get(at + 1).is_some_and(|(_, next)| next.starts_with(b"["))
+    };
+    let end = match (0..words.len()).rev().find(|&at| is_head(at)) {
+        Some(head) => {
+            let behind = &words[head + 2..];
+            let is_named = match behind {
+                [(_, b"OBJ" | b"CLS"), (_, _name), more @ ..] => !is_cut || !more.is_empty(),
+                [(_, b"OBJ" | b"CLS")] | [] => false,
+                // Shape D: the name goes on to the line end or the next address.
+                [_, more @ ..] => !is_cut || more.iter().any(|(_, word)| is_address_like(word)),
+            };
+            match (is_named, is_cut) {
+                (false, _) => words[head].0,
+                (true, true) => last_start,
+                (true, false) => line.len(),
+            }
+        }
+        // A lone address where heads begin: its size may have been cut off.
+        None if words.len() == 1 && last_start == 0 && is_address_like(last) => 0,
+        None if is_cut => last_start,
+        None => line.len(),
+    };
+    &text[..line_start + end]
 }
 
 #[cfg(test)]
@@ -229,5 +258,12 @@ mod tests {
         assert_eq!(without_cut_word(b"x\n\t0x10 0x20 "), b"x\n\t0x10 0x20 ");
         assert_eq!(without_cut_word(b"// EOF: Tot"), b"// EOF: Tot");
         assert_eq!(without_cut_word(b"0x1"), b"");
+        assert_eq!(without_cut_word(b"x\n0x10 [2"), b"x\n");
+        assert_eq!(without_cut_word(b"x\n0x10 "), b"x\n");
+        assert_eq!(without_cut_word(b"x\n0x10 [24] OBJ "), b"x\n");
+        assert_eq!(without_cut_word(b"x\n0x10 [24] OBJ B 0x20 0x3"), b"x\n0x10 [24] OBJ B 0x20 ");
+        assert_eq!(without_cut_word(b"x\n\t0x20 0x10 [24] OBJ B"), b"x\n\t0x20 ");
+        assert_eq!(without_cut_word(b"x\n0x10 [24] array of a/B"), b"x\n");
+        assert_eq!(without_cut_word(b"x\n0x10 [24] a/B 0x2"), b"x\n0x10 [24] a/B ");
     }
 }

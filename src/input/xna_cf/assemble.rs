@@ -139,6 +139,7 @@ impl Assembler {
                 type_indices: from.mentioned..to.mentioned,
                 slots: &self.slots,
                 lines_before: lines,
+                takes_leading: false,
             },
             &mut self.builder,
             &mut self.totals,
@@ -192,9 +193,11 @@ impl Assembler {
             None => section.name = String::from_utf8_lossy(end_name).into_owned(),
             Some(begun_as) => {
                 let (mut begin_name, mut begin_time) = split_time(begun_as);
-                // Short times (the device was booted under 65 s ago) show by the pair: equal but for the last words.
+                // Short times (the device was booted under 65 s ago) show by the pair: equal but for the last words. A
+                // name like "Room 101" has the same last word in both.
                 if let (Some((a, a_time)), Some((c, c_time))) = (split_number(begun_as), split_number(end))
                     && a == c
+                    && a_time != c_time
                 {
                     (begin_name, begin_time, end_name, end_time) = (a, Some(a_time), c, Some(c_time));
                 }

@@ -1,0 +1,270 @@
+//! `heapdump diff OLD NEW`: what grew between two dumps.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::Outcome;
+use super::common::{Common, parse_amount, sort_key};
+use super::groups::{By, Groups};
+use super::load::open_graph;
+use super::output::{bold, fields, print_sentence};
+use crate::analysis::diff::{Change, Side, delta, held_by_root_kind, join, places_by_path};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::histogram::Tally;
+use crate::analysis::reachability::compute_reachable;
+use crate::analysis::retained::Retained;
+use crate::analysis::retained_sets::topmost_of_sets;
+use crate::analysis::type_tree::TypeTree;
+use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
+
+/// What grew between two dumps, by type
+///
+/// Joined by name and never by object id, so the dumps may be of different formats. Types that changed only, largest
+/// growth first. Exit code 1 when the heap grew by more than --fail-over.
+///
+/// Example: heapdump diff monday.txt friday.txt -n 10
+/// Example: heapdump diff before.txt after.txt --fail-over 10% || echo leaking
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The earlier dump
+    old: PathBuf,
+    /// The later dump
+    new: PathBuf,
+    /// What to group by
+    #[arg(long, value_enum, default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
+    by: By,
+    /// Retained bytes too: at least so much would be freed with all objects of a row
+    #[arg(long)]
+    retained: bool,
+    /// Paths of the dominator tree by type in place of types: what grew under what
+    #[arg(long, conflicts_with_all = ["retained", "roots"])]
+    paths: bool,
+    /// Kinds of roots in place of types, with what each holds alone
+    #[arg(long, conflicts_with = "retained")]
+    roots: bool,
+    /// Rows that did not change too
+    #[arg(long)]
+    all: bool,
+    /// Fail when the heap grew by more: a size, or a share of the old heap as 10%
+    #[arg(long, value_name = "SIZE")]
+    fail_over: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Levels of a path that are told apart.
+const PATH_DEPTH: usize = 12;
+
+/// One dump, by name.
+struct Summary {
+    totals: Tally,
+    rows: BTreeMap<String, Side>,
+    roots: BTreeMap<String, Side>,
+    roots_inferred: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let mut known =
+        vec![("shallow_bytes_delta", "shallow"), ("objects_delta", "objects"), (args.by.key(), args.by.name())];
+    if args.retained {
+        known.push(("retained_bytes_delta", "retained"));
+    }
+    let order = sort_key(args.common.output.sort.as_deref(), "shallow_bytes_delta", &known)?;
+    // Wrong limits are told before the work, not after.
+    args.fail_over.as_deref().map(|text| parse_amount(text, 0)).transpose()?;
+    let old = summarize(&args.old, args)?;
+    let new = summarize(&args.new, args)?;
+    let limit = args.fail_over.as_deref().map(|text| parse_amount(text, old.totals.shallow_bytes)).transpose()?;
+    let root_changes = join(old.roots, new.roots);
+    let mut rows = if args.roots { root_changes.clone() } else { join(old.rows, new.rows) };
+    if !args.all {
+        rows.retain(|row| row.old != row.new);
+    }
+    sort_rows(&mut rows, order, args.common.output.reverse);
+    let grown = delta(old.totals.shallow_bytes, new.totals.shallow_bytes);
+    let mut json = fields(json!({
+        "old": {"objects": old.totals.objects, "shallow_bytes": old.totals.shallow_bytes},
+        "new": {"objects": new.totals.objects, "shallow_bytes": new.totals.shallow_bytes},
+        "shallow_bytes_delta": grown,
+    }));
+    if old.roots_inferred || new.roots_inferred {
+        json.insert("roots_inferred".into(), true.into());
+    }
+    if !root_changes.is_empty() {
+        json.insert("roots".into(), roots_json(&root_changes));
+    }
+    let style = args.common.output.style();
+    let summary = summary_text(&old.totals, &new.totals, grown, &style);
+    print(args, &rows, json, summary)?;
+    match limit {
+        Some(limit) if grown > 0 && grown.unsigned_abs() > limit => {
+            print_sentence(&format!(
+                "the heap grew by {} ({grown} bytes), over the limit of {}",
+                format_bytes(grown.unsigned_abs()),
+                format_bytes(limit)
+            ));
+            Ok(Outcome::No)
+        }
+        _ if rows.is_empty() && args.common.input.type_pattern.is_some() => Ok(Outcome::No),
+        _ => Ok(Outcome::Done),
+    }
+}
+
+fn summarize(file: &Path, args: &Args) -> Result<Summary> {
+    let input = &args.common.input;
+    let pattern = input.pattern()?;
+    let opened = open_graph(Some(file), &args.common)?;
+    let graph = opened.graph;
+    let section = input.section(graph)?;
+    let wanted = pattern.map(|pattern| pattern.select(graph));
+    let groups = Groups::new(graph, args.by, section, wanted.as_deref());
+    opened.progress.phase("marking reachable objects");
+    let reachable = compute_reachable(graph);
+    let tallies = groups.tally(&reachable);
+    let mut totals = Tally::default();
+    tallies.iter().for_each(|tally| totals.add(tally));
+    let mut rows: BTreeMap<String, Side> = groups
+        .names
+        .iter()
+        .zip(&tallies)
+        .filter(|(_, tally)| tally.objects > 0)
+        .map(|(name, tally)| {
+            (name.clone(), Side { objects: tally.objects, bytes: tally.shallow_bytes, retained_bytes: 0 })
+        })
+        .collect();
+    let mut roots = BTreeMap::new();
+    if args.retained || args.paths || args.roots {
+        opened.progress.phase("computing dominators");
+        let dominators = Dominators::compute(graph);
+        let retained = Retained::compute(graph, &dominators);
+        let children = dominators.children();
+        roots = held_by_root_kind(graph, &dominators, &retained, &children);
+        if args.paths {
+            let tree = TypeTree::build(graph, &dominators, &children, 0, PATH_DEPTH);
+            rows = places_by_path(graph, &tree);
+            if let Some(pattern) = input.pattern()? {
+                rows.retain(|path, _| pattern.matches(path));
+            }
+        } else if args.retained {
+            let topmost =
+                topmost_of_sets(&dominators, &retained, &children, 0, groups.names.len(), |node| groups.of(node));
+            for (name, topmost) in groups.names.iter().zip(topmost) {
+                if let Some(side) = rows.get_mut(name) {
+                    side.retained_bytes = topmost.retained_bytes;
+                }
+            }
+        }
+    }
+    Ok(Summary { totals, rows, roots, roots_inferred: graph.roots_inferred() })
+}
+
+fn sort_rows(rows: &mut [Change], order: &str, reverse: bool) {
+    let value = |row: &Change| match order {
+        "objects_delta" => delta(row.old.objects, row.new.objects),
+        "retained_bytes_delta" => delta(row.old.retained_bytes, row.new.retained_bytes),
+        "shallow_bytes_delta" => row.bytes_delta(),
+        _ => 0,
+    };
+    // Joined rows come ordered by growth: a stable sort keeps that among equals, but names go by name.
+    if matches!(order, "objects_delta" | "retained_bytes_delta" | "shallow_bytes_delta") {
+        rows.sort_by_key(|row| std::cmp::Reverse(value(row)));
+    } else {
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    if reverse {
+        rows.reverse();
+    }
+}
+
+fn roots_json(changes: &[Change]) -> Value {
+    changes
+        .iter()
+        .map(|change| {
+            json!({
+                "kind": change.name,
+                "roots_old": change.old.objects,
+                "roots_new": change.new.objects,
+                "held_bytes_old": change.old.bytes,
+                "held_bytes_new": change.new.bytes,
+                "held_bytes_delta": change.bytes_delta(),
+            })
+        })
+        .collect()
+}
+
+fn summary_text(old: &Tally, new: &Tally, grown: i64, style: &Style) -> String {
+    let sign = if grown < 0 { "-" } else { "+" };
+    let share = match old.shallow_bytes {
+        0 => String::new(),
+        whole => format!(" ({:+.1} %)", grown as f64 * 100.0 / whole as f64),
+    };
+    format!(
+        "{} -> {}: {}{share}, {} -> {} objects\n\n",
+        format_bytes(old.shallow_bytes),
+        format_bytes(new.shallow_bytes),
+        bold(&format!("{sign}{}", format_bytes(grown.unsigned_abs())), style),
+        format_count(old.objects),
+        format_count(new.objects),
+    )
+}
+
+fn print(args: &Args, rows: &[Change], fields: Map<String, Value>, summary: String) -> Result<()> {
+    let (keys, name, title, rows_key) = if args.roots {
+        (
+            ["roots_old", "roots_new", "roots_delta", "held_bytes_old", "held_bytes_new", "held_bytes_delta"],
+            "kind",
+            "Kind",
+            "kinds",
+        )
+    } else {
+        let bytes = if args.paths {
+            ["retained_bytes_old", "retained_bytes_new", "retained_bytes_delta"]
+        } else {
+            ["shallow_bytes_old", "shallow_bytes_new", "shallow_bytes_delta"]
+        };
+        let keys = ["objects_old", "objects_new", "objects_delta", bytes[0], bytes[1], bytes[2]];
+        match args.paths {
+            true => (keys, "path", "Path by type", "paths"),
+            false => (keys, args.by.key(), args.by.title(), args.by.rows_key()),
+        }
+    };
+    let titles = ["Objects old", "new", "+-", "Bytes old", "new", "+-"];
+    let units = [Unit::Count, Unit::Count, Unit::Count, Unit::Bytes, Unit::Bytes, Unit::Bytes];
+    let mut columns: Vec<Column> =
+        keys.into_iter().zip(titles).zip(units).map(|((key, title), unit)| Column::new(key, title, unit)).collect();
+    if args.retained {
+        columns.push(Column::new("retained_bytes_old", "Retained old", Unit::Bytes));
+        columns.push(Column::new("retained_bytes_new", "new", Unit::Bytes));
+        columns.push(Column::new("retained_bytes_delta", "+-", Unit::Bytes));
+    }
+    columns.push(Column::new(name, title, Unit::Text));
+    let shown = args.common.output.rows(rows.len());
+    let report = Report {
+        command: "diff",
+        fields,
+        table: Table {
+            columns,
+            row_count: shown,
+            rows_hidden: rows.len() - shown,
+            row: Box::new(|row| {
+                let Change { name, old, new } = &rows[row];
+                let three = |old: u64, new: u64| [Cell::Number(old), Cell::Number(new), Cell::Signed(delta(old, new))];
+                let mut cells: Vec<Cell<'_>> = three(old.objects, new.objects).into();
+                cells.extend(three(old.bytes, new.bytes));
+                if args.retained {
+                    cells.extend(three(old.retained_bytes, new.retained_bytes));
+                }
+                cells.push(Cell::text(name.as_str()));
+                cells
+            }),
+        },
+        rows_key: Some(rows_key),
+        summary,
+        text: None,
+    };
+    args.common.output.print(&report)
+}

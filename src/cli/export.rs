@@ -1,0 +1,216 @@
+//! `heapdump export --to NAME`: the heap in other tools' forms.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use petgraph::dot::{Config, Dot};
+use petgraph::graph::DiGraph;
+
+use super::Outcome;
+use super::common::{Common, parse_amount};
+use super::load::open_graph;
+use super::object::{find_object, root_text, type_text};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::analysis::type_tree::TypeTree;
+use crate::graph::{HeapGraph, NodeId};
+use crate::report::{escape_controls, format_bytes};
+
+/// The heap in other tools' forms: folded stacks, flame graph, DOT
+///
+/// folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an
+/// SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz.
+///
+/// Example: heapdump export --to flamegraph dump.txt -o heap.svg
+/// Example: heapdump export --to dot --object 7fe45 dump.txt | dot -Tsvg > object.svg
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    /// The form
+    #[arg(long, value_enum, value_name = "NAME")]
+    to: Form,
+    /// Where to write [default: standard output]
+    #[arg(short, long, value_name = "PATH")]
+    output_file: Option<PathBuf>,
+    /// The object to begin at
+    #[arg(long, value_name = "OBJID")]
+    object: Option<String>,
+    /// dot: what the object retains in place of its neighbourhood
+    #[arg(long)]
+    retained: bool,
+    /// Levels below the start [default: 100; dot: 2]
+    #[arg(long, value_name = "N")]
+    depth: Option<usize>,
+    /// Leave out paths that retain less: a size, or a share as 0.1%
+    #[arg(long, default_value = "0.1%", value_name = "SIZE")]
+    min_bytes: String,
+    /// dot: objects at most
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    max_objects: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A line per path of types: `A;B;C bytes`
+    Folded,
+    /// An SVG flame graph of the same
+    Flamegraph,
+    /// A graph for Graphviz
+    Dot,
+}
+
+const DEPTH_OF_PATHS: usize = 100;
+const DEPTH_OF_DOT: usize = 2;
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let opened = open_graph(args.file.as_deref(), &args.common)?;
+    let graph = opened.graph;
+    let start = args.object.as_deref().map(|text| find_object(graph, text, &args.common.input)).transpose()?;
+    opened.progress.phase("computing dominators");
+    let dominators = Dominators::compute(graph);
+    let retained = Retained::compute(graph, &dominators);
+    let from = match start {
+        None => 0,
+        Some(node) => dominators.number_of(node).unwrap_or(0),
+    };
+    if let (Some(node), 0, true) = (start, from, args.to != Form::Dot || args.retained) {
+        bail!("{} is not reachable from any strong root, so it retains nothing", graph.display_id(node));
+    }
+    let text = match args.to {
+        Form::Dot => {
+            let Some(node) = start else { bail!("--to dot draws one object: say which with --object OBJID") };
+            drop(opened.progress);
+            dot(args, graph, &dominators, &retained, node)
+        }
+        Form::Folded | Form::Flamegraph => {
+            let depth = args.depth.unwrap_or(DEPTH_OF_PATHS);
+            let least = parse_amount(&args.min_bytes, retained.bytes_at(from))?;
+            let tree = TypeTree::build(graph, &dominators, &dominators.children(), from, depth);
+            let lines = folded(graph, &tree, least);
+            drop(opened.progress);
+            match args.to {
+                Form::Flamegraph => flame_graph(&lines)?,
+                _ => lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes(),
+            }
+        }
+    };
+    write_out(args.output_file.as_deref(), &text)?;
+    Ok(Outcome::Done)
+}
+
+fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
+    match path {
+        Some(path) => {
+            let write = || -> io::Result<()> {
+                let mut out = BufWriter::new(File::create(path)?);
+                out.write_all(bytes)?;
+                out.flush()
+            };
+            write().with_context(|| path.display().to_string())
+        }
+        None => Ok(io::stdout().lock().write_all(bytes)?),
+    }
+}
+
+/// `A;B;C bytes` for every place of the tree that retains at least so much; what is cut off counts for the place above.
+fn folded(graph: &HeapGraph, tree: &TypeTree, least_bytes: u64) -> Vec<String> {
+    let mut own: Vec<u64> = tree.places.iter().map(|place| place.shallow_bytes).collect();
+    let mut names: Vec<String> = Vec::with_capacity(tree.places.len());
+    for place in &tree.places {
+        // A semicolon would end the frame.
+        let name = escape_controls(graph.type_name(place.type_id)).replace(';', ",");
+        names.push(match place.above {
+            Some(above) if place.retained_bytes >= least_bytes => format!("{};{name}", names[above]),
+            // Never read: what is below it is smaller still.
+            Some(_) => String::new(),
+            None => name,
+        });
+    }
+    let mut rest = 0;
+    for (number, place) in tree.places.iter().enumerate().rev() {
+        if place.retained_bytes < least_bytes {
+            match place.above {
+                Some(above) => own[above] += own[number],
+                None => rest += own[number],
+            }
+            own[number] = 0;
+        }
+    }
+    let mut lines: Vec<String> =
+        names.iter().zip(own).filter(|(_, bytes)| *bytes > 0).map(|(name, bytes)| format!("{name} {bytes}")).collect();
+    if rest > 0 {
+        lines.push(format!("<smaller> {rest}"));
+    }
+    lines.sort_unstable();
+    lines
+}
+
+fn flame_graph(lines: &[String]) -> Result<Vec<u8>> {
+    let mut options = inferno::flamegraph::Options::default();
+    options.title = "Retained heap by dominator path".into();
+    options.count_name = "bytes".into();
+    options.name_type = "Type:".into();
+    let mut svg = Vec::new();
+    inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)
+        .context("cannot draw the flame graph: nothing is reachable, or nothing is as large as --min-bytes")?;
+    Ok(svg)
+}
+
+/// The objects around `node` (or below it in the dominator tree), nearest first, and the references among them.
+fn dot(args: &Args, graph: &HeapGraph, dominators: &Dominators, retained: &Retained, node: NodeId) -> Vec<u8> {
+    let depth = args.depth.unwrap_or(DEPTH_OF_DOT);
+    let children = args.retained.then(|| dominators.children());
+    let mut shown = vec![(node, 0)];
+    let mut at = 0;
+    while let Some(&(node, level)) = shown.get(at) {
+        at += 1;
+        if level == depth {
+            continue;
+        }
+        let near: Vec<NodeId> = match (&children, dominators.number_of(node)) {
+            (Some(children), Some(number)) => {
+                let mut below: Vec<u32> = children.of(number).to_vec();
+                below.sort_by_key(|&number| (std::cmp::Reverse(retained.bytes_at(number as usize)), number));
+                below.into_iter().map(|number| dominators.node_at(number as usize)).collect()
+            }
+            (Some(_), None) => Vec::new(),
+            (None, _) => graph.references(node).iter().chain(graph.referrers(node)).copied().collect(),
+        };
+        for next in near {
+            if shown.len() < args.max_objects && !shown.iter().any(|&(known, _)| known == next) {
+                shown.push((next, level + 1));
+            }
+        }
+    }
+    let mut drawn = DiGraph::<String, &str>::new();
+    let mut places = std::collections::BTreeMap::new();
+    for &(node, _) in &shown {
+        let retained_bytes = retained.bytes_of(dominators, node);
+        let mut label = format!("{}\n{}\n", escape_controls(&type_text(graph, node)), graph.display_id(node));
+        // Writing to a string cannot fail.
+        let _ = write!(label, "{}", format_bytes(graph.shallow_bytes(node)));
+        if let Some(bytes) = retained_bytes {
+            let _ = write!(label, ", retains {}", format_bytes(bytes));
+        }
+        for root in graph.roots().iter().filter(|root| root.node == node) {
+            let _ = write!(label, "\nroot: {}", root_text(graph, root));
+        }
+        places.insert(node, drawn.add_node(label));
+    }
+    for (&node, &place) in &places {
+        for target in graph.references(node) {
+            if let Some(&target) = places.get(target) {
+                drawn.add_edge(place, target, "");
+            }
+        }
+    }
+    format!("{}\n", Dot::with_config(&drawn, &[Config::EdgeNoLabel])).into_bytes()
+}

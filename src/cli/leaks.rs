@@ -1,0 +1,403 @@
+//! `heapdump leaks`: what leaks, in paragraphs that can be pasted into a ticket.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::Outcome;
+use super::common::{Common, parse_amount};
+use super::load::open_graph;
+use super::object::{object_json, root_json, root_words, type_text};
+use super::output::{bold, fields};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::analysis::root_paths::{RootPath, find_root_paths};
+use crate::analysis::selection::TypePattern;
+use crate::analysis::suspects::{Finding, Shape, Suspect, SuspectSearch};
+use crate::graph::{HeapGraph, NodeId, TypeId};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+
+/// Leak suspects: what, how much, held by whom, piling up where
+///
+/// Single objects that retain a share of what is reachable, and groups of one type under the roots. Below a giant the
+/// structures inside are looked at; library types give way to the types of the application that own them.
+///
+/// Example: heapdump leaks dump.txt
+/// Example: heapdump leaks dump.txt --threshold 5% -f json | jq -r '.suspects[].text'
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    /// What a suspect retains at least, as a share of what is reachable or as a size
+    #[arg(long, default_value = "10%", value_name = "SIZE")]
+    threshold: String,
+    /// Types of libraries, besides those of the runtime
+    #[arg(long, value_name = "PATTERN")]
+    library: Vec<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Types that belong to a runtime and its libraries, never to the program that leaks.
+const LIBRARIES: [&str; 22] = [
+    "System.*",
+    "Microsoft.*",
+    "Interop*",
+    "Internal.*",
+    "MS.*",
+    "Mono.*",
+    "java.*",
+    "javax.*",
+    "jdk.*",
+    "sun.*",
+    "com.sun.*",
+    "com.ibm.*",
+    "org.apache.*",
+    "boolean[*",
+    "byte[*",
+    "char[*",
+    "short[*",
+    "int[*",
+    "long[*",
+    "float[*",
+    "double[*",
+    "primitive array",
+];
+/// Types inside a suspect that the paragraph names.
+const TYPES_NAMED: usize = 3;
+/// Objects of a path that the paragraph names.
+const STEPS_NAMED: usize = 6;
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let patterns: Vec<TypePattern> = LIBRARIES
+        .iter()
+        .copied()
+        .chain(args.library.iter().map(String::as_str))
+        .map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg))
+        .collect::<Result<_>>()?;
+    let pattern = args.common.input.pattern()?;
+    let opened = open_graph(args.file.as_deref(), &args.common)?;
+    let graph = opened.graph;
+    let section = args.common.input.section(graph)?;
+    opened.progress.phase("computing dominators");
+    let dominators = Dominators::compute(graph);
+    let retained = Retained::compute(graph, &dominators);
+    let children = dominators.children();
+    let reachable_bytes = retained.bytes_at(0);
+    let threshold_bytes = parse_amount(&args.threshold, reachable_bytes)?.max(1);
+    let is_library: Vec<bool> = (0..graph.type_count())
+        .map(|index| {
+            let name = graph.type_name(TypeId::new(index)).replace('/', ".");
+            patterns.iter().any(|pattern| pattern.matches(&name))
+        })
+        .collect();
+    opened.progress.phase("looking for suspects");
+    let search = SuspectSearch {
+        graph,
+        dominators: &dominators,
+        retained: &retained,
+        children: &children,
+        threshold_bytes,
+        is_library: &is_library,
+    };
+    let wanted = pattern.map(|pattern| pattern.select(graph));
+    let findings: Vec<Finding> = search
+        .run()
+        .into_iter()
+        .filter(|finding| {
+            let node = largest(finding);
+            section.is_none_or(|section| graph.section_of(node) == section)
+                && wanted.as_ref().is_none_or(|wanted| wanted[graph.type_of(node).index()])
+        })
+        .collect();
+    let found = findings.len();
+    let shown = args.common.output.rows(found);
+    let told: Vec<Told<'_>> =
+        findings.into_iter().take(shown).map(|finding| Told::new(graph, finding, reachable_bytes)).collect();
+    drop(opened.progress);
+    let style = args.common.output.style();
+    let report = Report {
+        command: "leaks",
+        fields: json_fields(graph, reachable_bytes, threshold_bytes, &told),
+        table: table(&told),
+        rows_key: None,
+        summary: String::new(),
+        text: Some(text(graph, &told, threshold_bytes, found - shown, &style)),
+    };
+    args.common.output.print(&report)?;
+    let nothing_matches = found == 0 && wanted.is_some();
+    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+}
+
+fn largest(finding: &Finding) -> NodeId {
+    match &finding.suspect {
+        Suspect::Object(node) => *node,
+        // A group has members, or it would be none.
+        Suspect::Group(_, members) => members[0],
+    }
+}
+
+/// A finding with its path and its paragraph.
+struct Told<'a> {
+    graph: &'a HeapGraph,
+    finding: Finding,
+    share: f64,
+    path: Option<RootPath>,
+    text: String,
+}
+
+impl<'a> Told<'a> {
+    fn new(graph: &'a HeapGraph, finding: Finding, reachable_bytes: u64) -> Self {
+        let path = find_root_paths(graph, largest(&finding), 1, false, |_| false).into_iter().next();
+        let share = finding.retained_bytes as f64 / reachable_bytes.max(1) as f64;
+        let mut told = Told { graph, finding, share, path, text: String::new() };
+        told.text = told.paragraph();
+        told
+    }
+
+    fn type_id(&self) -> TypeId {
+        match &self.finding.suspect {
+            Suspect::Object(node) => self.graph.type_of(*node),
+            Suspect::Group(type_id, _) => *type_id,
+        }
+    }
+
+    fn objects(&self) -> usize {
+        match &self.finding.suspect {
+            Suspect::Object(_) => 1,
+            Suspect::Group(_, members) => members.len(),
+        }
+    }
+
+    /// What, how much, how many, held by whom, piling up where, what is inside.
+    fn paragraph(&self) -> String {
+        let graph = self.graph;
+        let finding = &self.finding;
+        let named = |node: NodeId| format!("{} ({})", type_text(graph, node), graph.display_id(node));
+        let mut text = match &finding.suspect {
+            Suspect::Object(node) => format!("One {} retains", named(*node)),
+            Suspect::Group(type_id, members) => format!(
+                "{} objects of {}, directly under the roots, together retain",
+                format_count(members.len() as u64),
+                graph.type_name(*type_id)
+            ),
+        };
+        text += &format!(
+            " {}, {:.1} % of all that is reachable, in {} objects.",
+            format_bytes(finding.retained_bytes),
+            self.share * 100.0,
+            format_count(finding.retained_objects)
+        );
+        if let Some(owner) = finding.owner {
+            text += &format!(" It belongs to {}.", named(owner));
+        }
+        if let Some(path) = &self.path {
+            let whose = if self.objects() > 1 { " The largest is kept alive by" } else { " It is kept alive by" };
+            text += &format!("{whose} {}", root_words(graph, &path.root));
+            text += &match path.nodes.len() {
+                1 => ".".to_string(),
+                length => format!(", through {}.", self.steps(&path.nodes[..length - 1])),
+            };
+        }
+        let point = &finding.accumulation;
+        let share = point.retained_bytes as f64 / finding.retained_bytes.max(1) as f64;
+        let what = match point.shape {
+            Shape::LinkedList(length, type_id) => {
+                Some(format!("a linked list of {} {}", format_count(length), graph.type_name(type_id)))
+            }
+            Shape::Collection(count, type_id) => {
+                let what = self.collection_word(point.node);
+                Some(format!("{what} of {} {}", format_count(count), graph.type_name(type_id)))
+            }
+            Shape::Single => Some("which has the bytes in itself".to_string()),
+            Shape::Structure => None,
+        };
+        if point.node != largest(finding) || what.is_some() {
+            let what = what.map_or(String::new(), |what| format!(", {what}"));
+            let place =
+                if point.node == largest(finding) { "there".to_string() } else { format!("in {}", named(point.node)) };
+            text += &format!(
+                " The memory piles up {place}{what}{}.",
+                if share < 0.995 { format!(", {}", format_bytes(point.retained_bytes)) } else { String::new() }
+            );
+        }
+        let inside: Vec<String> = finding
+            .holds
+            .iter()
+            .take(TYPES_NAMED)
+            .map(|held| {
+                format!(
+                    "{} {} ({})",
+                    format_count(held.objects),
+                    graph.type_name(held.type_id),
+                    format_bytes(held.shallow_bytes)
+                )
+            })
+            .collect();
+        text + &format!(" Inside: {}.", inside.join(", "))
+    }
+
+    /// The objects of a path by type, shortened in the middle.
+    fn steps(&self, nodes: &[NodeId]) -> String {
+        let names: Vec<String> = nodes.iter().map(|&node| type_text(self.graph, node)).collect();
+        if names.len() <= STEPS_NAMED {
+            return names.join(" -> ");
+        }
+        let half = STEPS_NAMED / 2;
+        let left_out = names.len() - 2 * half;
+        format!(
+            "{} -> ... {left_out} more ... -> {}",
+            names[..half].join(" -> "),
+            names[names.len() - half..].join(" -> ")
+        )
+    }
+
+    /// Arrays behind dictionaries and maps are hash tables.
+    fn collection_word(&self, node: NodeId) -> &'static str {
+        let name = self.graph.type_name(self.graph.type_of(node));
+        let is_array = name.ends_with(']') || name.starts_with('[') || name.contains("[]");
+        let table_words = ["Entry", "Node[", "Bucket", "Slot", "Hash", "Dictionary"];
+        match table_words.iter().any(|word| name.contains(word)) {
+            true => "a hash table",
+            false if is_array => "an array",
+            false => "a collection",
+        }
+    }
+
+    fn json(&self) -> Value {
+        let graph = self.graph;
+        let finding = &self.finding;
+        let (kind, id) = match &finding.suspect {
+            Suspect::Object(node) => ("object", Value::from(graph.display_id(*node))),
+            Suspect::Group(..) => ("group", Value::Null),
+        };
+        let point = &finding.accumulation;
+        let mut accumulation = object_json(graph, point.node);
+        accumulation.insert("retained_bytes".into(), point.retained_bytes.into());
+        let (shape, length, of) = match point.shape {
+            Shape::LinkedList(length, type_id) => ("linked-list", Some(length), Some(type_id)),
+            Shape::Collection(count, type_id) => match self.collection_word(point.node) {
+                "a hash table" => ("hash-table", Some(count), Some(type_id)),
+                "an array" => ("array", Some(count), Some(type_id)),
+                _ => ("collection", Some(count), Some(type_id)),
+            },
+            Shape::Single => ("single", None, None),
+            Shape::Structure => ("structure", None, None),
+        };
+        accumulation.insert("shape".into(), shape.into());
+        accumulation.insert("members".into(), length.into());
+        accumulation.insert("member_type".into(), of.map(|type_id| graph.type_name(type_id)).into());
+        let path = self.path.as_ref().map(|path| {
+            json!({
+                "root": root_json(graph, &path.root),
+                "length": path.nodes.len() - 1,
+                "nodes": path.nodes.iter().map(|&node| object_json(graph, node)).collect::<Vec<_>>(),
+            })
+        });
+        let holds: Vec<Value> = finding
+            .holds
+            .iter()
+            .map(|held| {
+                json!({
+                    "type": graph.type_name(held.type_id),
+                    "objects": held.objects,
+                    "shallow_bytes": held.shallow_bytes,
+                })
+            })
+            .collect();
+        json!({
+            "kind": kind,
+            "id": id,
+            "type": graph.type_name(self.type_id()),
+            "objects": self.objects(),
+            "retained_bytes": finding.retained_bytes,
+            "retained_objects": finding.retained_objects,
+            "share": self.share,
+            "owner": finding.owner.map(|owner| object_json(graph, owner)),
+            "accumulation_point": accumulation,
+            "path": path,
+            "holds": holds,
+            "text": self.text,
+        })
+    }
+}
+
+fn json_fields(graph: &HeapGraph, reachable_bytes: u64, threshold_bytes: u64, told: &[Told<'_>]) -> Map<String, Value> {
+    let suspects: Vec<Value> = told.iter().map(Told::json).collect();
+    let mut fields =
+        fields(json!({"reachable_bytes": reachable_bytes, "threshold_bytes": threshold_bytes, "suspects": suspects}));
+    if graph.roots_inferred() {
+        fields.insert("roots_inferred".into(), true.into());
+    }
+    fields
+}
+
+fn table<'r>(told: &'r [Told<'_>]) -> Table<'r> {
+    Table {
+        columns: vec![
+            Column::new("kind", "Kind", Unit::Word),
+            Column::new("id", "Object", Unit::Word),
+            Column::new("objects", "Objects", Unit::Count),
+            Column::new("retained_bytes", "Retained", Unit::Bytes),
+            Column::new("share", "Share", Unit::Share),
+            Column::new("type", "Type", Unit::Text),
+        ],
+        row_count: told.len(),
+        rows_hidden: 0,
+        row: Box::new(|row| {
+            let told = &told[row];
+            let (kind, id) = match &told.finding.suspect {
+                Suspect::Object(node) => ("object", Cell::text(told.graph.display_id(*node))),
+                Suspect::Group(..) => ("group", Cell::Missing),
+            };
+            vec![
+                Cell::text(kind),
+                id,
+                Cell::Number(told.objects() as u64),
+                Cell::Number(told.finding.retained_bytes),
+                Cell::Share(told.share),
+                Cell::text(told.graph.type_name(told.type_id())),
+            ]
+        }),
+    }
+}
+
+fn text(graph: &HeapGraph, told: &[Told<'_>], threshold_bytes: u64, hidden: usize, style: &Style) -> String {
+    let mut text = String::new();
+    if told.is_empty() {
+        text += &format!("No suspects: nothing retains {} or more.\n", format_bytes(threshold_bytes));
+    }
+    for (number, told) in told.iter().enumerate() {
+        text += &format!("{}\n", bold(&format!("Suspect {}", number + 1), style));
+        text += &wrapped(&escape_controls(&told.text), style.width);
+        text += "\n";
+    }
+    if hidden > 0 {
+        text += &format!("{hidden} more; -n 0 shows all\n");
+    }
+    if graph.roots_inferred() {
+        text += "Roots are inferred: this format has no root records.\n";
+    }
+    text
+}
+
+/// Broken at blanks so that lines fit; a word that is longer stays whole.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for word in text.split(' ') {
+        let word_length = word.chars().count();
+        if length > 0 && length + 1 + word_length > width {
+            lines.push('\n');
+            length = 0;
+        } else if length > 0 {
+            lines.push(' ');
+            length += 1;
+        }
+        lines.push_str(word);
+        length += word_length;
+    }
+    lines + "\n"
+}

@@ -1,0 +1,218 @@
+//! `heapdump roots --type PATTERN`: paths of all objects of some types, merged by type.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::Outcome;
+use super::common::OutputArgs;
+use super::load::Opened;
+use super::object::{root_json, root_text, root_words};
+use super::output::{bold, fields};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::merged_paths::{MergedPaths, PathRow, merge_root_paths};
+use crate::analysis::retained::Retained;
+use crate::analysis::retained_sets::topmost_members;
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+
+/// What is asked.
+pub(super) struct Question<'a> {
+    pub(super) pattern: &'a str,
+    /// By type.
+    pub(super) wanted: Vec<bool>,
+    /// By type.
+    pub(super) avoided: Vec<bool>,
+    pub(super) nodes: std::ops::Range<usize>,
+    pub(super) all_kinds: bool,
+}
+
+pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) -> Result<Outcome> {
+    let graph = opened.graph;
+    let is_wanted =
+        |node: NodeId| question.wanted[graph.type_of(node).index()] && question.nodes.contains(&node.index());
+    opened.progress.phase("computing dominators");
+    let dominators = Dominators::compute(graph);
+    let retained = Retained::compute(graph, &dominators);
+    // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
+    let mut topmost = NodeSet::new(graph.node_count());
+    for number in topmost_members(&dominators, &dominators.children(), is_wanted) {
+        topmost.insert(dominators.node_at(number as usize));
+    }
+    let weight_of = |node: NodeId| match topmost.contains(node) {
+        true => retained.bytes_of(&dominators, node).unwrap_or(0),
+        false => 0,
+    };
+    opened.progress.phase("merging paths");
+    let is_avoided = |node: NodeId| question.avoided[graph.type_of(node).index()];
+    let merged = merge_root_paths(graph, is_wanted, is_avoided, question.all_kinds, weight_of);
+    let objects = question.nodes.clone().filter(|&index| is_wanted(NodeId::new(index))).count() as u64;
+    drop(opened.progress);
+    let answer = Answer::new(graph, &merged, objects, output);
+    let report = Report {
+        command: "roots",
+        fields: answer.json(question.pattern),
+        table: answer.table(),
+        rows_key: None,
+        summary: String::new(),
+        text: Some(answer.text(&output.style())),
+    };
+    output.print(&report)?;
+    Ok(if merged.reached_objects > 0 { Outcome::Done } else { Outcome::No })
+}
+
+/// The rows in the order of the answer: each followed by those below it, largest first.
+struct Answer<'a> {
+    graph: &'a HeapGraph,
+    merged: &'a MergedPaths,
+    objects: u64,
+    /// (row, rows of its level left out after it)
+    rows: Vec<(usize, usize)>,
+}
+
+impl<'a> Answer<'a> {
+    fn new(graph: &'a HeapGraph, merged: &'a MergedPaths, objects: u64, output: &OutputArgs) -> Self {
+        let mut below: Vec<Vec<usize>> = vec![Vec::new(); merged.rows.len()];
+        let mut tops = Vec::new();
+        for (number, row) in merged.rows.iter().enumerate() {
+            match row.above {
+                Some(above) => below[above].push(number),
+                None => tops.push(number),
+            }
+        }
+        let ordered = |mut numbers: Vec<usize>| {
+            let key = |number: usize| {
+                let row = &merged.rows[number];
+                (
+                    std::cmp::Reverse(row.objects),
+                    std::cmp::Reverse(row.weight_bytes),
+                    graph.type_name(row.type_id),
+                    number,
+                )
+            };
+            numbers.sort_by(|&a, &b| key(a).cmp(&key(b)));
+            let shown = output.rows(numbers.len());
+            let hidden = numbers.len() - shown;
+            numbers.truncate(shown);
+            (numbers.into_iter(), hidden)
+        };
+        let mut rows = Vec::new();
+        let mut stack = vec![ordered(tops)];
+        while let Some((level, hidden)) = stack.last_mut() {
+            let Some(number) = level.next() else {
+                stack.pop();
+                continue;
+            };
+            rows.push((number, if level.len() == 0 { *hidden } else { 0 }));
+            stack.push(ordered(std::mem::take(&mut below[number])));
+        }
+        Answer { graph, merged, objects, rows }
+    }
+
+    fn row(&self, at: usize) -> &PathRow {
+        &self.merged.rows[self.rows[at].0]
+    }
+
+    fn json(&self, pattern: &str) -> Map<String, Value> {
+        let mut open: Vec<(Map<String, Value>, Vec<Value>)> = Vec::new();
+        let mut tree = Vec::new();
+        let close = |open: &mut Vec<(Map<String, Value>, Vec<Value>)>, tree: &mut Vec<Value>, depth: usize| {
+            while open.len() > depth {
+                let Some((mut row, children)) = open.pop() else { break };
+                row.insert("children".into(), children.into());
+                match open.last_mut() {
+                    Some((_, siblings)) => siblings.push(row.into()),
+                    None => tree.push(row.into()),
+                }
+            }
+        };
+        for at in 0..self.rows.len() {
+            let row = self.row(at);
+            close(&mut open, &mut tree, row.depth);
+            let root = row.root.as_ref().map_or(Value::Null, |root| root_json(self.graph, root));
+            let object = fields(json!({
+                "root": root,
+                "type": self.graph.type_name(row.type_id),
+                "objects": row.objects,
+                "retained_bytes": row.weight_bytes,
+            }));
+            open.push((object, Vec::new()));
+        }
+        close(&mut open, &mut tree, 0);
+        let mut fields = fields(json!({
+            "type": pattern,
+            "objects": self.objects,
+            "reachable_objects": self.merged.reached_objects,
+            "tree": tree,
+        }));
+        if self.graph.roots_inferred() {
+            fields.insert("roots_inferred".into(), true.into());
+        }
+        fields
+    }
+
+    fn table(&self) -> Table<'_> {
+        Table {
+            columns: vec![
+                Column::new("level", "Level", Unit::Count),
+                Column::new("objects", "Objects", Unit::Count),
+                Column::new("retained_bytes", "Retained", Unit::Bytes),
+                Column::new("type", "Type", Unit::Text),
+            ],
+            row_count: self.rows.len(),
+            rows_hidden: 0,
+            row: Box::new(|at| {
+                let row = self.row(at);
+                let name = self.graph.type_name(row.type_id);
+                let name = match &row.root {
+                    Some(root) => Cell::text(format!("{name} <- {}", root_text(self.graph, root))),
+                    None => Cell::text(name),
+                };
+                vec![Cell::Number(row.depth as u64), Cell::Number(row.objects), Cell::Number(row.weight_bytes), name]
+            }),
+        }
+    }
+
+    fn text(&self, style: &Style) -> String {
+        let size = |bytes: u64| if style.human { format_bytes(bytes) } else { format_count(bytes) };
+        let mut text = String::new();
+        let mut say = |line: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{line}");
+        };
+        say(format!(
+            "{} of {} objects are reachable; shortest paths from roots, merged by type\n",
+            bold(&format_count(self.merged.reached_objects), style),
+            format_count(self.objects)
+        ));
+        if style.header {
+            say(format!("{:>11} {:>10}  held by", "objects", "retained"));
+        }
+        for at in 0..self.rows.len() {
+            let row = self.row(at);
+            let start =
+                format!("{:>11} {:>10}  {}", format_count(row.objects), size(row.weight_bytes), "  ".repeat(row.depth));
+            let line = match &row.root {
+                Some(root) => {
+                    format!("{}: {}", root_words(self.graph, root), escape_controls(self.graph.type_name(row.type_id)))
+                }
+                None => self.graph.type_name(row.type_id).to_string(),
+            };
+            say(format!("{start}{}", style.fit(start.chars().count(), &line)));
+            let hidden = self.rows[at].1;
+            if hidden > 0 {
+                say(format!(
+                    "{:>22}  {}{} more; -n 0 shows all",
+                    "",
+                    "  ".repeat(row.depth),
+                    format_count(hidden as u64)
+                ));
+            }
+        }
+        if self.graph.roots_inferred() {
+            say("\nRoots are inferred: this format has no root records.".into());
+        }
+        text
+    }
+}

@@ -1,0 +1,166 @@
+//! Suspects, differences and exports on dumps whose leaks were planted and are known.
+
+mod common;
+
+use common::cmd::{project, run};
+use common::fixtures::all;
+use serde_json::Value;
+
+const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
+const AFTER: &str = "fixtures/xna_cf/pair_after.txt";
+
+#[test]
+fn planted_leaks_are_the_first_or_second_suspect_with_their_holder() {
+    let mut checked = 0;
+    for fixture in all() {
+        let Some(leak) = fixture.expected.get("planted_leak") else { continue };
+        let path = fixture.path.display().to_string();
+        let leaks = run(&["leaks", &path, "-f", "json", "-q"]).expect_code(0).json();
+        let suspects = leaks["suspects"].as_array().unwrap();
+        let place = suspects.iter().position(|suspect| suspect["id"] == leak["id"]);
+        assert!(matches!(place, Some(0 | 1)), "{}: {place:?}", fixture.name());
+        let suspect = &suspects[place.unwrap()];
+        assert_eq!(suspect["retained_bytes"], leak["retained_bytes"]);
+        assert_eq!(suspect["retained_objects"], leak["retained_objects"]);
+        assert_eq!(suspect["path"]["root"]["container"], leak["container"]);
+        assert!(suspect["text"].as_str().unwrap().contains(leak["container"].as_str().unwrap()));
+        checked += 1;
+    }
+    assert!(checked >= 5);
+}
+
+#[test]
+fn a_pair_differs_exactly_as_it_was_made_to() {
+    let text = std::fs::read_to_string(project("fixtures/xna_cf/pair.diff.json")).unwrap();
+    let expected: Value = serde_json::from_str(&text).unwrap();
+    let expected: Vec<(&str, &Value, &Value)> = expected["by_type"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["type"].as_str().unwrap(), &row["objects"], &row["bytes"]))
+        .collect();
+    let diff = run(&["diff", BEFORE, AFTER, "-f", "json"]).expect_code(0).json();
+    let actual: Vec<(&str, &Value, &Value)> = diff["types"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["type"].as_str().unwrap(), &row["objects_delta"], &row["shallow_bytes_delta"]))
+        .collect();
+    assert_eq!(actual, expected);
+    assert_eq!(diff["shallow_bytes_delta"], 76980);
+    let back = run(&["diff", AFTER, BEFORE, "-f", "json"]).json();
+    assert_eq!(back["shallow_bytes_delta"], -76980);
+    let all = run(&["diff", BEFORE, AFTER, "-f", "json", "--all"]).json();
+    assert_eq!(all["types"].as_array().unwrap().len(), 72);
+}
+
+#[test]
+fn a_dump_does_not_differ_from_itself_in_another_format() {
+    let native = "fixtures/ibm_classic/small.native.txt.gz";
+    let jdmpview = "fixtures/ibm_classic/small.jdmpview.txt.gz";
+    for other in [native, jdmpview] {
+        let diff = run(&["diff", native, other, "-f", "json", "--retained"]).expect_code(0).json();
+        assert_eq!(diff["types"].as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn what_grew_is_under_the_path_of_the_leak() {
+    let diff = run(&["diff", BEFORE, AFTER, "--paths", "-n", "1", "-f", "json"]).expect_code(0).json();
+    let first = &diff["paths"][0];
+    assert!(first["path"].as_str().unwrap().starts_with("System.Collections.Generic.List`1[[System.EventHandler]]"));
+    assert_eq!(first["retained_bytes_delta"], 76980);
+    let roots = run(&["diff", BEFORE, AFTER, "--roots", "-f", "json"]).json();
+    assert_eq!((&roots["kinds"][0]["kind"], &roots["kinds"][0]["held_bytes_delta"]), (&"static".into(), &76980.into()));
+}
+
+/// A hundred thousand links with a payload each, an array of as many, and a dictionary, below one root of another kind.
+#[test]
+fn shapes_are_named_without_a_limit_of_depth() {
+    let count = 20_000u64;
+    let mut list = String::from("a 2 x\nt 1 App.Link\nt 2 App.Payload\nt 3 App.Queue\n");
+    list += "o 1 3 10 10\n";
+    for at in 0..count {
+        let own = 0x10 + 2 * at;
+        let next = if at + 1 < count { format!(" {:x}", own + 2) } else { String::new() };
+        list += &format!("o {own:x} 1 18 {:x}{next}\no {:x} 2 20\n", own + 1, own + 1);
+    }
+    list += "r 1 3 0\nc x\n";
+    let mut array = String::from("a 2 x\nt 1 App.Item\nt 2 App.Item[]\nt 3 App.Cache\no 1 3 10 2\no 2 2 1000");
+    (0..count).for_each(|at| array += &format!(" {:x}", 0x10 + at));
+    array += "\n";
+    (0..count).for_each(|at| array += &format!("o {:x} 1 20\n", 0x10 + at));
+    array += "r 1 4 0 3\nc x\n";
+    for (dump, shape, members, member_type, words) in [
+        (&list, "linked-list", count, "App.Link", "a linked list of 20,000 App.Link"),
+        (&array, "array", count, "App.Item", "an array of 20,000 App.Item"),
+    ] {
+        let ran = common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
+        let suspect = &ran["suspects"][0];
+        let point = &suspect["accumulation_point"];
+        assert_eq!((&point["shape"], &point["members"]), (&shape.into(), &members.into()), "{suspect}");
+        assert_eq!(point["member_type"], member_type);
+        assert!(suspect["text"].as_str().unwrap().contains(words), "{suspect}");
+    }
+}
+
+#[test]
+fn structures_inside_a_giant_root_are_suspects_and_the_giant_is_not() {
+    let mut dump = String::from("a 2 x\nt 1 App.World\nt 2 App.Cache\nt 3 App.Index\nt 4 System.Byte[]\n");
+    dump += "o 1 1 10 2 3\no 2 2 10 4\no 3 3 10 5\no 4 4 10000\no 5 4 f000\nr 1 0 0\nc x\n";
+    let ran = common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
+    let types: Vec<&str> =
+        ran["suspects"].as_array().unwrap().iter().map(|suspect| suspect["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["App.Cache", "App.Index"]);
+    let none = common::cmd::run_with_input(&["leaks", "--threshold", "90%"], dump.as_bytes()).expect_code(0);
+    assert_eq!(none.stdout.lines().count(), 2, "the giant itself is one at 90 %: {}", none.stdout);
+}
+
+#[test]
+fn many_small_objects_of_one_type_are_a_group() {
+    let mut dump = String::from("a 2 x\nt 1 App.Ticket\nt 2 App.Rest\n");
+    (0..500).for_each(|at| dump += &format!("o {:x} 1 20\nr {:x} 3 0\n", 0x10 + at, 0x10 + at));
+    dump += "o 5 2 1000\nr 5 1 0\nc x\n";
+    let ran = common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
+    let suspect = &ran["suspects"][0];
+    assert_eq!(
+        (&suspect["kind"], &suspect["type"], &suspect["objects"]),
+        (&"group".into(), &"App.Ticket".into(), &500.into())
+    );
+    assert_eq!(suspect["retained_bytes"], 500 * 32);
+}
+
+#[test]
+fn exports_hold_all_that_is_reachable() {
+    for file in [AFTER, "fixtures/ibm_classic/small.native.txt.gz"] {
+        let reachable = run(&["stats", file, "-f", "json"]).json()["totals"]["reachable_bytes"].as_u64().unwrap();
+        for least in ["0", "0.1%", "20%"] {
+            let folded = run(&["export", "--to", "folded", file, "--min-bytes", least]).expect_code(0).stdout;
+            let sum: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+            assert_eq!(sum, reachable, "{file} {least}");
+        }
+        let svg = run(&["export", "--to", "flamegraph", file]).expect_code(0).stdout;
+        assert!(svg.starts_with("<?xml") && svg.trim_end().ends_with("</svg>"));
+    }
+    let dot = run(&["export", "--to", "dot", "--object", "1cadcb", AFTER]).expect_code(0).stdout;
+    assert!(dot.starts_with("digraph {") && dot.contains("root: static BubbleGame.Events.EventBus"), "{dot}");
+    let below =
+        run(&["export", "--to", "dot", "--object", "1cadcb", AFTER, "--retained", "--max-objects", "10"]).stdout;
+    assert_eq!(below.matches("label").count(), 10, "{below}");
+    run(&["export", "--to", "dot", AFTER]).expect_code(2);
+}
+
+#[test]
+fn known_holders_can_be_walked_around() {
+    let mut dump = String::from("a 2 x\nt 1 App.Known\nt 2 App.Other\nt 3 App.Leaked\n");
+    dump += "o 1 1 10 3\no 2 2 10 4\no 4 2 10 3\no 3 3 10\nr 1 4 0 1\nr 2 1 0\nc x\n";
+    let length =
+        |args: &[&str]| common::cmd::run_with_input(args, dump.as_bytes()).json()["paths"][0]["length"].clone();
+    assert_eq!(length(&["roots", "3", "-f", "json"]), 1);
+    assert_eq!(length(&["roots", "3", "-f", "json", "--exclude", "App.Known"]), 2);
+    let merged = ["roots", "--type", "App.Leaked", "-f", "json", "--exclude", "App.Known"];
+    let tree = common::cmd::run_with_input(&merged, dump.as_bytes()).json();
+    assert_eq!(tree["tree"][0]["type"], "App.Other");
+    // The two links of one type are one row.
+    assert_eq!(tree["tree"][0]["children"][0]["type"], "App.Leaked");
+}
