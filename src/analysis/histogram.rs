@@ -52,8 +52,7 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
             let mut tallies = vec![Tally::default(); types];
             for index in range {
                 let node = NodeId::new(index);
-                tallies[graph.type_of(node).index()]
-                    .add_object(graph.shallow_bytes(node), reachable.contains(node));
+                tallies[graph.type_of(node).index()].add_object(graph.shallow_bytes(node), reachable.contains(node));
             }
             tallies
         })

@@ -245,7 +245,7 @@ fn print(args: &Args, rows: &[Change], fields: Map<String, Value>, summary: Stri
     let shown = args.common.output.rows(rows.len());
     let report = Report {
         command: "diff",
-        fields,
+        fields: Box::new(|| fields.clone()),
         table: Table {
             columns,
             row_count: shown,
@@ -263,6 +263,7 @@ fn print(args: &Args, rows: &[Change], fields: Map<String, Value>, summary: Stri
             }),
         },
         rows_key: Some(rows_key),
+        nested: None,
         summary,
         text: None,
     };

@@ -9,13 +9,13 @@ use super::Outcome;
 use super::common::{Common, OutputArgs, sort_key, split_object_and_file};
 use super::groups::{By, Groups};
 use super::load::{Opened, open_graph};
-use super::object::{find_object, object_json, type_text};
-use super::output::fields;
+use super::object::{TypedId, object_json, type_cells, type_columns, type_text};
+use super::output::{bold, fields, print_sentence};
 use crate::analysis::dominators::{Children, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, Topmost, topmost_members, topmost_of_sets};
 use crate::graph::HeapGraph;
-use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
+use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, format_bytes, format_count};
 
 /// What would be freed with what: the dominator tree
 ///
@@ -52,28 +52,23 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let known = [("retained_bytes", "retained"), ("shallow_bytes", "shallow"), ("dominated_objects", "objects")];
     let order = sort_key(args.common.output.sort.as_deref(), "retained_bytes", &known)?;
     let pattern = args.common.input.pattern()?;
+    let object = object.as_deref().map(TypedId::parse).transpose()?;
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;
-    let start = object.map(|object| find_object(graph, &object, &args.common.input)).transpose()?;
+    let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
     let section = args.common.input.section(graph)?;
     opened.progress.phase("computing dominators");
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
     let wanted = pattern.map(|pattern| pattern.select(graph));
-    let from = match start {
-        None => 0,
-        Some(node) => match dominators.number_of(node) {
-            Some(number) => number,
-            None => {
-                anyhow::bail!(
-                    "{} is not reachable from any strong root, so it has no place in the tree",
-                    graph.display_id(node)
-                )
-            }
-        },
-    };
+    let from = start.map_or(Some(0), |node| dominators.number_of(node));
+    if let (Some(node), None) = (start, from) {
+        print_sentence(&format!("{} is not reachable from any strong root", graph.display_id(node)));
+    }
+    let is_reachable = from.is_some();
+    let from = from.unwrap_or(0);
     let tree = Tree { graph, dominators, retained };
-    if let Some(by) = args.by {
+    if let (Some(by), true) = (args.by, is_reachable) {
         let groups = Groups::new(graph, by, section, wanted.as_deref());
         return run_groups(args, &opened, &tree, from, by, &groups);
     }
@@ -81,6 +76,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let in_section = |number: usize| nodes.contains(&tree.dominators.node_at(number).index());
     let children = (args.depth > 1 || wanted.is_some()).then(|| tree.dominators.children());
     let mut starts: Vec<u32> = match (&children, &wanted) {
+        _ if !is_reachable => Vec::new(),
         _ if from > 0 => vec![from as u32],
         (Some(children), Some(wanted)) => {
             topmost_members(&tree.dominators, children, |node| wanted[graph.type_of(node).index()])
@@ -88,22 +84,23 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         _ => tree.dominators.children_of(0),
     };
     starts.retain(|&number| in_section(number as usize));
-    let nothing_matches = starts.is_empty() && wanted.is_some();
+    let is_no = !is_reachable || (starts.is_empty() && wanted.is_some());
     // Below an object the object itself is level 0; from the top the first level is the answer's first.
     let levels = if from > 0 { args.depth + 1 } else { args.depth };
     let rows = tree.rows(starts, levels, children.as_ref(), order, &args.common.output);
     let style = args.common.output.style();
     let report = Report {
         command: "dominators",
-        fields: tree.json(&rows),
+        fields: Box::new(|| tree.fields(json!({}))),
         table: tree.table(&rows),
         rows_key: None,
+        nested: Some(tree.nested(&rows)),
         summary: tree.summary(&style),
-        text: Some(tree.text(&rows, &style)),
+        text: Some(Box::new(|| tree.text(&rows, &style))),
     };
     drop(opened.progress);
     args.common.output.print(&report)?;
-    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+    Ok(if is_no { Outcome::No } else { Outcome::Done })
 }
 
 /// An object of the answer, and how many more of its level were left out after it.
@@ -182,30 +179,20 @@ impl Tree<'_> {
         }
     }
 
-    fn json(&self, rows: &[Row]) -> Map<String, Value> {
-        // Objects that are complete but for those below them: (level, object, what it dominates).
-        let mut open: Vec<(Map<String, Value>, Vec<Value>)> = Vec::new();
-        let mut nodes = Vec::new();
-        let close = |open: &mut Vec<(Map<String, Value>, Vec<Value>)>, nodes: &mut Vec<Value>, level: usize| {
-            while open.len() > level {
-                let Some((mut object, children)) = open.pop() else { break };
-                object.insert("children".into(), children.into());
-                match open.last_mut() {
-                    Some((_, siblings)) => siblings.push(object.into()),
-                    None => nodes.push(object.into()),
-                }
-            }
-        };
-        for row in rows {
-            close(&mut open, &mut nodes, row.level);
-            let mut object = object_json(self.graph, self.dominators.node_at(row.number));
-            object.insert("retained_bytes".into(), self.retained.bytes_at(row.number).into());
-            object.insert("share".into(), self.share(row.number).into());
-            object.insert("dominated_objects".into(), self.retained.objects_at(row.number).into());
-            open.push((object, Vec::new()));
+    fn nested<'r>(&'r self, rows: &'r [Row]) -> Nested<'r> {
+        Nested {
+            key: "nodes",
+            row_count: rows.len(),
+            level: Box::new(|row| rows[row].level),
+            object: Box::new(|row| {
+                let number = rows[row].number;
+                let mut object = object_json(self.graph, self.dominators.node_at(number));
+                object.insert("retained_bytes".into(), self.retained.bytes_at(number).into());
+                object.insert("share".into(), self.share(number).into());
+                object.insert("dominated_objects".into(), self.retained.objects_at(number).into());
+                object
+            }),
         }
-        close(&mut open, &mut nodes, 0);
-        self.fields(json!({"nodes": nodes}))
     }
 
     /// What every answer has beside its rows.
@@ -224,30 +211,32 @@ impl Tree<'_> {
     }
 
     fn table<'r>(&'r self, rows: &'r [Row]) -> Table<'r> {
+        let mut columns = vec![
+            Column::new("level", "Level", Unit::Count),
+            Column::new("retained_bytes", "Retained", Unit::Bytes),
+            Column::new("share", "Share", Unit::Share),
+            Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+            Column::new("dominated_objects", "Objects", Unit::Count),
+            Column::new("id", "Object", Unit::Word),
+        ];
+        columns.extend(type_columns(self.graph));
         Table {
-            columns: vec![
-                Column::new("level", "Level", Unit::Count),
-                Column::new("retained_bytes", "Retained", Unit::Bytes),
-                Column::new("share", "Share", Unit::Share),
-                Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-                Column::new("dominated_objects", "Objects", Unit::Count),
-                Column::new("id", "Object", Unit::Word),
-                Column::new("type", "Type", Unit::Text),
-            ],
+            columns,
             row_count: rows.len(),
             rows_hidden: 0,
             row: Box::new(|row| {
                 let Row { level, number, .. } = rows[row];
                 let node = self.dominators.node_at(number);
-                vec![
+                let mut cells = vec![
                     Cell::Number(level as u64),
                     Cell::Number(self.retained.bytes_at(number)),
                     Cell::Share(self.share(number)),
                     Cell::Number(self.graph.shallow_bytes(node)),
                     Cell::Number(self.retained.objects_at(number).into()),
                     Cell::text(self.graph.display_id(node)),
-                    Cell::text(type_text(self.graph, node)),
-                ]
+                ];
+                cells.extend(type_cells(self.graph, node));
+                cells
             }),
         }
     }
@@ -256,7 +245,7 @@ impl Tree<'_> {
         let inferred = if self.graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
         format!(
             "{} in {} objects reachable from roots{inferred}\n\n",
-            super::output::bold(&format_bytes(self.retained.bytes_at(0)), style),
+            bold(&style.bytes(self.retained.bytes_at(0)), style),
             format_count(self.retained.objects_at(0).into()),
         )
     }
@@ -359,7 +348,7 @@ fn run_groups(
     let style = output.style();
     let report = Report {
         command: "dominators",
-        fields: tree.fields(json!({"format": opened.facts.format, "by": by.name()})),
+        fields: Box::new(|| tree.fields(json!({"format": opened.facts.format, "by": by.name()}))),
         table: Table {
             columns: vec![
                 Column::new("objects", "Objects", Unit::Count),
@@ -382,6 +371,7 @@ fn run_groups(
             }),
         },
         rows_key: Some(by.rows_key()),
+        nested: None,
         summary: tree.summary(&style),
         text: None,
     };

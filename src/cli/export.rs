@@ -13,7 +13,7 @@ use petgraph::graph::DiGraph;
 use super::Outcome;
 use super::common::{Common, parse_amount};
 use super::load::open_graph;
-use super::object::{find_object, root_text, type_text};
+use super::object::{TypedId, root_text, type_text};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
@@ -71,9 +71,10 @@ const DEPTH_OF_PATHS: usize = 100;
 const DEPTH_OF_DOT: usize = 2;
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let object = args.object.as_deref().map(TypedId::parse).transpose()?;
     let opened = open_graph(args.file.as_deref(), &args.common)?;
     let graph = opened.graph;
-    let start = args.object.as_deref().map(|text| find_object(graph, text, &args.common.input)).transpose()?;
+    let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
     opened.progress.phase("computing dominators");
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);

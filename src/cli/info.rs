@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 use super::Outcome;
 use super::common::Common;
 use super::load::{Opened, open_without_warnings};
-use super::output::{bold, fields, problems_json};
+use super::output::{fields, problems_json, refuse_sort};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, Section, SectionId};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_count};
 
 /// What is this file: format, sections, records, problems
 ///
@@ -32,7 +32,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
+    refuse_sort(&args.common.output)?;
+    args.common.input.pattern()?;
     let opened = open_without_warnings(args.file.as_deref(), &args.common)?;
+    args.common.input.section(opened.graph)?;
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(opened.graph);
     let tallies: Vec<Tally> = (0..opened.graph.sections().len())
@@ -40,10 +43,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         .collect();
     let style = args.common.output.style();
     let rows = rows(&opened, &tallies);
-    let text = text(&opened, &tallies, &style);
     let report = Report {
         command: "info",
-        fields: json_fields(&opened, &tallies),
+        fields: Box::new(|| json_fields(&opened, &tallies)),
         table: Table {
             columns: vec![Column::new("field", "Field", Unit::Word), Column::new("value", "Value", Unit::Text)],
             row_count: rows.len(),
@@ -51,8 +53,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             row: Box::new(|row| vec![Cell::text(rows[row].0.as_str()), Cell::text(rows[row].1.as_str())]),
         },
         rows_key: None,
+        nested: None,
         summary: String::new(),
-        text: Some(text),
+        text: Some(Box::new(|| text(&opened, &tallies, &style))),
     };
     args.common.output.print(&report)?;
     Ok(Outcome::Done)
@@ -72,7 +75,8 @@ struct RootCounts {
 
 impl RootCounts {
     fn of(graph: &HeapGraph) -> Self {
-        let mut counts = RootCounts { of_sections: vec![BTreeMap::new(); graph.sections().len()], all: BTreeMap::new() };
+        let mut counts =
+            RootCounts { of_sections: vec![BTreeMap::new(); graph.sections().len()], all: BTreeMap::new() };
         for root in graph.roots() {
             let kind = format!("{}{}", if root.is_weak() { "weak " } else { "" }, root.kind.name());
             *counts.of_sections[graph.section_of(root.node).index()].entry(kind.clone()).or_insert(0) += 1;
@@ -198,7 +202,7 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
                 "{}: {} objects, {}{times}",
                 section.name,
                 format_count(tally.objects),
-                format_bytes(tally.shallow_bytes)
+                style.bytes(tally.shallow_bytes)
             ),
         );
     }

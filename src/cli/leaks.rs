@@ -120,11 +120,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let style = args.common.output.style();
     let report = Report {
         command: "leaks",
-        fields: json_fields(graph, reachable_bytes, threshold_bytes, &told),
+        fields: Box::new(|| json_fields(graph, reachable_bytes, threshold_bytes, &told)),
         table: table(&told),
         rows_key: None,
+        nested: None,
         summary: String::new(),
-        text: Some(text(graph, &told, threshold_bytes, found - shown, &style)),
+        text: Some(Box::new(|| text(graph, &told, threshold_bytes, found - shown, &style))),
     };
     args.common.output.print(&report)?;
     let nothing_matches = found == 0 && wanted.is_some();

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Outcome;
 use super::common::{Common, sort_key};
 use super::load::open_graph;
-use super::object::type_text;
+use super::object::{type_cells, type_columns};
 use super::output::fields;
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -74,42 +74,47 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         }
         out.flush()?;
     } else {
+        let is_inferred = graph.roots_inferred();
+        let mut columns = vec![
+            Column::new("id", "Object", Unit::Word),
+            Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+            Column::new("retained_bytes", "Retained", Unit::Bytes),
+            Column::new("references", "References", Unit::Count),
+        ];
+        columns.extend(type_columns(graph));
         let report = Report {
             command: "list",
-            fields: fields(json!({"format": opened.facts.format, "found": found})),
+            fields: Box::new(|| {
+                let mut fields = fields(json!({"format": opened.facts.format, "found": found}));
+                if is_inferred {
+                    fields.insert("roots_inferred".into(), true.into());
+                }
+                fields
+            }),
             table: Table {
-                columns: vec![
-                    Column::new("id", "Object", Unit::Word),
-                    Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-                    Column::new("retained_bytes", "Retained", Unit::Bytes),
-                    Column::new("references", "References", Unit::Count),
-                    Column::new("type", "Type", Unit::Text),
-                ],
+                columns,
                 row_count: nodes.len(),
                 rows_hidden: found - nodes.len(),
                 row: Box::new(|row| {
                     let node = nodes[row];
-                    vec![
+                    let mut cells = vec![
                         Cell::text(graph.display_id(node)),
                         Cell::Number(graph.shallow_bytes(node)),
                         Cell::number(retained_bytes(node)),
                         Cell::Number(graph.references(node).len() as u64),
-                        match graph.class_named_by(node) {
-                            Some(_) => Cell::text(type_text(graph, node)),
-                            None => Cell::text(graph.type_name(graph.type_of(node))),
-                        },
-                    ]
+                    ];
+                    cells.extend(type_cells(graph, node));
+                    cells
                 }),
             },
             rows_key: Some("objects"),
-            summary: String::new(),
+            nested: None,
+            summary: match is_inferred {
+                true => "Retained sizes rest on inferred roots: the dump has none.\n".into(),
+                false => String::new(),
+            },
             text: None,
         };
-        let mut report = report;
-        if graph.roots_inferred() {
-            report.fields.insert("roots_inferred".into(), true.into());
-            report.summary = "Retained sizes rest on inferred roots: the dump has none.\n".into();
-        }
         args.common.output.print(&report)?;
     }
     let nothing_matches = found == 0 && args.common.input.type_pattern.is_some();

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::common::Common;
 use super::progress::Progress;
 use crate::analysis::root_inference;
-use crate::graph::HeapGraph;
+use crate::graph::{HeapGraph, RootKind};
 use crate::input::{self, Diagnostics, Dump, Facts, Source};
 use crate::report::escape_controls;
 
@@ -64,12 +64,21 @@ impl Place {
 pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened> {
     let opened = open_without_warnings(file, common)?;
     warn(&opened.diagnostics, common.output.quiet);
+    if opened.graph.roots_inferred() && !common.output.quiet {
+        // A closed standard error must not keep the answer back.
+        let _ = writeln!(std::io::stderr(), "heapdump: note: roots are inferred, for the dump has no root records");
+    }
     Ok(opened)
 }
 
 /// The same for a command whose answer lists the problems.
 pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<Opened> {
     common.input.check_snapshot()?;
+    for kind in &common.input.exclude_roots {
+        if !RootKind::is_name(kind) {
+            bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
+        }
+    }
     let place = Place::find(file)?;
     let progress = Progress::start(common.output.quiet);
     let options = common.input.read_options();

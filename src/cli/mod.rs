@@ -22,7 +22,7 @@ mod show;
 mod stats;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -85,13 +85,9 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Ok(Outcome::No) => ExitCode::from(1),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let mut stderr = io::stderr();
-            let bold = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-            let (start, end) = if bold { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
             let text = format!("{error:#}");
-            let text = crate::report::escape_controls(&text);
             // Nothing is left to tell it to when standard error is closed too.
-            let _ = writeln!(stderr, "{start}heapdump:{end} {text}");
+            let _ = writeln!(io::stderr(), "heapdump: {}", crate::report::escape_controls(&text));
             ExitCode::from(2)
         }
     }

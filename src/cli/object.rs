@@ -5,37 +5,47 @@ use serde_json::{Map, Value, json};
 
 use super::common::InputArgs;
 use crate::graph::{Found, HeapGraph, NodeId, Root, SectionId};
-use crate::report::escape_controls;
+use crate::report::{Cell, Column, Unit, escape_controls};
 
-/// Finds the object a user means: `7c79f`, `0x0007C79F`, `2#7c79f`.
-pub(super) fn find_object(graph: &HeapGraph, text: &str, input: &InputArgs) -> Result<NodeId> {
-    let (section, digits) = match text.split_once('#') {
-        Some((number, digits)) => {
-            let number: usize = number.parse().unwrap_or(0);
-            if !(1..=graph.sections().len()).contains(&number) {
-                bail!("object {text}: there are sections 1 to {}", graph.sections().len());
+/// An object id as users type it, before the dump is there to look it up.
+pub(super) struct TypedId<'a> {
+    text: &'a str,
+    /// From 1.
+    section: Option<usize>,
+    id: u64,
+}
+
+impl<'a> TypedId<'a> {
+    /// Reads `7c79f`, `0x0007C79F`, `2#7c79f`.
+    pub(super) fn parse(text: &'a str) -> Result<Self> {
+        let (section, digits) = match text.split_once('#') {
+            Some((number, digits)) => (number.parse().ok(), digits),
+            None => (None, text),
+        };
+        let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).unwrap_or(digits);
+        let valid = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let id = valid.then(|| u64::from_str_radix(digits, 16).ok()).flatten();
+        match id {
+            Some(id) if section.is_some() || !text.contains('#') => Ok(TypedId { text, section, id }),
+            _ => bail!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it)"),
+        }
+    }
+
+    /// Finds the object.
+    pub(super) fn find(&self, graph: &HeapGraph, input: &InputArgs) -> Result<NodeId> {
+        let section = match self.section {
+            Some(number) if (1..=graph.sections().len()).contains(&number) => Some(SectionId::new(number - 1)),
+            Some(_) => bail!("object {}: there are sections 1 to {}", self.text, graph.sections().len()),
+            None => input.section(graph)?,
+        };
+        let shown = graph.id_style().format(self.id);
+        match graph.find(section, self.id) {
+            Found::One(node) => Ok(node),
+            Found::None => bail!("no object {shown} in the dump; `heapdump list --ids` prints all ids"),
+            Found::Several(found) => {
+                let ids: Vec<String> = found.iter().map(|&(_, node)| graph.display_id(node)).collect();
+                bail!("object {shown} is in several sections: {}; write it so, or say --domain", ids.join(", "))
             }
-            (Some(SectionId::new(number - 1)), digits)
-        }
-        None => (input.section(graph)?, text),
-    };
-    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).unwrap_or(digits);
-    let valid = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let Some(id) = valid.then(|| u64::from_str_radix(digits, 16).ok()).flatten() else {
-        bail!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it)");
-    };
-    match graph.find(section, id) {
-        Found::One(node) => Ok(node),
-        Found::None => {
-            bail!("no object {} in the dump; `heapdump list --ids` prints all ids", graph.id_style().format(id))
-        }
-        Found::Several(found) => {
-            let ids: Vec<String> = found.iter().map(|&(_, node)| graph.display_id(node)).collect();
-            bail!(
-                "object {} is in several sections: {}; write it so, or say --domain",
-                graph.id_style().format(id),
-                ids.join(", ")
-            )
         }
     }
 }
@@ -47,6 +57,29 @@ pub(super) fn type_text(graph: &HeapGraph, node: NodeId) -> String {
         Some(class) => format!("{name} of {}", graph.type_name(class)),
         None => name.to_string(),
     }
+}
+
+/// The last columns of a table of objects: the type, and before it the class that a class object stands for, where the
+/// dump has such.
+pub(super) fn type_columns(graph: &HeapGraph) -> Vec<Column> {
+    let class = (!graph.class_objects().is_empty()).then(|| Column::new("class", "Class", Unit::Word));
+    class.into_iter().chain([Column::new("type", "Type", Unit::Text)]).collect()
+}
+
+/// An object's cells for `type_columns`.
+pub(super) fn type_cells(graph: &HeapGraph, node: NodeId) -> Vec<Cell<'_>> {
+    let type_cell = Cell::text(graph.type_name(graph.type_of(node)));
+    if graph.class_objects().is_empty() {
+        return vec![type_cell];
+    }
+    let class = graph.class_named_by(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
+    vec![class, type_cell]
+}
+
+/// The same for a row that is no object but has a text.
+pub(super) fn text_cells(graph: &HeapGraph, text: String) -> Vec<Cell<'_>> {
+    let class = (!graph.class_objects().is_empty()).then_some(Cell::Missing);
+    class.into_iter().chain([Cell::text(text)]).collect()
 }
 
 /// What JSON says of an object wherever one is named.

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::common::{ColorArg, FormatArg, OutputArgs};
@@ -55,6 +55,14 @@ impl OutputArgs {
         report.write(&mut out, &self.style())?;
         out.flush()?;
         Ok(())
+    }
+}
+
+/// For answers that have an order of their own.
+pub(super) fn refuse_sort(output: &OutputArgs) -> Result<()> {
+    match &output.sort {
+        Some(column) => bail!("--sort {column}: this command's answer has an order of its own"),
+        None => Ok(()),
     }
 }
 

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 
 use super::common::{Common, split_object_and_file};
 use super::load::open_graph;
-use super::object::{find_object, object_json, root_json, root_text, root_words, type_text};
-use super::output::{bold, fields, print_sentence};
+use super::object::{
+    TypedId, object_json, root_json, root_text, root_words, text_cells, type_cells, type_columns, type_text,
+};
+use super::output::{bold, fields, print_sentence, refuse_sort};
 use super::{Outcome, roots_by_type};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -69,6 +71,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if object.is_none() && pattern.is_none() {
         bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN for all of a type");
     }
+    refuse_sort(&args.common.output)?;
+    let object = object.as_deref().map(TypedId::parse).transpose()?;
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;
     let mut avoided = vec![false; graph.type_count()];
@@ -86,8 +90,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         };
         return roots_by_type::run(&question, opened, &args.common.output);
     }
-    let object = object.unwrap_or_default();
-    let node = find_object(graph, &object, &args.common.input)?;
+    let Some(object) = object else { bail!("which object? heapdump roots OBJID [FILE]") };
+    let node = object.find(graph, input)?;
     opened.progress.phase("computing dominators");
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
@@ -98,31 +102,36 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let answer = Answer { graph, node, paths, retained: &|node| retained.bytes_of(&dominators, node) };
     let reachable = (answer.retained)(node).is_some();
     let rows = answer.rows();
+    let style = args.common.output.style();
+    let mut columns = vec![
+        Column::new("path", "Path", Unit::Count),
+        Column::new("step", "Step", Unit::Word),
+        Column::new("id", "Object", Unit::Word),
+        Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+        Column::new("retained_bytes", "Retained", Unit::Bytes),
+    ];
+    columns.extend(type_columns(graph));
     let report = Report {
         command: "roots",
-        fields: answer.json(reachable),
-        table: Table {
-            columns: vec![
-                Column::new("path", "Path", Unit::Count),
-                Column::new("step", "Step", Unit::Word),
-                Column::new("id", "Object", Unit::Word),
-                Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-                Column::new("retained_bytes", "Retained", Unit::Bytes),
-                Column::new("type", "Type", Unit::Text),
-            ],
-            row_count: rows.len(),
-            rows_hidden: 0,
-            row: Box::new(|row| rows[row].clone()),
-        },
+        fields: Box::new(|| answer.json(reachable)),
+        table: Table { columns, row_count: rows.len(), rows_hidden: 0, row: Box::new(|row| answer.cells(&rows[row])) },
         rows_key: None,
+        nested: None,
         summary: String::new(),
-        text: Some(answer.text(reachable, &args.common.output.style())),
+        text: Some(Box::new(|| answer.text(reachable, &style))),
     };
     args.common.output.print(&report)?;
     if !reachable && !args.common.output.quiet {
         answer.explain_unreachable(args.all_kinds);
     }
     Ok(if reachable { Outcome::Done } else { Outcome::No })
+}
+
+/// A row of the table: the root of a path, an object on it, or the gap in a long one.
+enum PathRow {
+    Root { path: usize },
+    Step { path: usize, step: usize },
+    LeftOut { path: usize, objects: usize },
 }
 
 struct Answer<'a> {
@@ -163,44 +172,45 @@ impl Answer<'_> {
         fields
     }
 
-    fn rows(&self) -> Vec<Vec<Cell<'static>>> {
-        let graph = self.graph;
+    fn rows(&self) -> Vec<PathRow> {
         let mut rows = Vec::new();
-        for (number, path) in self.paths.iter().enumerate() {
-            let number = Cell::Number(number as u64 + 1);
-            rows.push(vec![
-                number.clone(),
-                Cell::text("root"),
-                Cell::Missing,
-                Cell::Missing,
-                Cell::Missing,
-                Cell::text(root_text(graph, &path.root)),
-            ]);
-            let (steps, left_out) = shown_steps(path.nodes.len());
+        for (path, found) in self.paths.iter().enumerate() {
+            rows.push(PathRow::Root { path });
+            let (steps, left_out) = shown_steps(found.nodes.len());
             for step in steps {
-                if left_out > 0 && step == path.nodes.len() - STEPS_SHOWN / 2 {
-                    let text = format!("... {left_out} objects left out ...");
-                    rows.push(vec![
-                        number.clone(),
-                        Cell::text("..."),
-                        Cell::Missing,
-                        Cell::Missing,
-                        Cell::Missing,
-                        Cell::text(text),
-                    ]);
+                if left_out > 0 && step == found.nodes.len() - STEPS_SHOWN / 2 {
+                    rows.push(PathRow::LeftOut { path, objects: left_out });
                 }
-                let node = path.nodes[step];
-                rows.push(vec![
-                    number.clone(),
+                rows.push(PathRow::Step { path, step });
+            }
+        }
+        rows
+    }
+
+    fn cells(&self, row: &PathRow) -> Vec<Cell<'_>> {
+        let graph = self.graph;
+        let text = |path: usize, step: &'static str, text: String| {
+            let number = Cell::Number(path as u64 + 1);
+            let mut cells = vec![number, Cell::text(step), Cell::Missing, Cell::Missing, Cell::Missing];
+            cells.extend(text_cells(graph, text));
+            cells
+        };
+        match *row {
+            PathRow::Root { path } => text(path, "root", root_text(graph, &self.paths[path].root)),
+            PathRow::LeftOut { path, objects } => text(path, "...", format!("... {objects} objects left out ...")),
+            PathRow::Step { path, step } => {
+                let node = self.paths[path].nodes[step];
+                let mut cells = vec![
+                    Cell::Number(path as u64 + 1),
                     Cell::text(step.to_string()),
                     Cell::text(graph.display_id(node)),
                     Cell::Number(graph.shallow_bytes(node)),
                     Cell::number((self.retained)(node)),
-                    Cell::text(type_text(graph, node)),
-                ]);
+                ];
+                cells.extend(type_cells(graph, node));
+                cells
             }
         }
-        rows
     }
 
     fn text(&self, reachable: bool, style: &Style) -> String {

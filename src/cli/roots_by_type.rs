@@ -15,7 +15,7 @@ use crate::analysis::merged_paths::{MergedPaths, PathRow, merge_root_paths};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::topmost_members;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
 
 /// What is asked.
 pub(super) struct Question<'a> {
@@ -50,13 +50,15 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) 
     let objects = question.nodes.clone().filter(|&index| is_wanted(NodeId::new(index))).count() as u64;
     drop(opened.progress);
     let answer = Answer::new(graph, &merged, objects, output);
+    let style = output.style();
     let report = Report {
         command: "roots",
-        fields: answer.json(question.pattern),
+        fields: Box::new(|| answer.json(question.pattern)),
         table: answer.table(),
         rows_key: None,
+        nested: Some(answer.nested()),
         summary: String::new(),
-        text: Some(answer.text(&output.style())),
+        text: Some(Box::new(|| answer.text(&style))),
     };
     output.print(&report)?;
     Ok(if merged.reached_objects > 0 { Outcome::Done } else { Outcome::No })
@@ -115,41 +117,33 @@ impl<'a> Answer<'a> {
     }
 
     fn json(&self, pattern: &str) -> Map<String, Value> {
-        let mut open: Vec<(Map<String, Value>, Vec<Value>)> = Vec::new();
-        let mut tree = Vec::new();
-        let close = |open: &mut Vec<(Map<String, Value>, Vec<Value>)>, tree: &mut Vec<Value>, depth: usize| {
-            while open.len() > depth {
-                let Some((mut row, children)) = open.pop() else { break };
-                row.insert("children".into(), children.into());
-                match open.last_mut() {
-                    Some((_, siblings)) => siblings.push(row.into()),
-                    None => tree.push(row.into()),
-                }
-            }
-        };
-        for at in 0..self.rows.len() {
-            let row = self.row(at);
-            close(&mut open, &mut tree, row.depth);
-            let root = row.root.as_ref().map_or(Value::Null, |root| root_json(self.graph, root));
-            let object = fields(json!({
-                "root": root,
-                "type": self.graph.type_name(row.type_id),
-                "objects": row.objects,
-                "retained_bytes": row.weight_bytes,
-            }));
-            open.push((object, Vec::new()));
-        }
-        close(&mut open, &mut tree, 0);
         let mut fields = fields(json!({
             "type": pattern,
             "objects": self.objects,
             "reachable_objects": self.merged.reached_objects,
-            "tree": tree,
         }));
         if self.graph.roots_inferred() {
             fields.insert("roots_inferred".into(), true.into());
         }
         fields
+    }
+
+    fn nested(&self) -> Nested<'_> {
+        Nested {
+            key: "tree",
+            row_count: self.rows.len(),
+            level: Box::new(|at| self.row(at).depth),
+            object: Box::new(|at| {
+                let row = self.row(at);
+                let root = row.root.as_ref().map_or(Value::Null, |root| root_json(self.graph, root));
+                fields(json!({
+                    "root": root,
+                    "type": self.graph.type_name(row.type_id),
+                    "objects": row.objects,
+                    "retained_bytes": row.weight_bytes,
+                }))
+            }),
+        }
     }
 
     fn table(&self) -> Table<'_> {

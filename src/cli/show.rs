@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::common::{Common, split_object_and_file};
 use super::load::open_graph;
-use super::object::{find_object, object_json, root_json, root_text, root_words, type_text};
-use super::output::{bold, fields};
+use super::object::{
+    TypedId, object_json, root_json, root_text, root_words, text_cells, type_cells, type_columns, type_text,
+};
+use super::output::{bold, fields, refuse_sort};
 use crate::analysis::dominators::{Dominator, Dominators};
 use crate::analysis::retained::Retained;
 use crate::graph::{HeapGraph, NodeId, Root};
@@ -34,9 +36,11 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     let (object, file) = split_object_and_file(&args.words);
     let Some(object) = object else { bail!("which object? heapdump show OBJID [FILE]") };
+    refuse_sort(&args.common.output)?;
+    let object = TypedId::parse(&object)?;
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;
-    let node = find_object(graph, &object, &args.common.input)?;
+    let node = object.find(graph, &args.common.input)?;
     opened.progress.phase("computing dominators");
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
@@ -53,23 +57,21 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let references = &graph.references(node)[..output.rows(graph.references(node).len())];
     let referrers = &facts.referrers[..output.rows(facts.referrers.len())];
     let rows = facts.rows(references, referrers);
+    let mut columns = vec![
+        Column::new("relation", "Relation", Unit::Word),
+        Column::new("id", "Object", Unit::Word),
+        Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+    ];
+    columns.extend(type_columns(graph));
+    let style = output.style();
     let report = Report {
         command: "show",
-        fields: facts.json(references, referrers),
-        table: Table {
-            columns: vec![
-                Column::new("relation", "Relation", Unit::Word),
-                Column::new("id", "Object", Unit::Word),
-                Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-                Column::new("type", "Type", Unit::Text),
-            ],
-            row_count: rows.len(),
-            rows_hidden: 0,
-            row: Box::new(|row| rows[row].clone()),
-        },
+        fields: Box::new(|| facts.json(references, referrers)),
+        table: Table { columns, row_count: rows.len(), rows_hidden: 0, row: Box::new(|row| rows[row].clone()) },
         rows_key: None,
+        nested: None,
         summary: String::new(),
-        text: Some(facts.text(references, referrers, &output.style())),
+        text: Some(Box::new(|| facts.text(references, referrers, &style))),
     };
     output.print(&report)?;
     Ok(Outcome::Done)
@@ -108,25 +110,23 @@ impl Facts<'_> {
         fields
     }
 
-    fn rows(&self, references: &[NodeId], referrers: &[NodeId]) -> Vec<Vec<Cell<'static>>> {
+    fn rows(&self, references: &[NodeId], referrers: &[NodeId]) -> Vec<Vec<Cell<'_>>> {
         let graph = self.graph;
         let object = |relation: &'static str, node: NodeId| {
-            vec![
-                Cell::text(relation),
-                Cell::text(graph.display_id(node)),
-                Cell::Number(graph.shallow_bytes(node)),
-                Cell::text(type_text(graph, node)),
-            ]
+            let mut cells =
+                vec![Cell::text(relation), Cell::text(graph.display_id(node)), Cell::Number(graph.shallow_bytes(node))];
+            cells.extend(type_cells(graph, node));
+            cells
         };
         let mut rows = vec![object("object", self.node)];
         if let Dominator::Node(node) = self.dominator {
             rows.push(object("dominator", node));
         }
-        rows.extend(
-            self.roots
-                .iter()
-                .map(|root| vec![Cell::text("root"), Cell::Missing, Cell::Missing, Cell::text(root_text(graph, root))]),
-        );
+        rows.extend(self.roots.iter().map(|root| {
+            let mut cells = vec![Cell::text("root"), Cell::Missing, Cell::Missing];
+            cells.extend(text_cells(graph, root_text(graph, root)));
+            cells
+        }));
         rows.extend(references.iter().map(|&node| object("reference", node)));
         rows.extend(referrers.iter().map(|&node| object("referrer", node)));
         rows
@@ -178,6 +178,9 @@ impl Facts<'_> {
         };
         list("References", references, graph.references(self.node).len());
         list("Referrers", referrers, self.referrers.len());
+        if graph.roots_inferred() {
+            text.push_str("\nRoots are inferred: this format has no root records.\n");
+        }
         text
     }
 }

@@ -230,11 +230,11 @@ fn graph_summary(opened: &Opened, totals: &Tally, rows: usize, args: &Args, styl
     };
     format!(
         "{} in {} objects of {} {}\n{} in {} objects reachable from roots{inferred}, {share:.1} %\n{retained}\n",
-        bold(&format_bytes(totals.shallow_bytes), style),
+        bold(&style.bytes(totals.shallow_bytes), style),
         format_count(totals.objects),
         format_count(rows as u64),
         args.by.plural(),
-        format_bytes(totals.reachable_bytes),
+        style.bytes(totals.reachable_bytes),
         format_count(totals.reachable_objects),
     )
 }
@@ -274,9 +274,10 @@ fn run_shallow(args: &Args, limits: &[Limit]) -> Result<Outcome> {
     if args.by != By::Type {
         json.insert("by".into(), args.by.name().into());
     }
+    let style = args.common.output.style();
     let summary = format!(
         "{} in {} objects of {} {}\n\n",
-        bold(&format_bytes(totals.shallow_bytes), &args.common.output.style()),
+        bold(&style.bytes(totals.shallow_bytes), &style),
         format_count(totals.objects),
         format_count(rows.len() as u64),
         args.by.plural(),
@@ -334,7 +335,7 @@ fn finish(
     columns.push(Column::new(args.by.key(), args.by.title(), Unit::Text));
     let report = Report {
         command: "stats",
-        fields,
+        fields: Box::new(|| fields.clone()),
         table: Table {
             columns,
             row_count: shown,
@@ -354,6 +355,7 @@ fn finish(
             }),
         },
         rows_key: Some(args.by.rows_key()),
+        nested: None,
         summary,
         text: None,
     };

@@ -50,6 +50,23 @@ impl RootKind {
         }
     }
 
+    /// Is this the word for a kind?
+    pub fn is_name(text: &str) -> bool {
+        let named = [
+            RootKind::Static,
+            RootKind::Local,
+            RootKind::Handle,
+            RootKind::Finalizer,
+            RootKind::Runtime,
+            RootKind::Gc,
+            RootKind::Class,
+            RootKind::Unreferenced,
+            RootKind::Cycle,
+            RootKind::Unreachable,
+        ];
+        named.iter().any(|kind| kind.name() == text) || text.starts_with("kind ")
+    }
+
     /// What the kind means, in words for people who have not read a format's document.
     pub fn meaning(self) -> &'static str {
         match self {

@@ -47,7 +47,9 @@ impl Encoding {
             // "// " and "//" + "V": the version line of an IBM classic dump.
             _ if matches!(ebcdic, [0x61, 0x61, 0x40 | 0xE5, ..]) => (Encoding::Ebcdic1047, 0),
             // "0x" followed by a hexadecimal digit: the same without its version line.
-            _ if matches!(ebcdic, [0xF0, 0xA7, 0xF0..=0xF9 | 0xC1..=0xC6 | 0x81..=0x86, ..]) => (Encoding::Ebcdic1047, 0),
+            _ if matches!(ebcdic, [0xF0, 0xA7, 0xF0..=0xF9 | 0xC1..=0xC6 | 0x81..=0x86, ..]) => {
+                (Encoding::Ebcdic1047, 0)
+            }
             _ => (Encoding::Utf8, 0),
         }
     }

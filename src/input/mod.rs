@@ -147,15 +147,15 @@ pub(crate) static BROKEN_COMPRESSION: Code =
 /// # Errors
 /// When `input_format` names no reader, when no reader recognises the content, or when several may.
 pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
+    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_whole() {
+        return Err(ReadError::new(ReadErrorKind::Empty));
+    }
     if let Some(name) = &options.input_format {
         return READERS
             .iter()
             .find(|reader| reader.name() == name)
             .copied()
             .ok_or_else(|| ReadError::new(ReadErrorKind::NoSuchFormat(name.clone())));
-    }
-    if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_whole() {
-        return Err(ReadError::new(ReadErrorKind::Empty));
     }
     let saying = |wanted: Detected| -> Vec<&'static dyn Reader> {
         READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()

@@ -11,6 +11,8 @@ use super::error::{ReadError, ReadErrorKind};
 
 /// Bytes that are looked at to recognise packing, encoding and format.
 const START_BYTES: usize = 8 * 1024;
+/// Blanks at the start that are looked past.
+const MOST_BLANKS: usize = 1 << 20;
 /// Packings inside one another that are undone.
 const MAX_LAYERS: usize = 3;
 
@@ -79,7 +81,14 @@ impl Source {
             reader = Box::new(Utf8Reader::new(Cursor::new(rest).chain(reader), encoding));
             start = read_start(&mut reader)?;
         }
-        let source = Source { whole: start.len() < START_BYTES - 3, reader, start, encoding, compression, broken };
+        let mut whole = start.len() < START_BYTES - 3;
+        // A format shows by its first content: blanks before it are looked past, though not without end.
+        while !whole && start.len() < MOST_BLANKS && start.iter().all(u8::is_ascii_whitespace) {
+            let more = read_start(&mut reader)?;
+            whole = more.len() < START_BYTES;
+            start.extend(more);
+        }
+        let source = Source { whole, reader, start, encoding, compression, broken };
         if source.start.is_empty() {
             return Err(ReadError::new(match source.ended_early() {
                 Some(text) => ReadErrorKind::BrokenCompression(text),
@@ -89,7 +98,7 @@ impl Source {
         Ok(source)
     }
 
-    /// The first bytes, at most 8 KiB, for recognising the format.
+    /// The first bytes, 8 KiB or as many as it takes to get past blanks, for recognising the format.
     pub fn start(&self) -> &[u8] {
         &self.start
     }

@@ -5,21 +5,54 @@ use std::io::{self, Write};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::ser::Formatter;
 
-use super::{Cell, Column, Report, Table, escape};
+use super::{Cell, Column, Nested, Report, Table, escape};
 
-/// One object: the schema, the fields, and the rows under their key.
+/// One object: the schema, the fields, and the rows under their key, streamed.
 pub(super) fn write_object(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Harmless);
     let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("schema", &format!("heapdump.{}/1", report.command))?;
-    for (key, value) in &report.fields {
+    for (key, value) in &(report.fields)() {
         map.serialize_entry(key, value)?;
     }
     if let Some(key) = report.rows_key {
         map.serialize_entry(key, &Rows(&report.table))?;
     }
-    SerializeMap::end(map)?;
+    match &report.nested {
+        None => SerializeMap::end(map)?,
+        // Written by hand from here on, and not by recursion: the tree may be deep.
+        Some(nested) => write_nested(nested, out)?,
+    }
     writeln!(out)
+}
+
+fn write_nested(nested: &Nested<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, ",\"{}\":[", nested.key)?;
+    let mut open = 0;
+    for row in 0..nested.row_count {
+        let level = (nested.level)(row);
+        // One level down from the row before: its first child.
+        let is_first = row == 0 || level > (nested.level)(row - 1);
+        while open > level {
+            out.write_all(b"]}")?;
+            open -= 1;
+        }
+        if !is_first {
+            out.write_all(b",")?;
+        }
+        let mut object = Vec::new();
+        let fields = (nested.object)(row);
+        fields.serialize(&mut serde_json::Serializer::with_formatter(&mut object, Harmless))?;
+        // Without its closing brace: the children come in.
+        object.pop();
+        out.write_all(&object)?;
+        out.write_all(b",\"children\":[")?;
+        open += 1;
+    }
+    for _ in 0..open {
+        out.write_all(b"]}")?;
+    }
+    out.write_all(b"]}")
 }
 
 /// One object a line.
@@ -79,5 +112,31 @@ impl Formatter for Harmless {
             from = at + ch.len_utf8();
         }
         writer.write_all(&fragment.as_bytes()[from..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_nested_as_its_levels_say() {
+        let levels = [0, 1, 2, 1, 0, 1];
+        let nested = Nested {
+            key: "nodes",
+            row_count: levels.len(),
+            level: Box::new(move |row| levels[row]),
+            object: Box::new(|row| [("id".to_string(), row.into())].into_iter().collect()),
+        };
+        let mut out = b"{\"schema\":\"x\"".to_vec();
+        write_nested(&nested, &mut out).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value["nodes"][0]["children"][0]["children"][0]["id"], 2);
+        assert_eq!(value["nodes"][0]["children"][1]["id"], 3);
+        assert_eq!(value["nodes"][1]["children"][0]["children"], serde_json::json!([]));
+        let none = Nested { row_count: 0, ..nested };
+        let mut out = b"{\"schema\":\"x\"".to_vec();
+        write_nested(&none, &mut out).unwrap();
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&out).unwrap()["nodes"], serde_json::json!([]));
     }
 }

@@ -61,6 +61,13 @@ impl Style {
     }
 }
 
+impl Style {
+    /// A number of bytes in a sentence: `1.2 MiB`, or `1,234 bytes` where plain numbers are asked for.
+    pub fn bytes(&self, bytes: u64) -> String {
+        if self.human { units::format_bytes(bytes) } else { format!("{} bytes", units::format_count(bytes)) }
+    }
+}
+
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -133,20 +140,37 @@ pub struct Table<'a> {
     pub row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
 }
 
+/// Computed only if the chosen form needs it.
+pub type Lazy<'a, T> = Box<dyn Fn() -> T + 'a>;
+
+/// A tree for JSON, given as rows from top to bottom, each followed by those below it.
+pub struct Nested<'a> {
+    /// The key of the tree.
+    pub key: &'static str,
+    /// How many rows there are.
+    pub row_count: usize,
+    /// How deep a row is; 0 at the top, at most one more than the row before.
+    pub level: Box<dyn Fn(usize) -> usize + 'a>,
+    /// What a row has besides its `children`.
+    pub object: Box<dyn Fn(usize) -> serde_json::Map<String, serde_json::Value> + 'a>,
+}
+
 /// The answer of a command.
 pub struct Report<'a> {
     /// The command, for `schema`.
     pub command: &'static str,
     /// What JSON has besides the table.
-    pub fields: serde_json::Map<String, serde_json::Value>,
+    pub fields: Lazy<'a, serde_json::Map<String, serde_json::Value>>,
     /// The main table.
     pub table: Table<'a>,
-    /// Where JSON has the table's rows; `None` when `fields` holds all of it.
+    /// Where JSON has the table's rows, if it has them as they are.
     pub rows_key: Option<&'static str>,
+    /// What JSON has in place of them, if that is a tree.
+    pub nested: Option<Nested<'a>>,
     /// For people: printed above the table.
     pub summary: String,
     /// For people: printed in place of the table.
-    pub text: Option<String>,
+    pub text: Option<Lazy<'a, String>>,
 }
 
 impl Report<'_> {
@@ -159,7 +183,7 @@ impl Report<'_> {
             Format::Table if style.terminal => {
                 out.write_all(self.summary.as_bytes())?;
                 match &self.text {
-                    Some(text) => out.write_all(text.as_bytes()),
+                    Some(text) => out.write_all(text().as_bytes()),
                     None => terminal::write(&self.table, out, style),
                 }
             }

@@ -24,7 +24,6 @@ pub(super) struct Assembler {
     breakdown: Option<(Breakdown, u64)>,
     eof: Option<(Eof, u64)>,
     raw_types: bool,
-    strict: bool,
     lines: u64,
     pub(super) facts: Facts,
     pub(super) diagnostics: Diagnostics,
@@ -44,7 +43,6 @@ impl Assembler {
             breakdown: None,
             eof: None,
             raw_types: options.raw_types,
-            strict: options.strict,
             lines: 0,
             facts: Facts {
                 format: reader.name(),
@@ -94,7 +92,7 @@ impl Assembler {
         self.records += block.objects.object_count() as u64;
         self.counts.join(&block.counts);
         self.lines += block.lines;
-        self.diagnostics.check(self.strict)
+        Ok(())
     }
 
     /// Lines between the version and the first record belong to the version: jdmpview writes it in several.
@@ -121,7 +119,7 @@ impl Assembler {
     }
 
     /// After the last block.
-    pub(super) fn finish(&mut self, source: &Source) -> Result<(), ReadError> {
+    pub(super) fn finish(&mut self, source: &Source) {
         let last_line = self.lines.max(1);
         if let Some(text) = source.ended_early() {
             self.diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Line(last_line), || text);
@@ -140,7 +138,6 @@ impl Assembler {
             self.diagnostics.on_line(&MISSING_TRAILER, last_line, b"");
         }
         self.builder.set_id_style(IdStyle::Padded(if counts.most_digits > 8 { 16 } else { 8 }));
-        self.diagnostics.check(self.strict)
     }
 
     /// The dump's own totals against what was read. Of records that were dropped as repeated only the number is known,

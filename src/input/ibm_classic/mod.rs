@@ -87,7 +87,7 @@ impl IbmClassic {
             |text, place, block: &mut Block<S>| parse_block(text, place, block),
             |block| assembler.take_block(block),
         )?;
-        assembler.finish(&source)?;
+        assembler.finish(&source);
         Ok(assembler)
     }
 }

@@ -198,9 +198,8 @@ pub(super) fn without_cut_word(text: &[u8]) -> &[u8] {
         return text;
     }
     let is_cut = !line.last().copied().is_some_and(is_blank);
-    let is_head = |at: usize| {
-        is_address_like(words[at].1) && words.get(at + 1).is_some_and(|(_, next)| next.starts_with(b"["))
-    };
+    let is_head =
+        |at: usize| is_address_like(words[at].1) && words.get(at + 1).is_some_and(|(_, next)| next.starts_with(b"["));
     let end = match (0..words.len()).rev().find(|&at| is_head(at)) {
         Some(head) => {
             let behind = &words[head + 2..];

@@ -53,7 +53,6 @@ pub(super) struct Assembler {
     version: Option<u64>,
     any_size_letter: bool,
     radix: SizeRadix,
-    strict: bool,
     lines: u64,
     /// Slot of each type number of the block at hand.
     slots: Vec<u32>,
@@ -71,7 +70,6 @@ impl Assembler {
             version: None,
             any_size_letter: false,
             radix: options.xna_cf.size_radix,
-            strict: options.strict,
             lines: 0,
             slots: Vec::new(),
             facts: Facts {
@@ -102,7 +100,7 @@ impl Assembler {
         self.counts.objects += block.objects.object_count() as u64;
         self.counts.references += block.objects.reference_count() as u64;
         self.lines += block.lines;
-        self.diagnostics.check(self.strict)
+        Ok(())
     }
 
     fn take_part<S: ObjectSink>(
@@ -237,7 +235,7 @@ impl Assembler {
     }
 
     /// After the last block.
-    pub(super) fn finish(&mut self, source: &Source) -> Result<(), ReadError> {
+    pub(super) fn finish(&mut self, source: &Source) {
         let line = self.lines.max(1);
         self.close_incomplete(line);
         if let Some(text) = source.ended_early() {
@@ -256,7 +254,6 @@ impl Assembler {
             ("roots", counts.roots),
             ("ends", counts.ends),
         ];
-        self.diagnostics.check(self.strict)
     }
 
     /// The complete builder, once.

@@ -62,8 +62,6 @@ pub(super) struct Block<S> {
     pub(super) any_size_letter: bool,
     /// Line of the first record of each part (between marks) that belongs into a section.
     pub(super) first_record: Vec<Option<u64>>,
-    /// Line of a record cut by the end of the input.
-    pub(super) last_line_cut: bool,
 }
 
 impl<S: ObjectSink> Block<S> {
@@ -79,7 +77,6 @@ impl<S: ObjectSink> Block<S> {
         self.any_size_letter = false;
         self.first_record.clear();
         self.first_record.push(None);
-        self.last_line_cut = false;
     }
 
     /// How far the lists have come.
@@ -108,7 +105,11 @@ impl<S: ObjectSink> Block<S> {
 
 /// A line with nothing to read: white space, or U+00A0 (as the format's published example has it, in UTF-8 or Latin-1).
 pub(super) fn is_blank_line(line: &[u8]) -> bool {
-    matches!(trim(line), [] | [0xC2, 0xA0] | [0xA0])
+    let mut rest = trim(line);
+    while let [0xC2, 0xA0, after @ ..] | [0xA0, after @ ..] = rest {
+        rest = trim(after);
+    }
+    rest.is_empty()
 }
 
 /// Reads all lines of a block.
@@ -185,7 +186,6 @@ fn parse_unfinished_line<S: ObjectSink>(line: &[u8], radix: SizeRadix, block: &m
         parse_line(line, radix, block);
     } else {
         block.diagnostics.on_line(&TRUNCATED_LINE, block.lines, line);
-        block.last_line_cut = true;
     }
 }
 

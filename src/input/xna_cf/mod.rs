@@ -96,7 +96,7 @@ impl XnaCf {
             |text, place, block: &mut Block<S>| parse_block(text, place, radix, block),
             |block| assembler.take_block(block),
         )?;
-        assembler.finish(&source)?;
+        assembler.finish(&source);
         Ok(assembler)
     }
 }
