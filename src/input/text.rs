@@ -1,7 +1,7 @@
 //! Leaf parsers and helpers that the text formats share: numbers, blanks, fields.
 //!
 //! Leaves are byte loops over a 256-entry table, each byte looked at once: nom's own digit parsers followed by a
-//! conversion take two and a half times as long (docs/performance.md).
+//! conversion take more than twice as long (docs/performance.md).
 
 use nom::{Err, IResult};
 use rustc_hash::FxHashMap;
