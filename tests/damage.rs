@@ -31,11 +31,11 @@ fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<&'static 
     let references: usize = graph.nodes().map(|node| graph.references(node).len()).sum();
     assert_eq!(references, graph.reference_count());
     assert!(graph.nodes().all(|node| graph.references(node).iter().all(|target| target.index() < graph.node_count())));
-    let dominators = Dominators::compute(&graph);
-    let retained = Retained::compute(&graph, &dominators);
+    let dominators = Dominators::compute(graph);
+    let retained = Retained::compute(graph, &dominators);
     if let Some(last) = graph.nodes().next_back() {
         assert!(!graph.display_id(last).is_empty());
-        let path = find_root_paths(&graph, last, 1, false, |_| false);
+        let path = find_root_paths(graph, last, 1, false, |_| false);
         assert_eq!(path.is_empty(), retained.bytes_of(&dominators, last).is_none());
     }
     Some((graph.node_count(), loaded.diagnostics.sorted().iter().map(|problem| problem.code.name).collect()))

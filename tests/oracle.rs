@@ -175,7 +175,7 @@ proptest! {
         }
 
         let dominators = Dominators::compute(&graph);
-        let retained = Retained::compute(&graph, &dominators);
+        let _retained = Retained::compute(&graph, &dominators);
         let tree = TypeTree::build(&graph, &dominators, &dominators.children(), 0, 100);
         prop_assert_eq!(tree.places.len(), dominators.reached_count());
         for place in &tree.places {
