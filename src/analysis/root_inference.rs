@@ -53,7 +53,7 @@ pub fn keep_unreachable(graph: &mut HeapGraph) {
 }
 
 fn strong_root(node: NodeId, kind: RootKind) -> Root {
-    Root { node, kind, flags: RootFlags::default(), container: None, excluded: false }
+    Root { node, kind, flags: RootFlags::default(), container: None, name: None, excluded: false }
 }
 
 /// The first object of every strongly connected component outside `reached` that nothing else outside leads into.

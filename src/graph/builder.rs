@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::columns::{Frame, ObjectColumns, PositionRun};
 use super::id_map::IdRange;
-use super::{IdStyle, RootFlags, RootKind, Section, SectionId};
+use super::roots::{RootName, RootRecord};
+use super::streams::Streams;
+use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId};
 
 /// A type as readers number it: several slots of one name become one type of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,23 +50,13 @@ pub(super) struct Segment {
     pub(super) leading_is_first: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SectionBuild {
     pub(super) section: Section,
     pub(super) range: Option<IdRange>,
     pub(super) ascending: bool,
     pub(super) last_id: Option<u64>,
     pub(super) objects: usize,
-}
-
-#[derive(Debug)]
-pub(super) struct PendingRoot {
-    pub(super) section: u32,
-    pub(super) id: u64,
-    pub(super) kind: RootKind,
-    pub(super) flags: RootFlags,
-    pub(super) container: Option<TypeSlot>,
-    pub(super) position: u64,
 }
 
 /// Collects a dump. Sections are filled one after another; within a section objects come in any order.
@@ -84,7 +76,19 @@ pub struct GraphBuilder {
     name_numbers: FxHashMap<Box<str>, u32>,
     /// (object, slot), ascending by object: the class a class object stands for.
     pub(super) labels: Vec<(u32, TypeSlot)>,
-    pub(super) roots: Vec<PendingRoot>,
+    /// (section, record).
+    pub(super) roots: Vec<(u32, RootRecord)>,
+    pub(super) root_names: Vec<Box<str>>,
+    root_name_numbers: FxHashMap<Box<str>, u32>,
+    /// By name number: the number of the module, `u32::MAX` for none. Empty while no type has one.
+    pub(super) type_modules: Vec<u32>,
+    pub(super) module_names: Vec<Box<str>>,
+    module_numbers: FxHashMap<Box<str>, u32>,
+    /// References that came apart from their objects, in dumps that have two streams.
+    pub(super) streams: Option<Streams>,
+    /// (section, from, to, position): references added to what the objects list themselves.
+    pub(super) added_references: Vec<(u32, u64, u64, u64)>,
+    pub(super) generations: Vec<GenerationRange>,
     pub(super) id_style: IdStyle,
 }
 
@@ -140,9 +144,31 @@ impl GraphBuilder {
         self.slots[slot.0 as usize] = Some(number);
     }
 
+    /// Names a type that stays apart from others of the same name, and says which module it is from.
+    pub fn name_type_apart(&mut self, slot: TypeSlot, name: &str, module: Option<&str>) {
+        const NO_MODULE: u32 = u32::MAX;
+        let number = self.names.len();
+        self.names.push(name.into());
+        if let Some(module) = module {
+            let known = self.module_names.len() as u32;
+            let module = *self.module_numbers.entry(module.into()).or_insert_with_key(|module| {
+                self.module_names.push(module.clone());
+                known
+            });
+            self.type_modules.resize(number, NO_MODULE);
+            self.type_modules.push(module);
+        }
+        self.slots[slot.0 as usize] = Some(number as u32);
+    }
+
     /// The name of a type, if it has one.
     pub fn type_name(&self, slot: TypeSlot) -> Option<&str> {
         self.slots[slot.0 as usize].map(|number| &*self.names[number as usize])
+    }
+
+    /// The type that a named slot will have in the graph.
+    pub fn type_of(&self, slot: TypeSlot) -> super::TypeId {
+        super::TypeId(self.slots[slot.0 as usize].unwrap_or(u32::MAX))
     }
 
     /// Have two types one name?
@@ -181,7 +207,33 @@ impl GraphBuilder {
         container: Option<TypeSlot>,
         position: u64,
     ) {
-        self.roots.push(PendingRoot { section: section.0, id, kind, flags, container, position });
+        self.add_root_record(section, RootRecord { id, kind, flags, container, name: None, position });
+    }
+
+    /// The same with all that a dump can say.
+    pub fn add_root_record(&mut self, section: SectionId, record: RootRecord) {
+        self.roots.push((section.0, record));
+    }
+
+    /// A name for root records; equal names are kept once.
+    pub fn root_name(&mut self, name: &str) -> RootName {
+        if let Some(&number) = self.root_name_numbers.get(name) {
+            return RootName(number);
+        }
+        let number = self.root_names.len() as u32;
+        self.root_names.push(name.into());
+        self.root_name_numbers.insert(name.into(), number);
+        RootName(number)
+    }
+
+    /// A reference beside those that the object lists: the value of a dependent handle, which lives with its key.
+    pub fn add_reference(&mut self, section: SectionId, from: u64, to: u64, position: u64) {
+        self.added_references.push((section.0, from, to, position));
+    }
+
+    /// Where the collector keeps its generations; for dumps of one section.
+    pub fn set_generations(&mut self, ranges: Vec<GenerationRange>) {
+        self.generations = ranges;
     }
 
     /// Appends `objects` of sealed columns to `section`, which must be the one begun last. `type_slots` translates the
@@ -242,7 +294,12 @@ impl GraphBuilder {
                 .iter()
                 .map(|&(object, bytes)| ((first + object as usize - objects.start) as u32, bytes)),
         );
-        self.counts.extend(objects.clone().map(|object| (columns.start(object + 1) - columns.start(object)) as u32));
+        match columns.counted.get(objects.clone()) {
+            Some(counted) => self.counts.extend_from_slice(counted),
+            None => self
+                .counts
+                .extend(objects.clone().map(|object| (columns.start(object + 1) - columns.start(object)) as u32)),
+        }
         self.reference_words.extend_from_slice(&columns.reference_words[from * reference_width..to * reference_width]);
         self.append_positions(columns, objects, first, first_position);
         Ok(orphans)

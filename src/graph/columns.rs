@@ -98,6 +98,8 @@ pub struct ObjectColumns {
     pub(super) large: Vec<(u32, u64)>,
     /// Where each object's references begin in `references`.
     starts: Vec<u32>,
+    /// How many references each object has, where these come apart from it; else empty.
+    pub(super) counted: Vec<u32>,
     pub(super) positions: Vec<PositionRun>,
     last_position: u64,
     pub(super) id_words: Vec<u32>,
@@ -116,6 +118,7 @@ impl ObjectColumns {
         self.shallow.clear();
         self.large.clear();
         self.starts.clear();
+        self.counted.clear();
         self.positions.clear();
         self.last_position = 0;
         self.id_words.clear();
@@ -158,6 +161,29 @@ impl ObjectColumns {
                 super::shallow::OVERFLOW
             }
         });
+    }
+
+    /// Objects whose references come apart from them, each as (id, type index, bytes, number of references), at even
+    /// distances in the input. Not to be mixed with `push_object`.
+    pub fn extend_counted(&mut self, objects: impl Iterator<Item = (u64, u32, u64, u64)>, position: u64, stride: u64) {
+        self.positions.push(PositionRun { first_object: self.types.len() as u32, position, stride });
+        for (id, type_index, shallow_bytes, references) in objects {
+            self.ids.push(id);
+            self.shallow.push(match u32::try_from(shallow_bytes) {
+                Ok(bytes) if bytes != super::shallow::OVERFLOW => bytes,
+                _ => {
+                    self.large.push((self.types.len() as u32, shallow_bytes));
+                    super::shallow::OVERFLOW
+                }
+            });
+            self.types.push(type_index);
+            self.counted.push(u32::try_from(references).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// References that come apart from their objects.
+    pub fn extend_references(&mut self, ids: impl Iterator<Item = u64>) {
+        self.references.extend(ids);
     }
 
     /// A reference of the object begun last; before the first object: of the last object of the block before.

@@ -225,6 +225,16 @@ impl IdMap {
         }
     }
 
+    /// How many ids are smaller than `id`, which need not be in the map. O(log² ids).
+    pub(super) fn smaller_than(&self, id: u64) -> u32 {
+        let (mut low, mut high) = (0, self.count as u32);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.select(middle) < id { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
     pub(super) fn bytes(&self) -> usize {
         match &self.form {
             Form::Flat(bitmap) => bitmap.bytes(),

@@ -13,21 +13,24 @@
 mod builder;
 mod columns;
 mod csr;
+mod generations;
 mod id_map;
 mod ids;
 mod interop;
 mod resolve;
 mod roots;
 mod shallow;
+mod streams;
 
 use std::sync::OnceLock;
 
 pub use builder::{BuildError, GraphBuilder, TypeSlot};
 pub use columns::ObjectColumns;
+pub use generations::{Generation, GenerationRange, GenerationRun};
 pub use ids::{NodeId, SectionId, TypeId};
 pub use interop::{Neighbors, NodeSet, ReferenceEdge, References};
 pub use resolve::{Findings, ResolveOptions, Tally};
-pub use roots::{Root, RootFlags, RootKind};
+pub use roots::{Root, RootFlags, RootKind, RootName, RootRecord};
 
 use csr::Csr;
 use id_map::IdMap;
@@ -108,6 +111,14 @@ pub struct HeapGraph {
     labels: Vec<(NodeId, TypeId)>,
     id_style: IdStyle,
     roots_inferred: bool,
+    root_names: Vec<Box<str>>,
+    /// By type; empty when no type has a module.
+    type_modules: Vec<u32>,
+    module_names: Vec<Box<str>>,
+    dependent_references: u64,
+    generations: Vec<GenerationRun>,
+    /// By type: objects of the dump that each stands for; empty when it is no sample.
+    multipliers: Vec<f32>,
 }
 
 impl HeapGraph {
@@ -143,9 +154,50 @@ impl HeapGraph {
         self.type_names.len()
     }
 
-    /// A type's name; unique in the graph. O(1).
+    /// A type's name; several types may have one where the dump tells them apart. O(1).
     pub fn type_name(&self, type_id: TypeId) -> &str {
         &self.type_names[type_id.index()]
+    }
+
+    /// The module (assembly) a type is from, where the dump says so. O(1).
+    pub fn module_of(&self, type_id: TypeId) -> Option<&str> {
+        let module = *self.type_modules.get(type_id.index())? as usize;
+        self.module_names.get(module).map(|name| &**name)
+    }
+
+    /// Does the dump say which modules its types are from?
+    pub fn has_modules(&self) -> bool {
+        !self.module_names.is_empty()
+    }
+
+    /// Runs of objects by generation, together all objects; empty where the dump does not say.
+    pub fn generations(&self) -> &[GenerationRun] {
+        &self.generations
+    }
+
+    /// References that hold only through dependent handles (from a key to its value), among `references`.
+    pub fn dependent_reference_count(&self) -> u64 {
+        self.dependent_references
+    }
+
+    /// How many objects of the heap one of this type in the dump stands for: 1 unless the dump is a sample.
+    pub fn sampled_multiplier(&self, type_id: TypeId) -> f32 {
+        self.multipliers.get(type_id.index()).copied().unwrap_or(1.0)
+    }
+
+    /// Is the dump a sample of the heap?
+    pub fn is_sample(&self) -> bool {
+        !self.multipliers.is_empty()
+    }
+
+    /// Makes the dump a sample; `multiplier` is asked for each type.
+    pub fn set_multipliers(&mut self, multiplier: impl Fn(TypeId) -> f32) {
+        self.multipliers = (0..self.type_count()).map(|index| multiplier(TypeId::new(index))).collect();
+    }
+
+    /// The name of the variable or method of a root, where the dump knows it. O(1).
+    pub fn root_name(&self, root: &Root) -> Option<&str> {
+        root.name.and_then(|name| self.root_names.get(name.0 as usize)).map(|name| &**name)
     }
 
     /// The class a class object stands for, in formats whose classes are objects (IBM classic). O(log classes).

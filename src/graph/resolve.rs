@@ -20,14 +20,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, position: u64) {
+    pub(super) fn add(&mut self, position: u64) {
         if self.count == 0 || position < self.first_position {
             self.first_position = position;
         }
         self.count += 1;
     }
 
-    fn join(&mut self, other: Tally) {
+    pub(super) fn join(&mut self, other: Tally) {
         if other.count > 0 {
             if self.count == 0 || other.first_position < self.first_position {
                 self.first_position = other.first_position;
@@ -104,6 +104,11 @@ impl GraphBuilder {
         let (order, dropped) = if ordered { (None, Vec::new()) } else { self.find_order(&maps) };
         self.judge_dropped(&dropped, &mut findings);
         self.id_words = Vec::new();
+        if let Some(streams) = self.streams.take() {
+            let references = self.resolve_streams(&streams, &maps, &mut findings);
+            let (types, names) = self.final_types();
+            return self.finish(order, references, maps, types, names, findings);
+        }
 
         let labels: Vec<u32> = self.labels.iter().map(|&(object, _)| object).collect();
         let resolver = Resolver {
@@ -180,15 +185,35 @@ impl GraphBuilder {
         if dropped.is_empty() {
             return;
         }
-        let contents = Contents::new(self);
+        // Where references come apart from their objects, what an object says of itself must do.
+        let contents = self.streams.is_none().then(|| Contents::new(self));
         for pair in dropped {
             let position = GraphBuilder::position_of(&self.positions, pair.object as usize);
-            if contents.same(pair.object as usize, pair.kept as usize) {
+            let (object, kept) = (pair.object as usize, pair.kept as usize);
+            let same = match &contents {
+                Some(contents) => contents.same(object, kept),
+                None => self.same_shape(object, kept),
+            };
+            if same {
                 findings.duplicate_objects.add(position);
             } else {
                 findings.conflicting_objects.add(position);
             }
         }
+    }
+
+    /// Have two objects one type, one size and as many references?
+    fn same_shape(&self, a: usize, b: usize) -> bool {
+        let shallow = |object: usize| match self.shallow[object] {
+            super::shallow::OVERFLOW => {
+                self.large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| self.large[at].1)
+            }
+            bytes => u64::from(bytes),
+        };
+        // Types by name: readers may have several slots for one.
+        self.same_type_name(TypeSlot(self.types[a]), TypeSlot(self.types[b]))
+            && shallow(a) == shallow(b)
+            && self.counts[a] == self.counts[b]
     }
 
     /// For each slot its type, and the names by type.
@@ -240,25 +265,28 @@ impl GraphBuilder {
                 (counts, references) = gather_references(&order, counts, references);
             }
         }
+        let dependent_references = self.splice_added(&maps, &mut counts, &mut references, &mut findings);
         labels.sort_unstable();
         labels.dedup_by_key(|label| label.0);
         let mut roots = Vec::with_capacity(self.roots.len());
-        for root in &self.roots {
-            let map = &maps[root.section as usize];
+        for (section, root) in &self.roots {
+            let map = &maps[*section as usize];
             match map.ids.rank(root.id) {
                 Some(rank) => roots.push(Root {
                     node: NodeId(map.first_node + rank),
                     kind: root.kind,
                     flags: root.flags,
                     container: root.container.map(|slot| slot_type(slot.0)),
+                    name: root.name,
                     excluded: false,
                 }),
                 None => {
                     findings.dangling_roots.add(root.position);
-                    self.sections[root.section as usize].section.dangling_roots += 1;
+                    self.sections[*section as usize].section.dangling_roots += 1;
                 }
             }
         }
+        let generations = super::generations::runs(&self.generations, &maps);
         let graph = HeapGraph {
             node_types,
             shallow,
@@ -271,6 +299,12 @@ impl GraphBuilder {
             labels,
             id_style: self.id_style,
             roots_inferred: false,
+            root_names: self.root_names,
+            type_modules: self.type_modules,
+            module_names: self.module_names,
+            dependent_references,
+            generations,
+            multipliers: Vec::new(),
         };
         (graph, findings)
     }
@@ -469,18 +503,7 @@ impl<'a> Contents<'a> {
     }
 
     fn same(&self, a: usize, b: usize) -> bool {
-        let builder = self.builder;
-        let shallow = |object: usize| match builder.shallow[object] {
-            super::shallow::OVERFLOW => {
-                builder.large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| builder.large[at].1)
-            }
-            bytes => u64::from(bytes),
-        };
-        // By name: readers may have several slots for one.
-        builder.same_type_name(TypeSlot(builder.types[a]), TypeSlot(builder.types[b]))
-            && shallow(a) == shallow(b)
-            && builder.counts[a] == builder.counts[b]
-            && self.references(a).eq(self.references(b))
+        self.builder.same_shape(a, b) && self.references(a).eq(self.references(b))
     }
 
     fn references(&self, object: usize) -> impl Iterator<Item = u64> + '_ {

@@ -16,6 +16,10 @@ pub enum RootKind {
     Handle,
     /// On the finalizer queue: held until its finalizer has run.
     Finalizer,
+    /// Held by COM or WinRT code outside the runtime.
+    Com,
+    /// The value of a dependent handle in a dump that has lost which key it hangs on.
+    Dependent,
     /// Held by the runtime itself: application domains, assemblies, preallocated exceptions.
     Runtime,
     /// Held by the collector: interned strings, class descriptions.
@@ -40,6 +44,8 @@ impl RootKind {
             RootKind::Local => "local".into(),
             RootKind::Handle => "handle".into(),
             RootKind::Finalizer => "finalizer".into(),
+            RootKind::Com => "com".into(),
+            RootKind::Dependent => "dependent".into(),
             RootKind::Runtime => "runtime".into(),
             RootKind::Gc => "gc".into(),
             RootKind::Other(number) => format!("kind {number}"),
@@ -74,6 +80,8 @@ impl RootKind {
             RootKind::Local => "a local variable",
             RootKind::Handle => "a GC handle",
             RootKind::Finalizer => "the finalizer queue (until its finalizer has run)",
+            RootKind::Com => "COM or WinRT code",
+            RootKind::Dependent => "a dependent handle (the dump has lost its key)",
             RootKind::Runtime => "the runtime itself",
             RootKind::Gc => "the collector (interned strings, class descriptions)",
             RootKind::Other(_) => "a root of a kind that is not documented",
@@ -96,6 +104,10 @@ impl RootFlags {
     pub const WEAK: u32 = 2;
     /// The root points into the object, not at its start.
     pub const INTERIOR: u32 = 4;
+    /// The root holds its object while COM code counts references to it.
+    pub const REF_COUNTED: u32 = 8;
+    /// A static variable that each thread has for itself. Not a number of the profiling interface.
+    pub const THREAD_LOCAL: u32 = 1 << 31;
 
     /// Is any of `bits` set?
     pub fn has(self, bits: u32) -> bool {
@@ -105,17 +117,45 @@ impl RootFlags {
     /// The flags in words, smallest bit first; unknown bits together as one number.
     pub fn names(self) -> Vec<String> {
         let mut names = Vec::new();
-        for (bit, name) in [(Self::PINNED, "pinned"), (Self::WEAK, "weak"), (Self::INTERIOR, "interior")] {
+        let mut unknown = self.0;
+        for (bit, name) in [
+            (Self::PINNED, "pinned"),
+            (Self::WEAK, "weak"),
+            (Self::INTERIOR, "interior"),
+            (Self::REF_COUNTED, "ref-counted"),
+            (Self::THREAD_LOCAL, "thread-local"),
+        ] {
             if self.has(bit) {
                 names.push(name.to_string());
             }
+            unknown &= !bit;
         }
-        let unknown = self.0 & !(Self::PINNED | Self::WEAK | Self::INTERIOR);
         if unknown != 0 {
             names.push(format!("flags {unknown:#x}"));
         }
         names
     }
+}
+
+/// A name of root records, kept once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RootName(pub(super) u32);
+
+/// A root record as a reader hands it over, its object still an id.
+#[derive(Debug, Clone, Copy)]
+pub struct RootRecord {
+    /// The object held, as the dump names it.
+    pub id: u64,
+    /// Why it is held.
+    pub kind: RootKind,
+    /// Pinned, weak and so on.
+    pub flags: RootFlags,
+    /// The class with the static variable, or of the method.
+    pub container: Option<super::TypeSlot>,
+    /// Of the variable or method.
+    pub name: Option<RootName>,
+    /// The record's line or byte offset.
+    pub position: u64,
 }
 
 /// One root record whose object is in the dump. An object may have several.
@@ -129,6 +169,8 @@ pub struct Root {
     pub flags: RootFlags,
     /// The class with the static variable, or of the method with the local.
     pub container: Option<TypeId>,
+    /// Of the static variable, or of the method with the local; `HeapGraph::root_name` gives the text.
+    pub name: Option<RootName>,
     /// Left out of every analysis on the user's wish (`--exclude-roots`).
     pub excluded: bool,
 }

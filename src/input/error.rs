@@ -52,6 +52,10 @@ pub enum ReadErrorKind {
     NoSuchFormat(String),
     /// A related format that is recognised and not read; the text says which and what to do.
     NotSupported(String),
+    /// The file is of the format and holds no heap; the text says what to do.
+    NoHeap(String),
+    /// `--snapshot` names none of the file's snapshots, of which there are so many.
+    NoSuchSnapshot(usize, usize),
     /// A problem met under `--strict`: code, and what was found.
     Strict(&'static str, String),
     /// More than can be numbered.
@@ -106,7 +110,13 @@ impl fmt::Display for ReadError {
                 let names: Vec<&str> = super::READERS.iter().map(|reader| reader.name()).collect();
                 write!(f, "no input format is called \"{name}\"; there are {}", names.join(", "))
             }
-            ReadErrorKind::NotSupported(text) => f.write_str(text),
+            ReadErrorKind::NotSupported(text) | ReadErrorKind::NoHeap(text) => f.write_str(text),
+            ReadErrorKind::NoSuchSnapshot(asked, 1) => {
+                write!(f, "--snapshot: the file has one snapshot, there is no \"{asked}\"")
+            }
+            ReadErrorKind::NoSuchSnapshot(asked, count) => {
+                write!(f, "--snapshot: the file has snapshots 1 to {count}, there is no \"{asked}\"; `info` lists them")
+            }
             ReadErrorKind::Strict(code, text) => write!(f, "{text} ({code}; an error because of --strict)"),
             ReadErrorKind::TooLarge(error) => write!(f, "{error}"),
         }

@@ -5,9 +5,12 @@
 
 mod blocks;
 mod diagnostics;
+mod dotnet;
 mod encoding;
 mod error;
+mod gcdump;
 mod ibm_classic;
+mod nettrace;
 mod sink;
 mod source;
 mod text;
@@ -54,7 +57,7 @@ pub trait Reader: Sync {
 }
 
 /// Every format there is, weak text formats last.
-pub static READERS: &[&dyn Reader] = &[&ibm_classic::IbmClassic, &xna_cf::XnaCf];
+pub static READERS: &[&dyn Reader] = &[&gcdump::Gcdump, &nettrace::Nettrace, &ibm_classic::IbmClassic, &xna_cf::XnaCf];
 
 /// How to read, for all formats; what is special to one is in a struct of its own.
 #[derive(Debug, Clone)]
@@ -67,6 +70,8 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Threads that parse. Default: as many as there are cores.
     pub threads: usize,
+    /// Which of several snapshots. Default: the first complete one.
+    pub snapshot: SnapshotChoice,
     /// Options of the XNA / .NET CF reader.
     pub xna_cf: xna_cf::XnaCfOptions,
 }
@@ -78,9 +83,22 @@ impl Default for ReadOptions {
             raw_types: false,
             strict: false,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            snapshot: SnapshotChoice::default(),
             xna_cf: xna_cf::XnaCfOptions::default(),
         }
     }
+}
+
+/// Which of several snapshots in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SnapshotChoice {
+    /// The first complete one; where none is, the first.
+    #[default]
+    FirstComplete,
+    /// By number, from 1.
+    Number(usize),
+    /// The last one.
+    Last,
 }
 
 /// What a dump holds. Formats with allocation totals instead of objects will add their model.
@@ -136,6 +154,29 @@ pub struct Facts {
     pub trailer: Option<String>,
     /// The format has no root records: roots must be inferred.
     pub has_no_roots: bool,
+    /// The snapshots in the file, in the order of time, where the format can hold several.
+    pub snapshots: Vec<SnapshotFacts>,
+    /// Objects without a root are alive all the same: on the frozen heap, which is never collected.
+    pub unrooted_are_alive: bool,
+    /// The dump is a sample: objects and bytes of the heap are about so many times those in the dump.
+    pub sampled: Option<(f32, f32)>,
+}
+
+/// One of the snapshots in a file.
+#[derive(Debug, Clone, Default)]
+pub struct SnapshotFacts {
+    /// When it was taken, in milliseconds since 1970.
+    pub unix_ms: Option<i64>,
+    /// It is there from its start to its end, as far as the file can tell.
+    pub complete: bool,
+    /// Objects in it, as many as arrived.
+    pub objects: u64,
+    /// Their bytes.
+    pub shallow_bytes: u64,
+    /// References in it, as many as arrived.
+    pub references: u64,
+    /// It is the one that was read.
+    pub chosen: bool,
 }
 
 /// The packed input broke off; the same for every format.

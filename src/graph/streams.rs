@@ -1,0 +1,293 @@
+//! Dumps in two streams: objects that say how many references they have, and references that follow apart, in the same
+//! order. Nothing but the counts says whose a reference is, so a hole in either stream ends what can be told.
+
+use rayon::prelude::*;
+
+use super::builder::{GraphBuilder, SectionBuild, Segment};
+use super::columns::{Frame, ObjectColumns, PositionRun};
+use super::id_map::IdRange;
+use super::resolve::{Findings, Tally};
+use super::{NodeId, SectionIds};
+
+/// Stands for a reference that leads nowhere until it is dropped; no node has this number.
+const NOWHERE: u32 = u32::MAX;
+
+/// The references of one block, packed in one way.
+#[derive(Debug, Clone)]
+struct Piece {
+    frame: Frame,
+    count: usize,
+    position: u64,
+    stride: u64,
+}
+
+impl Piece {
+    fn words(&self) -> usize {
+        self.count * self.frame.width()
+    }
+}
+
+/// The stream of references.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    pieces: Vec<Piece>,
+}
+
+impl GraphBuilder {
+    /// Appends references that came apart from their objects; the object stream's counts say whose they are.
+    /// `stride` bytes lie between two of them.
+    pub fn append_references(&mut self, columns: &ObjectColumns, position: u64, stride: u64) {
+        let frame = columns.reference_frame;
+        let piece = Piece { frame, count: columns.reference_count(), position, stride };
+        self.reference_words.extend_from_slice(&columns.reference_words);
+        self.streams.get_or_insert_default().pieces.push(piece);
+    }
+
+    /// Calls to `append` so far, and to `append_references`: what `keep_pieces` counts in.
+    pub fn pieces(&self) -> (usize, usize) {
+        (self.segments.len(), self.streams.as_ref().map_or(0, |streams| streams.pieces.len()))
+    }
+
+    /// Keeps these pieces of the two streams, in this order, and drops all others. For dumps of one section. Costs
+    /// nothing when that changes nothing, else a copy of what is kept.
+    pub fn keep_pieces(&mut self, objects: &[usize], references: &[usize]) {
+        let (object_pieces, reference_pieces) = self.pieces();
+        if !objects.iter().copied().eq(0..object_pieces) {
+            self.keep_objects(objects);
+        }
+        if let Some(streams) = &mut self.streams
+            && !references.iter().copied().eq(0..reference_pieces)
+        {
+            let mut starts = Vec::with_capacity(reference_pieces);
+            let mut start = 0;
+            for piece in &streams.pieces {
+                starts.push(start);
+                start += piece.words();
+            }
+            let mut words = Vec::new();
+            for &number in references {
+                words.extend_from_slice(&self.reference_words[starts[number]..][..streams.pieces[number].words()]);
+            }
+            self.reference_words = words;
+            streams.pieces = references.iter().map(|&number| streams.pieces[number].clone()).collect();
+        }
+    }
+
+    fn keep_objects(&mut self, kept: &[usize]) {
+        let mut new = GraphBuilder::default();
+        let mut build = SectionBuild { ascending: true, ..SectionBuild::default() };
+        for &number in kept {
+            let segment = &self.segments[number];
+            let objects = segment.objects.clone();
+            let first = new.types.len();
+            let first_id_word = new.id_words.len();
+            let id_words = &self.id_words[segment.first_id_word..][..objects.len() * segment.id_frame.width()];
+            new.id_words.extend_from_slice(id_words);
+            new.types.extend_from_slice(&self.types[objects.clone()]);
+            new.shallow.extend_from_slice(&self.shallow[objects.clone()]);
+            new.counts.extend_from_slice(&self.counts[objects.clone()]);
+            let from = self.large.partition_point(|&(object, _)| (object as usize) < objects.start);
+            let large = self.large[from..].iter().take_while(|&&(object, _)| (object as usize) < objects.end);
+            new.large.extend(large.map(|&(object, bytes)| ((object as usize - objects.start + first) as u32, bytes)));
+            let position = Self::position_of(&self.positions, objects.start);
+            let stride = Self::position_of(&self.positions, objects.start + 1).saturating_sub(position);
+            new.positions.push(PositionRun { first_object: first as u32, position, stride });
+            for index in 0..objects.len() {
+                build.note_id(segment.id_frame.unpack_id(id_words, index));
+            }
+            new.segments.push(Segment {
+                section: segment.section,
+                objects: first..first + objects.len(),
+                first_id_word,
+                id_frame: segment.id_frame,
+                reference_words: 0,
+                reference_frame: Frame::default(),
+                leading: 0,
+                leading_is_first: false,
+            });
+        }
+        if let Some(section) = self.sections.first_mut() {
+            build.section = std::mem::take(&mut section.section);
+            *section = build;
+        }
+        self.id_words = new.id_words;
+        self.types = new.types;
+        self.shallow = new.shallow;
+        self.counts = new.counts;
+        self.large = new.large;
+        self.positions = new.positions;
+        self.segments = new.segments;
+    }
+
+    /// Gives the first `objects` objects the first `references` references, as their counts say, and no other object
+    /// any. Returns how many references found an object.
+    pub fn pair_references(&mut self, objects: usize, references: u64) -> u64 {
+        let available: usize = self.streams.iter().flat_map(|streams| &streams.pieces).map(|piece| piece.count).sum();
+        let available = available.min(usize::try_from(references).unwrap_or(usize::MAX));
+        let mut left = available;
+        for (object, count) in self.counts.iter_mut().enumerate() {
+            let own = if object < objects { left.min(*count as usize) } else { 0 };
+            *count = own as u32;
+            left -= own;
+        }
+        let used = available - left;
+        self.truncate_references(used);
+        used as u64
+    }
+
+    fn truncate_references(&mut self, used: usize) {
+        let Some(streams) = &mut self.streams else { return };
+        let (mut kept, mut words) = (0, 0);
+        for piece in &mut streams.pieces {
+            piece.count = piece.count.min(used - kept);
+            kept += piece.count;
+            words += piece.words();
+            if kept == used {
+                break;
+            }
+        }
+        // Pieces behind the last one used have no words left; a cut one may only be the last.
+        let mut sum = 0;
+        streams.pieces.retain(|piece| {
+            let wanted = sum < used;
+            sum += piece.count;
+            wanted
+        });
+        self.reference_words.truncate(words);
+    }
+
+    /// Turns the stream's ids into nodes in the same memory, and drops what is null or dangling.
+    pub(super) fn resolve_streams(
+        &mut self,
+        streams: &Streams,
+        maps: &[SectionIds],
+        findings: &mut Findings,
+    ) -> Vec<NodeId> {
+        let mut words = std::mem::take(&mut self.reference_words);
+        let Some(map) = maps.first() else { return Vec::new() };
+        let mut work = Vec::with_capacity(streams.pieces.len());
+        let mut rest = &mut words[..];
+        for piece in &streams.pieces {
+            let (own, behind) = rest.split_at_mut(piece.words());
+            rest = behind;
+            work.push((piece, own));
+        }
+        let bad: Vec<(u64, Tally)> =
+            work.into_par_iter().map(|(piece, words)| resolve_piece(piece, words, map)).collect();
+        let (mut from, mut to) = (0, 0);
+        for piece in &streams.pieces {
+            if from != to {
+                words.copy_within(from..from + piece.count, to);
+            }
+            from += piece.words();
+            to += piece.count;
+        }
+        words.truncate(to);
+        let mut any = false;
+        for (nulls, dangling) in bad {
+            any |= nulls + dangling.count > 0;
+            findings.null_references += nulls;
+            findings.dangling_references.join(dangling);
+        }
+        if any {
+            self.drop_nowhere(&mut words);
+        }
+        if let Some(section) = self.sections.first_mut() {
+            section.section.null_references += findings.null_references;
+            section.section.dangling_references += findings.dangling_references.count;
+        }
+        words.shrink_to_fit();
+        // u32 and NodeId have one layout, so collecting in place costs nothing.
+        words.into_iter().map(NodeId).collect()
+    }
+
+    fn drop_nowhere(&mut self, words: &mut Vec<u32>) {
+        let (mut read, mut write) = (0, 0);
+        for count in &mut self.counts {
+            let before = write;
+            for at in read..read + *count as usize {
+                if words[at] != NOWHERE {
+                    words[write] = words[at];
+                    write += 1;
+                }
+            }
+            read += *count as usize;
+            *count = (write - before) as u32;
+        }
+        words.truncate(write);
+    }
+
+    /// Puts the added references behind those that their objects list; how many found both objects.
+    pub(super) fn splice_added(
+        &mut self,
+        maps: &[SectionIds],
+        counts: &mut [u32],
+        references: &mut Vec<NodeId>,
+        findings: &mut Findings,
+    ) -> u64 {
+        let mut added = Vec::new();
+        for (section, from, to, position) in std::mem::take(&mut self.added_references) {
+            let map = &maps[section as usize];
+            let node = |id: u64| map.ids.rank(id).map(|rank| map.first_node + rank);
+            match (node(from), node(to)) {
+                (Some(from), Some(to)) => added.push((from, NodeId(to))),
+                _ => {
+                    findings.dangling_references.add(position);
+                    self.sections[section as usize].section.dangling_references += 1;
+                }
+            }
+        }
+        added.sort_by_key(|&(from, _)| from);
+        let mut ends = Vec::with_capacity(added.len());
+        let (mut node, mut sum) = (0usize, 0usize);
+        for &(from, _) in &added {
+            while node <= from as usize {
+                sum += counts[node] as usize;
+                node += 1;
+            }
+            ends.push(sum);
+        }
+        // From the back, so that every reference moves once and in place.
+        let mut behind = references.len();
+        references.resize(behind + added.len(), NodeId(0));
+        for (before, (&(from, to), &end)) in added.iter().zip(&ends).enumerate().rev() {
+            references.copy_within(end..behind, end + before + 1);
+            references[end + before] = to;
+            behind = end;
+            counts[from as usize] += 1;
+        }
+        added.len() as u64
+    }
+}
+
+impl SectionBuild {
+    fn note_id(&mut self, id: u64) {
+        match &mut self.range {
+            Some(range) => range.add(id),
+            None => self.range = Some(IdRange::of(id)),
+        }
+        self.ascending &= self.last_id.is_none_or(|last| last < id);
+        self.last_id = Some(id);
+        self.objects += 1;
+    }
+}
+
+/// Writes the node of every reference over its id; how many are null, and how many dangle.
+fn resolve_piece(piece: &Piece, words: &mut [u32], map: &SectionIds) -> (u64, Tally) {
+    let (mut nulls, mut dangling) = (0, Tally::default());
+    for index in 0..piece.count {
+        let id = piece.frame.unpack(words, index);
+        words[index] = match map.ids.rank(id) {
+            _ if id == 0 => {
+                nulls += 1;
+                NOWHERE
+            }
+            Some(rank) => map.first_node + rank,
+            None => {
+                dangling.add(piece.position + piece.stride * index as u64);
+                NOWHERE
+            }
+        };
+    }
+    (nulls, dangling)
+}

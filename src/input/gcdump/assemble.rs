@@ -1,0 +1,276 @@
+//! From the packed heap to the graph's builder, or to totals by type alone.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::codes::*;
+use super::heap_dump::HeapDump;
+use super::memory_graph::{MemoryGraph, Record};
+use super::roots::{PseudoRoot, find_roots, is_wrapper};
+use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot};
+use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
+use crate::input::sink::{ObjectSink, Part, Totals};
+use crate::input::{Diagnostics, Position, ReadError};
+
+/// Objects that are handed on together.
+const BATCH_OBJECTS: usize = 32 * 1024;
+/// Ids of objects whose address is cut off, by index; no process has addresses there.
+const MADE_UP_IDS: u64 = 0x7FFF_0000_0000_0000;
+/// The largest size the format can say.
+const LARGEST: u64 = i32::MAX as u64;
+
+/// What was counted on the way.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) objects: u64,
+    pub(super) references: u64,
+    pub(super) pseudo_nodes: u64,
+    pub(super) undefined: u64,
+    pub(super) bytes: u64,
+}
+
+/// A dump on its way to the builder.
+pub(super) struct Assembly<'a> {
+    pub(super) dump: &'a HeapDump<'a>,
+    pub(super) builder: GraphBuilder,
+    pub(super) section: SectionId,
+    pub(super) totals: Totals,
+    pub(super) counts: Counts,
+    pub(super) diagnostics: Diagnostics,
+    /// The builder's slot of each type of the dump.
+    slots: Vec<u32>,
+    /// Objects that must be held apart by their types: nodes with an address that are no objects.
+    wrapper_types: Vec<bool>,
+    wrappers: FxHashSet<usize>,
+}
+
+impl<'a> Assembly<'a> {
+    pub(super) fn new(dump: &'a HeapDump<'a>, raw_types: bool) -> Self {
+        let mut builder = GraphBuilder::new(IdStyle::Prefixed);
+        let name = match &dump.process_name {
+            Some(name) if !name.is_empty() => name.clone(),
+            _ if dump.process_id != 0 => format!("process {}", dump.process_id),
+            _ => "heap".into(),
+        };
+        let section = Section {
+            name,
+            complete: dump.graph.complete,
+            declared_types: dump.graph.types.len() as u64,
+            ..Section::default()
+        };
+        let section = builder.begin_section(section);
+        let mut assembly = Assembly {
+            dump,
+            builder,
+            section,
+            totals: Totals::default(),
+            counts: Counts::default(),
+            diagnostics: Diagnostics::default(),
+            slots: Vec::with_capacity(dump.graph.types.len()),
+            wrapper_types: Vec::with_capacity(dump.graph.types.len()),
+            wrappers: FxHashSet::default(),
+        };
+        assembly.name_types(raw_types);
+        assembly
+    }
+
+    /// Types that only sizes tell apart become one, unless names are wanted as they stand.
+    fn name_types(&mut self, raw_types: bool) {
+        let mut known: FxHashMap<(String, Option<&str>), TypeSlot> = FxHashMap::default();
+        for (index, dump_type) in self.dump.graph.types.iter().enumerate() {
+            let raw = dump_type.name.clone().unwrap_or_else(|| format!("<type {index:#x}>"));
+            self.wrapper_types.push(is_wrapper(&raw));
+            let name = if raw_types { raw } else { repaired_type_name(without_size_suffix(&raw)) };
+            let module = dump_type.module.as_deref().map(file_name_of).filter(|module| !module.is_empty());
+            let slot = if raw_types {
+                let slot = self.builder.new_type();
+                self.builder.name_type_apart(slot, &name, module);
+                slot
+            } else {
+                let builder = &mut self.builder;
+                *known.entry((name, module)).or_insert_with_key(|(name, module)| {
+                    let slot = builder.new_type();
+                    builder.name_type_apart(slot, name, *module);
+                    slot
+                })
+            };
+            self.slots.push(slot.0);
+        }
+    }
+
+    /// Hands all objects on; with a graph also their references.
+    pub(super) fn take_objects<S: ObjectSink>(&mut self) -> Result<(), ReadError> {
+        self.find_wrappers();
+        let graph = &self.dump.graph;
+        let mut batch = S::default();
+        let mut left = graph.blob_bytes();
+        for index in 0..graph.node_count {
+            let node = match graph.record(index) {
+                Record::Node(node) => node,
+                Record::Undefined => {
+                    self.counts.undefined += 1;
+                    continue;
+                }
+                Record::Malformed => {
+                    self.diagnostics.add(&MALFORMED_NODE, 1, Position::Byte(graph.position(index)), String::new);
+                    continue;
+                }
+            };
+            if !self.is_object(index) {
+                self.counts.pseudo_nodes += 1;
+                continue;
+            }
+            // Records never share bytes; a damaged table of offsets must not make a heap out of one long record.
+            let Some(rest) = left.checked_sub(node.length) else {
+                self.diagnostics.add(&MALFORMED_NODE, 1, Position::Byte(graph.position(index)), String::new);
+                continue;
+            };
+            left = rest;
+            self.counts.objects += 1;
+            self.counts.bytes = self.counts.bytes.saturating_add(node.bytes);
+            if node.bytes == LARGEST {
+                self.diagnostics.add(&SIZE_LIMIT, 1, Position::Byte(graph.position(index)), String::new);
+            }
+            batch.push_object(self.id(index), node.type_index as u32, node.bytes, graph.position(index));
+            for child in node.children() {
+                match usize::try_from(child).ok().filter(|&child| child < graph.node_count) {
+                    Some(child) if self.wrappers.contains(&child) || graph.address(child) == Some(0) => {}
+                    Some(child) => batch.push_reference(self.id(child)),
+                    None => {
+                        self.diagnostics.add(&MALFORMED_REF, 1, Position::Byte(graph.position(index)), String::new);
+                    }
+                }
+            }
+            if batch.object_count() == BATCH_OBJECTS {
+                self.hand_on(&mut batch)?;
+            }
+        }
+        self.hand_on(&mut batch)
+    }
+
+    fn hand_on<S: ObjectSink>(&mut self, batch: &mut S) -> Result<(), ReadError> {
+        batch.seal();
+        self.counts.references += batch.reference_count() as u64;
+        let part = Part {
+            section: self.section,
+            objects: 0..batch.object_count(),
+            type_indices: 0..self.slots.len(),
+            slots: &self.slots,
+            lines_before: 0,
+            takes_leading: false,
+        };
+        batch.deliver(part, &mut self.builder, &mut self.totals)?;
+        batch.clear();
+        Ok(())
+    }
+
+    fn find_wrappers(&mut self) {
+        if !self.wrapper_types.contains(&true) {
+            return;
+        }
+        let graph = &self.dump.graph;
+        let is_wrapper = |index: usize| match graph.record(index) {
+            Record::Node(node) => self.wrapper_types[node.type_index],
+            _ => false,
+        };
+        self.wrappers = (0..graph.node_count).filter(|&index| is_wrapper(index)).collect();
+    }
+
+    fn id(&self, index: usize) -> u64 {
+        self.dump.graph.address(index).unwrap_or(MADE_UP_IDS + 8 * index as u64)
+    }
+
+    /// Pseudo nodes have no address; where addresses are cut off, names in brackets tell them.
+    fn is_object(&self, index: usize) -> bool {
+        match self.dump.graph.address(index) {
+            Some(0) => false,
+            Some(_) => !self.wrappers.contains(&index),
+            None => match self.dump.graph.record(index) {
+                Record::Node(node) => {
+                    let name = self.dump.graph.types[node.type_index].name.as_deref().unwrap_or("");
+                    !(name.starts_with('[') && name.ends_with(']') && node.bytes == 0 && name != "[]")
+                }
+                _ => false,
+            },
+        }
+    }
+
+    /// Pseudo nodes as roots of what they hold.
+    pub(super) fn take_roots(&mut self) {
+        let graph = &self.dump.graph;
+        for PseudoRoot { index, meaning } in find_roots(graph, |index| self.is_object(index)) {
+            let name = meaning.name.map(|name| self.builder.root_name(&self.variable_name(index, &name)));
+            let record = RootRecord {
+                id: self.id(index),
+                kind: meaning.kind,
+                flags: RootFlags(meaning.flags),
+                container: None,
+                name,
+                position: graph.position(index),
+            };
+            self.builder.add_root_record(self.section, record);
+        }
+    }
+
+    /// Makers write the type of the value before the name of the field, as if that type had it.
+    fn variable_name(&self, index: usize, name: &str) -> String {
+        let Record::Node(node) = self.dump.graph.record(index) else { return name.into() };
+        let value_type = self.dump.graph.types[node.type_index].name.as_deref().unwrap_or("");
+        let field = name.strip_prefix(without_size_suffix(value_type)).and_then(|rest| rest.strip_prefix('.'));
+        repaired_type_name(field.unwrap_or(name))
+    }
+
+    /// How many objects of the heap one of each type stands for, by the graph's types; empty when that is one.
+    pub(super) fn multipliers(&self) -> FxHashMap<TypeId, f32> {
+        let mut found = FxHashMap::default();
+        if self.is_sample() {
+            for (index, &slot) in self.slots.iter().enumerate() {
+                let multiplier = self.dump.type_multipliers.get(index).copied().unwrap_or(self.dump.multipliers.0);
+                // Types that only sizes told apart were sampled apart; the mean is the best single figure.
+                let entry = found.entry(self.builder.type_of(TypeSlot(slot))).or_insert(multiplier);
+                *entry = if *entry == multiplier { multiplier } else { (*entry + multiplier) / 2.0 };
+            }
+        }
+        found
+    }
+
+    /// Is the dump a sample of the heap?
+    pub(super) fn is_sample(&self) -> bool {
+        let (objects, bytes) = self.dump.multipliers;
+        !self.dump.type_multipliers.is_empty() || objects != 1.0 || bytes != 1.0
+    }
+
+    /// What the dump says of itself against what was found.
+    pub(super) fn judge(&mut self) {
+        let (graph, counts) = (&self.dump.graph, &self.counts);
+        let at = Position::Byte(0);
+        let file_end = Position::Byte(graph.blob_offset as u64);
+        self.diagnostics.add(&UNDEFINED_NODE, counts.undefined, at, String::new);
+        let without_address = (0..graph.node_count).rev().take_while(|&index| graph.address(index).is_none()).count();
+        self.diagnostics.add(&MISSING_ADDRESSES, without_address as u64, file_end, String::new);
+        if !graph.complete {
+            self.diagnostics.add(&TRUNCATED, 1, file_end, String::new);
+        }
+        if let Some(offset) = self.dump.unread_from {
+            self.diagnostics.add(&UNREADABLE_EXTRAS, 1, Position::Byte(offset as u64), String::new);
+        }
+        let stated = u64::try_from(graph.total_bytes).unwrap_or(0);
+        // Wrappers count in the dump's total.
+        let wrappers: u64 = self
+            .wrappers
+            .iter()
+            .filter_map(|&index| match graph.record(index) {
+                Record::Node(node) => Some(node.bytes),
+                _ => None,
+            })
+            .sum();
+        let difference = stated.abs_diff(counts.bytes.saturating_add(wrappers));
+        self.diagnostics.add(&SIZE_MISMATCH, difference, at, || format!("the dump says {stated}"));
+    }
+}
+
+impl MemoryGraph<'_> {
+    /// The offset in the file of the node's record.
+    fn position(&self, index: usize) -> u64 {
+        (self.blob_offset + self.blob_place(index)) as u64
+    }
+}

@@ -1,0 +1,26 @@
+//! The stable codes of this format's problems (docs/formats/gcdump.md, "Problems").
+
+use crate::input::Code;
+
+pub(super) static CONFLICTING_OBJECT: Code =
+    Code::warning("conflicting-object", "objects at the address of another object; the first was kept");
+pub(super) static DANGLING_REF: Code = Code::warning("dangling-ref", "references to objects that are not in the dump");
+pub(super) static DANGLING_ROOT: Code = Code::warning("dangling-root", "roots of objects that are not in the dump");
+pub(super) static DUPLICATE_OBJECT: Code =
+    Code::warning("duplicate-object", "objects listed again with the same content; ignored");
+pub(super) static MALFORMED_NODE: Code =
+    Code::warning("malformed-node", "objects whose record cannot be read; dropped");
+pub(super) static MALFORMED_REF: Code = Code::warning("malformed-ref", "references to no entry of the dump; dropped");
+pub(super) static MISSING_ADDRESSES: Code =
+    Code::warning("missing-addresses", "objects whose address is cut off; they were given made-up ids");
+pub(super) static SAMPLED: Code =
+    Code::note("sampled", "dump that is a sample: true figures are estimates by its multipliers");
+pub(super) static SIZE_MISMATCH: Code =
+    Code::warning("size-mismatch", "bytes between the dump's own total and the sum of its objects");
+pub(super) static SIZE_LIMIT: Code =
+    Code::warning("size-limit", "objects of 2,147,483,647 bytes: the format holds no more, they may be larger");
+pub(super) static TRUNCATED: Code = Code::warning("truncated", "dump that ends before its end mark");
+pub(super) static UNDEFINED_NODE: Code =
+    Code::note("undefined-node", "entries that are referred to and never described; they are no objects");
+pub(super) static UNREADABLE_EXTRAS: Code =
+    Code::warning("unreadable-extras", "fields behind the heap that cannot be read; ignored");

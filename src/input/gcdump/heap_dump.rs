@@ -1,0 +1,157 @@
+//! The object `GCHeapDump`, the file's only one: the heap, and what is known of its process.
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_f32, le_i32, le_i64, le_u32};
+
+use super::memory_graph::{MemoryGraph, to_end};
+use super::serialization::{Found, Objects, Parsed, Tagged, tagged, text};
+use crate::graph::{Generation, GenerationRange};
+
+/// A file's content.
+#[derive(Debug, Default)]
+pub(super) struct HeapDump<'a> {
+    pub(super) version: i32,
+    pub(super) graph: MemoryGraph<'a>,
+    /// Of objects and of bytes; 1 in a dump that is no sample.
+    pub(super) multipliers: (f32, f32),
+    /// Of objects by type; empty in a dump that is no sample.
+    pub(super) type_multipliers: Vec<f32>,
+    /// There is an account of the heap's segments: the dump is of a heap that was walked, dead objects and all.
+    pub(super) has_segments: bool,
+    pub(super) generations: Vec<GenerationRange>,
+    /// In units of 100 ns since the year 1; 0 where unknown.
+    pub(super) ticks: i64,
+    pub(super) process_name: Option<String>,
+    pub(super) process_id: i32,
+    pub(super) tool: Option<String>,
+    /// Counts of runtime and COM callable wrappers.
+    pub(super) wrappers: (u32, u32),
+    /// How far the fields behind the heap could be read, if not to their end.
+    pub(super) unread_from: Option<usize>,
+}
+
+/// What cannot be read at all.
+pub(super) enum Unreadable {
+    /// A version of this number.
+    Version(i32),
+    /// Cut or damaged before the heap.
+    Damaged,
+}
+
+impl<'a> HeapDump<'a> {
+    /// Reads the file, which begins as every one does.
+    pub(super) fn read(file: &'a [u8], content: &'a [u8]) -> Result<Self, Unreadable> {
+        let mut objects = Objects::new(file);
+        let Ok((rest, Found::Begun(head, _))) = objects.object(content) else { return Err(Unreadable::Damaged) };
+        // Version 8 and those before had the heap's account in other places.
+        if head.version < 9 {
+            return Err(Unreadable::Version(head.version));
+        }
+        let mut dump = HeapDump { version: head.version, multipliers: (1.0, 1.0), ..HeapDump::default() };
+        let Ok((rest, Found::Begun(head, _))) = objects.object(rest) else { return Err(Unreadable::Damaged) };
+        let behind;
+        (dump.graph, behind) = MemoryGraph::read(&mut objects, &head, rest);
+        if let Some(mut rest) = behind {
+            dump.unread_from = dump.fill(&mut objects, &mut rest).err().map(|_| objects.offset(rest));
+        }
+        Ok(dump)
+    }
+
+    /// Reads the fields behind the heap; `rest` stays before the one that cannot be read.
+    fn fill(&mut self, objects: &mut Objects<'a>, rest: &mut &'a [u8]) -> Result<(), nom::Err<()>> {
+        let (after, _) = take::<_, _, ()>(1usize)(*rest)?;
+        let (after, count) = le_f32(after)?;
+        (*rest, self.multipliers.1) = le_f32(after)?;
+        self.multipliers.0 = count;
+        let (after, found) = objects.object(rest)?;
+        *rest = if matches!(found, Found::Begun(..)) { to_end(after)?.0 } else { after };
+        let (after, found) = objects.object(rest)?;
+        *rest = match found {
+            Found::Begun(..) => self.segments(objects, after)?.0,
+            _ => after,
+        };
+        (*rest, _) = text(rest)?;
+        (*rest, self.ticks) = le_i64(*rest)?;
+        (*rest, _) = text(rest)?;
+        (*rest, self.process_name) = text(rest)?;
+        (*rest, self.process_id) = le_i32(*rest)?;
+        (*rest, _) = take(16usize)(*rest)?;
+        let (after, count) = le_u32(*rest)?;
+        let (after, multipliers): (_, &[u8]) = take(4 * count as usize)(after)?;
+        self.type_multipliers = multipliers.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        *rest = after;
+        loop {
+            let (after, value) = tagged(rest)?;
+            *rest = after;
+            match value {
+                Tagged::End => return Ok(()),
+                Tagged::Text(tool) => self.tool = tool,
+                Tagged::Region => {
+                    let (after, found) = objects.object(rest)?;
+                    *rest = if matches!(found, Found::Begun(..)) { self.interop(after)?.0 } else { after };
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// `i64 bytes, i32 count`, segments `i64 start, end, gen0End .. gen3End`, from version 1 on `gen4End`.
+    fn segments(&mut self, objects: &mut Objects<'a>, input: &'a [u8]) -> Parsed<'a, ()> {
+        self.has_segments = true;
+        let (rest, _) = le_i64(input)?;
+        let (mut rest, count) = le_u32(rest)?;
+        for _ in 0..count {
+            let found;
+            (rest, found) = objects.object(rest)?;
+            let Found::Begun(head, _) = found else { continue };
+            let mut numbers = [0i64; 7];
+            for number in numbers.iter_mut().take(if head.version >= 1 { 7 } else { 6 }) {
+                (rest, *number) = le_i64(rest)?;
+            }
+            (rest, ()) = to_end(rest)?;
+            self.add_segment(numbers.map(|number| number as u64));
+        }
+        to_end(rest)
+    }
+
+    /// An object is of the first generation, from the last to 0, whose end lies above it.
+    fn add_segment(&mut self, [start, end, gen0, gen1, gen2, gen3, gen4]: [u64; 7]) {
+        let mut from = start;
+        let numbered = Generation::Numbered;
+        for (until, generation) in [
+            (gen4, Generation::Pinned),
+            (gen3, Generation::Large),
+            (gen2, numbered(2)),
+            (gen1, numbered(1)),
+            (gen0, numbered(0)),
+        ] {
+            let until = until.min(end);
+            if until > from {
+                self.generations.push(GenerationRange { start: from, end: until, generation });
+                from = until;
+            }
+        }
+    }
+
+    /// `i32 total`; unless it is 0: counts of runtime callable and COM callable wrappers, interfaces and modules, and
+    /// these, 40, 32 and 33 bytes each and with a string.
+    fn interop(&mut self, input: &'a [u8]) -> Parsed<'a, ()> {
+        let (rest, total) = le_i32(input)?;
+        if total == 0 {
+            return to_end(rest);
+        }
+        let (rest, runtime) = le_u32(rest)?;
+        let (rest, com) = le_u32(rest)?;
+        let (rest, interfaces) = le_u32(rest)?;
+        let (rest, modules) = le_u32(rest)?;
+        self.wrappers = (runtime, com);
+        let (rest, _) = take(40 * runtime as usize)(rest)?;
+        let (rest, _) = take(32 * com as usize)(rest)?;
+        let (mut rest, _) = take(33 * interfaces as usize)(rest)?;
+        for _ in 0..modules {
+            (rest, _) = take(16usize)(rest)?;
+            (rest, _) = text(rest)?;
+        }
+        to_end(rest)
+    }
+}

@@ -1,0 +1,270 @@
+//! The object `Graphs.MemoryGraph`: types, and for each node an offset into a blob of packed records, and an address.
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_i32, le_i64, le_u32};
+use rustc_hash::FxHashMap;
+
+use super::serialization::{Found, Objects, Parsed, Tagged, TypeHead, end, tagged, text};
+
+/// A type of the dump.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DumpType {
+    /// As in the dump; none where the maker left it to be looked up later.
+    pub(super) name: Option<String>,
+    /// Of objects that do not say theirs.
+    pub(super) bytes: i32,
+    pub(super) module: Option<String>,
+}
+
+/// The heap, still packed.
+#[derive(Debug, Default)]
+pub(super) struct MemoryGraph<'a> {
+    pub(super) total_bytes: i64,
+    pub(super) root: i32,
+    pub(super) types: Vec<DumpType>,
+    /// u32 each.
+    offsets: &'a [u8],
+    blob: &'a [u8],
+    /// Where the blob begins in the file.
+    pub(super) blob_offset: usize,
+    /// i64 each; fewer than nodes when the dump is cut.
+    addresses: &'a [u8],
+    pub(super) node_count: usize,
+    /// All of it is there.
+    pub(super) complete: bool,
+}
+
+/// A node's record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node<'a> {
+    pub(super) type_index: usize,
+    pub(super) bytes: u64,
+    children: &'a [u8],
+    child_count: usize,
+    index: i32,
+    /// Bytes of the record.
+    pub(super) length: usize,
+}
+
+/// What stands at a node's place.
+#[derive(Debug)]
+pub(super) enum Record<'a> {
+    Node(Node<'a>),
+    /// Referred to, never described.
+    Undefined,
+    Malformed,
+}
+
+impl<'a> MemoryGraph<'a> {
+    /// Reads the fields as far as they are there; the rest of the file behind them, if they all are.
+    pub(super) fn read(objects: &mut Objects<'a>, head: &TypeHead, input: &'a [u8]) -> (Self, Option<&'a [u8]>) {
+        let mut graph = MemoryGraph::default();
+        let rest = graph.fill(objects, head, input).ok().map(|(rest, ())| rest);
+        graph.complete = rest.is_some();
+        (graph, rest)
+    }
+
+    fn fill(&mut self, objects: &mut Objects<'a>, head: &TypeHead, input: &'a [u8]) -> Parsed<'a, ()> {
+        let (rest, total) = le_i64(input)?;
+        let (rest, root) = le_i32(rest)?;
+        let (mut rest, types) = le_u32(rest)?;
+        (self.total_bytes, self.root) = (total, root);
+        for _ in 0..types {
+            let found;
+            (rest, found) = dump_type(rest)?;
+            self.types.push(found);
+        }
+        let (rest, nodes) = le_u32(rest)?;
+        let there = (nodes as usize).min(rest.len() / 4);
+        self.node_count = there;
+        self.offsets = &rest[..4 * there];
+        let (rest, _) = take(4 * nodes as usize)(rest)?;
+        let (rest, blob_bytes) = le_u32(rest)?;
+        self.blob_offset = objects.offset(rest);
+        self.blob = &rest[..rest.len().min(blob_bytes as usize)];
+        let (mut rest, _) = take(blob_bytes)(rest)?;
+        if head.min_reader >= 1 {
+            (rest, ()) = self.deferred_types(objects, rest)?;
+        }
+        let (rest, addresses) = le_u32(rest)?;
+        self.addresses = &rest[..rest.len().min(8 * addresses as usize) / 8 * 8];
+        let (rest, _) = take(8 * addresses as usize)(rest)?;
+        to_end(rest)
+    }
+
+    /// `i32 forward, i32 count, count x { i32 typeId, module, str suffix }, 06`: names for the first types, which have
+    /// none (.NET Native).
+    fn deferred_types(&mut self, objects: &mut Objects<'a>, input: &'a [u8]) -> Parsed<'a, ()> {
+        let (rest, _) = le_i32(input)?;
+        let (mut rest, count) = le_u32(rest)?;
+        let mut modules: FxHashMap<u32, Option<String>> = FxHashMap::default();
+        for at in 0..count as usize {
+            let (id, found, suffix);
+            (rest, id) = le_u32(rest)?;
+            (rest, found) = objects.object(rest)?;
+            let module = match found {
+                Found::Null => None,
+                Found::Before(offset) => modules.get(&offset).cloned().flatten(),
+                Found::Begun(_, offset) => {
+                    let path;
+                    (rest, path) = module_path(rest)?;
+                    modules.insert(offset, path.clone());
+                    path
+                }
+            };
+            (rest, suffix) = text(rest)?;
+            if let Some(known) = self.types.get_mut(at).filter(|known| known.name.is_none()) {
+                known.name = Some(format!("TypeID({id:#x}){}", suffix.unwrap_or_default()));
+                known.module = module;
+            }
+        }
+        end(rest)
+    }
+
+    /// Bytes of all records together.
+    pub(super) fn blob_bytes(&self) -> usize {
+        self.blob.len()
+    }
+
+    /// Where in the blob the node's record begins; 0 where there is none.
+    pub(super) fn blob_place(&self, index: usize) -> usize {
+        self.offsets.as_chunks::<4>().0.get(index).map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize
+    }
+
+    /// The node's record. O(its children).
+    pub(super) fn record(&self, index: usize) -> Record<'a> {
+        let offset = self.blob_place(index);
+        if offset == 0 {
+            return Record::Undefined;
+        }
+        self.node_at(offset, index as i32).map_or(Record::Malformed, Record::Node)
+    }
+
+    fn node_at(&self, offset: usize, index: i32) -> Option<Node<'a>> {
+        let record = self.blob.get(offset..)?;
+        let mut at = 0;
+        let head = compressed(record, &mut at)?;
+        let type_index = usize::try_from(head >> 1).ok()?;
+        let own = if head & 1 != 0 { compressed(record, &mut at)? } else { self.types.get(type_index)?.bytes };
+        self.types.get(type_index)?;
+        let child_count = usize::try_from(compressed(record, &mut at)?).ok()?;
+        let children = &record[at..];
+        let length = at + length_of(children, child_count)?;
+        Some(Node { type_index, bytes: u64::try_from(own).ok()?, children, child_count, index, length })
+    }
+
+    /// The name of the node's type.
+    pub(super) fn type_name_of(&self, index: usize) -> Option<&str> {
+        match self.record(index) {
+            Record::Node(node) => self.types[node.type_index].name.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The node's address: 0 where the node is no object, none where it is cut off.
+    pub(super) fn address(&self, index: usize) -> Option<u64> {
+        self.addresses.as_chunks::<8>().0.get(index).map(|bytes| u64::from_le_bytes(*bytes))
+    }
+}
+
+impl Node<'_> {
+    /// Indices of what the node refers to, as they stand: they may be of no node.
+    pub(super) fn children(&self) -> impl Iterator<Item = i32> + '_ {
+        let mut at = 0;
+        (0..self.child_count)
+            .map_while(move |_| compressed(self.children, &mut at).map(|step| step.wrapping_add(self.index)))
+    }
+}
+
+/// Bytes that so many numbers take, if they are all there: each ends with a byte without the high bit.
+fn length_of(numbers: &[u8], count: usize) -> Option<usize> {
+    if count == 0 {
+        return Some(0);
+    }
+    if count > numbers.len() {
+        return None;
+    }
+    let mut left = count;
+    for (at, byte) in numbers.iter().enumerate() {
+        left -= usize::from(byte & 0x80 == 0);
+        if left == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// A signed number in one to five bytes: groups of seven bits, the highest first; its first bit is the sign.
+#[inline]
+fn compressed(bytes: &[u8], at: &mut usize) -> Option<i32> {
+    let mut byte = *bytes.get(*at)?;
+    *at += 1;
+    let mut value = i32::from((byte << 1) as i8 >> 1);
+    let mut left = 4;
+    while byte & 0x80 != 0 {
+        if left == 0 {
+            return None;
+        }
+        left -= 1;
+        byte = *bytes.get(*at)?;
+        *at += 1;
+        value = value.wrapping_shl(7) | i32::from(byte & 0x7F);
+    }
+    Some(value)
+}
+
+/// `str name, i32 bytes, str module`.
+fn dump_type(input: &[u8]) -> Parsed<'_, DumpType> {
+    let (rest, name) = text(input)?;
+    let (rest, bytes) = le_i32(rest)?;
+    let (rest, module) = text(rest)?;
+    Ok((rest, DumpType { name, bytes, module }))
+}
+
+/// `str path, i64 base, i32 bytes, i64 built, str pdb, 16 bytes, i32 age`, and its end.
+fn module_path(input: &[u8]) -> Parsed<'_, Option<String>> {
+    let (rest, path) = text(input)?;
+    let (rest, _) = take(20usize)(rest)?;
+    let (rest, _) = text(rest)?;
+    let (rest, _) = take(20usize)(rest)?;
+    let (rest, ()) = to_end(rest)?;
+    Ok((rest, path))
+}
+
+/// Skips what newer writers put behind an object's fields.
+pub(super) fn to_end(input: &[u8]) -> Parsed<'_, ()> {
+    let mut rest = input;
+    loop {
+        let value;
+        (rest, value) = tagged(rest)?;
+        match value {
+            Tagged::End => return Ok((rest, ())),
+            Tagged::Region => return Err(nom::Err::Error(())),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compressed;
+
+    #[test]
+    fn packed_numbers() {
+        for (bytes, value) in [
+            (&[0x00][..], 0),
+            (&[0x3F], 63),
+            (&[0x40], -64),
+            (&[0x80, 0x40], 64),
+            (&[0xFF, 0x00], -128),
+            (&[0x87, 0xFF, 0xFF, 0xFF, 0x7F], i32::MAX),
+            (&[0xF8, 0x80, 0x80, 0x80, 0x00], i32::MIN),
+        ] {
+            let mut at = 0;
+            assert_eq!(compressed(bytes, &mut at), Some(value), "{bytes:x?}");
+            assert_eq!(at, bytes.len());
+        }
+        assert_eq!(compressed(&[0x80; 6], &mut 0), None);
+        assert_eq!(compressed(&[0x80], &mut 0), None);
+    }
+}

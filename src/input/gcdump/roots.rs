@@ -1,0 +1,135 @@
+//! Pseudo nodes: what makers of dumps put above the heap's objects to say what holds them. They become roots.
+
+use rustc_hash::FxHashSet;
+
+use super::memory_graph::{MemoryGraph, Record};
+use crate::graph::{RootFlags, RootKind};
+
+/// A root: an object by its index in the dump, and why it is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PseudoRoot {
+    pub(super) index: usize,
+    pub(super) meaning: Meaning,
+}
+
+/// What the pseudo nodes on the way to an object say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Meaning {
+    pub(super) kind: RootKind,
+    pub(super) flags: u32,
+    /// Of a static variable, its type's before it; else what no kind says.
+    pub(super) name: Option<String>,
+}
+
+impl Meaning {
+    fn new(kind: RootKind, flags: u32) -> Self {
+        Meaning { kind, flags, name: None }
+    }
+
+    /// What a pseudo node adds to the one above it. Makers differ in their words: `[pinning Handles]`,
+    /// `[PinnedHandle]`, `[Pinned handles]`.
+    fn below(&self, label: &str) -> Self {
+        let words = label.to_ascii_lowercase();
+        let has = |word: &str| words.contains(word);
+        let named = |meaning: Meaning| Meaning { name: Some(inner_text(label).to_string()), ..meaning };
+        let pinned = if has("pinn") { RootFlags::PINNED } else { 0 };
+        let weak = if has("weak") { RootFlags::WEAK } else { 0 };
+        if let Some(field) = label.strip_prefix("[static var ").and_then(|rest| rest.strip_suffix(']')) {
+            return Meaning { name: Some(field.into()), ..Meaning::new(RootKind::Static, self.flags) };
+        }
+        if has("thread static var") {
+            let meaning = Meaning::new(RootKind::Static, RootFlags::THREAD_LOCAL);
+            let field = inner_text(label).split_once("thread static var ").map(|(_, field)| field.to_string());
+            return Meaning { name: field, ..meaning };
+        }
+        if words.starts_with("[static vars") {
+            Meaning::new(RootKind::Static, 0)
+        } else if has("local var") {
+            Meaning::new(RootKind::Local, pinned)
+        } else if has("finalizer") {
+            Meaning::new(RootKind::Finalizer, 0)
+        } else if has("dependent handle") {
+            Meaning::new(RootKind::Dependent, 0)
+        } else if words.starts_with("[ccw") {
+            named(Meaning::new(RootKind::Com, RootFlags::REF_COUNTED))
+        } else if has("com/winrt") || has("refcount") || has("ref count") {
+            Meaning::new(if has("handle") { RootKind::Handle } else { RootKind::Com }, RootFlags::REF_COUNTED)
+        } else if has("handle") {
+            Meaning::new(RootKind::Handle, pinned | weak)
+        } else if has("[.net roots]") || has("other roots") {
+            Meaning::new(RootKind::Runtime, 0)
+        } else {
+            named(self.clone())
+        }
+    }
+}
+
+fn inner_text(label: &str) -> &str {
+    label.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(label)
+}
+
+/// Does a node of this type stand for a COM callable wrapper? It has an address, but is no object of the heap.
+pub(super) fn is_wrapper(type_name: &str) -> bool {
+    type_name.starts_with("[CCW ")
+}
+
+/// Everything that pseudo nodes hold, each of them visited once from the dump's root down.
+pub(super) fn find_roots(graph: &MemoryGraph<'_>, is_object: impl Fn(usize) -> bool) -> Vec<PseudoRoot> {
+    let mut roots = Vec::new();
+    let Ok(top) = usize::try_from(graph.root) else { return roots };
+    let held_by_runtime = Meaning::new(RootKind::Runtime, 0);
+    if is_object(top) {
+        return vec![PseudoRoot { index: top, meaning: held_by_runtime }];
+    }
+    let mut seen = FxHashSet::default();
+    seen.insert(top);
+    let mut pending = vec![(top, held_by_runtime)];
+    while let Some((index, above)) = pending.pop() {
+        let Record::Node(node) = graph.record(index) else { continue };
+        let label = graph.types[node.type_index].name.as_deref().unwrap_or("");
+        let meaning = above.below(label);
+        let from = pending.len();
+        for child in node.children().filter_map(|child| usize::try_from(child).ok()) {
+            if child >= graph.node_count {
+                continue;
+            }
+            if is_object(child) {
+                roots.push(PseudoRoot { index: child, meaning: meaning.clone() });
+            } else if seen.insert(child) {
+                pending.push((child, meaning.clone()));
+            }
+        }
+        // In the order of the dump.
+        pending[from..].reverse();
+    }
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_by_the_words_of_every_maker() {
+        let top = Meaning::new(RootKind::Runtime, 0).below("[.NET Roots]");
+        for (label, kind, flags) in [
+            ("[static vars]", RootKind::Static, 0),
+            ("[thread static vars]", RootKind::Static, RootFlags::THREAD_LOCAL),
+            ("[local vars]", RootKind::Local, 0),
+            ("[Pinned local vars]", RootKind::Local, RootFlags::PINNED),
+            ("[finalizer Handles]", RootKind::Finalizer, 0),
+            ("[FinalizerQueue]", RootKind::Finalizer, 0),
+            ("[pinning Handles]", RootKind::Handle, RootFlags::PINNED),
+            ("[PinnedHandle]", RootKind::Handle, RootFlags::PINNED),
+            ("[strong Handles]", RootKind::Handle, 0),
+            ("[OtherHandles]", RootKind::Handle, 0),
+            ("[Dependent Handles]", RootKind::Dependent, 0),
+            ("[COM/WinRT Objects]", RootKind::Com, RootFlags::REF_COUNTED),
+        ] {
+            assert_eq!(top.below(label), Meaning::new(kind, flags), "{label}");
+        }
+        let field = top.below("[static vars]").below("[static var Demo.Node.Head]");
+        assert_eq!((field.kind, field.name.as_deref()), (RootKind::Static, Some("Demo.Node.Head")));
+        assert_eq!(top.below("[JS Roots]").name.as_deref(), Some("JS Roots"));
+    }
+}

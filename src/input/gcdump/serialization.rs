@@ -1,0 +1,190 @@
+//! The container of the format, FastSerialization.1: objects with types, references back to both by offset, strings.
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_i32, le_i64, le_u8, le_u32};
+use rustc_hash::FxHashMap;
+
+/// What a parser of this format gives; where it fails, the caller knows what it was.
+pub(super) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
+
+/// How every file begins.
+pub(super) const START: &[u8] = b"\x14\0\0\0!FastSerialization.1";
+
+const NULL: u8 = 1;
+const REFERENCE: u8 = 2;
+const BEGIN: u8 = 4;
+const BEGIN_PRIVATE: u8 = 5;
+const END: u8 = 6;
+
+/// A type as an object names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TypeHead {
+    pub(super) name: String,
+    pub(super) version: i32,
+    pub(super) min_reader: i32,
+}
+
+/// Begun objects and types of a file, by offset.
+pub(super) struct Objects<'a> {
+    file: &'a [u8],
+    types: FxHashMap<usize, TypeHead>,
+}
+
+/// What stands where an object is expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    Null,
+    /// The object that began at this offset.
+    Before(u32),
+    /// Its fields follow; it began at this offset.
+    Begun(TypeHead, u32),
+}
+
+/// A value in front of which the file says what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tagged {
+    End,
+    Byte(u8),
+    Text(Option<String>),
+    /// An object follows.
+    Region,
+    /// Another kind, skipped.
+    Other,
+}
+
+impl<'a> Objects<'a> {
+    pub(super) fn new(file: &'a [u8]) -> Self {
+        Objects { file, types: FxHashMap::default() }
+    }
+
+    /// Where `rest`, an end of the file, begins.
+    pub(super) fn offset(&self, rest: &[u8]) -> usize {
+        self.file.len() - rest.len()
+    }
+
+    /// `01`, or `02 u32 offset`, or `04` and a type.
+    pub(super) fn object(&mut self, input: &'a [u8]) -> Parsed<'a, Found> {
+        let start = self.offset(input);
+        let (rest, tag) = le_u8(input)?;
+        match tag {
+            NULL => Ok((rest, Found::Null)),
+            REFERENCE => le_u32(rest).map(|(rest, offset)| (rest, Found::Before(offset))),
+            BEGIN | BEGIN_PRIVATE => {
+                let (rest, head) = self.type_head(rest)?;
+                Ok((rest, Found::Begun(head, start as u32)))
+            }
+            _ => Err(nom::Err::Error(())),
+        }
+    }
+
+    /// `04 01 i32 version, i32 minReader, str name, 06`; later `02 u32 offset` of that.
+    fn type_head(&mut self, input: &'a [u8]) -> Parsed<'a, TypeHead> {
+        let start = self.offset(input);
+        let (rest, tag) = le_u8(input)?;
+        if tag == REFERENCE {
+            let (rest, offset) = le_u32(rest)?;
+            let head = self.types.get(&(offset as usize)).ok_or(nom::Err::Error(()))?;
+            return Ok((rest, head.clone()));
+        }
+        let (rest, null) = le_u8(rest)?;
+        if !matches!(tag, BEGIN | BEGIN_PRIVATE) || null != NULL {
+            return Err(nom::Err::Error(()));
+        }
+        let (rest, version) = le_i32(rest)?;
+        let (rest, min_reader) = le_i32(rest)?;
+        let (rest, name) = text(rest)?;
+        let (rest, _) = end(rest)?;
+        let head = TypeHead { name: name.unwrap_or_default(), version, min_reader };
+        self.types.insert(start, head.clone());
+        Ok((rest, head))
+    }
+}
+
+/// `06`.
+pub(super) fn end(input: &[u8]) -> Parsed<'_, ()> {
+    match le_u8(input)? {
+        (rest, END) => Ok((rest, ())),
+        _ => Err(nom::Err::Error(())),
+    }
+}
+
+/// What comes behind an object's known fields, for readers older than the file.
+pub(super) fn tagged(input: &[u8]) -> Parsed<'_, Tagged> {
+    let (rest, tag) = le_u8(input)?;
+    match tag {
+        END => Ok((rest, Tagged::End)),
+        8 => le_u8(rest).map(|(rest, value)| (rest, Tagged::Byte(value))),
+        9 => take(2usize)(rest).map(|(rest, _): (_, &[u8])| (rest, Tagged::Other)),
+        10 => le_i32(rest).map(|(rest, _)| (rest, Tagged::Other)),
+        11 => le_i64(rest).map(|(rest, _)| (rest, Tagged::Other)),
+        12 => le_i32(rest).map(|(rest, _)| (rest, Tagged::Region)),
+        13 => text(rest).map(|(rest, value)| (rest, Tagged::Text(value))),
+        14 => {
+            let (rest, size) = le_u32(rest)?;
+            take(size)(rest).map(|(rest, _): (_, &[u8])| (rest, Tagged::Other))
+        }
+        _ => Err(nom::Err::Error(())),
+    }
+}
+
+/// `i32 count`, then so many UTF-16 units, each by itself in one to three bytes; -1 is no string. Counting units and
+/// not bytes matters: most readers go wrong at the first name that is not ASCII.
+pub(super) fn text(input: &[u8]) -> Parsed<'_, Option<String>> {
+    let (mut rest, count) = le_i32(input)?;
+    if count < 0 {
+        return Ok((rest, None));
+    }
+    let count = count as usize;
+    if let Some(ascii) = rest.get(..count).filter(|bytes| bytes.is_ascii()) {
+        return Ok((&rest[count..], Some(String::from_utf8_lossy(ascii).into_owned())));
+    }
+    if count > rest.len() {
+        return Err(nom::Err::Error(()));
+    }
+    let mut units = Vec::with_capacity(count);
+    for _ in 0..count {
+        let first = u16::from(*rest.first().ok_or(nom::Err::Error(()))?);
+        let length = if first < 0x80 {
+            1
+        } else if first < 0xE0 {
+            2
+        } else {
+            3
+        };
+        let bytes = rest.get(..length).ok_or(nom::Err::Error(()))?;
+        let low = |at: usize| u16::from(bytes[at] & 0x3F);
+        units.push(match length {
+            1 => first,
+            2 => (first & 0x1F) << 6 | low(1),
+            _ => (first & 0x0F) << 12 | low(1) << 6 | low(2),
+        });
+        rest = &rest[length..];
+    }
+    Ok((rest, Some(String::from_utf16_lossy(&units))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_count_units() {
+        assert_eq!(text(&[2, 0, 0, 0, b'A', 0xC3, 0xB6, 9]), Ok((&[9][..], Some("Aö".into()))));
+        // A surrogate pair is two groups of three bytes.
+        let smile = [2, 0, 0, 0, 0xED, 0xA0, 0xBD, 0xED, 0xB8, 0x80];
+        assert_eq!(text(&smile), Ok((&[][..], Some("\u{1F600}".into()))));
+        assert_eq!(text(&[0xFF; 4]), Ok((&[][..], None)));
+        assert!(text(&[9, 0, 0, 0, b'A']).is_err() && text(&[1, 0, 0, 0, 0xE0, 0x80]).is_err());
+    }
+
+    #[test]
+    fn types_are_named_once() {
+        let mut file = vec![4u8, 4, 1, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, b'T', 6];
+        file.extend([4, 2, 1, 0, 0, 0]);
+        let mut objects = Objects::new(&file);
+        let (rest, first) = objects.object(&file).unwrap();
+        let head = TypeHead { name: "T".into(), version: 3, min_reader: 2 };
+        assert_eq!(first, Found::Begun(head.clone(), 0));
+        assert_eq!(objects.object(rest), Ok((&[][..], Found::Begun(head, 17))));
+    }
+}

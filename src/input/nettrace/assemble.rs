@@ -1,0 +1,286 @@
+//! From the collected events to the graph of one snapshot.
+
+use super::codes::*;
+use super::collect::{Collector, What};
+use super::fields::text_of_utf16;
+use super::rundown::Rundown;
+use super::sink::{GraphSink, Sink};
+use super::snapshots::{Snapshot, Stream, find_snapshots};
+use super::types::TypeTable;
+use crate::graph::{
+    Findings, GraphBuilder, HeapGraph, ResolveOptions, RootFlags, RootKind, RootRecord, SectionId, TypeSlot,
+};
+use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name};
+use crate::input::{
+    Code, Counted, Diagnostics, Facts, Position, ReadError, ReadErrorKind, SnapshotChoice, SnapshotFacts,
+};
+
+/// What the snapshot that was asked for consists of.
+pub(super) struct Chosen {
+    snapshot: Snapshot,
+    nodes: Stream,
+    edges: Stream,
+}
+
+impl Collector {
+    /// Finds the snapshots, and takes the one that was asked for.
+    pub(super) fn choose(&mut self, choice: SnapshotChoice, facts: &mut Facts) -> Result<Chosen, ReadError> {
+        self.items.sort_by_key(|item| (item.timestamp, item.offset));
+        let mut snapshots = find_snapshots(&self.items);
+        if snapshots.is_empty() {
+            let cut = if self.diagnostics.sorted().iter().any(|problem| problem.code == &TRUNCATED) {
+                "this trace is cut before any GC heap snapshot"
+            } else {
+                "this trace has no GC heap snapshot"
+            };
+            return Err(ReadError::new(ReadErrorKind::NoHeap(format!("{cut}; {HOW_TO_COLLECT}"))));
+        }
+        let first = |wanted: &dyn Fn(&Snapshot) -> bool| snapshots.iter().position(wanted);
+        let at = match choice {
+            SnapshotChoice::Last => snapshots.len() - 1,
+            SnapshotChoice::Number(number) if (1..=snapshots.len()).contains(&number) => number - 1,
+            SnapshotChoice::Number(number) => {
+                return Err(ReadError::new(ReadErrorKind::NoSuchSnapshot(number, snapshots.len())));
+            }
+            SnapshotChoice::FirstComplete => first(&|snapshot| snapshot.is_undamaged(&self.items))
+                .or_else(|| first(&Snapshot::is_whole))
+                .unwrap_or(0),
+        };
+        facts.snapshots = snapshots.iter().map(|snapshot| self.snapshot_facts(snapshot)).collect();
+        facts.snapshots[at].chosen = true;
+        let snapshot = snapshots.swap_remove(at);
+        let (nodes, edges) = (snapshot.nodes(&self.items), snapshot.edges(&self.items));
+        Ok(Chosen { snapshot, nodes, edges })
+    }
+
+    fn snapshot_facts(&self, snapshot: &Snapshot) -> SnapshotFacts {
+        let (nodes, edges) = (snapshot.nodes(&self.items), snapshot.edges(&self.items));
+        let unix_ms = self.trace.filter(|trace| trace.ticks_per_second > 0).map(|trace| {
+            let ticks = i128::from(snapshot.timestamp) - i128::from(trace.ticks);
+            let ms = i128::from(trace.unix_ms) + ticks * 1000 / i128::from(trace.ticks_per_second);
+            i64::try_from(ms).unwrap_or(i64::MAX)
+        });
+        SnapshotFacts {
+            unix_ms,
+            complete: snapshot.is_undamaged(&self.items),
+            objects: nodes.count,
+            shallow_bytes: nodes.bytes,
+            references: edges.count,
+            chosen: false,
+        }
+    }
+
+    /// What the two streams say of themselves and of each other.
+    pub(super) fn judge(&mut self, chosen: &Chosen) {
+        let Chosen { snapshot, nodes, edges } = chosen;
+        let streams = [(nodes, &MISSING_NODE_EVENTS), (edges, &MISSING_EDGE_EVENTS)];
+        for (stream, missing) in streams {
+            self.diagnostics.add(missing, stream.missing.0, Position::Byte(stream.missing.1), String::new);
+            self.diagnostics.add(&REPEATED_EVENT, stream.repeated.0, Position::Byte(stream.repeated.1), String::new);
+        }
+        let (promised, sent) = (nodes.promised, edges.count);
+        self.diagnostics.add(&REFERENCE_MISMATCH, promised.abs_diff(sent), Position::Byte(snapshot.offset), || {
+            format!("the objects that arrived say {promised}, {sent} arrived")
+        });
+        if !snapshot.is_whole() {
+            self.problem(&UNFINISHED_SNAPSHOT, snapshot.offset);
+        }
+        if self.rundown.module_count() == 0 {
+            self.problem(&NO_RUNDOWN, 0);
+        }
+        for (name, code) in [("roots", &MISSING_ROOT_EVENTS), ("dependents", &MISSING_ROOT_EVENTS)] {
+            let (missing, offset) = self.missing_others(snapshot, name == "roots");
+            self.diagnostics.add(code, missing, Position::Byte(offset), String::new);
+        }
+    }
+
+    /// Root events are numbered too, and so are those of dependent handles.
+    fn missing_others(&self, snapshot: &Snapshot, roots: bool) -> (u64, u64) {
+        let mut numbers: Vec<(u32, u64)> = snapshot
+            .others
+            .iter()
+            .filter_map(|&at| match self.items[at].what {
+                What::Roots { index, .. } if roots => Some((index, self.items[at].offset)),
+                What::Dependents { index, .. } if !roots => Some((index, self.items[at].offset)),
+                _ => None,
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup_by_key(|&mut (index, _)| index);
+        let Some(&(last, _)) = numbers.last() else { return (0, 0) };
+        let missing = u64::from(last) + 1 - numbers.len() as u64;
+        let first = numbers.iter().enumerate().find(|&(at, &(index, _))| index as usize != at);
+        (missing, first.map_or(0, |(_, &(_, offset))| offset))
+    }
+
+    /// Records by kind, and what else the file says of itself.
+    pub(super) fn state_facts(&self, chosen: &Chosen, facts: &mut Facts) {
+        let rows = |wanted: fn(&What) -> usize| -> u64 {
+            chosen.snapshot.others.iter().map(|&at| wanted(&self.items[at].what) as u64).sum()
+        };
+        facts.records = vec![
+            ("objects", chosen.nodes.count),
+            ("references", chosen.edges.count),
+            ("roots", rows(|what| if let What::Roots { rows, .. } = what { rows.len() } else { 0 })),
+            ("statics", rows(|what| if let What::Statics(rows) = what { rows.len() } else { 0 })),
+            ("dependent_handles", rows(|what| if let What::Dependents { rows, .. } = what { rows.len() } else { 0 })),
+            ("com_objects", rows(|what| if let What::Com(rows) = what { rows.len() } else { 0 })),
+            ("com_wrappers", self.runtime_callable),
+            ("types", self.types.described.len() as u64),
+            ("modules", self.rundown.module_count() as u64),
+            ("methods", self.rundown.method_count() as u64),
+            ("events", self.events),
+        ];
+        facts.producer = self.rundown.runtime.clone();
+        let (promised, sent) = (chosen.nodes.promised, chosen.edges.count);
+        facts.trailer = Some(if promised == sent {
+            "objects say they have as many references as there are".into()
+        } else {
+            format!("objects say they have {promised} references, there are {sent}")
+        });
+        facts.unrooted_are_alive = chosen.snapshot.is_undamaged(&self.items);
+    }
+
+    fn section_name(&self) -> String {
+        let process = self.trace.map_or(0, |trace| trace.process_id);
+        self.rundown.program().unwrap_or_else(|| format!("process {process}"))
+    }
+
+    /// The graph of the chosen snapshot. Takes the sink; the collector is of no other use after.
+    pub(super) fn build_graph(&mut self, chosen: &Chosen, raw_types: bool) -> HeapGraph {
+        let Sink::Graph(sink) = std::mem::replace(&mut self.sink, Sink::Counts(Default::default())) else {
+            return GraphBuilder::default().resolve(ResolveOptions::default()).0;
+        };
+        let GraphSink { mut builder, section, slots, .. } = *sink;
+        builder.keep_pieces(&chosen.nodes.pieces, &chosen.edges.pieces);
+        let objects = usize::try_from(chosen.nodes.certain).unwrap_or(usize::MAX);
+        builder.pair_references(objects, chosen.edges.certain);
+        self.name_types(&mut builder, &slots, raw_types);
+        for &at in &chosen.snapshot.others {
+            self.add_roots(&mut builder, section, at);
+        }
+        builder.set_generations(chosen.snapshot.generations());
+        let name = self.section_name();
+        let about = builder.section_mut(section);
+        about.name = name;
+        about.complete = chosen.snapshot.is_undamaged(&self.items);
+        about.declared_types = self.types.described.len() as u64;
+        let (graph, findings) = builder.resolve(ResolveOptions::default());
+        note_findings(&mut self.diagnostics, &findings);
+        graph
+    }
+
+    fn name_types(&mut self, builder: &mut GraphBuilder, slots: &[u32], raw_types: bool) {
+        for (number, &slot) in slots.iter().enumerate() {
+            let (name, module) = name_of_type(&self.types, &self.rundown, number, raw_types);
+            builder.name_type_apart(TypeSlot(slot), &name, module.as_deref());
+        }
+        self.note_types();
+    }
+
+    fn note_types(&mut self) {
+        let at = Position::Byte(0);
+        let unknown = self.types.ids.iter().filter(|id| !self.types.described.contains_key(id)).count();
+        self.diagnostics.add(&MISSING_TYPE, unknown as u64, at, || format!("of {}", self.types.ids.len()));
+        let described = self.types.ids.iter().filter_map(|id| self.types.described.get(id));
+        let nameless = described.filter(|info| info.name.is_empty()).count();
+        self.diagnostics.add(&MISSING_TYPE_NAME, nameless as u64, at, String::new);
+    }
+
+    fn add_roots(&mut self, builder: &mut GraphBuilder, section: SectionId, at: usize) {
+        let position = self.items[at].offset;
+        let record =
+            |id, kind, flags| RootRecord { id, kind, flags: RootFlags(flags), container: None, name: None, position };
+        match self.items[at].what.clone() {
+            What::Roots { rows, .. } => {
+                for root in &self.roots[rows] {
+                    let kind = match root.kind {
+                        0 => RootKind::Local,
+                        1 => RootKind::Finalizer,
+                        // 4: a handle with the size of what it holds.
+                        2 | 4 => RootKind::Handle,
+                        3 => RootKind::Runtime,
+                        kind => {
+                            if kind > 5 && root.object != 0 {
+                                let at = Position::Byte(position);
+                                self.diagnostics.add(&UNKNOWN_ROOT_KIND, 1, at, || format!("kind {kind}"));
+                            }
+                            RootKind::Other(kind.into())
+                        }
+                    };
+                    let method = if kind == RootKind::Local { self.rundown.method(root.root_id) } else { None };
+                    if root.object != 0 {
+                        let name = method.map(|method| builder.root_name(&method));
+                        builder.add_root_record(section, RootRecord { name, ..record(root.object, kind, root.flags) });
+                    }
+                }
+            }
+            What::Statics(rows) => {
+                for field in self.statics[rows].iter().filter(|field| field.object != 0) {
+                    let name = text_of_utf16(&self.field_names[field.name.clone()]);
+                    let flags = if field.flags & 1 != 0 { RootFlags::THREAD_LOCAL } else { 0 };
+                    let name = Some(builder.root_name(&name));
+                    let root = record(field.object, RootKind::Static, flags);
+                    builder.add_root_record(section, RootRecord { name, ..root });
+                }
+            }
+            What::Com(rows) => {
+                for object in self.com[rows].iter().filter(|object| object.object != 0) {
+                    let held = object.flags & 1 != 0 || object.references > 0;
+                    let flags = RootFlags::REF_COUNTED | if held { 0 } else { RootFlags::WEAK };
+                    builder.add_root_record(section, record(object.object, RootKind::Com, flags));
+                }
+            }
+            What::Dependents { rows, .. } => {
+                for handle in self.dependents[rows].iter().filter(|handle| handle.key != 0 && handle.value != 0) {
+                    builder.add_reference(section, handle.key, handle.value, position);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Totals of the chosen snapshot by type.
+    pub(super) fn into_counted(mut self, chosen: &Chosen, raw_types: bool, facts: Facts) -> Counted {
+        let mut types = Vec::new();
+        if let Sink::Counts(counts) = &self.sink {
+            let mut runs = chosen.nodes.pieces.clone();
+            runs.dedup();
+            for run in runs.iter().filter_map(|&run| counts.runs.get(run)) {
+                for (number, total) in run.iter().enumerate().filter(|(_, total)| total.objects > 0) {
+                    let name = name_of_type(&self.types, &self.rundown, number, raw_types).0;
+                    types.push((name, total.objects, total.bytes));
+                }
+            }
+        }
+        self.note_types();
+        Counted { types, sections: vec![self.section_name()], facts, diagnostics: self.diagnostics }
+    }
+}
+
+/// The name of a type number, and its module as far as it is known.
+fn name_of_type(types: &TypeTable, rundown: &Rundown, number: usize, raw_types: bool) -> (String, Option<String>) {
+    let id = types.ids[number];
+    let Some(info) = types.described.get(&id) else { return (format!("<type {id:#x}>"), None) };
+    let module = rundown.module(info.module).map_or_else(|| format!("Module({:#x})", info.module), String::from);
+    let name = if info.name.is_empty() {
+        format!("Type({:#x}) of {module}", info.token)
+    } else if raw_types {
+        info.name.to_string()
+    } else {
+        clean_type_name(&info.name)
+    };
+    (name, Some(module))
+}
+
+fn note_findings(diagnostics: &mut Diagnostics, findings: &Findings) {
+    let tallies: [(&'static Code, _); 4] = [
+        (&DANGLING_REF, findings.dangling_references),
+        (&DANGLING_ROOT, findings.dangling_roots),
+        (&DUPLICATE_OBJECT, findings.duplicate_objects),
+        (&CONFLICTING_OBJECT, findings.conflicting_objects),
+    ];
+    for (code, tally) in tallies {
+        diagnostics.add(code, tally.count, Position::Byte(tally.first_position), String::new);
+    }
+}

@@ -1,0 +1,44 @@
+//! The stable codes of this format's problems (docs/formats/nettrace.md, "Problems").
+
+use crate::input::Code;
+
+pub(super) static CONFLICTING_OBJECT: Code =
+    Code::warning("conflicting-object", "objects at the address of another object; the first was kept");
+pub(super) static DANGLING_REF: Code =
+    Code::warning("dangling-ref", "references to objects that are not in the snapshot");
+pub(super) static DANGLING_ROOT: Code = Code::warning("dangling-root", "roots of objects that are not in the snapshot");
+pub(super) static DROPPED_EVENTS: Code =
+    Code::warning("dropped-events", "events that the runtime dropped: the snapshot may lack objects and references");
+pub(super) static DUPLICATE_OBJECT: Code =
+    Code::warning("duplicate-object", "objects listed again with the same content; ignored");
+pub(super) static MALFORMED_BLOCK: Code =
+    Code::warning("malformed-block", "blocks that cannot be read to their end; the rest of each was skipped");
+pub(super) static MALFORMED_CONTAINER: Code =
+    Code::warning("malformed-container", "places where no block begins; skipped to the next one");
+pub(super) static MALFORMED_EVENT: Code =
+    Code::warning("malformed-event", "events shorter than they say; what is there was read");
+pub(super) static MISSING_EDGE_EVENTS: Code =
+    Code::warning("missing-edge-events", "missing events with references; no reference behind the first can be told");
+pub(super) static MISSING_NODE_EVENTS: Code = Code::warning(
+    "missing-node-events",
+    "missing events with objects; the objects behind the first are there, their references cannot be told",
+);
+pub(super) static MISSING_ROOT_EVENTS: Code =
+    Code::warning("missing-root-events", "missing events with roots or dependent handles");
+pub(super) static MISSING_TYPE: Code =
+    Code::warning("missing-type", "types of objects that the trace does not describe (was another session open?)");
+pub(super) static MISSING_TYPE_NAME: Code =
+    Code::note("missing-type-name", "types without a name (keyword 0x1000000 was not asked for)");
+pub(super) static NO_RUNDOWN: Code =
+    Code::note("no-rundown", "trace without rundown: names of modules and methods are not known");
+pub(super) static REFERENCE_MISMATCH: Code =
+    Code::warning("reference-mismatch", "references too many or too few for what the objects say");
+pub(super) static REPEATED_EVENT: Code =
+    Code::warning("repeated-event", "events with objects or references that came before; ignored");
+pub(super) static TRUNCATED: Code = Code::warning("truncated", "trace that ends before its end mark");
+pub(super) static UNFINISHED_SNAPSHOT: Code =
+    Code::warning("unfinished-snapshot", "snapshot without the start or the end of its collection");
+pub(super) static UNKNOWN_METADATA: Code =
+    Code::warning("unknown-metadata", "events whose description is not in the trace; skipped");
+pub(super) static UNKNOWN_ROOT_KIND: Code =
+    Code::warning("unknown-root-kind", "roots of a kind that is not documented; counted as strong");

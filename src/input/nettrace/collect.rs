@@ -1,0 +1,343 @@
+//! Events in the order of the file. Bulk data goes into columns at once; what says where it belongs is kept as items,
+//! to be sorted by time once the file has been read: a server GC writes the start of a collection after its end.
+
+use std::ops::Range;
+
+use nom::number::complete::{le_u16, le_u32, le_u64};
+use rustc_hash::FxHashMap;
+
+use super::codes::*;
+use super::container::{BlockKind, Trace};
+use super::events::{Event, for_each_event};
+use super::fields::{Parsed, varu32, varu64};
+use super::metadata::{self, Declared, Kind};
+use super::payload::{self, Com, Dependent, RootEdge, Static};
+use super::rundown::Rundown;
+use super::sink::Sink;
+use super::types::TypeTable;
+use crate::graph::{BuildError, GenerationRange};
+use crate::input::{Code, Diagnostics, Position};
+
+/// A piece of one of the bulk streams.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bulk {
+    /// The event's number within its collection, from 0.
+    pub(super) index: u32,
+    /// Where the sink put it.
+    pub(super) piece: usize,
+    pub(super) count: u64,
+    /// Bytes of the objects.
+    pub(super) bytes: u64,
+    /// References that the objects say they have.
+    pub(super) promised: u64,
+}
+
+/// What an event says of a snapshot.
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    /// A collection begins; one of all generations that stops the program may hold a snapshot.
+    Start {
+        count: u32,
+        full: bool,
+    },
+    End {
+        count: u32,
+    },
+    /// Begin and end of a snapshot without a collection of its own.
+    AwareBegin,
+    AwareEnd,
+    Nodes(Bulk),
+    Edges(Bulk),
+    Roots {
+        index: u32,
+        rows: Range<usize>,
+    },
+    Dependents {
+        index: u32,
+        rows: Range<usize>,
+    },
+    Statics(Range<usize>),
+    Com(Range<usize>),
+    Generation(GenerationRange),
+}
+
+/// An event that matters for snapshots.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) timestamp: u64,
+    pub(super) offset: u64,
+    pub(super) process: u64,
+    pub(super) what: What,
+}
+
+/// Everything a trace holds of heaps.
+pub(super) struct Collector {
+    pub(super) sink: Sink,
+    pub(super) items: Vec<Item>,
+    pub(super) types: TypeTable,
+    pub(super) roots: Vec<RootEdge>,
+    pub(super) dependents: Vec<Dependent>,
+    pub(super) statics: Vec<Static>,
+    /// Names of static fields, as they came.
+    pub(super) field_names: Vec<u8>,
+    pub(super) com: Vec<Com>,
+    pub(super) rundown: Rundown,
+    pub(super) trace: Option<Trace>,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) events: u64,
+    pub(super) runtime_callable: u64,
+    /// Set by what cannot be built; the first counts.
+    pub(super) error: Option<BuildError>,
+    declared: FxHashMap<u32, Declared>,
+    /// The last number of each thread that writes events.
+    sequences: FxHashMap<u64, u32>,
+    /// Process of each thread index (version 6).
+    threads: FxHashMap<u64, u64>,
+    pointer_bytes: usize,
+}
+
+impl Collector {
+    pub(super) fn new(sink: Sink) -> Self {
+        Collector {
+            sink,
+            items: Vec::new(),
+            types: TypeTable::new(),
+            roots: Vec::new(),
+            dependents: Vec::new(),
+            statics: Vec::new(),
+            field_names: Vec::new(),
+            com: Vec::new(),
+            rundown: Rundown::default(),
+            trace: None,
+            diagnostics: Diagnostics::default(),
+            events: 0,
+            runtime_callable: 0,
+            error: None,
+            declared: FxHashMap::default(),
+            sequences: FxHashMap::default(),
+            threads: FxHashMap::default(),
+            pointer_bytes: 8,
+        }
+    }
+
+    pub(super) fn problem(&mut self, code: &'static Code, offset: u64) {
+        self.diagnostics.add(code, 1, Position::Byte(offset), String::new);
+    }
+
+    pub(super) fn set_trace(&mut self, trace: Trace, offset: u64) {
+        match trace.pointer_bytes {
+            4 | 8 => self.pointer_bytes = trace.pointer_bytes,
+            _ => self.problem(&MALFORMED_BLOCK, offset),
+        }
+        self.trace = Some(trace);
+    }
+
+    /// Takes a block's content, which may be cut; where it is broken, gives how much of it was good.
+    pub(super) fn block(&mut self, kind: BlockKind, content: &[u8], offset: u64, version6: bool) -> Result<(), usize> {
+        let good = |rest: &[u8]| content.len() - rest.len();
+        match kind {
+            BlockKind::Other => Ok(()),
+            BlockKind::Events => for_each_event(content, offset, version6, |event| self.event(event)),
+            BlockKind::Metadata if version6 => {
+                let (_, header) = le_u16::<_, ()>(content).map_err(|_| 0usize)?;
+                let mut rest = content.get(2 + usize::from(header)..).ok_or(0usize)?;
+                while !rest.is_empty() {
+                    let (after, declared) = metadata::row_of_version6(rest).map_err(|_| good(rest))?;
+                    self.declared.insert(declared.id, declared);
+                    rest = after;
+                }
+                Ok(())
+            }
+            BlockKind::Metadata => {
+                let mut bad = None;
+                for_each_event(content, offset, false, |event| match metadata::row(event.payload) {
+                    Ok((_, declared)) => {
+                        self.declared.insert(declared.id, declared);
+                    }
+                    Err(_) => bad = bad.or(Some(event.offset)),
+                })?;
+                if let Some(offset) = bad {
+                    self.problem(&MALFORMED_EVENT, offset);
+                }
+                Ok(())
+            }
+            BlockKind::SequencePoint => {
+                let parsed = if version6 {
+                    self.sequence_point_6(content, offset)
+                } else {
+                    self.sequence_point(content, offset)
+                };
+                parsed.map(|_| ()).map_err(|_| 0)
+            }
+            BlockKind::Threads => self.thread_rows(content).map(|_| ()).map_err(|_| 0),
+            BlockKind::RemovedThreads => {
+                let mut rest = content;
+                while !rest.is_empty() {
+                    let ((index, last), after) =
+                        thread_and_number(rest).map(|(a, f)| (f, a)).map_err(|_| good(rest))?;
+                    self.check_sequence(index, last, offset, true);
+                    self.sequences.remove(&index);
+                    rest = after;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// `i64 timestamp, i32 count, count x { i64 thread, u32 last }`: the numbers that each thread's events have reached.
+    fn sequence_point<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
+        let (rest, _) = le_u64(content)?;
+        let (mut rest, count) = le_u32(rest)?;
+        for _ in 0..count {
+            let (thread, last);
+            (rest, thread) = le_u64(rest)?;
+            (rest, last) = le_u32(rest)?;
+            self.check_sequence(thread, last, offset, true);
+        }
+        Ok((rest, ()))
+    }
+
+    /// `u64 timestamp, u32 flags, u32 count, count x { varu thread, varu last }`; flag 1 forgets threads, 2 metadata.
+    fn sequence_point_6<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
+        let (rest, _) = le_u64(content)?;
+        let (rest, flags) = le_u32(rest)?;
+        let (mut rest, count) = le_u32(rest)?;
+        for _ in 0..count {
+            let (thread, last);
+            (rest, (thread, last)) = thread_and_number(rest)?;
+            self.check_sequence(thread, last, offset, true);
+        }
+        if flags & 1 != 0 {
+            self.threads.clear();
+            self.sequences.clear();
+        }
+        if flags & 2 != 0 {
+            self.declared.clear();
+        }
+        Ok((rest, ()))
+    }
+
+    /// Rows `u16 size, varu index`, options; option 2 is the process.
+    fn thread_rows<'a>(&mut self, content: &'a [u8]) -> Parsed<'a, ()> {
+        let mut rest = content;
+        while !rest.is_empty() {
+            let (index, process);
+            (rest, (index, process)) = payload::thread_row(rest)?;
+            self.threads.insert(index, process);
+        }
+        Ok((rest, ()))
+    }
+
+    /// A thread's events are numbered one by one. A jump means lost events; a fall, that another thread got its id.
+    fn check_sequence(&mut self, thread: u64, number: u32, offset: u64, reached: bool) {
+        let Some(last) = self.sequences.get_mut(&thread) else {
+            self.sequences.insert(thread, number);
+            return;
+        };
+        let expected = if reached { *last } else { last.wrapping_add(1) };
+        let lost = number.wrapping_sub(expected);
+        if lost > 0 && lost < u32::MAX / 2 {
+            self.diagnostics.add(&DROPPED_EVENTS, lost.into(), Position::Byte(offset), String::new);
+        }
+        if !reached || lost < u32::MAX / 2 {
+            *last = number;
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        self.check_sequence(event.capture_thread, event.sequence, event.offset, false);
+        let Some(&Declared { kind, version, .. }) = self.declared.get(&event.metadata_id) else {
+            self.problem(&UNKNOWN_METADATA, event.offset);
+            return;
+        };
+        if kind != Kind::Other && self.take(kind, version, event).is_err() {
+            self.problem(&MALFORMED_EVENT, event.offset);
+        }
+    }
+
+    fn take(&mut self, kind: Kind, version: u32, event: &Event<'_>) -> Result<(), ()> {
+        let payload = event.payload;
+        let what = match kind {
+            Kind::Other => return Ok(()),
+            Kind::BulkType => return self.types.describe(payload),
+            Kind::Module => return done(self.rundown.add_module(payload)),
+            Kind::Method => return done(self.rundown.add_method(payload)),
+            Kind::RuntimeInformation => return done(self.rundown.add_runtime(payload)),
+            Kind::ProcessInfo => return done(self.rundown.add_process(payload)),
+            Kind::RuntimeCallable => {
+                self.runtime_callable += u64::from(payload::count(payload)?);
+                return Ok(());
+            }
+            Kind::GcStart => payload::gc_start(payload, version)?,
+            Kind::GcEnd => What::End { count: payload::count(payload)? },
+            Kind::AwareBegin => What::AwareBegin,
+            Kind::AwareEnd => What::AwareEnd,
+            Kind::GenerationRange => What::Generation(payload::generation_range(payload, self.pointer_bytes)?),
+            Kind::Nodes | Kind::Edges => return self.bulk(kind, event),
+            Kind::RootEdges => {
+                let (index, rows) = payload::root_edges(payload, self.pointer_bytes, &mut self.roots)?;
+                What::Roots { index, rows: rows.checked(self, event) }
+            }
+            Kind::DependentHandles => {
+                let (index, rows) = payload::dependents(payload, self.pointer_bytes, &mut self.dependents)?;
+                What::Dependents { index, rows: rows.checked(self, event) }
+            }
+            Kind::Statics => {
+                let rows = payload::statics(payload, &mut self.statics, &mut self.field_names)?;
+                What::Statics(rows.checked(self, event))
+            }
+            Kind::ComCallable => {
+                let rows = payload::com_callable(payload, &mut self.com)?;
+                What::Com(rows.checked(self, event))
+            }
+        };
+        self.keep(event, what);
+        Ok(())
+    }
+
+    fn keep(&mut self, event: &Event<'_>, what: What) {
+        let process = self.threads.get(&event.thread).copied().unwrap_or(0);
+        self.items.push(Item { timestamp: event.timestamp, offset: event.offset, process, what });
+    }
+
+    fn bulk(&mut self, kind: Kind, event: &Event<'_>) -> Result<(), ()> {
+        let head = payload::bulk_head(event.payload)?;
+        let (added, what): (_, fn(Bulk) -> What) = if kind == Kind::Nodes {
+            (self.sink.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), What::Nodes)
+        } else {
+            (Ok(self.sink.add_edges(head, event.offset, self.pointer_bytes)), What::Edges)
+        };
+        match added {
+            Ok(bulk) => {
+                self.keep(event, what(bulk));
+                // What is short of its count was read as far as it goes.
+                if bulk.count < u64::from(head.count) { Err(()) } else { Ok(()) }
+            }
+            Err(error) => {
+                self.error = self.error.or(Some(error));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn thread_and_number(input: &[u8]) -> Parsed<'_, (u64, u32)> {
+    let (rest, thread) = varu64(input)?;
+    let (rest, number) = varu32(rest)?;
+    Ok((rest, (thread, number)))
+}
+
+fn done(parsed: Parsed<'_, ()>) -> Result<(), ()> {
+    parsed.map(|_| ()).map_err(|_| ())
+}
+
+impl payload::Rows {
+    /// The rows; a problem when they are fewer than the event says.
+    fn checked(self, collector: &mut Collector, event: &Event<'_>) -> Range<usize> {
+        if !self.complete {
+            collector.problem(&MALFORMED_EVENT, event.offset);
+        }
+        self.rows
+    }
+}

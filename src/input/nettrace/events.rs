@@ -1,0 +1,137 @@
+//! Blocks of events: the block's header, then events, each with a header that says what changed since the one before.
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_u8, le_u16, le_u32, le_u64};
+
+use super::fields::{Parsed, varu32, varu64};
+
+/// One event.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Event<'a> {
+    pub(super) metadata_id: u32,
+    pub(super) sequence: u32,
+    /// Of the thread that wrote the event; an index in version 6.
+    pub(super) capture_thread: u64,
+    /// The thread the event is about; an index in version 6.
+    pub(super) thread: u64,
+    pub(super) timestamp: u64,
+    pub(super) payload: &'a [u8],
+    /// Of the payload, in the file.
+    pub(super) offset: u64,
+}
+
+/// Calls `each` for the events of a block's content; `offset` is that of the content in the file. Where the block is
+/// broken, or ends in an event, gives how much of it was good.
+pub(super) fn for_each_event<'a>(
+    content: &'a [u8],
+    offset: u64,
+    version6: bool,
+    mut each: impl FnMut(&Event<'a>),
+) -> Result<(), usize> {
+    let Ok((mut rest, compressed)) = block_header(content) else { return Err(0) };
+    let mut event = Event::default();
+    let mut payload_bytes = 0;
+    while !rest.is_empty() {
+        let at = content.len() - rest.len();
+        let parsed = if compressed {
+            compressed_event(rest, version6, &mut event, &mut payload_bytes)
+        } else {
+            plain_event(rest, version6, &mut event)
+        };
+        let Ok((after, payload)) = parsed else { return Err(at) };
+        event.payload = payload;
+        event.offset = offset + (content.len() - after.len() - payload.len()) as u64;
+        each(&event);
+        rest = after;
+        if !compressed && !version6 {
+            // Padded to 4 bytes from the block's start; the last one may do without.
+            let used = content.len() - rest.len();
+            rest = rest.get(used.next_multiple_of(4) - used..).unwrap_or_default();
+        }
+    }
+    Ok(())
+}
+
+/// `u16 headerSize, u16 flags, i64 min, i64 max`, and what later versions add; are the events compressed?
+fn block_header(content: &[u8]) -> Parsed<'_, bool> {
+    let (_, size) = le_u16(content)?;
+    let (rest, header) = take(size)(content)?;
+    let (_, flags) = le_u16(header.get(2..).unwrap_or_default())?;
+    if size < 20 {
+        return Err(nom::Err::Error(()));
+    }
+    Ok((rest, flags & 1 != 0))
+}
+
+/// What changed is what the first byte names; the state is that of the event before.
+fn compressed_event<'a>(
+    input: &'a [u8],
+    version6: bool,
+    event: &mut Event<'a>,
+    payload_bytes: &mut u32,
+) -> Parsed<'a, &'a [u8]> {
+    let (mut rest, flags) = le_u8(input)?;
+    let mut next = *event;
+    if flags & 0x01 != 0 {
+        (rest, next.metadata_id) = varu32(rest)?;
+    }
+    if flags & 0x02 != 0 {
+        let step;
+        (rest, step) = varu32(rest)?;
+        next.sequence = next.sequence.wrapping_add(step);
+        (rest, next.capture_thread) = varu64(rest)?;
+        (rest, _) = varu32(rest)?;
+    }
+    if version6 || next.metadata_id != 0 {
+        next.sequence = next.sequence.wrapping_add(1);
+    }
+    if flags & 0x04 != 0 {
+        (rest, next.thread) = varu64(rest)?;
+    }
+    if flags & 0x08 != 0 {
+        (rest, _) = varu32(rest)?;
+    }
+    // The step may be negative, written as 2^64 - x: seen in traces of Tizen devices.
+    let step;
+    (rest, step) = varu64(rest)?;
+    next.timestamp = next.timestamp.wrapping_add(step);
+    if flags & 0x10 != 0 {
+        rest = if version6 { varu32(rest)?.0 } else { take(16usize)(rest)?.0 };
+    }
+    if flags & 0x20 != 0 && !version6 {
+        (rest, _) = take(16usize)(rest)?;
+    }
+    let mut size = *payload_bytes;
+    if flags & 0x80 != 0 {
+        (rest, size) = varu32(rest)?;
+    }
+    let (rest, payload) = take(size)(rest)?;
+    *payload_bytes = size;
+    *event = next;
+    Ok((rest, payload))
+}
+
+/// `u32 size, u32 metadataId, u32 sequence, u64 thread, u64 captureThread, u32 processor, u32 stack, u64 timestamp`, then
+/// two GUIDs (version 6: a label list's number), `u32 payloadSize, payload`.
+fn plain_event<'a>(input: &'a [u8], version6: bool, event: &mut Event<'a>) -> Parsed<'a, &'a [u8]> {
+    let (rest, size) = le_u32(input)?;
+    let (after, blob) = take(size)(rest)?;
+    let (blob, metadata_id) = le_u32(blob)?;
+    let (blob, sequence) = le_u32(blob)?;
+    let (blob, thread) = le_u64(blob)?;
+    let (blob, capture_thread) = le_u64(blob)?;
+    let (blob, _) = take(8usize)(blob)?;
+    let (blob, timestamp) = le_u64(blob)?;
+    let (blob, _) = take(if version6 { 4usize } else { 32 })(blob)?;
+    let (blob, payload_size) = le_u32(blob)?;
+    let (_, payload) = take(payload_size)(blob)?;
+    *event = Event {
+        metadata_id: metadata_id & 0x7FFF_FFFF,
+        sequence,
+        capture_thread,
+        thread,
+        timestamp,
+        ..Event::default()
+    };
+    Ok((after, payload))
+}

@@ -1,0 +1,118 @@
+//! Which event a metadata id stands for. The runtime's events carry no names: provider and number say what they are.
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_i32, le_u8, le_u16};
+
+use super::fields::{Parsed, text_of_utf16, utf8, utf16z, varu32};
+
+/// The events that matter, by what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    GcStart,
+    GcEnd,
+    BulkType,
+    RootEdges,
+    DependentHandles,
+    Nodes,
+    Edges,
+    GenerationRange,
+    ComCallable,
+    RuntimeCallable,
+    Statics,
+    AwareBegin,
+    AwareEnd,
+    Module,
+    Method,
+    RuntimeInformation,
+    ProcessInfo,
+    /// Any other event.
+    Other,
+}
+
+/// What a metadata row declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Declared {
+    pub(super) id: u32,
+    pub(super) kind: Kind,
+    pub(super) version: u32,
+}
+
+fn kind_of(provider: &str, event: u32) -> Kind {
+    match (provider, event) {
+        ("Microsoft-Windows-DotNETRuntime", event) => match event {
+            1 => Kind::GcStart,
+            2 => Kind::GcEnd,
+            15 => Kind::BulkType,
+            16 => Kind::RootEdges,
+            17 => Kind::DependentHandles,
+            18 => Kind::Nodes,
+            19 => Kind::Edges,
+            23 => Kind::GenerationRange,
+            36 => Kind::ComCallable,
+            37 => Kind::RuntimeCallable,
+            38 => Kind::Statics,
+            143 => Kind::Method,
+            152 => Kind::Module,
+            187 => Kind::RuntimeInformation,
+            206 => Kind::AwareBegin,
+            207 => Kind::AwareEnd,
+            _ => Kind::Other,
+        },
+        ("Microsoft-Windows-DotNETRuntimeRundown", 143 | 144) => Kind::Method,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 153 | 154) => Kind::Module,
+        ("Microsoft-Windows-DotNETRuntimeRundown", 187) => Kind::RuntimeInformation,
+        ("Microsoft-DotNETCore-EventPipe", 1) => Kind::ProcessInfo,
+        _ => Kind::Other,
+    }
+}
+
+/// `i32 id, ustr provider, i32 event, ustr name, i64 keywords, i32 version, i32 level`, and fields that do not matter.
+pub(super) fn row(input: &[u8]) -> Parsed<'_, Declared> {
+    let (rest, id) = le_i32(input)?;
+    let (rest, provider) = utf16z(rest)?;
+    let (rest, event) = le_i32(rest)?;
+    let (rest, _) = utf16z(rest)?;
+    let (rest, _) = take(8usize)(rest)?;
+    let (rest, version) = le_i32(rest)?;
+    let kind = kind_of(&text_of_utf16(provider), event as u32);
+    Ok((rest, Declared { id: id as u32, kind, version: version as u32 }))
+}
+
+/// Version 6: `u16 rowSize, varu id, str provider, varu event, str name`, fields, options; one of them is the version.
+pub(super) fn row_of_version6(input: &[u8]) -> Parsed<'_, Declared> {
+    let (rest, size) = le_u16(input)?;
+    let (after, row) = take(size)(rest)?;
+    let (row, id) = varu32(row)?;
+    let (row, provider) = utf8(row)?;
+    let (row, event) = varu32(row)?;
+    let (row, _) = utf8(row)?;
+    let kind = kind_of(&String::from_utf8_lossy(provider), event);
+    // A broken tail costs the version alone.
+    let version = version_option(row).map_or(0, |(_, version)| version);
+    Ok((after, Declared { id, kind, version }))
+}
+
+fn version_option(row: &[u8]) -> Parsed<'_, u32> {
+    let (mut row, fields) = le_u16(row)?;
+    for _ in 0..fields {
+        let size;
+        (row, size) = le_u16(row)?;
+        (row, _) = take(size)(row)?;
+    }
+    let (row, size) = le_u16(row)?;
+    let (_, mut options) = take(size)(row)?;
+    while !options.is_empty() {
+        let kind;
+        (options, kind) = le_u8(options)?;
+        options = match kind {
+            1 | 8 => take(1usize)(options)?.0,
+            3 => take(8usize)(options)?.0,
+            4 | 5 => utf8(options)?.0,
+            6 => utf8(utf8(options)?.0)?.0,
+            7 => take(16usize)(options)?.0,
+            9 => return le_u8(options).map(|(rest, version)| (rest, u32::from(version))),
+            _ => break,
+        };
+    }
+    Ok((options, 0))
+}

@@ -1,0 +1,201 @@
+//! Payloads of the heap's events. Counts are never believed: what does not fit the payload is not there.
+
+use std::ops::Range;
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_u8, le_u16, le_u32, le_u64};
+
+use super::collect::What;
+use super::fields::{Parsed, address_at, u32_at, u64_at, utf8, utf16z, varu64};
+use crate::graph::{Generation, GenerationRange};
+
+/// A root: what holds an object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RootEdge {
+    pub(super) object: u64,
+    pub(super) kind: u8,
+    pub(super) flags: u32,
+    /// Of a local: its method. Of a handle: its address.
+    pub(super) root_id: u64,
+}
+
+/// A dependent handle: the value lives as long as the key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dependent {
+    pub(super) key: u64,
+    pub(super) value: u64,
+}
+
+/// A static field.
+#[derive(Debug, Clone)]
+pub(super) struct Static {
+    pub(super) object: u64,
+    pub(super) flags: u32,
+    /// In the collector's buffer of names.
+    pub(super) name: Range<usize>,
+}
+
+/// An object that COM code refers to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Com {
+    pub(super) object: u64,
+    pub(super) references: u32,
+    pub(super) flags: u32,
+}
+
+/// Rows that an event added; not complete when the event is shorter than it says.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) rows: Range<usize>,
+    pub(super) complete: bool,
+}
+
+/// The head of the bulk streams.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BulkHead<'a> {
+    pub(super) index: u32,
+    pub(super) count: u32,
+    pub(super) entries: &'a [u8],
+}
+
+fn parsed<T>(result: Parsed<'_, T>) -> Result<T, ()> {
+    result.map(|(_, value)| value).map_err(|_| ())
+}
+
+/// The number most events begin with.
+pub(super) fn count(payload: &[u8]) -> Result<u32, ()> {
+    parsed(le_u32(payload))
+}
+
+/// `u32 count, u32 generation, u32 reason, u32 type, u16 clr`; version 0: `u32 count, u32 reason`. Type 0 stops the program.
+pub(super) fn gc_start(payload: &[u8], version: u32) -> Result<What, ()> {
+    let count = count(payload)?;
+    let full = version == 0 || payload.len() < 18 || (u32_at(payload, 4) >= 2 && u32_at(payload, 12) == 0);
+    Ok(What::Start { count, full })
+}
+
+/// `u32 index, u32 count, u16 clr`, entries.
+pub(super) fn bulk_head(payload: &[u8]) -> Result<BulkHead<'_>, ()> {
+    fn head(input: &[u8]) -> Parsed<'_, (u32, u32)> {
+        let (rest, index) = le_u32(input)?;
+        let (rest, count) = le_u32(rest)?;
+        let (rest, _) = le_u16(rest)?;
+        Ok((rest, (index, count)))
+    }
+    let (entries, (index, count)) = head(payload).map_err(|_| ())?;
+    Ok(BulkHead { index, count, entries })
+}
+
+/// Entries of one length, as many as are counted and there; and whether all that are counted are there.
+fn entries(input: &[u8], count: u32, length: usize) -> (impl Iterator<Item = &[u8]>, bool) {
+    let there = input.len() / length;
+    (input.chunks_exact(length).take(count as usize), there >= count as usize)
+}
+
+/// Entries `A object, u8 kind, u32 flags, A rootId`.
+pub(super) fn root_edges(payload: &[u8], pointer: usize, roots: &mut Vec<RootEdge>) -> Result<(u32, Rows), ()> {
+    let head = bulk_head(payload)?;
+    let first = roots.len();
+    let (entries, complete) = entries(head.entries, head.count, 2 * pointer + 5);
+    roots.extend(entries.map(|entry| RootEdge {
+        object: address_at(entry, 0, pointer),
+        kind: entry[pointer],
+        flags: u32_at(entry, pointer + 1),
+        root_id: address_at(entry, pointer + 5, pointer),
+    }));
+    Ok((head.index, Rows { rows: first..roots.len(), complete }))
+}
+
+/// Entries `A key, A value, A rootId`.
+pub(super) fn dependents(payload: &[u8], pointer: usize, found: &mut Vec<Dependent>) -> Result<(u32, Rows), ()> {
+    let head = bulk_head(payload)?;
+    let first = found.len();
+    let (entries, complete) = entries(head.entries, head.count, 3 * pointer);
+    found.extend(
+        entries
+            .map(|entry| Dependent { key: address_at(entry, 0, pointer), value: address_at(entry, pointer, pointer) }),
+    );
+    Ok((head.index, Rows { rows: first..found.len(), complete }))
+}
+
+/// `u32 count, u64 appDomain, u16 clr`, entries `u64 rootId, u64 object, u64 typeId, u32 flags, ustr field`.
+pub(super) fn statics(payload: &[u8], found: &mut Vec<Static>, names: &mut Vec<u8>) -> Result<Rows, ()> {
+    let count = count(payload)?;
+    let mut rest = payload.get(14..).ok_or(())?;
+    let first = found.len();
+    for _ in 0..count {
+        let Ok((after, (object, flags, name))) = static_field(rest) else {
+            return Ok(Rows { rows: first..found.len(), complete: false });
+        };
+        let start = names.len();
+        names.extend_from_slice(name);
+        found.push(Static { object, flags, name: start..names.len() });
+        rest = after;
+    }
+    Ok(Rows { rows: first..found.len(), complete: true })
+}
+
+fn static_field(input: &[u8]) -> Parsed<'_, (u64, u32, &[u8])> {
+    let (rest, _) = le_u64(input)?;
+    let (rest, object) = le_u64(rest)?;
+    let (rest, _) = le_u64(rest)?;
+    let (rest, flags) = le_u32(rest)?;
+    let (rest, name) = utf16z(rest)?;
+    Ok((rest, (object, flags, name)))
+}
+
+/// `u32 count, u16 clr`, entries of 44 bytes `u64 rootId, u64 object, u64 typeId, u64 iunknown, u32 references,
+/// u32 pegged, u32 flags`, 48 in old runtimes. The CLR 4.5.1 used the event's number for something shorter: ignored.
+pub(super) fn com_callable(payload: &[u8], found: &mut Vec<Com>) -> Result<Rows, ()> {
+    let count = count(payload)?;
+    let body = payload.get(6..).ok_or(())?;
+    let first = found.len();
+    if (body.len() as u64) < 40 * u64::from(count) {
+        return Ok(Rows { rows: first..first, complete: true });
+    }
+    let length = if body.len() as u64 == 48 * u64::from(count) { 48 } else { 44 };
+    let (entries, complete) = entries(body, count, length);
+    found.extend(entries.map(|entry| Com {
+        object: u64_at(entry, 8),
+        references: u32_at(entry, 32),
+        flags: u32_at(entry, 40),
+    }));
+    Ok(Rows { rows: first..found.len(), complete })
+}
+
+/// `u8 generation, A start, u64 used, u64 reserved, u16 clr`; 3 is the heap of large objects, 4 that of pinned ones.
+pub(super) fn generation_range(payload: &[u8], pointer: usize) -> Result<GenerationRange, ()> {
+    if payload.len() < 9 + pointer {
+        return Err(());
+    }
+    let start = address_at(payload, 1, pointer);
+    let generation = match payload[0] {
+        3 => Generation::Large,
+        4 => Generation::Pinned,
+        number => Generation::Numbered(number),
+    };
+    Ok(GenerationRange { start, end: start.saturating_add(u64_at(payload, 1 + pointer)), generation })
+}
+
+/// `u16 size, varu index`, options; (index, process).
+pub(super) fn thread_row(input: &[u8]) -> Parsed<'_, (u64, u64)> {
+    let (rest, size) = le_u16(input)?;
+    let (after, row) = take(size)(rest)?;
+    let (mut row, index) = varu64(row)?;
+    let mut process = 0;
+    while !row.is_empty() {
+        let kind;
+        (row, kind) = le_u8(row)?;
+        match kind {
+            1 => (row, _) = utf8(row)?,
+            2 => (row, process) = varu64(row)?,
+            3 => (row, _) = varu64(row)?,
+            4 => {
+                (row, _) = utf8(row)?;
+                (row, _) = utf8(row)?;
+            }
+            _ => break,
+        }
+    }
+    Ok((after, (index, process)))
+}

@@ -1,0 +1,103 @@
+//! What a trace says besides the heap: modules, methods, the runtime, the process. Mostly at its end, in any order.
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_u16, le_u64};
+use rustc_hash::FxHashMap;
+
+use super::fields::{Parsed, text_of_utf16, utf16z};
+use crate::input::dotnet::{clean_type_name, file_name_of};
+
+/// Names by the numbers that events use. Methods by the hundred thousand are kept as they came, in one buffer.
+#[derive(Debug, Default)]
+pub(super) struct Rundown {
+    modules: FxHashMap<u64, Box<str>>,
+    /// (start of the type's name in `units`, of the method's, end).
+    methods: FxHashMap<u64, (u32, u32, u32)>,
+    units: Vec<u8>,
+    pub(super) command_line: Option<String>,
+    pub(super) runtime: Option<String>,
+}
+
+impl Rundown {
+    pub(super) fn module_count(&self) -> usize {
+        self.modules.len()
+    }
+
+    pub(super) fn method_count(&self) -> usize {
+        self.methods.len()
+    }
+
+    /// The module's file name.
+    pub(super) fn module(&self, id: u64) -> Option<&str> {
+        self.modules.get(&id).map(|name| &**name)
+    }
+
+    /// The method's name, with its type's.
+    pub(super) fn method(&self, id: u64) -> Option<String> {
+        let &(owner, name, end) = self.methods.get(&id)?;
+        let owner_text = clean_type_name(&text_of_utf16(&self.units[owner as usize..name as usize]));
+        let name_text = text_of_utf16(&self.units[name as usize..end as usize]);
+        Some(if owner_text.is_empty() { name_text } else { format!("{owner_text}.{name_text}") })
+    }
+
+    /// `u64 moduleId, u64 assemblyId, u32 flags, u32 reserved, ustr ilPath, ustr nativePath` ...
+    pub(super) fn add_module<'a>(&mut self, payload: &'a [u8]) -> Parsed<'a, ()> {
+        let (rest, id) = le_u64(payload)?;
+        let (rest, _) = take(16usize)(rest)?;
+        let (rest, path) = utf16z(rest)?;
+        let (rest, native_path) = utf16z(rest)?;
+        let path = text_of_utf16(if path.is_empty() { native_path } else { path });
+        if !path.is_empty() {
+            self.modules.insert(id, file_name_of(&path).into());
+        }
+        Ok((rest, ()))
+    }
+
+    /// `u64 methodId, u64 moduleId, u64 start, u32 size, u32 token, u32 flags, ustr type, ustr name` ...
+    pub(super) fn add_method<'a>(&mut self, payload: &'a [u8]) -> Parsed<'a, ()> {
+        let (rest, id) = le_u64(payload)?;
+        let (rest, _) = take(28usize)(rest)?;
+        let (rest, owner) = utf16z(rest)?;
+        let (rest, name) = utf16z(rest)?;
+        let start = self.units.len();
+        // 4 GiB of names: methods behind them stay without one.
+        if let (Ok(first), Ok(end)) = (u32::try_from(start), u32::try_from(start + owner.len() + name.len())) {
+            self.units.extend_from_slice(owner);
+            self.units.extend_from_slice(name);
+            self.methods.insert(id, (first, first + owner.len() as u32, end));
+        }
+        Ok((rest, ()))
+    }
+
+    /// `u16 clr, u16 sku, 4 x u16 libraries, 4 x u16 runtime` ...; sku 2 is CoreCLR.
+    pub(super) fn add_runtime<'a>(&mut self, payload: &'a [u8]) -> Parsed<'a, ()> {
+        let (rest, _) = le_u16(payload)?;
+        let (rest, sku) = le_u16(rest)?;
+        let (mut rest, _) = take(8usize)(rest)?;
+        let mut parts = Vec::with_capacity(4);
+        for _ in 0..4 {
+            let part;
+            (rest, part) = le_u16(rest)?;
+            parts.push(part.to_string());
+        }
+        let product = if sku == 2 { "CoreCLR" } else { "CLR" };
+        self.runtime = Some(format!("{product} {}", parts.join(".")));
+        Ok((rest, ()))
+    }
+
+    /// `ustr commandLine` ...
+    pub(super) fn add_process<'a>(&mut self, payload: &'a [u8]) -> Parsed<'a, ()> {
+        let (rest, line) = utf16z(payload)?;
+        self.command_line = Some(text_of_utf16(line));
+        Ok((rest, ()))
+    }
+
+    /// The program's name: of `dotnet app.dll` the second.
+    pub(super) fn program(&self) -> Option<String> {
+        let mut words =
+            self.command_line.as_deref()?.split_whitespace().map(|word| file_name_of(word.trim_matches('"')));
+        let first = words.next()?;
+        let host = matches!(first, "dotnet" | "dotnet.exe");
+        Some(words.next().filter(|_| host).unwrap_or(first).to_string()).filter(|name| !name.is_empty())
+    }
+}

@@ -1,0 +1,127 @@
+//! Where bulk data goes: into the graph's builder, or into totals by type alone.
+
+use super::collect::Bulk;
+use super::fields::{u32_at, u64_at};
+use super::payload::BulkHead;
+use super::types::TypeTable;
+use crate::graph::{BuildError, GraphBuilder, IdStyle, ObjectColumns, Section, SectionId};
+use crate::input::sink::TypeTotal;
+
+/// Takes the bulk streams.
+pub(super) enum Sink {
+    Graph(Box<GraphSink>),
+    Counts(CountSink),
+}
+
+/// Every event's objects or references are a piece of the builder's two streams.
+pub(super) struct GraphSink {
+    pub(super) builder: GraphBuilder,
+    pub(super) section: SectionId,
+    columns: ObjectColumns,
+    /// The builder's slot of each type number.
+    pub(super) slots: Vec<u32>,
+}
+
+/// Totals by type number, apart for each run of objects: a run begins with the event of number 0.
+#[derive(Debug, Default)]
+pub(super) struct CountSink {
+    pub(super) runs: Vec<Vec<TypeTotal>>,
+}
+
+impl Sink {
+    pub(super) fn graph() -> Self {
+        let mut builder = GraphBuilder::new(IdStyle::Prefixed);
+        let section = builder.begin_section(Section::default());
+        Sink::Graph(Box::new(GraphSink { builder, section, columns: ObjectColumns::default(), slots: Vec::new() }))
+    }
+
+    /// Entries `A address, u64 bytes, u64 typeId, u64 references`.
+    pub(super) fn add_nodes(
+        &mut self,
+        head: BulkHead<'_>,
+        offset: u64,
+        pointer: usize,
+        types: &mut TypeTable,
+    ) -> Result<Bulk, BuildError> {
+        if pointer == 4 {
+            let (entries, _) = head.entries.as_chunks::<28>();
+            let nodes = entries.iter().map(|e| (u64::from(u32_at(e, 0)), u64_at(e, 4), u64_at(e, 12), u64_at(e, 20)));
+            self.add(nodes.take(head.count as usize), head.index, offset, 28, types)
+        } else {
+            let (entries, _) = head.entries.as_chunks::<32>();
+            let nodes = entries.iter().map(|e| (u64_at(e, 0), u64_at(e, 8), u64_at(e, 16), u64_at(e, 24)));
+            self.add(nodes.take(head.count as usize), head.index, offset, 32, types)
+        }
+    }
+
+    fn add(
+        &mut self,
+        nodes: impl Iterator<Item = (u64, u64, u64, u64)>,
+        index: u32,
+        offset: u64,
+        stride: u64,
+        types: &mut TypeTable,
+    ) -> Result<Bulk, BuildError> {
+        let mut bulk = Bulk { index, ..Bulk::default() };
+        // Noted on the way, so that the entries are read once.
+        let noted = nodes.map(|(address, bytes, type_id, references)| {
+            bulk.count += 1;
+            bulk.bytes = bulk.bytes.saturating_add(bytes);
+            bulk.promised = bulk.promised.saturating_add(references);
+            (address, types.number(type_id), bytes, references)
+        });
+        match self {
+            Sink::Graph(graph) => {
+                graph.columns.clear();
+                graph.columns.extend_counted(noted, offset + 10, stride);
+                graph.columns.seal();
+                while graph.slots.len() < types.ids.len() {
+                    graph.slots.push(graph.builder.new_type().0);
+                }
+                bulk.piece = graph.builder.pieces().0;
+                let objects = 0..graph.columns.len();
+                // An empty event must have a piece too: they are counted as they come.
+                if !objects.is_empty() {
+                    graph.builder.append(graph.section, &graph.columns, objects, &graph.slots, 0, false)?;
+                }
+            }
+            Sink::Counts(counts) => {
+                if index == 0 || counts.runs.is_empty() {
+                    counts.runs.push(Vec::new());
+                }
+                bulk.piece = counts.runs.len() - 1;
+                let run = &mut counts.runs[bulk.piece];
+                for (_, number, bytes, _) in noted {
+                    let number = number as usize;
+                    if number >= run.len() {
+                        run.resize(number + 1, TypeTotal::default());
+                    }
+                    run[number].objects += 1;
+                    run[number].bytes = run[number].bytes.saturating_add(bytes);
+                }
+            }
+        }
+        Ok(bulk)
+    }
+
+    /// Entries `A target, u32 field`; the field is always 0.
+    pub(super) fn add_edges(&mut self, head: BulkHead<'_>, offset: u64, pointer: usize) -> Bulk {
+        let stride = pointer + 4;
+        let count = (head.entries.len() / stride).min(head.count as usize);
+        let mut bulk = Bulk { index: head.index, count: count as u64, ..Bulk::default() };
+        if let Sink::Graph(graph) = self {
+            graph.columns.clear();
+            if pointer == 4 {
+                let (entries, _) = head.entries.as_chunks::<8>();
+                graph.columns.extend_references(entries[..count].iter().map(|entry| u32_at(entry, 0).into()));
+            } else {
+                let (entries, _) = head.entries.as_chunks::<12>();
+                graph.columns.extend_references(entries[..count].iter().map(|entry| u64_at(entry, 0)));
+            }
+            graph.columns.seal();
+            bulk.piece = graph.builder.pieces().1;
+            graph.builder.append_references(&graph.columns, offset + 10, stride as u64);
+        }
+        bulk
+    }
+}

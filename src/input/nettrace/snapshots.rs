@@ -1,0 +1,183 @@
+//! Which events belong to which snapshot: a walk over the items in the order of time. A collection of all generations
+//! that stops the program holds a snapshot when objects, references or roots come before its end.
+
+use rustc_hash::FxHashMap;
+
+use super::collect::{Bulk, Item, What};
+use crate::graph::GenerationRange;
+
+/// The events of one snapshot, as indices of items.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    /// The collection's number, if its start was seen.
+    gc: Option<u32>,
+    pub(super) begun: bool,
+    pub(super) ended: bool,
+    pub(super) timestamp: u64,
+    pub(super) offset: u64,
+    nodes: Vec<usize>,
+    edges: Vec<usize>,
+    /// Roots, dependent handles, statics, COM objects.
+    pub(super) others: Vec<usize>,
+    ranges: Vec<GenerationRange>,
+    /// How many of the ranges came before the first objects: they are of before the collection.
+    old_ranges: usize,
+}
+
+/// One of the two bulk streams of a snapshot, in the order of the events' numbers.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    pub(super) pieces: Vec<usize>,
+    /// Objects or references in all pieces.
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+    /// References that its objects say they have.
+    pub(super) promised: u64,
+    /// Objects or references before the first missing event.
+    pub(super) certain: u64,
+    /// Missing events, and where the first shows.
+    pub(super) missing: (u64, u64),
+    /// Events whose number was there before, and the first of them.
+    pub(super) repeated: (u64, u64),
+}
+
+impl Snapshot {
+    fn begin(item: &Item, gc: Option<u32>, begun: bool) -> Self {
+        Snapshot { gc, begun, timestamp: item.timestamp, offset: item.offset, ..Snapshot::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.edges.is_empty() && self.others.is_empty()
+    }
+
+    pub(super) fn nodes(&self, items: &[Item]) -> Stream {
+        Stream::of(&self.nodes, items)
+    }
+
+    pub(super) fn edges(&self, items: &[Item]) -> Stream {
+        Stream::of(&self.edges, items)
+    }
+
+    /// Its collection was seen from the start to the end.
+    pub(super) fn is_whole(&self) -> bool {
+        self.begun && self.ended
+    }
+
+    /// Is it whole, with nothing missing as far as the numbers say?
+    pub(super) fn is_undamaged(&self, items: &[Item]) -> bool {
+        let (nodes, edges) = (self.nodes(items), self.edges(items));
+        self.is_whole() && nodes.missing.0 + edges.missing.0 == 0 && nodes.promised == edges.count
+    }
+
+    /// Where the collector keeps its generations after the collection.
+    pub(super) fn generations(&self) -> Vec<GenerationRange> {
+        let new = &self.ranges[self.old_ranges..];
+        if new.is_empty() { self.ranges.clone() } else { new.to_vec() }
+    }
+}
+
+impl Stream {
+    fn of(events: &[usize], items: &[Item]) -> Self {
+        let mut bulks: Vec<(Bulk, u64)> = events
+            .iter()
+            .filter_map(|&at| match items[at].what {
+                What::Nodes(bulk) | What::Edges(bulk) => Some((bulk, items[at].offset)),
+                _ => None,
+            })
+            .collect();
+        bulks.sort_by_key(|(bulk, _)| bulk.index);
+        let mut stream = Stream::default();
+        let mut expected = 0u64;
+        for (bulk, offset) in bulks {
+            let index = u64::from(bulk.index);
+            if index < expected {
+                stream.repeated =
+                    (stream.repeated.0 + 1, if stream.repeated.0 == 0 { offset } else { stream.repeated.1 });
+                continue;
+            }
+            if index > expected {
+                if stream.missing.0 == 0 {
+                    stream.missing.1 = offset;
+                }
+                stream.missing.0 += index - expected;
+            }
+            expected = index + 1;
+            // An event of nothing has no piece.
+            if bulk.count > 0 {
+                stream.pieces.push(bulk.piece);
+            }
+            stream.count += bulk.count;
+            stream.bytes = stream.bytes.saturating_add(bulk.bytes);
+            stream.promised = stream.promised.saturating_add(bulk.promised);
+            if stream.missing.0 == 0 {
+                stream.certain += bulk.count;
+            }
+        }
+        stream
+    }
+}
+
+/// All snapshots, in the order of time. The items must be in that order.
+pub(super) fn find_snapshots(items: &[Item]) -> Vec<Snapshot> {
+    let mut found: Vec<Snapshot> = Vec::new();
+    let mut open: FxHashMap<u64, Snapshot> = FxHashMap::default();
+    let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, ended: bool| {
+        if let Some(mut snapshot) = snapshot.filter(|snapshot| !snapshot.is_empty()) {
+            snapshot.ended = ended;
+            found.push(snapshot);
+        }
+    };
+    for (at, item) in items.iter().enumerate() {
+        let process = item.process;
+        match &item.what {
+            What::Start { full: false, .. } => {}
+            What::Start { count, full: true } => {
+                close(&mut found, open.remove(&process), false);
+                open.insert(process, Snapshot::begin(item, Some(*count), true));
+            }
+            What::AwareBegin => {
+                close(&mut found, open.remove(&process), false);
+                open.insert(process, Snapshot::begin(item, None, true));
+            }
+            What::End { count } => {
+                if open.get(&process).is_some_and(|snapshot| snapshot.gc.is_none_or(|gc| gc == *count)) {
+                    close(&mut found, open.remove(&process), true);
+                }
+            }
+            What::AwareEnd => close(&mut found, open.remove(&process), true),
+            What::Generation(range) => {
+                if let Some(snapshot) = open.get_mut(&process) {
+                    snapshot.ranges.push(*range);
+                    if snapshot.nodes.is_empty() {
+                        snapshot.old_ranges = snapshot.ranges.len();
+                    }
+                }
+            }
+            What::Nodes(bulk) => {
+                // Numbers begin anew with each snapshot: here the end of one and the start of another are lost.
+                if bulk.index == 0 && open.get(&process).is_some_and(|snapshot| !snapshot.nodes.is_empty()) {
+                    close(&mut found, open.remove(&process), false);
+                }
+                open.entry(process).or_insert_with(|| Snapshot::begin(item, None, false)).nodes.push(at);
+            }
+            What::Edges(_) => {
+                open.entry(process).or_insert_with(|| Snapshot::begin(item, None, false)).edges.push(at);
+            }
+            What::Roots { .. } | What::Dependents { .. } => {
+                open.entry(process).or_insert_with(|| Snapshot::begin(item, None, false)).others.push(at);
+            }
+            What::Statics(_) | What::Com(_) => {
+                if let Some(snapshot) = open.get_mut(&process) {
+                    snapshot.others.push(at);
+                }
+            }
+        }
+    }
+    let mut rest: Vec<Snapshot> = open.into_values().collect();
+    rest.sort_by_key(|snapshot| (snapshot.timestamp, snapshot.offset));
+    for snapshot in rest {
+        close(&mut found, Some(snapshot), false);
+    }
+    found.sort_by_key(|snapshot| (snapshot.timestamp, snapshot.offset));
+    found
+}

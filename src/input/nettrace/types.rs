@@ -1,0 +1,83 @@
+//! Type ids of the runtime, numbered in the order they are met; and what BulkType events say of them.
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_u32, le_u64};
+use rustc_hash::FxHashMap;
+
+use super::fields::{Parsed, text_of_utf16, utf16z};
+
+/// Slots of the table before the map: most objects are of a few types.
+const CACHE: usize = 1024;
+
+/// What the trace says of a type.
+#[derive(Debug)]
+pub(super) struct TypeInfo {
+    pub(super) module: u64,
+    /// Of the type's definition in the module.
+    pub(super) token: u32,
+    /// As in the trace; may be empty.
+    pub(super) name: Box<str>,
+}
+
+/// Numbers for type ids. Types of different ids are different, whatever their names.
+#[derive(Debug)]
+pub(super) struct TypeTable {
+    numbers: FxHashMap<u64, u32>,
+    cache: Vec<(u64, u32)>,
+    /// The id of each number.
+    pub(super) ids: Vec<u64>,
+    pub(super) described: FxHashMap<u64, TypeInfo>,
+}
+
+impl TypeTable {
+    pub(super) fn new() -> Self {
+        // No id hashes to slot 0 but those of cache index 0, and !0 is not among them.
+        TypeTable {
+            numbers: FxHashMap::default(),
+            cache: vec![(u64::MAX, 0); CACHE],
+            ids: Vec::new(),
+            described: FxHashMap::default(),
+        }
+    }
+
+    /// The number of a type id.
+    #[inline]
+    pub(super) fn number(&mut self, id: u64) -> u32 {
+        let at = (id >> 3) as usize % CACHE;
+        let (cached, number) = self.cache[at];
+        if cached == id && id != u64::MAX {
+            return number;
+        }
+        let ids = &mut self.ids;
+        let number = *self.numbers.entry(id).or_insert_with(|| {
+            ids.push(id);
+            ids.len() as u32 - 1
+        });
+        self.cache[at] = (id, number);
+        number
+    }
+
+    /// `u32 count, u16 clr`, entries; of an id described twice the last counts. How many entries could be read.
+    pub(super) fn describe(&mut self, payload: &[u8]) -> Result<(), ()> {
+        let (_, count) = le_u32::<_, ()>(payload).map_err(|_| ())?;
+        let mut rest = payload.get(6..).ok_or(())?;
+        for _ in 0..count {
+            let ((id, info), after) = entry(rest).map(|(after, found)| (found, after)).map_err(|_| ())?;
+            self.described.insert(id, info);
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+/// `u64 typeId, u64 moduleId, u32 token, u32 flags, u8 elementType, ustr name, u32 count, count x u64 typeId`.
+fn entry(input: &[u8]) -> Parsed<'_, (u64, TypeInfo)> {
+    let (rest, id) = le_u64(input)?;
+    let (rest, module) = le_u64(rest)?;
+    let (rest, token) = le_u32(rest)?;
+    let (rest, _) = take(5usize)(rest)?;
+    let (rest, name) = utf16z(rest)?;
+    let (rest, parameters) = le_u32(rest)?;
+    let (rest, _) = take(8 * parameters as usize)(rest)?;
+    Ok((rest, (id, TypeInfo { module, token, name: text_of_utf16(name).into() })))
+}

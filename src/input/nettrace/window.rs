@@ -1,0 +1,101 @@
+//! The file as a window of bytes that moves forward: read ahead by a thread of its own, never all of it in memory.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+use crate::input::{ReadError, Source};
+
+const CHUNK_BYTES: usize = 1 << 20;
+/// Left free before each chunk, so that what is left of the last one can be put there: nearly nothing is copied.
+const HEAD_BYTES: usize = 128 * 1024;
+const CHUNKS_AHEAD: usize = 3;
+
+type Chunk = io::Result<(Vec<u8>, usize)>;
+
+/// Bytes from a place in the file on.
+pub(super) struct Window {
+    chunks: Receiver<Chunk>,
+    used: Sender<Vec<u8>>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    offset: u64,
+    ended: bool,
+    reader: Option<JoinHandle<Source>>,
+}
+
+impl Window {
+    pub(super) fn new(source: Source) -> Self {
+        let (send, chunks) = sync_channel(CHUNKS_AHEAD);
+        let (used, reuse) = channel();
+        let reader = std::thread::spawn(move || read_ahead(source, &send, &reuse));
+        Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, reader: Some(reader) }
+    }
+
+    /// Where in the file the window begins.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// At least `wanted` bytes, unless the file ends before.
+    ///
+    /// # Errors
+    /// When the system cannot read.
+    pub(super) fn ahead(&mut self, wanted: usize) -> Result<&[u8], ReadError> {
+        while self.end - self.start < wanted && !self.ended {
+            self.refill()?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    /// Moves the window forward, not beyond what `ahead` gave.
+    pub(super) fn advance(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.end - self.start);
+        self.start += bytes;
+        self.offset += bytes as u64;
+    }
+
+    fn refill(&mut self) -> Result<(), ReadError> {
+        let Ok(chunk) = self.chunks.recv() else {
+            self.ended = true;
+            return Ok(());
+        };
+        let (mut next, length) = chunk?;
+        let rest = &self.buffer[self.start..self.end];
+        if rest.len() <= HEAD_BYTES {
+            let start = HEAD_BYTES - rest.len();
+            next[start..HEAD_BYTES].copy_from_slice(rest);
+            (self.start, self.end) = (start, HEAD_BYTES + length);
+            std::mem::swap(&mut self.buffer, &mut next);
+        } else {
+            self.buffer.truncate(self.end);
+            self.buffer.drain(..self.start);
+            self.buffer.extend_from_slice(&next[HEAD_BYTES..HEAD_BYTES + length]);
+            (self.start, self.end) = (0, self.buffer.len());
+        }
+        // The reader may have ended: then nobody wants it back.
+        let _ = self.used.send(next);
+        Ok(())
+    }
+
+    /// The source, once the window has come to the end of the file.
+    pub(super) fn into_source(mut self) -> Option<Source> {
+        self.reader.take().and_then(|reader| reader.join().ok())
+    }
+}
+
+fn read_ahead(mut source: Source, send: &SyncSender<Chunk>, reuse: &Receiver<Vec<u8>>) -> Source {
+    loop {
+        let mut chunk = reuse.try_recv().unwrap_or_default();
+        chunk.resize(HEAD_BYTES + CHUNK_BYTES, 0);
+        chunk.truncate(HEAD_BYTES + CHUNK_BYTES);
+        let (result, last) = match source.fill(&mut chunk[HEAD_BYTES..]) {
+            Ok(length) => (Ok((chunk, length)), length < CHUNK_BYTES),
+            Err(error) => (Err(error), true),
+        };
+        if send.send(result).is_err() || last {
+            return source;
+        }
+    }
+}
