@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::Outcome;
 use super::common::Common;
-use super::load::{Opened, open_without_warnings};
+use super::load::{Opened, OpenedDump, open_without_warnings};
 use super::output::{bold, fields, problems_json};
+use super::{Outcome, info_allocations};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, Section, SectionId};
@@ -32,7 +32,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    let opened = open_without_warnings(args.file.as_deref(), &args.common)?;
+    let opened = match open_without_warnings(args.file.as_deref(), &args.common)? {
+        OpenedDump::Graph(opened) => opened,
+        OpenedDump::Allocations(opened) => return info_allocations::run(&opened, &args.common),
+    };
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(opened.graph);
     let tallies: Vec<Tally> = (0..opened.graph.sections().len())

@@ -3,11 +3,14 @@
 //! clap only fills plain structs; files are opened by a command's `run`. A command gives an [`Outcome`] or an error;
 //! `main` turns them into exit codes: 0 done, 1 the answer is no, 2 an error.
 
+mod allocations;
+mod breakdown;
 mod common;
 mod completions;
 mod dominators;
 mod groups;
 mod info;
+mod info_allocations;
 mod list;
 mod load;
 mod object;
@@ -16,6 +19,8 @@ mod progress;
 mod roots;
 mod show;
 mod stats;
+mod stats_allocations;
+mod tree;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -50,6 +55,7 @@ enum Command {
     Show(show::Args),
     Roots(roots::Args),
     Dominators(dominators::Args),
+    Breakdown(breakdown::Args),
     Completions(completions::Args),
 }
 
@@ -68,6 +74,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Show(args) => show::run(&args),
         Command::Roots(args) => roots::run(&args),
         Command::Dominators(args) => dominators::run(&args),
+        Command::Breakdown(args) => breakdown::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     match result {

@@ -1,4 +1,4 @@
-//! From bytes to a heap graph: one folder per format, all listed in [`READERS`].
+//! From bytes to a heap graph, or to allocation trees: one folder per format, all listed in [`READERS`].
 //!
 //! A new format is one folder and one line here. A reader recognises its format by content, reads whatever of a
 //! damaged dump can be read, and reports the rest under stable codes. nom lives here and nowhere else.
@@ -8,6 +8,7 @@ mod diagnostics;
 mod encoding;
 mod error;
 mod ibm_classic;
+mod memory_infra;
 mod sink;
 mod source;
 mod text;
@@ -19,6 +20,7 @@ pub use error::{Position, ReadError, ReadErrorKind};
 pub use source::{ReadProgress, Source};
 pub use xna_cf::SizeRadix;
 
+use crate::allocations::AllocationDump;
 use crate::graph::HeapGraph;
 
 /// Does a dump's start look like a format?
@@ -54,7 +56,7 @@ pub trait Reader: Sync {
 }
 
 /// Every format there is, weak text formats last.
-pub static READERS: &[&dyn Reader] = &[&ibm_classic::IbmClassic, &xna_cf::XnaCf];
+pub static READERS: &[&dyn Reader] = &[&memory_infra::MemoryInfra, &ibm_classic::IbmClassic, &xna_cf::XnaCf];
 
 /// How to read, for all formats; what is special to one is in a struct of its own.
 #[derive(Debug, Clone)]
@@ -83,12 +85,14 @@ impl Default for ReadOptions {
     }
 }
 
-/// What a dump holds. Formats with allocation totals instead of objects will add their model.
+/// What a dump holds.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Dump {
     /// Objects and references.
     Graph(HeapGraph),
+    /// Allocation totals by backtrace and type.
+    Allocations(AllocationDump),
 }
 
 /// A dump that was read.
