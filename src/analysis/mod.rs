@@ -10,11 +10,13 @@
 //! | `retained_sets` | how much would go with all objects of a type? | a walk down the tree; or a marking without the set | O(objects); O(objects + references) per set | 8 bytes per object; a bit per object and thread |
 //! | `root_paths` | why is it alive? | breadth-first search against the references | O(objects + references) | 4 bytes per object |
 //! | `allocation_totals` | how much is at each backtrace, by type? | one sweep from the last frame to the first | O(frames + entries x depth) | per backtrace and type |
+//! | `allocation_diff` | what grew between two of them? | joined by names | O(frames) | per path |
 //! | `breakdown`, `callers` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
 //! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
 //! | `dump_rule` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
 
+pub mod allocation_diff;
 pub mod allocation_totals;
 pub mod breakdown;
 pub mod callers;

@@ -7,7 +7,11 @@ mod allocations;
 mod breakdown;
 mod common;
 mod completions;
+mod diff;
+mod diff_allocations;
 mod dominators;
+mod export;
+mod export_memory_infra;
 mod groups;
 mod info;
 mod info_allocations;
@@ -56,6 +60,8 @@ enum Command {
     Roots(roots::Args),
     Dominators(dominators::Args),
     Breakdown(breakdown::Args),
+    Diff(diff::Args),
+    Export(export::Args),
     Completions(completions::Args),
 }
 
@@ -75,6 +81,8 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Roots(args) => roots::run(&args),
         Command::Dominators(args) => dominators::run(&args),
         Command::Breakdown(args) => breakdown::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     match result {
