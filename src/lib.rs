@@ -1,7 +1,8 @@
-//! Heap dumps of several runtimes, read into one object graph and analysed.
+//! Heap dumps of several runtimes, read into one object graph, or into allocation trees, and analysed.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod allocations;
 pub mod analysis;
 pub mod cli;
 pub mod graph;

@@ -1,4 +1,4 @@
-//! From a heap graph to answers. No printing, no formats, no strings but names.
+//! From a heap graph, or an allocation tree, to answers. No printing, no formats, no strings but names.
 //!
 //! | module | question | algorithm | time | memory beyond the graph |
 //! | --- | --- | --- | --- | --- |
@@ -13,10 +13,21 @@
 //! | `type_tree` | what hangs where? | the dominator tree merged by type | O(objects) | per place |
 //! | `suspects` | what leaks? | down the dominator tree from large objects and groups | O(objects) | per suspect |
 //! | `diff` | what grew? | two answers joined by name | O(names) | per name |
+//! | `allocation_totals` | how much is at each backtrace, by type? | one sweep from the last frame to the first | O(frames + entries x depth) | per backtrace and type |
+//! | `allocation_diff` | what grew between two of them? | joined by names | O(frames) | per path |
+//! | `breakdown`, `callers` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
+//! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
+//! | `dump_rule` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
 
+pub mod allocation_diff;
+pub mod allocation_totals;
+pub mod breakdown;
+pub mod callers;
 pub mod diff;
+pub mod dominator_paths;
 pub mod dominators;
+pub mod dump_rule;
 pub mod histogram;
 pub mod merged_paths;
 pub mod reachability;

@@ -1,15 +1,18 @@
 //! `heapdump diff OLD NEW`: what grew between two dumps.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
+use super::allocations::HeapArgs;
 use super::common::{Common, parse_amount, sort_key};
+use super::diff_allocations::{self, DiffBy};
 use super::groups::{By, Groups};
-use super::load::open_graph;
+use super::load::{Opened, OpenedDump, open_dump};
 use super::output::{bold, fields, print_sentence};
 use crate::analysis::diff::{Change, Side, delta, held_by_root_kind, join, places_by_path};
 use crate::analysis::dominators::Dominators;
@@ -25,18 +28,19 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, form
 /// Joined by name and never by object id, so the dumps may be of different formats. Types that changed only, largest
 /// growth first. Exit code 1 when the heap grew by more than --fail-over.
 ///
+/// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW.
+///
 /// Example: heapdump diff monday.txt friday.txt -n 10
 /// Example: heapdump diff before.txt after.txt --fail-over 10% || echo leaking
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, override_usage = "heapdump diff [OPTIONS] OLD NEW")]
 pub(super) struct Args {
-    /// The earlier dump
-    old: PathBuf,
-    /// The later dump
-    new: PathBuf,
+    /// The earlier and the later dump; one of them may be -
+    #[arg(value_names = ["OLD", "NEW"], num_args = 1..=2, required = true)]
+    files: Vec<PathBuf>,
     /// What to group by
     #[arg(long, value_enum, default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
-    by: By,
+    by: Axis,
     /// Retained bytes too: at least so much would be freed with all objects of a row
     #[arg(long)]
     retained: bool,
@@ -53,7 +57,38 @@ pub(super) struct Args {
     #[arg(long, value_name = "SIZE")]
     fail_over: Option<String>,
     #[command(flatten)]
+    heaps: HeapArgs,
+    #[command(flatten)]
     common: Common,
+}
+
+/// What rows can be of, in one model or the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Axis {
+    Type,
+    Package,
+    Domain,
+    /// Of allocation totals
+    Backtrace,
+}
+
+impl Axis {
+    fn of_objects(self) -> Result<By> {
+        match self {
+            Axis::Type => Ok(By::Type),
+            Axis::Package => Ok(By::Package),
+            Axis::Domain => Ok(By::Domain),
+            Axis::Backtrace => bail!("--by backtrace: the dumps hold objects; --paths shows where what grew hangs"),
+        }
+    }
+
+    fn of_allocations(self) -> Result<DiffBy> {
+        match self {
+            Axis::Type => Ok(DiffBy::Type),
+            Axis::Backtrace => Ok(DiffBy::Backtrace),
+            _ => bail!("the dumps hold allocation totals: --by is type or backtrace"),
+        }
+    }
 }
 
 /// Levels of a path that are told apart.
@@ -68,16 +103,45 @@ struct Summary {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    let mut known =
-        vec![("shallow_bytes_delta", "shallow"), ("objects_delta", "objects"), (args.by.key(), args.by.name())];
+    // Wrong limits are told before the work, not after.
+    args.fail_over.as_deref().map(|text| parse_amount(text, 0)).transpose()?;
+    let (mut graphs, mut allocations) = (Vec::new(), Vec::new());
+    for file in &args.files {
+        match open_dump(Some(file), &args.common)? {
+            OpenedDump::Graph(opened) => graphs.push(opened),
+            OpenedDump::Allocations(opened) => allocations.push(opened),
+        }
+    }
+    if graphs.is_empty() {
+        return diff_allocations::run(&diff_allocations::Request {
+            dumps: &allocations,
+            by: args.by.of_allocations()?,
+            all: args.all,
+            fail_over: args.fail_over.as_deref(),
+            heaps: &args.heaps,
+            common: &args.common,
+        });
+    }
+    let mut graphs = graphs.into_iter();
+    match (graphs.next(), graphs.next()) {
+        (Some(old), Some(new)) => diff_graphs(args, old, new),
+        _ if !allocations.is_empty() => {
+            bail!("one dump holds objects, the other allocation totals: nothing to compare")
+        }
+        _ => bail!("name two files: heapdump diff OLD NEW"),
+    }
+}
+
+fn diff_graphs(args: &Args, old: Opened, new: Opened) -> Result<Outcome> {
+    args.heaps.refuse_on_objects()?;
+    let by = args.by.of_objects()?;
+    let mut known = vec![("shallow_bytes_delta", "shallow"), ("objects_delta", "objects"), (by.key(), by.name())];
     if args.retained {
         known.push(("retained_bytes_delta", "retained"));
     }
     let order = sort_key(args.common.output.sort.as_deref(), "shallow_bytes_delta", &known)?;
-    // Wrong limits are told before the work, not after.
-    args.fail_over.as_deref().map(|text| parse_amount(text, 0)).transpose()?;
-    let old = summarize(&args.old, args)?;
-    let new = summarize(&args.new, args)?;
+    let old = summarize(old, args, by)?;
+    let new = summarize(new, args, by)?;
     let limit = args.fail_over.as_deref().map(|text| parse_amount(text, old.totals.shallow_bytes)).transpose()?;
     let root_changes = join(old.roots, new.roots);
     let mut rows = if args.roots { root_changes.clone() } else { join(old.rows, new.rows) };
@@ -99,7 +163,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     let style = args.common.output.style();
     let summary = summary_text(&old.totals, &new.totals, grown, &style);
-    print(args, &rows, json, summary)?;
+    print(args, by, &rows, json, summary)?;
     match limit {
         Some(limit) if grown > 0 && grown.unsigned_abs() > limit => {
             print_sentence(&format!(
@@ -114,14 +178,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
 }
 
-fn summarize(file: &Path, args: &Args) -> Result<Summary> {
+fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
     let input = &args.common.input;
     let pattern = input.pattern()?;
-    let opened = open_graph(Some(file), &args.common)?;
     let graph = opened.graph;
     let section = input.section(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
-    let groups = Groups::new(graph, args.by, section, wanted.as_deref());
+    let groups = Groups::new(graph, by, section, wanted.as_deref());
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(graph);
     let tallies = groups.tally(&reachable);
@@ -212,7 +275,7 @@ fn summary_text(old: &Tally, new: &Tally, grown: i64, style: &Style) -> String {
     )
 }
 
-fn print(args: &Args, rows: &[Change], fields: Map<String, Value>, summary: String) -> Result<()> {
+fn print(args: &Args, by: By, rows: &[Change], fields: Map<String, Value>, summary: String) -> Result<()> {
     let (keys, name, title, rows_key) = if args.roots {
         (
             ["roots_old", "roots_new", "roots_delta", "held_bytes_old", "held_bytes_new", "held_bytes_delta"],
@@ -229,7 +292,7 @@ fn print(args: &Args, rows: &[Change], fields: Map<String, Value>, summary: Stri
         let keys = ["objects_old", "objects_new", "objects_delta", bytes[0], bytes[1], bytes[2]];
         match args.paths {
             true => (keys, "path", "Path by type", "paths"),
-            false => (keys, args.by.key(), args.by.title(), args.by.rows_key()),
+            false => (keys, by.key(), by.title(), by.rows_key()),
         }
     };
     let titles = ["Objects old", "new", "+-", "Bytes old", "new", "+-"];

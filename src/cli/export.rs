@@ -10,22 +10,26 @@ use clap::ValueEnum;
 use petgraph::dot::{Config, Dot};
 use petgraph::graph::DiGraph;
 
-use super::Outcome;
+use super::allocations::HeapArgs;
+use super::breakdown::Least;
 use super::common::{Common, parse_amount};
 use super::load::open_graph;
 use super::object::{TypedId, root_text, type_text};
+use super::{Outcome, export_memory_infra};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{escape_controls, format_bytes};
 
-/// The heap in other tools' forms: folded stacks, flame graph, DOT
+/// A dump in other tools' forms: folded, flamegraph, dot, memory-infra
 ///
 /// folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an
-/// SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz.
+/// SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
+/// Chromium's trace viewer reads them; of objects, a backtrace is the types on the way down the dominator tree.
 ///
 /// Example: heapdump export --to flamegraph dump.txt -o heap.svg
+/// Example: heapdump export --to memory-infra dump.txt > trace.json
 /// Example: heapdump export --to dot --object 7fe45 dump.txt | dot -Tsvg > object.svg
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -44,15 +48,20 @@ pub(super) struct Args {
     /// dot: what the object retains in place of its neighbourhood
     #[arg(long)]
     retained: bool,
-    /// Levels below the start [default: 100; dot: 2]
-    #[arg(long, value_name = "N")]
-    depth: Option<usize>,
-    /// Leave out paths that retain less: a size, or a share as 0.1%
-    #[arg(long, default_value = "0.1%", value_name = "SIZE")]
-    min_bytes: String,
+    /// Levels below the start [default: 100; dot: 2; memory-infra: 64 for objects, else all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+    /// Leave out what is smaller: a size, or a share [default: 0.1%; memory-infra: 1KiB for objects, else none]
+    #[arg(long, value_name = "SIZE")]
+    min_bytes: Option<String>,
+    /// memory-infra: leave out less than this share, in percent, of its list so far (Chromium 49 has 0.8)
+    #[arg(long, value_name = "PERCENT", conflicts_with = "min_bytes")]
+    min_percent: Option<f64>,
     /// dot: objects at most
     #[arg(long, default_value_t = 100, value_name = "N")]
     max_objects: usize,
+    #[command(flatten)]
+    heaps: HeapArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -65,12 +74,26 @@ enum Form {
     Flamegraph,
     /// A graph for Graphviz
     Dot,
+    /// Chromium's heap dump format
+    MemoryInfra,
 }
 
-const DEPTH_OF_PATHS: usize = 100;
-const DEPTH_OF_DOT: usize = 2;
+const DEPTH_OF_PATHS: u32 = 100;
+const DEPTH_OF_DOT: u32 = 2;
+const LEAST_OF_PATHS: &str = "0.1%";
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
+    if args.to == Form::MemoryInfra {
+        return export_memory_infra::run(&export_memory_infra::Request {
+            file: args.file.as_deref(),
+            to: args.output_file.as_deref(),
+            least: Least::parse(args.min_bytes.as_deref(), args.min_percent)?,
+            depth: args.depth,
+            heaps: &args.heaps,
+            common: &args.common,
+        });
+    }
+    args.heaps.refuse_on_objects()?;
     let object = args.object.as_deref().map(TypedId::parse).transpose()?;
     let opened = open_graph(args.file.as_deref(), &args.common)?;
     let graph = opened.graph;
@@ -91,9 +114,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             drop(opened.progress);
             dot(args, graph, &dominators, &retained, node)
         }
-        Form::Folded | Form::Flamegraph => {
-            let depth = args.depth.unwrap_or(DEPTH_OF_PATHS);
-            let least = parse_amount(&args.min_bytes, retained.bytes_at(from))?;
+        _ => {
+            let depth = args.depth.unwrap_or(DEPTH_OF_PATHS) as usize;
+            let least = parse_amount(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS), retained.bytes_at(from))?;
             let tree = TypeTree::build(graph, &dominators, &dominators.children(), from, depth);
             let lines = folded(graph, &tree, least);
             drop(opened.progress);

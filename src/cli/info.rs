@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::Outcome;
 use super::common::Common;
-use super::load::{Opened, open_without_warnings};
+use super::load::{Opened, OpenedDump, open_without_warnings};
 use super::output::{fields, problems_json, refuse_sort};
+use super::{Outcome, info_allocations};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, Section, SectionId};
@@ -34,7 +34,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     refuse_sort(&args.common.output)?;
     args.common.input.pattern()?;
-    let opened = open_without_warnings(args.file.as_deref(), &args.common)?;
+    let opened = match open_without_warnings(args.file.as_deref(), &args.common)? {
+        OpenedDump::Graph(opened) => opened,
+        OpenedDump::Allocations(opened) => return info_allocations::run(&opened, &args.common),
+    };
     args.common.input.section(opened.graph)?;
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(opened.graph);

@@ -8,9 +8,10 @@ use anyhow::{Context, Result, bail};
 
 use super::common::Common;
 use super::progress::Progress;
+use crate::allocations::AllocationDump;
 use crate::analysis::root_inference;
 use crate::graph::{HeapGraph, RootKind};
-use crate::input::{self, Diagnostics, Dump, Facts, Source};
+use crate::input::{self, Diagnostics, Dump, Facts, Loaded, Source};
 use crate::report::escape_controls;
 
 /// A dump ready to be asked.
@@ -60,11 +61,41 @@ impl Place {
     }
 }
 
-/// Reads the dump, gives it the roots that were asked for, and warns of its problems.
+/// A dump of allocation totals, ready to be asked.
+pub(super) struct OpenedAllocations {
+    /// Never freed, as the graph.
+    pub(super) dump: &'static AllocationDump,
+    pub(super) facts: Facts,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) progress: Progress,
+}
+
+/// A dump of either model.
+pub(super) enum OpenedDump {
+    Graph(Opened),
+    Allocations(OpenedAllocations),
+}
+
+/// Reads the dump, gives it the roots that were asked for, and warns of its problems. For commands that need objects.
 pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened> {
+    match open_dump(file, common)? {
+        OpenedDump::Graph(opened) => Ok(opened),
+        OpenedDump::Allocations(_) => bail!(
+            "the dump holds allocation totals by backtrace and type, no objects: use `heapdump breakdown`, or `stats`"
+        ),
+    }
+}
+
+/// The same for commands that know both models.
+pub(super) fn open_dump(file: Option<&Path>, common: &Common) -> Result<OpenedDump> {
     let opened = open_without_warnings(file, common)?;
-    warn(&opened.diagnostics, common.output.quiet);
-    if opened.graph.roots_inferred() && !common.output.quiet {
+    let diagnostics = match &opened {
+        OpenedDump::Graph(opened) => &opened.diagnostics,
+        OpenedDump::Allocations(opened) => &opened.diagnostics,
+    };
+    warn(diagnostics, common.output.quiet);
+    let is_inferred = matches!(&opened, OpenedDump::Graph(opened) if opened.graph.roots_inferred());
+    if is_inferred && !common.output.quiet {
         // A closed standard error must not keep the answer back.
         let _ = writeln!(std::io::stderr(), "heapdump: note: roots are inferred, for the dump has no root records");
     }
@@ -72,8 +103,7 @@ pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened>
 }
 
 /// The same for a command whose answer lists the problems.
-pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<Opened> {
-    common.input.check_snapshot()?;
+pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<OpenedDump> {
     for kind in &common.input.exclude_roots {
         if !RootKind::is_name(kind) {
             bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
@@ -84,12 +114,19 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
     let options = common.input.read_options();
     set_threads(options.threads)?;
     let source = place.open(&progress)?;
-    let loaded = input::read(source, &options).with_context(|| place.name())?;
-    let Dump::Graph(mut graph) = loaded.dump;
+    let Loaded { dump, facts, diagnostics } = input::read(source, &options).with_context(|| place.name())?;
+    let mut graph = match dump {
+        Dump::Graph(graph) => graph,
+        Dump::Allocations(dump) => {
+            let dump = Box::leak(Box::new(dump));
+            return Ok(OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }));
+        }
+    };
+    common.input.check_snapshot()?;
     if !common.input.exclude_roots.is_empty() {
         graph.exclude_roots(&common.input.exclude_roots);
     }
-    if loaded.facts.has_no_roots {
+    if facts.has_no_roots {
         progress.phase("inferring roots");
         root_inference::infer_roots(&mut graph);
         graph.exclude_roots(&common.input.exclude_roots);
@@ -98,7 +135,7 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
         progress.phase("finding unreachable objects");
         root_inference::keep_unreachable(&mut graph);
     }
-    Ok(Opened { graph: Box::leak(Box::new(graph)), facts: loaded.facts, diagnostics: loaded.diagnostics, progress })
+    Ok(OpenedDump::Graph(Opened { graph: Box::leak(Box::new(graph)), facts, diagnostics, progress }))
 }
 
 /// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.

@@ -3,13 +3,18 @@
 //! clap only fills plain structs; files are opened by a command's `run`. A command gives an `Outcome` or an error;
 //! `main` turns them into exit codes: 0 done, 1 the answer is no, 2 an error.
 
+mod allocations;
+mod breakdown;
 mod common;
 mod completions;
 mod diff;
+mod diff_allocations;
 mod dominators;
 mod export;
+mod export_memory_infra;
 mod groups;
 mod info;
+mod info_allocations;
 mod leaks;
 mod list;
 mod load;
@@ -20,6 +25,8 @@ mod roots;
 mod roots_by_type;
 mod show;
 mod stats;
+mod stats_allocations;
+mod tree;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -54,6 +61,7 @@ enum Command {
     Show(show::Args),
     Roots(roots::Args),
     Dominators(dominators::Args),
+    Breakdown(breakdown::Args),
     Leaks(leaks::Args),
     Diff(diff::Args),
     Export(export::Args),
@@ -75,6 +83,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Show(args) => show::run(&args),
         Command::Roots(args) => roots::run(&args),
         Command::Dominators(args) => dominators::run(&args),
+        Command::Breakdown(args) => breakdown::run(&args),
         Command::Leaks(args) => leaks::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Export(args) => export::run(&args),

@@ -7,12 +7,13 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
-use super::Outcome;
+use super::allocations::HeapArgs;
 use super::common::{Common, sort_key};
 use super::groups::{By, Groups};
-use super::load::{self, Opened, Place, open_graph};
+use super::load::{self, Opened, OpenedDump, Place, open_dump};
 use super::output::{bold, fields, print_sentence, problems_json};
 use super::progress::Progress;
+use super::{Outcome, stats_allocations};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::histogram::Tally;
 use crate::analysis::reachability::compute_reachable;
@@ -49,6 +50,8 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["retained", "domain", "keep_unreachable", "exclude_roots"])]
     shallow: bool,
     #[command(flatten)]
+    heaps: HeapArgs,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -75,7 +78,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if !limits.is_empty() && args.by != By::Type {
         bail!("--fail-over limits types: leave --by out");
     }
-    if args.shallow { run_shallow(args, &limits) } else { run_graph(args, &limits) }
+    if args.shallow {
+        return run_shallow(args, &limits);
+    }
+    match open_dump(args.file.as_deref(), &args.common)? {
+        OpenedDump::Graph(opened) => run_graph(args, &limits, opened),
+        OpenedDump::Allocations(_) if args.by != By::Type || args.retained.is_some() || !limits.is_empty() => {
+            bail!("the dump holds allocation totals, no objects: leave --by, --retained and --fail-over out")
+        }
+        OpenedDump::Allocations(opened) => stats_allocations::run(&opened, &args.heaps, &args.common),
+    }
 }
 
 /// How much objects of some types may take.
@@ -113,11 +125,11 @@ impl Limit {
     }
 }
 
-fn run_graph(args: &Args, limits: &[Limit]) -> Result<Outcome> {
+fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
+    args.heaps.refuse_on_objects()?;
     let input = &args.common.input;
     let pattern = input.pattern()?;
     let order = order(args, true)?;
-    let opened = open_graph(args.file.as_deref(), &args.common)?;
     let graph = opened.graph;
     let section = input.section(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));

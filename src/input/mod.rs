@@ -1,4 +1,4 @@
-//! From bytes to a heap graph: one folder per format, all listed in [`READERS`].
+//! From bytes to a heap graph, or to allocation trees: one folder per format, all listed in [`READERS`].
 //!
 //! A new format is one folder and one line here. A reader recognises its format by content, reads whatever of a
 //! damaged dump can be read, and reports the rest under stable codes. nom lives here and nowhere else.
@@ -10,6 +10,7 @@ mod encoding;
 mod error;
 mod gcdump;
 mod ibm_classic;
+mod memory_infra;
 mod nettrace;
 mod sink;
 mod source;
@@ -22,6 +23,7 @@ pub use error::{Position, ReadError, ReadErrorKind};
 pub use source::{ReadProgress, Source};
 pub use xna_cf::SizeRadix;
 
+use crate::allocations::AllocationDump;
 use crate::graph::HeapGraph;
 
 /// Does a dump's start look like a format?
@@ -57,7 +59,8 @@ pub trait Reader: Sync {
 }
 
 /// Every format there is, weak text formats last.
-pub static READERS: &[&dyn Reader] = &[&gcdump::Gcdump, &nettrace::Nettrace, &ibm_classic::IbmClassic, &xna_cf::XnaCf];
+pub static READERS: &[&dyn Reader] =
+    &[&gcdump::Gcdump, &nettrace::Nettrace, &memory_infra::MemoryInfra, &ibm_classic::IbmClassic, &xna_cf::XnaCf];
 
 /// How to read, for all formats; what is special to one is in a struct of its own.
 #[derive(Debug, Clone)]
@@ -101,12 +104,14 @@ pub enum SnapshotChoice {
     Last,
 }
 
-/// What a dump holds. Formats with allocation totals instead of objects will add their model.
+/// What a dump holds.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Dump {
     /// Objects and references.
     Graph(HeapGraph),
+    /// Allocation totals by backtrace and type.
+    Allocations(AllocationDump),
 }
 
 /// A dump that was read.

@@ -1,0 +1,146 @@
+//! Two sets of allocation heaps, joined by the names on the way down: what grew.
+
+use rustc_hash::FxHashMap;
+
+use super::allocation_totals::{Amount, Totals};
+use crate::allocations::{AllocationHeap, NameId, Names, add_counts};
+
+/// Before and after.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Before.
+    pub old: Amount,
+    /// After.
+    pub new: Amount,
+}
+
+impl Change {
+    /// By how many bytes it grew.
+    pub fn delta_bytes(&self) -> i64 {
+        signed(self.new.bytes, self.old.bytes)
+    }
+
+    /// By how many allocations it grew; `None` unless both sides count them or have nothing.
+    pub fn delta_allocations(&self) -> Option<i64> {
+        let count = |amount: &Amount| amount.allocations.or((amount.bytes == 0).then_some(0));
+        Some(signed(count(&self.new)?, count(&self.old)?))
+    }
+
+    fn side(&mut self, new: bool) -> &mut Amount {
+        if new { &mut self.new } else { &mut self.old }
+    }
+}
+
+fn signed(new: u64, old: u64) -> i64 {
+    i64::try_from(i128::from(new) - i128::from(old)).unwrap_or(if new > old { i64::MAX } else { i64::MIN })
+}
+
+/// Levels that are told apart; what is deeper counts where it leaves them. A row names all that is above it.
+const DEEPEST: u32 = 500;
+
+/// The names of both sides, and the paths and types that they have together.
+#[derive(Debug, Default)]
+pub struct AllocationDiff {
+    names: Names,
+    paths: FxHashMap<(u32, NameId), u32>,
+    /// (path one level up, name) of each path but 0, which is the top.
+    nodes: Vec<(u32, Option<NameId>)>,
+    changes: Vec<Change>,
+    types: FxHashMap<NameId, Change>,
+}
+
+impl AllocationDiff {
+    /// Nothing on either side.
+    pub fn new() -> Self {
+        AllocationDiff { nodes: vec![(0, None)], changes: vec![Change::default()], ..AllocationDiff::default() }
+    }
+
+    /// Adds a heap to the old side or the new one, its paths below `prefix`. O(frames).
+    pub fn add(&mut self, heap: &AllocationHeap, totals: &Totals, names: &Names, prefix: Option<&str>, new: bool) {
+        let mut top = 0;
+        add_amount(self.changes[0].side(new), totals.at(0));
+        if let Some(prefix) = prefix {
+            let name = self.names.intern(prefix);
+            top = self.below(0, name);
+            add_amount(self.changes[top as usize].side(new), totals.at(0));
+        }
+        let mut joined: Vec<u32> = vec![top; heap.frames.len()];
+        let mut depths = vec![0u32; heap.frames.len()];
+        for (at, frame) in heap.frames.iter().enumerate().skip(1) {
+            depths[at] = depths[frame.parent as usize].saturating_add(1);
+            let above = joined[frame.parent as usize];
+            if depths[at] > DEEPEST {
+                joined[at] = above;
+                continue;
+            }
+            let name = self.names.intern(names.text(frame.name));
+            joined[at] = self.below(above, name);
+            add_amount(self.changes[joined[at] as usize].side(new), totals.at(at as u32));
+        }
+        for amount in totals.types(0) {
+            let name = self.names.intern(names.text(amount.type_name));
+            add_amount(self.types.entry(name).or_default().side(new), amount.total);
+        }
+    }
+
+    fn below(&mut self, above: u32, name: NameId) -> u32 {
+        let next = self.nodes.len() as u32;
+        *self.paths.entry((above, name)).or_insert_with(|| {
+            self.nodes.push((above, Some(name)));
+            self.changes.push(Change::default());
+            next
+        })
+    }
+
+    /// Everything together.
+    pub fn whole(&self) -> &Change {
+        &self.changes[0]
+    }
+
+    /// Types in the order of growth, then of name; all of them, or those that changed.
+    pub fn types(&self, all: bool) -> Vec<(&str, Change)> {
+        let mut rows: Vec<(&str, Change)> = self
+            .types
+            .iter()
+            .map(|(&name, change)| (self.names.text(name), *change))
+            .filter(|(_, change)| all || has_changed(change))
+            .collect();
+        rows.sort_by(|(a, left), (b, right)| right.delta_bytes().cmp(&left.delta_bytes()).then(a.cmp(b)));
+        rows
+    }
+
+    /// Numbers of paths in the order of growth, then of first appearance; all of them, or those that changed.
+    pub fn paths(&self, all: bool) -> Vec<u32> {
+        let mut rows: Vec<u32> =
+            (1..self.nodes.len() as u32).filter(|&at| all || has_changed(self.change_of(at))).collect();
+        rows.sort_by_key(|&at| (std::cmp::Reverse(self.change_of(at).delta_bytes()), at));
+        rows
+    }
+
+    /// What changed at a path. O(1).
+    pub fn change_of(&self, path: u32) -> &Change {
+        &self.changes[path as usize]
+    }
+
+    /// The names on the way down to a path.
+    pub fn names_of(&self, path: u32) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut at = path;
+        while let (above, Some(name)) = self.nodes[at as usize] {
+            names.push(self.names.text(name));
+            at = above;
+        }
+        names.reverse();
+        names
+    }
+}
+
+fn has_changed(change: &Change) -> bool {
+    (change.old.bytes, change.old.allocations.unwrap_or(0)) != (change.new.bytes, change.new.allocations.unwrap_or(0))
+}
+
+fn add_amount(to: &mut Amount, amount: Amount) {
+    to.bytes = to.bytes.saturating_add(amount.bytes);
+    to.allocations = add_counts(to.allocations, amount.allocations);
+    to.at_least |= amount.at_least;
+}

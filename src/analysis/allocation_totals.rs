@@ -1,0 +1,282 @@
+//! How much there is at each backtrace, in all and by type: what an allocation heap states, and what follows from it.
+//!
+//! Per backtrace and type the total is the larger of what is stated and of what is known below, along either axis; where
+//! nothing is stated it is a lower bound. Nothing is inferred by subtracting across both axes at once.
+
+use rustc_hash::FxHashMap;
+
+use crate::allocations::{AllocationHeap, Meaning, NameId, add_counts};
+
+/// Bytes and allocations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Bytes.
+    pub bytes: u64,
+    /// Allocations, if they are counted.
+    pub allocations: Option<u64>,
+    /// The dump says so itself, or all it consists of does.
+    pub stated: bool,
+    /// There may be more: it is only what is known below.
+    pub at_least: bool,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: u64, allocations: Option<u64>) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.allocations = add_counts(self.allocations, allocations);
+    }
+
+    fn of(entry: &crate::allocations::Entry) -> Self {
+        Amount { bytes: entry.bytes, allocations: entry.allocations, stated: true, at_least: false }
+    }
+
+    /// What is stated against what is known below.
+    fn settle(stated: Option<Amount>, below: Amount) -> Self {
+        let Some(stated) = stated else { return Amount { stated: false, at_least: true, ..below } };
+        Amount {
+            bytes: stated.bytes.max(below.bytes),
+            allocations: stated.allocations.max(below.allocations),
+            stated: true,
+            at_least: below.bytes > stated.bytes,
+        }
+    }
+}
+
+/// What is at a backtrace of one type.
+#[derive(Debug, Clone, Copy)]
+pub struct TypeAmount {
+    /// The type.
+    pub type_name: NameId,
+    /// With everything below the backtrace.
+    pub total: Amount,
+    /// In heaps of parts: at the backtrace itself.
+    pub own: Amount,
+}
+
+/// What to compute, and how far.
+#[derive(Clone, Copy)]
+pub struct TotalsOptions<'a> {
+    /// Levels of backtraces that are told apart in heaps of parts; what is deeper counts where it leaves them.
+    pub depth: u32,
+    /// Totals by type at every backtrace, not only at the ones that state them.
+    pub by_type: bool,
+    /// Types that count.
+    pub wanted: Option<&'a dyn Fn(NameId) -> bool>,
+}
+
+/// Pairs of backtrace and type that may be inferred: a file of some megabytes can ask for a billion of them.
+const MOST_PAIRS: usize = 8_000_000;
+
+/// The totals of a heap.
+#[derive(Debug)]
+pub struct Totals {
+    /// By backtrace; `None` where nothing is known.
+    all: Vec<Option<Amount>>,
+    /// By backtrace, in heaps of parts: at the backtrace itself.
+    own: Vec<Amount>,
+    types: Vec<Vec<TypeAmount>>,
+    callees: Vec<Vec<u32>>,
+    /// Pairs of backtrace and type that were left out because there are too many.
+    pub pairs_left_out: u64,
+    /// The heap's figures are parts: nothing is missing in it.
+    pub complete: bool,
+}
+
+impl Totals {
+    /// Computes the totals. O(frames + entries x depth), memory for every pair of backtrace and type that is known.
+    pub fn compute(heap: &AllocationHeap, options: &TotalsOptions<'_>) -> Self {
+        Computation::new(heap, options).run()
+    }
+
+    /// How much there is at a backtrace with everything below it. O(1).
+    pub fn at(&self, frame: u32) -> Amount {
+        self.all[frame as usize].unwrap_or_default()
+    }
+
+    /// Is anything known of the backtrace?
+    pub fn is_known(&self, frame: u32) -> bool {
+        self.all[frame as usize].is_some()
+    }
+
+    /// In heaps of parts: what was allocated at the backtrace itself. O(1).
+    pub fn own(&self, frame: u32) -> Amount {
+        self.own[frame as usize]
+    }
+
+    /// What is known of types at a backtrace, by number of the type's name.
+    pub fn types(&self, frame: u32) -> &[TypeAmount] {
+        &self.types[frame as usize]
+    }
+
+    /// What is known of one type at a backtrace. O(log types).
+    pub fn of_type(&self, frame: u32, type_name: NameId) -> Option<&TypeAmount> {
+        let types = self.types(frame);
+        types.binary_search_by_key(&type_name, |amount| amount.type_name).ok().map(|at| &types[at])
+    }
+
+    /// Backtraces one level below of which something is known.
+    pub fn callees(&self, frame: u32) -> &[u32] {
+        &self.callees[frame as usize]
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Pair {
+    type_name: NameId,
+    stated: Option<Amount>,
+    below: Amount,
+}
+
+struct Computation<'a> {
+    heap: &'a AllocationHeap,
+    parts: bool,
+    by_type: bool,
+    filtered: bool,
+    stated: Vec<Option<Amount>>,
+    /// Pairs by frame; `places` finds one among them.
+    pairs: Vec<Vec<Pair>>,
+    places: FxHashMap<(u32, NameId), usize>,
+    inferred: usize,
+    left_out: u64,
+}
+
+impl<'a> Computation<'a> {
+    fn new(heap: &'a AllocationHeap, options: &TotalsOptions<'_>) -> Self {
+        let count = heap.frames.len();
+        let parts = heap.meaning == Meaning::Parts;
+        // The backtrace that a frame counts for: itself, or its caller at the deepest level.
+        let mut shown: Vec<u32> = (0..count as u32).collect();
+        if parts {
+            let mut depths = vec![0u32; count];
+            for (at, frame) in heap.frames.iter().enumerate().skip(1) {
+                depths[at] = depths[frame.parent as usize].saturating_add(1);
+                if depths[at] > options.depth {
+                    shown[at] = shown[frame.parent as usize];
+                }
+            }
+        }
+        let mut computation = Computation {
+            heap,
+            parts,
+            by_type: options.by_type || !parts,
+            filtered: options.wanted.is_some(),
+            stated: vec![None; count],
+            pairs: vec![Vec::new(); count],
+            places: FxHashMap::default(),
+            inferred: 0,
+            left_out: 0,
+        };
+        for entry in &heap.entries {
+            let frame = shown[entry.frame as usize];
+            match entry.type_name {
+                None if !computation.filtered => {
+                    computation.stated[frame as usize].get_or_insert_default().add(entry.bytes, entry.allocations);
+                }
+                Some(type_name) if options.wanted.is_none_or(|wanted| wanted(type_name)) => {
+                    let pair = computation.pair(frame, type_name);
+                    match &mut pair.stated {
+                        Some(stated) => stated.add(entry.bytes, entry.allocations),
+                        none => *none = Some(Amount::of(entry)),
+                    }
+                }
+                _ => {}
+            }
+        }
+        computation
+    }
+
+    fn pair(&mut self, frame: u32, type_name: NameId) -> &mut Pair {
+        let pairs = &mut self.pairs[frame as usize];
+        let place = *self.places.entry((frame, type_name)).or_insert_with(|| {
+            pairs.push(Pair { type_name, stated: None, below: Amount::default() });
+            pairs.len() - 1
+        });
+        &mut pairs[place]
+    }
+
+    fn run(mut self) -> Totals {
+        let count = self.heap.frames.len();
+        let mut below = vec![None::<Amount>; count];
+        let mut totals = Totals {
+            all: vec![None; count],
+            own: vec![Amount::default(); count],
+            types: vec![Vec::new(); count],
+            callees: vec![Vec::new(); count],
+            pairs_left_out: 0,
+            complete: self.parts,
+        };
+        // Callees have greater numbers: everything below a frame is settled before it.
+        for frame in (0..count as u32).rev() {
+            let at = frame as usize;
+            let parent = self.heap.frames[at].parent;
+            let mut types: Vec<TypeAmount> =
+                std::mem::take(&mut self.pairs[at]).iter().map(|pair| self.settled(pair)).collect();
+            types.sort_unstable_by_key(|amount| amount.type_name);
+            let mut of_types = Amount::default();
+            for amount in &types {
+                let counted = if self.parts { amount.own } else { amount.total };
+                of_types.add(counted.bytes, counted.allocations);
+                if frame != 0 && self.by_type {
+                    self.pass_up(parent, amount);
+                }
+            }
+            totals.all[at] = self.settled_all(frame, &types, of_types, below[at]);
+            totals.own[at] = if self.parts { of_types } else { Amount::default() };
+            totals.types[at] = types;
+            if let (Some(amount), true) = (totals.all[at], frame != 0) {
+                below[parent as usize].get_or_insert_default().add(amount.bytes, amount.allocations);
+                totals.callees[parent as usize].push(frame);
+            }
+        }
+        totals.callees.iter_mut().for_each(|callees| callees.reverse());
+        totals.pairs_left_out = self.left_out;
+        totals
+    }
+
+    fn settled(&self, pair: &Pair) -> TypeAmount {
+        let (total, own) = if self.parts {
+            let own = pair.stated.unwrap_or_default();
+            let mut total = own;
+            total.add(pair.below.bytes, pair.below.allocations);
+            (Amount { stated: true, ..total }, own)
+        } else {
+            (Amount::settle(pair.stated, pair.below), Amount::default())
+        };
+        TypeAmount { type_name: pair.type_name, total, own }
+    }
+
+    fn settled_all(&self, frame: u32, types: &[TypeAmount], of_types: Amount, below: Option<Amount>) -> Option<Amount> {
+        if self.parts {
+            let mut total = of_types;
+            total.add(below.unwrap_or_default().bytes, below.unwrap_or_default().allocations);
+            return (!types.is_empty() || below.is_some() || frame == 0).then_some(Amount { stated: true, ..total });
+        }
+        let stated = self.stated[frame as usize];
+        if stated.is_none() && types.is_empty() && below.is_none() {
+            return (frame == 0).then(|| Amount { at_least: true, ..Amount::default() });
+        }
+        if self.filtered {
+            // Types that were too small to be dumped are missing in the sum.
+            return Some(Amount { at_least: true, ..of_types });
+        }
+        let below = below.unwrap_or_default();
+        let known = Amount {
+            bytes: below.bytes.max(of_types.bytes),
+            allocations: below.allocations.max(of_types.allocations),
+            ..Amount::default()
+        };
+        let stated = stated.map(|stated| Amount { stated: true, at_least: false, ..stated });
+        Some(Amount::settle(stated, known))
+    }
+
+    fn pass_up(&mut self, parent: u32, amount: &TypeAmount) {
+        if !self.places.contains_key(&(parent, amount.type_name)) {
+            if self.inferred >= MOST_PAIRS {
+                self.left_out += 1;
+                return;
+            }
+            self.inferred += 1;
+        }
+        self.pair(parent, amount.type_name).below.add(amount.total.bytes, amount.total.allocations);
+    }
+}

@@ -1,0 +1,136 @@
+//! Which heaps of a dump of allocation totals a command works on, and how it names them.
+
+use anyhow::{Result, bail};
+use serde_json::{Map, Value, json};
+
+use super::common::Common;
+use super::output::fields;
+use crate::allocations::{AllocationDump, AllocationHeap, NameId};
+use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
+use crate::analysis::selection::TypePattern;
+
+/// Options that choose heaps of allocation totals.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Allocation totals")]
+pub(super) struct HeapArgs {
+    /// Which of several memory dumps [default: the last with heaps]
+    #[arg(long, value_name = "N|all|last")]
+    pub(super) dump: Option<String>,
+    /// Heaps of one process
+    #[arg(long, value_name = "PID|NAME")]
+    pub(super) process: Option<String>,
+    /// Heaps of one allocator
+    #[arg(long, value_name = "NAME")]
+    pub(super) allocator: Option<String>,
+}
+
+impl HeapArgs {
+    /// Object graphs have one dump, and no allocators.
+    pub(super) fn refuse_on_objects(&self) -> Result<()> {
+        if self.process.is_some() || self.allocator.is_some() {
+            bail!("the dump holds objects: it has no processes with allocators; --domain chooses a section");
+        }
+        match self.dump.as_deref() {
+            None | Some("1" | "all" | "last") => Ok(()),
+            Some(other) => bail!("--dump: the file has one dump, there is no \"{other}\""),
+        }
+    }
+
+    /// The heaps asked for, in the order of the file.
+    pub(super) fn choose<'d>(&self, dump: &'d AllocationDump, common: &Common) -> Result<Vec<&'d AllocationHeap>> {
+        let asked = self.dump.as_deref().or(common.input.snapshot.as_deref()).unwrap_or("last");
+        let number = match asked {
+            "all" => None,
+            "last" => Some(dump.dumps.len()),
+            _ => match asked.parse::<usize>() {
+                Ok(number) if (1..=dump.dumps.len()).contains(&number) => Some(number),
+                _ => bail!("--dump: no dump \"{asked}\"; there are 1 to {}, last, and all", dump.dumps.len()),
+            },
+        };
+        let of_dump: Vec<&AllocationHeap> =
+            dump.heaps.iter().filter(|heap| number.is_none_or(|number| heap.dump == number)).collect();
+        let mut heaps = of_dump.clone();
+        if let Some(process) = self.process.as_deref() {
+            heaps.retain(|heap| is_process(heap, process));
+        }
+        if let Some(domain) = common.input.domain.as_deref() {
+            let sections = processes(dump);
+            let numbered = domain.parse::<usize>().ok().and_then(|number| sections.get(number.checked_sub(1)?));
+            heaps.retain(|heap| match numbered {
+                Some(&section) => (heap.pid, heap.part) == section,
+                None => is_process(heap, domain),
+            });
+        }
+        if let Some(allocator) = self.allocator.as_deref() {
+            heaps.retain(|heap| heap.allocator == allocator);
+        }
+        if heaps.is_empty() {
+            let mut there: Vec<String> = of_dump.iter().map(|heap| heap_title(heap)).collect();
+            there.dedup();
+            bail!("no heap fits --dump, --process and --allocator; there are: {}", there.join("; "));
+        }
+        Ok(heaps)
+    }
+}
+
+fn is_process(heap: &AllocationHeap, asked: &str) -> bool {
+    heap.pid.to_string() == asked || heap.process == asked || process_title(heap) == asked
+}
+
+/// (process number, part) of every process, in the order of the file.
+pub(super) fn processes(dump: &AllocationDump) -> Vec<(i64, u32)> {
+    let mut found = Vec::new();
+    for heap in &dump.heaps {
+        if !found.contains(&(heap.pid, heap.part)) {
+            found.push((heap.pid, heap.part));
+        }
+    }
+    found
+}
+
+/// `Browser`, or the number of a process without a name; with its place where several have one number.
+pub(super) fn process_title(heap: &AllocationHeap) -> String {
+    let name = if heap.process.is_empty() { heap.pid.to_string() } else { heap.process.clone() };
+    if heap.part > 1 { format!("{name} #{}", heap.part) } else { name }
+}
+
+/// `dump 1, Browser (4315), malloc`.
+pub(super) fn heap_title(heap: &AllocationHeap) -> String {
+    format!("dump {}, {} ({}), {}", heap.dump, process_title(heap), heap.pid, heap.allocator)
+}
+
+/// What JSON has of every heap.
+pub(super) fn heap_json(heap: &AllocationHeap, total: &Amount) -> Map<String, Value> {
+    let mut json = fields(json!({
+        "process": (!heap.process.is_empty()).then_some(heap.process.as_str()),
+        "pid": heap.pid,
+        "dump": heap.dump,
+        "allocator": heap.allocator,
+        "total_bytes": total.bytes,
+        "allocations": total.allocations,
+    }));
+    if heap.part > 1 {
+        json.insert("part".into(), heap.part.into());
+    }
+    if !heap.labels.is_empty() {
+        json.insert("labels".into(), heap.labels.as_str().into());
+    }
+    if total.at_least {
+        json.insert("at_least".into(), true.into());
+    }
+    json
+}
+
+/// The heap's total, and what it has by type.
+pub(super) fn totals_at_the_top(heap: &AllocationHeap) -> Totals {
+    // Without levels all that is allocated counts at the top, so that its types are all there.
+    Totals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None })
+}
+
+/// Which names the pattern means; `None` without a pattern.
+pub(super) fn wanted_types<'d>(
+    dump: &'d crate::allocations::Names,
+    pattern: Option<&'d TypePattern>,
+) -> Option<impl Fn(NameId) -> bool + 'd> {
+    pattern.map(|pattern| move |name: NameId| pattern.matches(dump.text(name)))
+}

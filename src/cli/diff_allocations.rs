@@ -1,0 +1,213 @@
+//! `heapdump diff` of allocation totals: two files, or two dumps of one, joined by names of backtraces and types.
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::Outcome;
+use super::allocations::{HeapArgs, process_title, totals_at_the_top};
+use super::common::{Common, parse_amount, sort_key};
+use super::load::OpenedAllocations;
+use super::output::{fields, print_sentence};
+use crate::allocations::AllocationHeap;
+use crate::analysis::allocation_diff::{AllocationDiff, Change};
+use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::report::{Cell, Column, Report, Table, Unit, format_bytes};
+
+/// What the rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DiffBy {
+    Type,
+    Backtrace,
+}
+
+/// What is asked for.
+pub(super) struct Request<'a> {
+    /// Two, or one of which two dumps are compared.
+    pub(super) dumps: &'a [OpenedAllocations],
+    pub(super) by: DiffBy,
+    pub(super) all: bool,
+    /// A size, or a share of the old heaps.
+    pub(super) fail_over: Option<&'a str>,
+    pub(super) heaps: &'a HeapArgs,
+    pub(super) common: &'a Common,
+}
+
+/// The dumps to choose on either side: `--dump OLD,NEW`, or one for both.
+fn sides(request: &Request<'_>) -> Result<[HeapArgs; 2]> {
+    let side = |dump: Option<&str>| HeapArgs {
+        dump: dump.map(str::to_string),
+        process: request.heaps.process.clone(),
+        allocator: request.heaps.allocator.clone(),
+    };
+    match (request.heaps.dump.as_deref().and_then(|dump| dump.split_once(',')), request.dumps) {
+        (Some((old, new)), _) => Ok([side(Some(old.trim())), side(Some(new.trim()))]),
+        (None, [_, _]) => Ok([side(request.heaps.dump.as_deref()), side(request.heaps.dump.as_deref())]),
+        _ => bail!("name two files, or two dumps of one: --dump OLD,NEW"),
+    }
+}
+
+pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
+    let common = request.common;
+    let known =
+        [("total_bytes_delta", "delta"), ("total_bytes_new", "new"), ("total_bytes_old", "old"), ("name", "name")];
+    let order = sort_key(common.output.sort.as_deref(), "total_bytes_delta", &known)?;
+    let pattern = common.input.pattern()?;
+    let sides = sides(request)?;
+    let opened = [&request.dumps[0], request.dumps.last().unwrap_or(&request.dumps[0])];
+    let mut chosen = Vec::new();
+    for (heaps, opened) in sides.iter().zip(opened) {
+        chosen.push(heaps.choose(opened.dump, common)?);
+    }
+    let several = chosen.iter().any(|heaps| heaps.len() > 1);
+    let mut diff = AllocationDiff::new();
+    for (number, (heaps, opened)) in chosen.iter().zip(opened).enumerate() {
+        for heap in heaps {
+            let prefix = several.then(|| prefix(heap));
+            let totals = match request.by {
+                DiffBy::Type => totals_at_the_top(heap),
+                DiffBy::Backtrace => {
+                    Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, wanted: None })
+                }
+            };
+            diff.add(heap, &totals, &opened.dump.names, prefix.as_deref(), number == 1);
+        }
+    }
+    let mut rows: Vec<(Key<'_>, Change)> = match request.by {
+        DiffBy::Type => diff.types(request.all).into_iter().map(|(name, change)| (Key::Type(name), change)).collect(),
+        DiffBy::Backtrace => {
+            diff.paths(request.all).into_iter().map(|path| (Key::Path(path), *diff.change_of(path))).collect()
+        }
+    };
+    if let Some(pattern) = &pattern {
+        rows.retain(|(key, _)| key.names(&diff).last().is_some_and(|name| pattern.matches(name)));
+    }
+    match order {
+        "total_bytes_new" => rows.sort_by_key(|(_, change)| std::cmp::Reverse(change.new.bytes)),
+        "total_bytes_old" => rows.sort_by_key(|(_, change)| std::cmp::Reverse(change.old.bytes)),
+        "name" => rows.sort_by_cached_key(|(key, _)| key.names(&diff).join("\0")),
+        _ => {}
+    }
+    if common.output.reverse {
+        rows.reverse();
+    }
+    print(request, &diff, &rows)?;
+    let whole = diff.whole();
+    let limit = request.fail_over.map(|text| parse_amount(text, whole.old.bytes)).transpose()?;
+    let grown = u64::try_from(whole.delta_bytes()).unwrap_or(0);
+    let grown_too_much = limit.is_some_and(|limit| grown > limit);
+    if let (Some(limit), true) = (limit, grown_too_much) {
+        print_sentence(&format!(
+            "the heaps grew by {} ({grown} bytes), over the limit of {}",
+            format_bytes(grown),
+            format_bytes(limit)
+        ));
+    }
+    let nothing_matches = pattern.is_some() && rows.is_empty();
+    Ok(if grown_too_much || nothing_matches { Outcome::No } else { Outcome::Done })
+}
+
+/// What a row is about. Names are looked up when they are printed: paths are long and many.
+#[derive(Clone, Copy)]
+enum Key<'a> {
+    Type(&'a str),
+    Path(u32),
+}
+
+impl<'a> Key<'a> {
+    fn names(self, diff: &'a AllocationDiff) -> Vec<&'a str> {
+        match self {
+            Key::Type(name) => vec![name],
+            Key::Path(path) => diff.names_of(path),
+        }
+    }
+}
+
+/// Process numbers do not carry over from one run to another, names do.
+fn prefix(heap: &AllocationHeap) -> String {
+    format!("{}, {}", process_title(heap), heap.allocator)
+}
+
+fn change_json(change: &Change) -> Value {
+    json!({
+        "total_bytes_old": change.old.bytes,
+        "total_bytes_new": change.new.bytes,
+        "total_bytes_delta": change.delta_bytes(),
+        "allocations_old": change.old.allocations,
+        "allocations_new": change.new.allocations,
+        "allocations_delta": change.delta_allocations(),
+    })
+}
+
+fn print(request: &Request<'_>, diff: &AllocationDiff, rows: &[(Key<'_>, Change)]) -> Result<()> {
+    let shown = request.common.output.rows(rows.len());
+    let whole = diff.whole();
+    let (key, title, rows_key) = match request.by {
+        DiffBy::Type => ("type", "Type", "types"),
+        DiffBy::Backtrace => ("path", "Backtrace", "paths"),
+    };
+    let json_rows: Vec<Value> = rows[..shown]
+        .iter()
+        .map(|(key_of_row, change)| {
+            let name = match key_of_row {
+                Key::Type(name) => json!(name),
+                Key::Path(_) => json!(key_of_row.names(diff)),
+            };
+            let mut row = fields(json!({key: name}));
+            row.extend(fields(change_json(change)));
+            row.into()
+        })
+        .collect();
+    let sign = if whole.delta_bytes() < 0 { "-" } else { "+" };
+    let report = Report {
+        command: "diff",
+        fields: Box::new(|| {
+            fields(json!({
+                "old": {"total_bytes": whole.old.bytes, "allocations": whole.old.allocations},
+                "new": {"total_bytes": whole.new.bytes, "allocations": whole.new.allocations},
+                rows_key: json_rows,
+            }))
+        }),
+        table: Table {
+            columns: vec![
+                Column::new("total_bytes_old", "Old", Unit::Bytes),
+                Column::new("total_bytes_new", "New", Unit::Bytes),
+                Column::new("total_bytes_delta", "Growth", Unit::Bytes),
+                Column::new("allocations_delta", "Allocations", Unit::Count),
+                Column::new(key, title, Unit::Text),
+            ],
+            row_count: shown,
+            rows_hidden: rows.len() - shown,
+            row: Box::new(|row| {
+                let (key, change) = &rows[row];
+                vec![
+                    Cell::Number(change.old.bytes),
+                    Cell::Number(change.new.bytes),
+                    Cell::Signed(change.delta_bytes()),
+                    change.delta_allocations().map_or(Cell::Missing, Cell::Signed),
+                    Cell::text(shortened(&key.names(diff))),
+                ]
+            }),
+        },
+        rows_key: None,
+        nested: None,
+        summary: format!(
+            "{} -> {}, {sign}{}\n\n",
+            format_bytes(whole.old.bytes),
+            format_bytes(whole.new.bytes),
+            format_bytes(whole.delta_bytes().unsigned_abs()),
+        ),
+        text: None,
+    };
+    request.common.output.print(&report)
+}
+
+/// The names of a path; long ones without their middle.
+fn shortened(names: &[&str]) -> String {
+    const SHOWN: usize = 40;
+    if names.len() <= SHOWN {
+        return names.join(" > ");
+    }
+    let (start, end) = (&names[..SHOWN / 2], &names[names.len() - SHOWN / 2..]);
+    format!("{} > ... {} left out ... > {}", start.join(" > "), names.len() - SHOWN, end.join(" > "))
+}

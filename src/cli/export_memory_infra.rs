@@ -1,0 +1,241 @@
+//! `heapdump export --to memory-infra`: heaps as Chromium's trace viewer reads them.
+//!
+//! Sizes include everything below a backtrace, are hexadecimal, and are cut off by the format's own rule; `<other>` is
+//! never written. What frames allocated themselves is a frame `<self>` below them, where everything is written.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use rustc_hash::FxHashMap;
+use serde_json::json;
+
+use super::Outcome;
+use super::allocations::{HeapArgs, heap_title};
+use super::breakdown::Least;
+use super::common::Common;
+use super::load::{OpenedDump, open_dump};
+use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
+use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::analysis::dominator_paths::heap_of_dominator_paths;
+use crate::analysis::dominators::Dominators;
+use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
+
+/// What is asked for.
+pub(super) struct Request<'a> {
+    pub(super) file: Option<&'a Path>,
+    pub(super) to: Option<&'a Path>,
+    pub(super) least: Option<Least>,
+    pub(super) depth: Option<u32>,
+    pub(super) heaps: &'a HeapArgs,
+    pub(super) common: &'a Common,
+}
+
+const DEPTH_OF_OBJECTS: u32 = 64;
+/// As Chromium's own default.
+const LEAST_OF_OBJECTS: u64 = 1024;
+
+pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
+    let rule = |default: DumpRule| match request.least {
+        None => default,
+        Some(Least::Bytes(bytes)) => DumpRule::Fixed(bytes),
+        Some(Least::Share(share)) => DumpRule::Relative(share),
+    };
+    match open_dump(request.file, request.common)? {
+        OpenedDump::Graph(opened) => {
+            request.heaps.refuse_on_objects()?;
+            let graph = opened.graph;
+            let section = request.common.input.section(graph)?;
+            let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+            opened.progress.phase("computing dominators");
+            let dominators = Dominators::compute(graph);
+            let depth = request.depth.unwrap_or(DEPTH_OF_OBJECTS);
+            let (names, heap) =
+                heap_of_dominator_paths(graph, &dominators, depth, |node| nodes.contains(&node.index()));
+            let time = DumpTime { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
+            write(request, &names, &[time], &[&heap], rule(DumpRule::Fixed(LEAST_OF_OBJECTS)))?;
+        }
+        OpenedDump::Allocations(opened) => {
+            let heaps = request.heaps.choose(opened.dump, request.common)?;
+            write(request, &opened.dump.names, &opened.dump.dumps, &heaps, rule(DumpRule::Everything))?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn write(
+    request: &Request<'_>,
+    names: &Names,
+    dumps: &[DumpTime],
+    heaps: &[&AllocationHeap],
+    rule: DumpRule,
+) -> Result<()> {
+    match request.to {
+        Some(path) => {
+            let context = || path.display().to_string();
+            let mut out = BufWriter::new(File::create(path).with_context(context)?);
+            write_trace(&mut out, request, names, dumps, heaps, rule)?;
+            out.flush().with_context(context)
+        }
+        None => {
+            let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+            write_trace(&mut out, request, names, dumps, heaps, rule)?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+fn write_trace(
+    out: &mut dyn Write,
+    request: &Request<'_>,
+    names: &Names,
+    dumps: &[DumpTime],
+    heaps: &[&AllocationHeap],
+    rule: DumpRule,
+) -> Result<()> {
+    write!(out, "{{\"traceEvents\":[")?;
+    let mut processes: Vec<Process<'_>> = Vec::new();
+    let mut first = true;
+    for &heap in heaps {
+        let depth = request.depth.unwrap_or(u32::MAX);
+        let totals = Totals::compute(heap, &TotalsOptions { depth, by_type: true, wanted: None });
+        if totals.pairs_left_out > 0 {
+            bail!("{}: too many pairs of backtrace and type; a smaller --depth tells fewer apart", heap_title(heap));
+        }
+        let chosen = choose_entries(heap, &totals, rule);
+        let at = match processes.iter().position(|process| process.is(heap)) {
+            Some(at) => at,
+            None => {
+                let pid = free_pid(&processes, heaps, heap);
+                processes.push(Process::new(heap, pid));
+                processes.len() - 1
+            }
+        };
+        let time = &dumps[heap.dump - 1];
+        write!(out, "{}\n", if std::mem::take(&mut first) { "" } else { "," })?;
+        let head = json!({
+            "ph": "v", "cat": "disabled-by-default-memory-infra", "name": "explicitly_triggered",
+            "pid": processes[at].pid, "tid": 0, "ts": time.started_us, "id": time.id,
+        });
+        let head = head.to_string();
+        // The entries are streamed behind the head, which ends in a brace.
+        write!(out, "{},\"args\":{{\"dumps\":{{\"level_of_detail\":\"detailed\",", &head[..head.len() - 1])?;
+        write!(out, "\"heaps\":{{{}:{{\"entries\":[", json!(heap.allocator))?;
+        for (number, entry) in chosen.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            let count = entry.amount.allocations.map_or(String::new(), |count| format!("\"count\":\"{count:x}\","));
+            let type_id = match entry.type_name {
+                Some(name) => format!(",\"type\":\"{}\"", processes[at].type_id(name)),
+                None => String::new(),
+            };
+            let backtrace = processes[at].backtrace(heap, entry);
+            write!(out, "{comma}\n{{\"size\":\"{:x}\",{count}\"bt\":\"{backtrace}\"{type_id}}}", entry.amount.bytes)?;
+        }
+        write!(out, "]}}}}}}}}}}")?;
+    }
+    for process in &processes {
+        process.write(out, names)?;
+    }
+    writeln!(out, "\n]}}")?;
+    Ok(())
+}
+
+/// The process's own number, or another where several processes have that one.
+fn free_pid(known: &[Process<'_>], heaps: &[&AllocationHeap], heap: &AllocationHeap) -> i64 {
+    if !known.iter().any(|process| process.pid == heap.pid) {
+        return heap.pid;
+    }
+    let largest = heaps.iter().map(|heap| heap.pid).chain(known.iter().map(|process| process.pid)).max();
+    largest.unwrap_or(0).saturating_add(1)
+}
+
+/// A process's dictionaries, filled as its heaps are written.
+struct Process<'a> {
+    heap: &'a AllocationHeap,
+    pid: i64,
+    /// (parent's id, name) to id; the parent of a first frame has none.
+    frames: FxHashMap<(Option<u32>, Option<NameId>), u32>,
+    /// By id.
+    frame_list: Vec<(Option<u32>, Option<NameId>)>,
+    types: FxHashMap<NameId, usize>,
+    type_list: Vec<NameId>,
+}
+
+impl<'a> Process<'a> {
+    fn new(heap: &'a AllocationHeap, pid: i64) -> Self {
+        Process {
+            heap,
+            pid,
+            frames: FxHashMap::default(),
+            frame_list: Vec::new(),
+            types: FxHashMap::default(),
+            type_list: Vec::new(),
+        }
+    }
+
+    fn is(&self, heap: &AllocationHeap) -> bool {
+        (self.heap.pid, self.heap.part, &self.heap.process) == (heap.pid, heap.part, &heap.process)
+    }
+
+    /// Number 0 is for what has no type, which is never written.
+    fn type_id(&mut self, name: NameId) -> usize {
+        let next = self.type_list.len() + 1;
+        *self.types.entry(name).or_insert_with(|| {
+            self.type_list.push(name);
+            next
+        })
+    }
+
+    fn frame_id(&mut self, parent: Option<u32>, name: Option<NameId>) -> u32 {
+        let next = self.frame_list.len() as u32;
+        *self.frames.entry((parent, name)).or_insert_with(|| {
+            self.frame_list.push((parent, name));
+            next
+        })
+    }
+
+    /// The id of an entry's backtrace, made with all its callers; empty for the top.
+    fn backtrace(&mut self, heap: &AllocationHeap, entry: &Chosen) -> String {
+        let mut path = Vec::new();
+        let mut frame = entry.frame;
+        while frame != 0 {
+            path.push(heap.frames[frame as usize].name);
+            frame = heap.frames[frame as usize].parent;
+        }
+        let mut id = None;
+        for name in path.into_iter().rev() {
+            id = Some(self.frame_id(id, Some(name)));
+        }
+        if entry.own {
+            id = Some(self.frame_id(id, None));
+        }
+        id.map_or(String::new(), |id| id.to_string())
+    }
+
+    fn write(&self, out: &mut dyn Write, names: &Names) -> Result<()> {
+        let event = |name: &str| {
+            json!({"ph": "M", "cat": "__metadata", "name": name, "pid": self.pid, "tid": 0, "ts": 0}).to_string()
+        };
+        let open = |name: &str| event(name).trim_end_matches('}').to_string();
+        if !self.heap.process.is_empty() {
+            write!(out, ",\n{},\"args\":{}}}", open("process_name"), json!({"name": self.heap.process}))?;
+        }
+        if !self.heap.labels.is_empty() {
+            write!(out, ",\n{},\"args\":{}}}", open("process_labels"), json!({"labels": self.heap.labels}))?;
+        }
+        write!(out, ",\n{},\"args\":{{\"stackFrames\":{{", open("stackFrames"))?;
+        for (id, (parent, name)) in self.frame_list.iter().enumerate() {
+            let comma = if id == 0 { "" } else { "," };
+            let parent = parent.map_or(String::new(), |parent| format!(",\"parent\":\"{parent}\""));
+            let name = json!(name.map_or("<self>", |name| names.text(name)));
+            write!(out, "{comma}\n\"{id}\":{{\"name\":{name}{parent}}}")?;
+        }
+        write!(out, "}}}}}},\n{},\"args\":{{\"typeNames\":{{\"0\":\"[unknown]\"", open("typeNames"))?;
+        for (number, name) in self.type_list.iter().enumerate() {
+            write!(out, ",\n\"{}\":{}", number + 1, json!(names.text(*name)))?;
+        }
+        write!(out, "}}}}}}")?;
+        Ok(())
+    }
+}

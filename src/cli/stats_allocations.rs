@@ -1,0 +1,102 @@
+//! `heapdump stats` on allocation totals: how much there is per heap, and by type.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::Outcome;
+use super::allocations::{HeapArgs, heap_json, heap_title, totals_at_the_top};
+use super::common::{Common, sort_key};
+use super::load::OpenedAllocations;
+use super::output::{bold, fields, problems_json};
+use crate::allocations::{NameId, add_counts};
+use crate::analysis::allocation_totals::Amount;
+use crate::report::{Cell, Column, Report, Table, Unit, escape_controls, format_bytes, format_count};
+
+pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common) -> Result<Outcome> {
+    let order = sort_key(
+        common.output.sort.as_deref(),
+        "total_bytes",
+        &[("total_bytes", "bytes"), ("allocations", "allocations"), ("type", "type")],
+    )?;
+    let pattern = common.input.pattern()?;
+    let names = &opened.dump.names;
+    let chosen = heaps.choose(opened.dump, common)?;
+    let style = common.output.style();
+    let mut types: HashMap<NameId, Amount> = HashMap::new();
+    let (mut total, mut of_types) = (Amount::default(), 0u64);
+    let mut heaps_json: Vec<Value> = Vec::new();
+    let mut summary = String::new();
+    for heap in chosen {
+        let totals = totals_at_the_top(heap);
+        let whole = totals.at(0);
+        total.bytes = total.bytes.saturating_add(whole.bytes);
+        total.allocations = add_counts(total.allocations, whole.allocations);
+        let of_heap = totals.types(0).iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));
+        of_types = of_types.saturating_add(of_heap);
+        for amount in totals.types(0) {
+            let known = types.entry(amount.type_name).or_default();
+            known.bytes = known.bytes.saturating_add(amount.total.bytes);
+            known.allocations = add_counts(known.allocations, amount.total.allocations);
+        }
+        let allocations = whole.allocations.map_or(String::new(), |count| format!(" in {}", format_count(count)));
+        let allocations = if allocations.is_empty() { allocations } else { format!("{allocations} allocations") };
+        let title = escape_controls(&heap_title(heap)).into_owned();
+        summary += &format!("{}{allocations}: {title}\n", bold(&format_bytes(whole.bytes), &style));
+        heaps_json.push(heap_json(heap, &whole).into());
+    }
+    let mut rows: Vec<(&str, Amount)> = types.iter().map(|(&name, &amount)| (names.text(name), amount)).collect();
+    rows.retain(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name)));
+    rows.sort_by(|(name_a, a), (name_b, b)| {
+        let by_figure = match order {
+            "total_bytes" => b.bytes.cmp(&a.bytes),
+            "allocations" => b.allocations.cmp(&a.allocations),
+            _ => std::cmp::Ordering::Equal,
+        };
+        by_figure.then_with(|| name_a.cmp(name_b))
+    });
+    if common.output.reverse {
+        rows.reverse();
+    }
+    let other = total.bytes.saturating_sub(of_types);
+    if other > 0 {
+        summary += &format!("{} of types too small to be dumped, or of none\n", format_bytes(other));
+    }
+    let shown = common.output.rows(rows.len());
+    let report = Report {
+        command: "stats",
+        fields: Box::new(|| {
+            fields(json!({
+                "format": opened.facts.format,
+                "totals": {
+                    "total_bytes": total.bytes,
+                    "allocations": total.allocations,
+                    "types": rows.len(),
+                    "other_bytes": other,
+                },
+                "problems": problems_json(&opened.diagnostics),
+                "heaps": heaps_json,
+            }))
+        }),
+        table: Table {
+            columns: vec![
+                Column::new("total_bytes", "Bytes", Unit::Bytes),
+                Column::new("allocations", "Allocations", Unit::Count),
+                Column::new("type", "Type", Unit::Text),
+            ],
+            row_count: shown,
+            rows_hidden: rows.len() - shown,
+            row: Box::new(|row| {
+                let (name, amount) = rows[row];
+                vec![Cell::Number(amount.bytes), Cell::number(amount.allocations), Cell::text(name)]
+            }),
+        },
+        rows_key: Some("types"),
+        nested: None,
+        summary: format!("{summary}\n"),
+        text: None,
+    };
+    common.output.print(&report)?;
+    Ok(if rows.is_empty() && pattern.is_some() { Outcome::No } else { Outcome::Done })
+}

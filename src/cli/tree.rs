@@ -1,0 +1,182 @@
+//! Trees of allocation totals in every output form: nested in JSON, indented for people, a row a node everywhere else.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use serde_json::{Map, Value};
+
+use super::common::Common;
+use super::output::bold;
+use crate::allocations::Names;
+use crate::analysis::breakdown::{Axis, Kind, Row, row_text};
+use crate::report::{Cell, Column, Format, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+
+/// The tree of one heap.
+pub(super) struct HeapTree<'a> {
+    pub(super) title: String,
+    pub(super) json: Map<String, Value>,
+    pub(super) pid: i64,
+    pub(super) dump: usize,
+    pub(super) allocator: &'a str,
+    /// In the order of a walk down; the root first.
+    pub(super) rows: Vec<Row>,
+}
+
+/// Prints trees as the answer of a command.
+pub(super) fn print_trees(
+    command: &'static str,
+    json: Map<String, Value>,
+    trees: &[HeapTree<'_>],
+    names: &Names,
+    common: &Common,
+) -> Result<()> {
+    let style = common.output.style();
+    let all: Vec<(&HeapTree<'_>, &Row)> =
+        trees.iter().flat_map(|tree| tree.rows.iter().map(move |row| (tree, row))).collect();
+    let indent = matches!(style.format, Format::Table | Format::Markdown);
+    let report = Report {
+        command,
+        fields: Box::new(|| {
+            let heaps = trees.iter().map(|tree| {
+                let mut heap = tree.json.clone();
+                heap.insert("tree".into(), tree_json(&tree.rows, names));
+                Value::from(heap)
+            });
+            let mut json = json.clone();
+            json.insert("heaps".into(), heaps.collect::<Vec<_>>().into());
+            json
+        }),
+        table: Table {
+            columns: vec![
+                Column::new("dump", "Dump", Unit::Count),
+                Column::new("pid", "Process", Unit::Word),
+                Column::new("allocator", "Allocator", Unit::Word),
+                Column::new("bytes", "Bytes", Unit::Bytes),
+                Column::new("allocations", "Allocations", Unit::Count),
+                Column::new("exact", "Exact", Unit::Word),
+                Column::new("depth", "Depth", Unit::Count),
+                Column::new("kind", "Kind", Unit::Word),
+                Column::new("name", "Name", Unit::Text),
+            ],
+            row_count: all.len(),
+            rows_hidden: 0,
+            row: Box::new(|at| {
+                let (tree, row) = all[at];
+                let name = row_text(row, names);
+                vec![
+                    Cell::Number(tree.dump as u64),
+                    Cell::text(tree.pid.to_string()),
+                    Cell::text(tree.allocator),
+                    Cell::Number(row.amount.bytes),
+                    Cell::number(row.amount.allocations),
+                    Cell::text(if row.amount.at_least { "at-least" } else { "exact" }),
+                    Cell::Number(row.depth.into()),
+                    Cell::text(kind_name(row.kind)),
+                    if indent {
+                        Cell::text(format!("{}{}", indentation(row), label(row, names)))
+                    } else {
+                        Cell::text(name)
+                    },
+                ]
+            }),
+        },
+        rows_key: None,
+        nested: None,
+        summary: String::new(),
+        text: Some(Box::new(|| text(trees, names, &style))),
+    };
+    common.output.print(&report)
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Root => "root",
+        Kind::Backtrace => "backtrace",
+        Kind::Type => "type",
+        Kind::OwnPart => "self",
+        Kind::Other => "other",
+    }
+}
+
+/// Deep rows are not pushed off the screen.
+fn indentation(row: &Row) -> String {
+    const DEEPEST: u32 = 40;
+    " ".repeat(2 * row.depth.min(DEEPEST) as usize)
+}
+
+/// The name, in brackets where it is a type's or stands for types.
+fn label(row: &Row, names: &Names) -> String {
+    let text = row_text(row, names);
+    let text = if text.is_empty() { "\"\"" } else { text };
+    if row.axis == Axis::Type { format!("[{text}]") } else { text.to_string() }
+}
+
+fn text(trees: &[HeapTree<'_>], names: &Names, style: &Style) -> String {
+    let mut text = String::new();
+    for (number, tree) in trees.iter().enumerate() {
+        if number > 0 {
+            text.push('\n');
+        }
+        let title = bold(&escape_controls(&tree.title), style);
+        let whole = tree.rows[0].amount.bytes.max(1) as f64;
+        let counted = tree.rows.iter().any(|row| row.amount.allocations.is_some());
+        let count_title = if counted { "  allocations" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{title}\n\n      bytes    share{count_title}  backtrace, [type]");
+        for row in &tree.rows {
+            let bytes = row.amount.bytes;
+            let size = if style.human { format_bytes(bytes) } else { bytes.to_string() };
+            let size = if row.amount.at_least { format!("≥ {size}") } else { size };
+            let count = match row.amount.allocations {
+                _ if !counted => String::new(),
+                Some(count) => format!("  {:>11}", format_count(count)),
+                None => format!("  {:>11}", "-"),
+            };
+            let start = format!("{size:>11}  {:>6.1}%{count}  {}", bytes as f64 * 100.0 / whole, indentation(row));
+            let hidden = match row.hidden {
+                0 => String::new(),
+                hidden => format!(" with {} more", format_count(hidden)),
+            };
+            let name = style.fit(start.chars().count() + hidden.len(), &label(row, names));
+            let _ = writeln!(text, "{start}{name}{hidden}");
+        }
+    }
+    text
+}
+
+/// Rows as nested objects, without recursion: a node is put into its parent when the next row is not below it.
+pub(super) fn tree_json(rows: &[Row], names: &Names) -> Value {
+    let mut open: Vec<Map<String, Value>> = Vec::new();
+    let close = |open: &mut Vec<Map<String, Value>>| {
+        let Some(done) = open.pop() else { return };
+        if let Some(Value::Array(children)) = open.last_mut().and_then(|parent| parent.get_mut("children")) {
+            children.push(done.into());
+        }
+    };
+    for row in rows {
+        while open.len() > row.depth as usize {
+            close(&mut open);
+        }
+        let mut node = Map::new();
+        node.insert("name".into(), row_text(row, names).into());
+        node.insert("kind".into(), kind_name(row.kind).into());
+        if matches!(row.kind, Kind::OwnPart | Kind::Other) {
+            let axis = if row.axis == Axis::Type { "type" } else { "backtrace" };
+            node.insert("axis".into(), axis.into());
+        }
+        node.insert("bytes".into(), row.amount.bytes.into());
+        node.insert("allocations".into(), row.amount.allocations.into());
+        if row.amount.at_least {
+            node.insert("at_least".into(), true.into());
+        }
+        if row.hidden > 0 {
+            node.insert("hidden".into(), row.hidden.into());
+        }
+        node.insert("children".into(), Value::Array(Vec::new()));
+        open.push(node);
+    }
+    while open.len() > 1 {
+        close(&mut open);
+    }
+    open.pop().map_or(Value::Null, Value::Object)
+}

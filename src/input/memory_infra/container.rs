@@ -1,0 +1,196 @@
+//! The outermost JSON of a trace: finds the events without parsing what is not asked for.
+//!
+//! A value's end is found by counting brackets outside strings; only the one value at hand is in memory, and what is not
+//! wanted not even that. So a fault in one event does not cost the others, depth costs nothing, and an event that the
+//! file cuts short is still handed out.
+
+use std::io;
+
+use memchr::memchr2;
+
+/// Bytes read at a time.
+const BLOCK: usize = 1 << 20;
+/// The longest value that is kept in memory; a heap dump of a million entries has 0.05 of it.
+const LONGEST: usize = 1 << 30;
+
+/// Text with a cursor.
+pub(super) struct Text<'s> {
+    read: Feed<'s>,
+    data: Vec<u8>,
+    at: usize,
+    end: usize,
+    /// Bytes before `data`.
+    before: u64,
+    ended: bool,
+}
+
+/// Gives bytes, fewer than asked for at the end alone.
+pub(super) type Feed<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + 's>;
+
+/// A value that was found.
+pub(super) enum Value<'a> {
+    /// All of it.
+    Whole(&'a [u8], u64),
+    /// The file ends in it.
+    Cut(&'a [u8], u64),
+    /// It was too long to keep, and skipped.
+    TooLong(u64),
+}
+
+impl<'s> Text<'s> {
+    pub(super) fn new(read: Feed<'s>) -> Self {
+        Text { read, data: vec![0; BLOCK], at: 0, end: 0, before: 0, ended: false }
+    }
+
+    /// Where the cursor is.
+    pub(super) fn offset(&self) -> u64 {
+        self.before + self.at as u64
+    }
+
+    /// More bytes behind those that are kept from `keep` on; the new place of `keep` is 0. False at the end.
+    fn more(&mut self, keep: usize) -> io::Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        self.data.copy_within(keep..self.end, 0);
+        self.before += keep as u64;
+        self.at -= keep;
+        self.end -= keep;
+        if self.data.len() - self.end < BLOCK / 2 {
+            let larger = self.data.len() * 2;
+            self.data.resize(larger, 0);
+        }
+        let got = (self.read)(&mut self.data[self.end..])?;
+        self.end += got;
+        self.ended = got == 0;
+        Ok(got > 0)
+    }
+
+    /// The next byte that is no blank; `None` at the end.
+    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            while self.at < self.end {
+                match self.data[self.at] {
+                    b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+                    byte => return Ok(Some(byte)),
+                }
+            }
+            if !self.more(self.at)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Passes one byte, which was peeked at.
+    pub(super) fn pass(&mut self) {
+        self.at += 1;
+    }
+
+    /// Passes a value and keeps nothing of it. False when the file ends in it.
+    pub(super) fn skip(&mut self) -> io::Result<bool> {
+        let mut scan = Scan::default();
+        loop {
+            if let Some(length) = scan.find_end(&self.data[self.at..self.end]) {
+                self.at += length;
+                return Ok(true);
+            }
+            self.at = self.end;
+            if !self.more(self.at)? {
+                return Ok(scan.is_scalar());
+            }
+        }
+    }
+
+    /// Passes a value and hands it out.
+    pub(super) fn take(&mut self) -> io::Result<Value<'_>> {
+        let mut scan = Scan::default();
+        let mut length = 0;
+        loop {
+            if let Some(rest) = scan.find_end(&self.data[self.at + length..self.end]) {
+                let (from, start) = (self.offset(), self.at);
+                self.at += length + rest;
+                return Ok(Value::Whole(&self.data[start..self.at], from));
+            }
+            length = self.end - self.at;
+            if length > LONGEST {
+                let from = self.offset();
+                self.skip()?;
+                return Ok(Value::TooLong(from));
+            }
+            if !self.more(self.at)? {
+                let (from, start) = (self.offset(), self.at);
+                self.at = self.end;
+                let text = &self.data[start..self.end];
+                return Ok(if scan.is_scalar() { Value::Whole(text, from) } else { Value::Cut(text, from) });
+            }
+        }
+    }
+}
+
+/// Finds the end of a value in pieces of text.
+#[derive(Default)]
+struct Scan {
+    depth: u64,
+    begun: bool,
+    in_string: bool,
+    after_backslash: bool,
+}
+
+impl Scan {
+    /// A number or word, which ends where the text does.
+    fn is_scalar(&self) -> bool {
+        self.depth == 0 && !self.in_string
+    }
+
+    /// How many bytes of this piece still belong to the value, if it ends here.
+    fn find_end(&mut self, text: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < text.len() {
+            if self.in_string {
+                if std::mem::take(&mut self.after_backslash) {
+                    at += 1;
+                    continue;
+                }
+                let Some(found) = end_of_plain(&text[at..]) else { return None };
+                at += found + 1;
+                if text[at - 1] == b'\\' {
+                    self.after_backslash = true;
+                    continue;
+                }
+                self.in_string = false;
+                if self.depth == 0 {
+                    return Some(at);
+                }
+                continue;
+            }
+            match text[at] {
+                b'"' => (self.in_string, self.begun) = (true, true),
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    self.begun = true;
+                }
+                b'}' | b']' => {
+                    if self.depth <= 1 {
+                        // A closing bracket behind a number belongs to what is around it.
+                        return Some(if self.depth == 1 { at + 1 } else { at });
+                    }
+                    self.depth -= 1;
+                }
+                b',' | b' ' | b'\t' | b'\r' | b'\n' | b':' if self.depth == 0 && self.begun => return Some(at),
+                _ => self.begun = true,
+            }
+            at += 1;
+        }
+        None
+    }
+}
+
+/// Where a string ends, or has a backslash. Most strings of a trace are shorter than what a vector search is good for.
+fn end_of_plain(text: &[u8]) -> Option<usize> {
+    const SHORT: usize = 16;
+    let head = &text[..text.len().min(SHORT)];
+    match head.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+        None if text.len() > SHORT => memchr2(b'"', b'\\', &text[SHORT..]).map(|at| at + SHORT),
+        found => found,
+    }
+}

@@ -1,0 +1,118 @@
+//! A trace inside a page: blocks of base64, usually of gzip, as the trace viewer's own HTML reports have them.
+//!
+//! ```text
+//! <script id="viewer-data" type="text/plain">
+//! H4sIAAAAAAACA5VU0U7CMBT9FXKfIWk3wOCj...
+//! </script>
+//! ```
+
+use std::io;
+
+use crate::input::Source;
+
+const OPENING: &[u8] = b"<script id=\"viewer-data\"";
+const CLOSING: &[u8] = b"</script>";
+
+/// Reads a page line by line.
+pub(super) struct Page<'s> {
+    source: &'s mut Source,
+    data: Vec<u8>,
+    at: usize,
+    end: usize,
+    before: u64,
+}
+
+/// The content of a block, and where it began; `closed` unless the page ends in it.
+pub(super) struct Block {
+    pub(super) content: Vec<u8>,
+    pub(super) offset: u64,
+    pub(super) closed: bool,
+}
+
+impl<'s> Page<'s> {
+    pub(super) fn new(source: &'s mut Source) -> Self {
+        Page { source, data: vec![0; 1 << 16], at: 0, end: 0, before: 0 }
+    }
+
+    /// The next byte; `None` at the end.
+    fn next(&mut self) -> io::Result<Option<u8>> {
+        if self.at == self.end {
+            self.before += self.end as u64;
+            self.end = self.source.fill(&mut self.data)?;
+            self.at = 0;
+            if self.end == 0 {
+                return Ok(None);
+            }
+        }
+        self.at += 1;
+        Ok(Some(self.data[self.at - 1]))
+    }
+
+    /// Passes everything up to and with `text`; false at the end. What is passed goes to `taken`.
+    fn pass(&mut self, text: &[u8], mut taken: impl FnMut(u8)) -> io::Result<bool> {
+        let mut matched = 0;
+        while let Some(byte) = self.next()? {
+            if byte == text[matched] {
+                matched += 1;
+                if matched == text.len() {
+                    return Ok(true);
+                }
+            } else {
+                // Both texts have their `<` in front alone, so a match can only begin anew.
+                text[..matched].iter().for_each(|&byte| taken(byte));
+                matched = usize::from(byte == text[0]);
+                if matched == 0 {
+                    taken(byte);
+                }
+            }
+        }
+        text[..matched].iter().for_each(|&byte| taken(byte));
+        Ok(false)
+    }
+
+    /// The next block with a trace.
+    pub(super) fn next_block(&mut self) -> io::Result<Option<Block>> {
+        if !self.pass(OPENING, |_| {})? || !self.pass(b">", |_| {})? {
+            return Ok(None);
+        }
+        let offset = self.before + self.at as u64;
+        let mut decoder = Decoder::default();
+        let closed = self.pass(CLOSING, |byte| decoder.push(byte))?;
+        Ok(Some(Block { content: decoder.content, offset, closed }))
+    }
+}
+
+/// Decodes base64, line ends in it or not; text that begins as JSON does stays as it is.
+#[derive(Default)]
+struct Decoder {
+    content: Vec<u8>,
+    bits: u32,
+    count: u32,
+    plain: bool,
+}
+
+impl Decoder {
+    fn push(&mut self, byte: u8) {
+        if self.content.is_empty() && self.count == 0 && matches!(byte, b'{' | b'[') {
+            self.plain = true;
+        }
+        if self.plain {
+            self.content.push(byte);
+            return;
+        }
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return,
+        };
+        self.bits = self.bits << 6 | u32::from(value);
+        self.count += 6;
+        if self.count >= 8 {
+            self.count -= 8;
+            self.content.push((self.bits >> self.count) as u8);
+        }
+    }
+}

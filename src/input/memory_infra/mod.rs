@@ -1,0 +1,187 @@
+//! Heap dumps in Chromium's traces (memory-infra): how much was allocated, by backtrace and type. No objects.
+//!
+//! ```text
+//! {"traceEvents":[
+//!   {"ph":"M","pid":7,"name":"stackFrames","args":{"stackFrames":{"0":{"name":"main"},"1":{"name":"f","parent":"0"}}}},
+//!   {"ph":"M","pid":7,"name":"typeNames","args":{"typeNames":{"0":"[unknown]","1":"T"}}},
+//!   {"ph":"v","pid":7,"id":"0x1","ts":1000,"args":{"dumps":{"heaps":{"malloc":{"entries":[
+//!     {"size":"602","bt":""},{"size":"36c","bt":"0"},{"size":"1d1","bt":"0","type":"1"}]}}}}}]}
+//! ```
+//!
+//! Sizes are hexadecimal and include everything below a backtrace; what was too small is not in the dump. Older traces
+//! have sizes of exact backtraces, newer ones (`heaps_v2`) columns of numbers with tables of names. A trace is mostly
+//! other events: `container` finds the ends of those without parsing them.
+//! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
+
+mod assemble;
+mod codes;
+mod container;
+mod dumps;
+mod event;
+mod heaps_v2;
+mod html;
+mod naming;
+mod rows;
+mod trace;
+mod values;
+
+use std::io::Cursor;
+
+use super::{BROKEN_COMPRESSION, Counted, Detected, Diagnostics, Dump, Facts, Loaded, ReadError, ReadErrorKind};
+use super::{Position, ReadOptions, Reader, Source};
+use crate::allocations::{AllocationDump, Names};
+use assemble::Assembler;
+use container::Text;
+use html::Page;
+use trace::{Trace, read_trace};
+
+/// The reader.
+pub(super) struct MemoryInfra;
+
+/// First keys of a trace that has its events further back.
+const TRACE_KEYS: [&[u8]; 6] = [
+    b"\"traceEvents\"",
+    b"\"displayTimeUnit\"",
+    b"\"systemTraceEvents\"",
+    b"\"stackFrames\"",
+    b"\"metadata\"",
+    b"\"otherData\"",
+];
+
+impl Reader for MemoryInfra {
+    fn name(&self) -> &'static str {
+        "memory-infra"
+    }
+
+    fn title(&self) -> &'static str {
+        "Chromium memory-infra heap dumps (trace event JSON)"
+    }
+
+    /// Certain with a key of traces in an object, a phase in the objects of an array, or the script element of the trace
+    /// viewer's pages, which may also lie behind all of the viewer's own code.
+    fn detect(&self, start: &[u8]) -> Detected {
+        let start = start.trim_ascii_start();
+        let has = |text: &[u8]| memchr::memmem::find(start, text).is_some();
+        match start {
+            [b'{', rest @ ..] => {
+                let rest = rest.trim_ascii_start();
+                let first = TRACE_KEYS.iter().any(|key| rest.starts_with(key));
+                if first || has(TRACE_KEYS[0]) { Detected::Yes } else { Detected::No }
+            }
+            [b'[', rest @ ..] => match rest.trim_ascii_start() {
+                [b'{', ..] if has(b"\"ph\"") => Detected::Yes,
+                [b'{', ..] => Detected::Maybe,
+                _ => Detected::No,
+            },
+            [b'<', ..] if has(b"<script id=\"viewer-data\"") => Detected::Yes,
+            [b'<', ..] if has(b"trace-viewer") || has(b"trace_viewer") => Detected::Maybe,
+            _ => Detected::No,
+        }
+    }
+
+    fn read(&self, mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
+        let mut facts = Facts {
+            format: self.name(),
+            title: self.title(),
+            encoding: Some(source.encoding().name()),
+            compression: source.compression().to_vec(),
+            ..Facts::default()
+        };
+        let mut diagnostics = Diagnostics::default();
+        let mut names = Names::default();
+        let mut traces = Vec::new();
+        if source.start().trim_ascii_start().starts_with(b"<") {
+            read_page(&mut source, &mut names, &mut diagnostics, &mut traces)?;
+            facts.version = Some("in a page of the trace viewer".into());
+        } else {
+            let mut text = Text::new(Box::new(|buf| source.fill(buf)));
+            let trace = read_trace(&mut text, &mut names, &mut diagnostics, 0)?;
+            let end = text.offset();
+            drop(text);
+            traces.push(trace);
+            if let Some(why) = source.ended_early() {
+                diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(end), || why);
+            }
+        }
+        let events: u64 = traces.iter().map(|trace| trace.events).sum();
+        let dump_events: u64 = traces.iter().map(|trace| trace.dump_events).sum();
+        let mut dump = AllocationDump::default();
+        let mut assembler = Assembler::new(&mut names, &mut diagnostics, options.raw_types);
+        for trace in traces {
+            assembler.add(trace, &mut dump);
+        }
+        dump.names = names;
+        let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
+        facts.records = vec![
+            ("events", events),
+            ("memory_dump_events", dump_events),
+            ("dumps", dump.dumps.len() as u64),
+            ("heaps", dump.heaps.len() as u64),
+            ("entries", entries),
+        ];
+        diagnostics.check(options.strict)?;
+        if dump.heaps.is_empty() {
+            return Err(without_heaps(events, dump_events, &diagnostics));
+        }
+        Ok(Loaded { dump: Dump::Allocations(dump), facts, diagnostics })
+    }
+
+    /// The file has no objects to be counted.
+    fn count_types(&self, _: Source, _: &ReadOptions) -> Result<Counted, ReadError> {
+        Err(ReadError::new(ReadErrorKind::NotSupported(
+            "a memory-infra trace holds allocation totals, no objects to be counted; `heapdump stats` without --shallow \
+             shows them"
+                .into(),
+        )))
+    }
+}
+
+/// Why there is nothing to show.
+fn without_heaps(events: u64, dump_events: u64, diagnostics: &Diagnostics) -> ReadError {
+    let problem = diagnostics.sorted().first().map_or(String::new(), |problem| {
+        format!(" ({}: {}, at {})", problem.code.name, problem.code.meaning, problem.first_at)
+    });
+    let text = match (events, dump_events) {
+        (0, _) => format!("no trace events in it, so no heap dumps{problem}"),
+        (_, 0) => format!(
+            "a trace of {events} events without memory dumps: record it with the category \
+             disabled-by-default-memory-infra and with heap profiling on{problem}"
+        ),
+        _ => format!(
+            "a trace with memory dumps but without heap dumps: Chromium writes those only while heap profiling is on \
+             (--memlog=all, before that --enable-heap-profiling), and recent versions (156 for one) write none at all, \
+             their heap profiles go to Perfetto's own format{problem}"
+        ),
+    };
+    ReadError::new(ReadErrorKind::NotSupported(text))
+}
+
+/// The traces in a page.
+fn read_page(
+    source: &mut Source,
+    names: &mut Names,
+    diagnostics: &mut Diagnostics,
+    traces: &mut Vec<Trace>,
+) -> Result<(), ReadError> {
+    let mut page = Page::new(source);
+    while let Some(block) = page.next_block()? {
+        if !block.closed {
+            diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(block.offset), String::new);
+        }
+        let mut inner = match Source::from_reader(Cursor::new(block.content), std::sync::Arc::default()) {
+            Ok(inner) => inner,
+            Err(error) => {
+                let at = Position::Byte(block.offset);
+                diagnostics.add(&BROKEN_COMPRESSION, 1, at, || error.to_string());
+                continue;
+            }
+        };
+        let mut text = Text::new(Box::new(|buf| inner.fill(buf)));
+        traces.push(read_trace(&mut text, names, diagnostics, block.offset)?);
+        drop(text);
+        if let Some(why) = inner.ended_early() {
+            diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(block.offset), || why);
+        }
+    }
+    Ok(())
+}
