@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
@@ -40,14 +40,10 @@ pub(super) struct Args {
     common: Common,
 }
 
-/// Types that belong to a runtime and its libraries, never to the program that leaks.
-const LIBRARIES: [&str; 22] = [
-    "System.*",
-    "Microsoft.*",
-    "Interop*",
-    "Internal.*",
-    "MS.*",
-    "Mono.*",
+/// Types that belong to a runtime and its libraries, never to the program that leaks: of .NET.
+const DOTNET_LIBRARIES: [&str; 6] = ["System.*", "Microsoft.*", "Interop*", "Internal.*", "MS.*", "Mono.*"];
+/// The same of Java.
+const JAVA_LIBRARIES: [&str; 17] = [
     "java.*",
     "javax.*",
     "jdk.*",
@@ -64,23 +60,27 @@ const LIBRARIES: [&str; 22] = [
     "float[*",
     "double[*",
     "primitive array",
+    "[*",
 ];
+/// Formats of Java dumps; the others are of .NET.
+const JAVA_FORMATS: [&str; 1] = ["ibm-classic"];
 /// Types inside a suspect that the paragraph names.
 const TYPES_NAMED: usize = 3;
 /// Objects of a path that the paragraph names.
 const STEPS_NAMED: usize = 6;
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    let patterns: Vec<TypePattern> = LIBRARIES
-        .iter()
-        .copied()
-        .chain(args.library.iter().map(String::as_str))
-        .map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg))
-        .collect::<Result<_>>()?;
+    let parse = |text: &str| TypePattern::parse(text).map_err(anyhow::Error::msg);
+    let mut libraries = args.library.iter().map(|text| parse(text)).collect::<Result<Vec<_>>>().context("--library")?;
     let pattern = args.common.input.pattern()?;
     let opened = open_graph(args.file.as_deref(), &args.common)?;
     let graph = opened.graph;
     let section = args.common.input.section(graph)?;
+    let of_runtime: &[&str] =
+        if JAVA_FORMATS.contains(&opened.facts.format) { &JAVA_LIBRARIES } else { &DOTNET_LIBRARIES };
+    for text in of_runtime {
+        libraries.push(parse(text)?);
+    }
     opened.progress.phase("computing dominators");
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let is_library: Vec<bool> = (0..graph.type_count())
         .map(|index| {
             let name = graph.type_name(TypeId::new(index)).replace('/', ".");
-            patterns.iter().any(|pattern| pattern.matches(&name))
+            libraries.iter().any(|pattern| pattern.matches(&name))
         })
         .collect();
     opened.progress.phase("looking for suspects");
