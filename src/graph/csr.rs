@@ -1,5 +1,7 @@
 //! Adjacency in two arrays: offsets by node, targets in the order of the dump.
 
+use std::ops::{AddAssign, SubAssign};
+
 use super::NodeId;
 
 /// Where each node's targets begin; `u32` while it fits, for the memory's sake.
@@ -67,36 +69,25 @@ impl Csr {
     /// Every reference turned round, by counting sort: referrers ascending, repeats kept.
     /// O(nodes + references); 4 bytes per node and 4 per reference.
     pub(super) fn reversed(&self, node_count: usize) -> Csr {
-        if self.targets.len() as u64 > u64::from(u32::MAX) {
-            return self.reversed_wide(node_count);
+        if self.targets.len() as u64 <= u64::from(u32::MAX) {
+            let (offsets, targets) = self.reversed_with::<u32>(node_count);
+            Csr { offsets: Offsets::Narrow(offsets), targets }
+        } else {
+            let (offsets, targets) = self.reversed_with::<u64>(node_count);
+            Csr { offsets: Offsets::Wide(offsets), targets }
         }
-        // The offsets are their own cursors: filled from the end they finish where each list begins.
-        let mut offsets = vec![0u32; node_count + 1];
-        for target in &self.targets {
-            offsets[target.index()] += 1;
-        }
-        let mut sum = 0u32;
-        for offset in &mut offsets {
-            sum += *offset;
-            *offset = sum;
-        }
-        let mut sources = vec![NodeId(0); self.targets.len()];
-        for source in (0..node_count).rev() {
-            for target in self.targets_of(source) {
-                let cursor = &mut offsets[target.index()];
-                *cursor -= 1;
-                sources[*cursor as usize] = NodeId(source as u32);
-            }
-        }
-        Csr { offsets: Offsets::Narrow(offsets), targets: sources }
     }
 
-    fn reversed_wide(&self, node_count: usize) -> Csr {
-        let mut offsets = vec![0u64; node_count + 1];
+    /// The offsets are their own cursors: filled from the end they finish where each list begins.
+    fn reversed_with<T>(&self, node_count: usize) -> (Vec<T>, Vec<NodeId>)
+    where
+        T: Copy + From<u8> + AddAssign + SubAssign + TryInto<usize, Error: std::fmt::Debug>,
+    {
+        let mut offsets = vec![T::from(0); node_count + 1];
         for target in &self.targets {
-            offsets[target.index()] += 1;
+            offsets[target.index()] += T::from(1);
         }
-        let mut sum = 0u64;
+        let mut sum = T::from(0);
         for offset in &mut offsets {
             sum += *offset;
             *offset = sum;
@@ -105,11 +96,13 @@ impl Csr {
         for source in (0..node_count).rev() {
             for target in self.targets_of(source) {
                 let cursor = &mut offsets[target.index()];
-                *cursor -= 1;
-                sources[*cursor as usize] = NodeId(source as u32);
+                *cursor -= T::from(1);
+                // At most the number of references, which are in memory.
+                let place = (*cursor).try_into().expect("an index");
+                sources[place] = NodeId(source as u32);
             }
         }
-        Csr { offsets: Offsets::Wide(offsets), targets: sources }
+        (offsets, sources)
     }
 }
 
@@ -121,7 +114,8 @@ mod tests {
     fn reversing_keeps_repeats_and_orders_referrers() {
         let csr =
             Csr { offsets: Offsets::from_counts(vec![2, 1, 3]), targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec() };
-        for reversed in [csr.reversed(3), csr.reversed_wide(3)] {
+        let (offsets, targets) = csr.reversed_with::<u64>(3);
+        for reversed in [csr.reversed(3), Csr { offsets: Offsets::Wide(offsets), targets }] {
             assert_eq!(reversed.targets_of(0), &[NodeId(2)]);
             assert_eq!(reversed.targets_of(1), &[NodeId(0), NodeId(0), NodeId(2)]);
             assert_eq!(reversed.targets_of(2), &[NodeId(1), NodeId(2)]);
