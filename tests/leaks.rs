@@ -71,7 +71,13 @@ fn what_grew_is_under_the_path_of_the_leak() {
     assert!(first["path"].as_str().unwrap().starts_with("System.Collections.Generic.List`1[[System.EventHandler]]"));
     assert_eq!(first["retained_bytes_delta"], 76980);
     let roots = run(&["diff", BEFORE, AFTER, "--roots", "-f", "json"]).json();
-    assert_eq!((&roots["kinds"][0]["kind"], &roots["kinds"][0]["held_bytes_delta"]), (&"static".into(), &76980.into()));
+    let grown = &roots["kinds"][0];
+    assert_eq!((&grown["kind"], &grown["held_bytes_delta"]), (&"static".into(), &76980.into()));
+    // By definition: what is no longer reachable without the statics.
+    let reachable = |args: &[&str]| run(args).json()["totals"]["reachable_bytes"].as_u64().unwrap();
+    let all = reachable(&["stats", AFTER, "-f", "json"]);
+    let without = reachable(&["stats", AFTER, "-f", "json", "--exclude-roots", "static"]);
+    assert_eq!(grown["held_bytes_new"], all - without);
 }
 
 /// A hundred thousand links with a payload each, an array of as many, and a dictionary, below one root of another kind.
@@ -114,6 +120,39 @@ fn structures_inside_a_giant_root_are_suspects_and_the_giant_is_not() {
     assert_eq!(types, ["App.Cache", "App.Index"]);
     let none = common::cmd::run_with_input(&["leaks", "--threshold", "90%"], dump.as_bytes()).expect_code(0);
     assert_eq!(none.stdout.lines().count(), 2, "the giant itself is one at 90 %: {}", none.stdout);
+}
+
+/// With a lower threshold the items of a collection took its place.
+#[test]
+fn a_lower_threshold_loses_no_collection() {
+    for threshold in ["10%", "3%", "2%", "1%", "0.1%"] {
+        let ran = run(&["leaks", AFTER, "--threshold", threshold, "-f", "json"]).expect_code(0).json();
+        let ids: Vec<&str> = ran["suspects"].as_array().unwrap().iter().filter_map(|s| s["id"].as_str()).collect();
+        assert!(ids.contains(&"1#1cadcb"), "{threshold}: {ids:?}");
+        assert!(ran["suspects"][0]["text"].as_str().unwrap().contains("each keeping a BubbleGame.Level"));
+    }
+}
+
+/// Shares and thresholds are of the section that was asked for.
+#[test]
+fn a_section_has_its_own_suspects() {
+    let whole = run(&["stats", AFTER, "--domain", "2", "-f", "json"]).json();
+    for command in ["leaks", "dominators"] {
+        let ran = run(&[command, AFTER, "--domain", "2", "-f", "json"]).expect_code(0).json();
+        assert_eq!(ran["reachable_bytes"], whole["totals"]["reachable_bytes"], "{command}");
+    }
+    let folded = run(&["export", "--to", "folded", AFTER, "--domain", "2"]).expect_code(0).stdout;
+    let sum: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+    assert_eq!(whole["totals"]["reachable_bytes"], sum);
+}
+
+#[test]
+fn tickets_get_paragraphs_in_markdown() {
+    let text = run(&["leaks", AFTER, "-f", "markdown"]).expect_code(0).stdout;
+    assert!(
+        text.starts_with("### Suspect 1\n\nOne System.Collections.Generic.List\\`1\\[\\[System.EventHandler]]"),
+        "{text}"
+    );
 }
 
 #[test]

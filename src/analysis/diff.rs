@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::dominators::{Children, Dominators};
-use super::retained::Retained;
+use super::reachability::reach_from;
 use super::type_tree::TypeTree;
-use crate::graph::{HeapGraph, RootFlags};
+use crate::graph::{HeapGraph, NodeSet, RootKind};
 
 /// What one side of a row has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,12 +15,6 @@ pub struct Side {
     pub bytes: u64,
     /// Retained bytes, where they were asked for.
     pub retained_bytes: u64,
-}
-
-impl Side {
-    fn add_bytes(&mut self, bytes: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
 }
 
 /// A name with what it has on both sides.
@@ -64,29 +57,27 @@ pub fn join(old: BTreeMap<String, Side>, mut new: BTreeMap<String, Side>) -> Vec
     changes
 }
 
-/// Root records by kind with the bytes that would be freed with what they hold alone; what several hold together is
-/// under `several`. The bytes of all kinds are all that is reachable. O(roots + objects directly under them).
-pub fn held_by_root_kind(
-    graph: &HeapGraph,
-    dominators: &Dominators,
-    retained: &Retained,
-    children: &Children,
-) -> BTreeMap<String, Side> {
+/// Root records by kind, with the bytes that only roots of that kind hold: what would become unreachable without them.
+/// One marking per kind of strong roots: O(objects + references) each.
+pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Side> {
     let mut kinds: BTreeMap<String, Side> = BTreeMap::new();
-    let mut kind_of = rustc_hash::FxHashMap::default();
-    let mut roots: Vec<_> = graph.strong_roots().collect();
-    roots.sort_by_key(|root| (root.node, root.kind));
-    for root in roots {
-        kind_of.entry(root.node).or_insert(root.kind);
-    }
-    for root in graph.roots() {
-        let weak = if root.flags.has(RootFlags::WEAK) { "weak " } else { "" };
+    let mut strong: Vec<RootKind> = Vec::new();
+    for root in graph.roots().iter().filter(|root| !root.excluded) {
+        let weak = if root.is_weak() { "weak " } else { "" };
         kinds.entry(format!("{weak}{}", root.kind.name())).or_default().objects += 1;
+        if root.is_strong() && !strong.contains(&root.kind) {
+            strong.push(root.kind);
+        }
     }
-    for &number in children.of(0) {
-        let node = dominators.node_at(number as usize);
-        let name = kind_of.get(&node).map_or_else(|| "several".to_string(), |kind| kind.name());
-        kinds.entry(name).or_default().add_bytes(retained.bytes_at(number as usize));
+    let reached_bytes = |without: Option<RootKind>| {
+        let starts = graph.strong_roots().filter(|root| Some(root.kind) != without).map(|root| root.node).collect();
+        let reached = reach_from(graph, starts, NodeSet::new(graph.node_count()));
+        let nodes = graph.nodes().filter(|&node| reached.contains(node));
+        nodes.fold(0u64, |sum, node| sum.saturating_add(graph.shallow_bytes(node)))
+    };
+    let all = reached_bytes(None);
+    for kind in strong {
+        kinds.entry(kind.name()).or_default().bytes = all.saturating_sub(reached_bytes(Some(kind)));
     }
     kinds
 }

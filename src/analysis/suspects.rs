@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::dominators::{Children, Dominators, Step};
 use super::retained::Retained;
-use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
+use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId};
 
 /// The walk stops where less than this share of an object's retained bytes is in one child.
 const MAIN_SHARE: f64 = 0.7;
@@ -43,6 +43,8 @@ pub struct AccumulationPoint {
     pub retained_bytes: u64,
     /// What it is.
     pub shape: Shape,
+    /// The application's own type that most members of a collection of library objects keep, and how many do.
+    pub keeping: Option<(TypeId, u64)>,
 }
 
 /// One type inside a suspect.
@@ -96,6 +98,8 @@ pub struct SuspectSearch<'a> {
     pub threshold_bytes: u64,
     /// By type: is it a library's?
     pub is_library: &'a [bool],
+    /// Only objects of one section.
+    pub section: Option<SectionId>,
 }
 
 /// The way down from an object: numbers from the object itself on.
@@ -108,7 +112,8 @@ impl SuspectSearch<'_> {
     pub fn run(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let (mut small, mut large) = (Vec::new(), Vec::new());
-        for &number in self.children.of(0) {
+        let nodes = self.section.map_or(0..self.graph.node_count(), |section| self.graph.section_nodes(section));
+        for &number in self.children.of(0).iter().filter(|&&number| nodes.contains(&self.node(number).index())) {
             if self.bytes(number) >= self.threshold_bytes { large.push(number) } else { small.push(number) }
         }
         // Not to be reported twice: several suspects may climb to one owner.
@@ -116,7 +121,11 @@ impl SuspectSearch<'_> {
         while let Some(number) = large.pop() {
             let descent = self.descend(number);
             let inside = self.suspects_inside(&descent);
-            if inside.len() > 1 {
+            // Many of one type are the items of a collection: that is the suspect, not each of them.
+            let first = inside.first().map(|&child| self.type_of(child));
+            let are_items =
+                inside.len() >= COLLECTION_SIZE && inside.iter().all(|&child| Some(self.type_of(child)) == first);
+            if inside.len() > 1 && !are_items {
                 large.extend(inside);
                 continue;
             }
@@ -242,10 +251,41 @@ impl SuspectSearch<'_> {
                 node: self.node(number),
                 retained_bytes: self.bytes(number),
                 shape: Shape::LinkedList(length, type_id),
+                keeping: None,
             };
         }
         let last = descent.path[descent.path.len() - 1];
-        AccumulationPoint { node: self.node(last), retained_bytes: self.bytes(last), shape: self.shape(last) }
+        let shape = self.shape(last);
+        let keeping = match shape {
+            Shape::Collection(_, type_id) if self.is_library[type_id.index()] => self.kept_by_members(last, type_id),
+            _ => None,
+        };
+        AccumulationPoint { node: self.node(last), retained_bytes: self.bytes(last), shape, keeping }
+    }
+
+    /// What members of a library's type are there for: down from each by its main child to the first type that is the
+    /// application's own. The most frequent, if at least half of the members agree.
+    fn kept_by_members(&self, collection: u32, member_type: TypeId) -> Option<(TypeId, u64)> {
+        const STEPS: usize = 5;
+        let mut found: BTreeMap<TypeId, u64> = BTreeMap::new();
+        let mut members = 0;
+        for &member in self.children.of(collection as usize).iter().filter(|&&child| self.type_of(child) == member_type)
+        {
+            members += 1;
+            let mut at = Some(member);
+            for _ in 0..STEPS {
+                at = at.and_then(|number| self.main_child(number));
+                match at.map(|number| self.type_of(number)) {
+                    Some(type_id) if !self.is_library[type_id.index()] => {
+                        *found.entry(type_id).or_default() += 1;
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let most = found.into_iter().max_by_key(|&(type_id, count)| (count, std::cmp::Reverse(type_id)))?;
+        (2 * most.1 >= members).then_some(most)
     }
 
     /// The first type on the way that repeats often enough: where it begins, how many there are.

@@ -40,21 +40,18 @@ struct Pending {
 }
 
 impl TypeTree {
-    /// Merges what lies below `from` (0: everything that is reached; else that object and all below it). Places deeper
-    /// than `max_depth` count for the one at that depth. O(objects), 12 bytes per object still to be placed.
+    /// Merges these objects (by number in the dominator tree) and all below them. Places deeper than `max_depth` count
+    /// for the one at that depth. O(objects), 12 bytes per object still to be placed.
     pub fn build(
         graph: &HeapGraph,
         dominators: &Dominators,
         children: &Children,
-        from: usize,
+        starts: impl IntoIterator<Item = u32>,
         max_depth: usize,
     ) -> Self {
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
-        let mut pending: Vec<Pending> = match from {
-            0 => children.of(0).iter().map(|&number| Pending { number, above: None }).collect(),
-            _ => vec![Pending { number: from as u32, above: None }],
-        };
+        let mut pending: Vec<Pending> = starts.into_iter().map(|number| Pending { number, above: None }).collect();
         while let Some(Pending { number, above }) = pending.pop() {
             let node = dominators.node_at(number as usize);
             let type_id = graph.type_of(node);

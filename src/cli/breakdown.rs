@@ -27,9 +27,9 @@ use crate::report::parse_size;
 /// each with what its objects retain.
 ///
 /// Example: heapdump breakdown trace.json.gz --process Browser --min-percent 1
+///
 /// Example: heapdump breakdown trace.json --by type --depth 2
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,

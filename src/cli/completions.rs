@@ -12,7 +12,6 @@ use super::{Cli, Outcome};
 ///
 /// Example: heapdump completions bash > ~/.local/share/bash-completion/completions/heapdump
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// The shell
     #[arg(value_enum)]

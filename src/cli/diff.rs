@@ -31,9 +31,10 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, form
 /// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW.
 ///
 /// Example: heapdump diff monday.txt friday.txt -n 10
+///
 /// Example: heapdump diff before.txt after.txt --fail-over 10% || echo leaking
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, override_usage = "heapdump diff [OPTIONS] OLD NEW")]
+#[command(override_usage = "heapdump diff [OPTIONS] OLD NEW")]
 pub(super) struct Args {
     /// The earlier and the later dump; one of them may be -
     #[arg(value_names = ["OLD", "NEW"], num_args = 1..=2, required = true)]
@@ -47,7 +48,7 @@ pub(super) struct Args {
     /// Paths of the dominator tree by type in place of types: what grew under what
     #[arg(long, conflicts_with_all = ["retained", "roots"])]
     paths: bool,
-    /// Kinds of roots in place of types, with what each holds alone
+    /// Kinds of roots in place of types, with what only roots of that kind hold
     #[arg(long, conflicts_with = "retained")]
     roots: bool,
     /// Rows that did not change too
@@ -143,8 +144,7 @@ fn diff_graphs(args: &Args, old: Opened, new: Opened) -> Result<Outcome> {
     let old = summarize(old, args, by)?;
     let new = summarize(new, args, by)?;
     let limit = args.fail_over.as_deref().map(|text| parse_amount(text, old.totals.shallow_bytes)).transpose()?;
-    let root_changes = join(old.roots, new.roots);
-    let mut rows = if args.roots { root_changes.clone() } else { join(old.rows, new.rows) };
+    let mut rows = if args.roots { join(old.roots, new.roots) } else { join(old.rows, new.rows) };
     if !args.all {
         rows.retain(|row| row.old != row.new);
     }
@@ -158,16 +158,14 @@ fn diff_graphs(args: &Args, old: Opened, new: Opened) -> Result<Outcome> {
     if old.roots_inferred || new.roots_inferred {
         json.insert("roots_inferred".into(), true.into());
     }
-    if !root_changes.is_empty() {
-        json.insert("roots".into(), roots_json(&root_changes));
-    }
     let style = args.common.output.style();
     let summary = summary_text(&old.totals, &new.totals, grown, &style);
     print(args, by, &rows, json, summary)?;
     match limit {
         Some(limit) if grown > 0 && grown.unsigned_abs() > limit => {
+            let what = if args.common.input.type_pattern.is_some() { "what matches --type" } else { "the heap" };
             print_sentence(&format!(
-                "the heap grew by {} ({grown} bytes), over the limit of {}",
+                "{what} grew by {} ({grown} bytes), over the limit of {}",
                 format_bytes(grown.unsigned_abs()),
                 format_bytes(limit)
             ));
@@ -199,15 +197,17 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
             (name.clone(), Side { objects: tally.objects, bytes: tally.shallow_bytes, retained_bytes: 0 })
         })
         .collect();
-    let mut roots = BTreeMap::new();
-    if args.retained || args.paths || args.roots {
+    let roots = if args.roots { held_by_root_kind(graph) } else { BTreeMap::new() };
+    if args.retained || args.paths {
         opened.progress.phase("computing dominators");
         let dominators = Dominators::compute(graph);
         let retained = Retained::compute(graph, &dominators);
         let children = dominators.children();
-        roots = held_by_root_kind(graph, &dominators, &retained, &children);
         if args.paths {
-            let tree = TypeTree::build(graph, &dominators, &children, 0, PATH_DEPTH);
+            let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+            let tops = children.of(0).iter().copied();
+            let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
+            let tree = TypeTree::build(graph, &dominators, &children, tops, PATH_DEPTH);
             rows = places_by_path(graph, &tree);
             if let Some(pattern) = input.pattern()? {
                 rows.retain(|path, _| pattern.matches(path));
@@ -241,22 +241,6 @@ fn sort_rows(rows: &mut [Change], order: &str, reverse: bool) {
     if reverse {
         rows.reverse();
     }
-}
-
-fn roots_json(changes: &[Change]) -> Value {
-    changes
-        .iter()
-        .map(|change| {
-            json!({
-                "kind": change.name,
-                "roots_old": change.old.objects,
-                "roots_new": change.new.objects,
-                "held_bytes_old": change.old.bytes,
-                "held_bytes_new": change.new.bytes,
-                "held_bytes_delta": change.bytes_delta(),
-            })
-        })
-        .collect()
 }
 
 fn summary_text(old: &Tally, new: &Tally, grown: i64, style: &Style) -> String {
@@ -295,7 +279,11 @@ fn print(args: &Args, by: By, rows: &[Change], fields: Map<String, Value>, summa
             false => (keys, by.key(), by.title(), by.rows_key()),
         }
     };
-    let titles = ["Objects old", "new", "+-", "Bytes old", "new", "+-"];
+    let titles = match (args.roots, args.paths) {
+        (true, _) => ["Roots old", "new", "+-", "Held alone old", "new", "+-"],
+        (_, true) => ["Objects old", "new", "+-", "Retained old", "new", "+-"],
+        _ => ["Objects old", "new", "+-", "Shallow old", "new", "+-"],
+    };
     let units = [Unit::Count, Unit::Count, Unit::Count, Unit::Bytes, Unit::Bytes, Unit::Bytes];
     let mut columns: Vec<Column> =
         keys.into_iter().zip(titles).zip(units).map(|((key, title), unit)| Column::new(key, title, unit)).collect();
@@ -329,6 +317,7 @@ fn print(args: &Args, by: By, rows: &[Change], fields: Map<String, Value>, summa
         nested: None,
         summary,
         text: None,
+        markdown: None,
     };
     args.common.output.print(&report)
 }

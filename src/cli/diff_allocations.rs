@@ -198,6 +198,7 @@ fn print(request: &Request<'_>, diff: &AllocationDiff, rows: &[(Key<'_>, Change)
             format_bytes(whole.delta_bytes().unsigned_abs()),
         ),
         text: None,
+        markdown: None,
     };
     request.common.output.print(&report)
 }

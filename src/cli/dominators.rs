@@ -23,9 +23,10 @@ use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, format_byt
 /// topmost objects of those types.
 ///
 /// Example: heapdump dominators dump.txt -n 10 --depth 3
+///
 /// Example: heapdump dominators dump.txt --by package
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, override_usage = "heapdump dominators [OPTIONS] [OBJID] [FILE]")]
+#[command(override_usage = "heapdump dominators [OPTIONS] [OBJID] [FILE]")]
 pub(super) struct Args {
     /// The object to begin at [default: the top], and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
@@ -67,12 +68,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     let is_reachable = from.is_some();
     let from = from.unwrap_or(0);
-    let tree = Tree { graph, dominators, retained };
+    let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+    let tree = Tree::new(graph, dominators, retained, &nodes);
     if let (Some(by), true) = (args.by, is_reachable) {
         let groups = Groups::new(graph, by, section, wanted.as_deref());
         return run_groups(args, &opened, &tree, from, by, &groups);
     }
-    let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let in_section = |number: usize| nodes.contains(&tree.dominators.node_at(number).index());
     let children = (args.depth > 1 || wanted.is_some()).then(|| tree.dominators.children());
     let mut starts: Vec<u32> = match (&children, &wanted) {
@@ -97,6 +98,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         nested: Some(tree.nested(&rows)),
         summary: tree.summary(&style),
         text: Some(Box::new(|| tree.text(&rows, &style))),
+        markdown: None,
     };
     drop(opened.progress);
     args.common.output.print(&report)?;
@@ -114,9 +116,23 @@ struct Tree<'a> {
     graph: &'a HeapGraph,
     dominators: Dominators,
     retained: Retained,
+    /// What roots reach, of the section asked for.
+    reachable_bytes: u64,
+    reachable_objects: u64,
 }
 
-impl Tree<'_> {
+impl<'a> Tree<'a> {
+    fn new(graph: &'a HeapGraph, dominators: Dominators, retained: Retained, nodes: &std::ops::Range<usize>) -> Self {
+        let (mut reachable_bytes, mut reachable_objects) = (0u64, 0);
+        for number in dominators.children_of(0) {
+            if nodes.contains(&dominators.node_at(number as usize).index()) {
+                reachable_bytes = reachable_bytes.saturating_add(retained.bytes_at(number as usize));
+                reachable_objects += u64::from(retained.objects_at(number as usize));
+            }
+        }
+        Tree { graph, dominators, retained, reachable_bytes, reachable_objects }
+    }
+
     /// Sorts a level and cuts it to the limit; also how many were cut.
     fn order(&self, mut numbers: Vec<u32>, order: &str, output: &OutputArgs) -> (Vec<u32>, usize) {
         let value = |number: u32| match order {
@@ -173,7 +189,7 @@ impl Tree<'_> {
     }
 
     fn share(&self, number: usize) -> f64 {
-        match self.retained.bytes_at(0) {
+        match self.reachable_bytes {
             0 => 0.0,
             whole => self.retained.bytes_at(number) as f64 / whole as f64,
         }
@@ -198,8 +214,8 @@ impl Tree<'_> {
     /// What every answer has beside its rows.
     fn fields(&self, value: Value) -> Map<String, Value> {
         let mut fields = fields(json!({
-            "reachable_bytes": self.retained.bytes_at(0),
-            "reachable_objects": self.retained.objects_at(0),
+            "reachable_bytes": self.reachable_bytes,
+            "reachable_objects": self.reachable_objects,
         }));
         if self.graph.roots_inferred() {
             fields.insert("roots_inferred".into(), true.into());
@@ -245,8 +261,8 @@ impl Tree<'_> {
         let inferred = if self.graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
         format!(
             "{} in {} objects reachable from roots{inferred}\n\n",
-            bold(&style.bytes(self.retained.bytes_at(0)), style),
-            format_count(self.retained.objects_at(0).into()),
+            bold(&style.bytes(self.reachable_bytes), style),
+            format_count(self.reachable_objects),
         )
     }
 
@@ -374,6 +390,7 @@ fn run_groups(
         nested: None,
         summary: tree.summary(&style),
         text: None,
+        markdown: None,
     };
     output.print(&report)?;
     Ok(if nothing_matches { Outcome::No } else { Outcome::Done })

@@ -15,6 +15,7 @@ use super::breakdown::Least;
 use super::common::{Common, parse_amount};
 use super::load::open_graph;
 use super::object::{TypedId, root_text, type_text};
+use super::output::refuse_sort;
 use super::{Outcome, export_memory_infra};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -29,10 +30,11 @@ use crate::report::{escape_controls, format_bytes};
 /// Chromium's trace viewer reads them; of objects, a backtrace is the types on the way down the dominator tree.
 ///
 /// Example: heapdump export --to flamegraph dump.txt -o heap.svg
+///
 /// Example: heapdump export --to memory-infra dump.txt > trace.json
+///
 /// Example: heapdump export --to dot --object 7fe45 dump.txt | dot -Tsvg > object.svg
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
@@ -94,10 +96,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         });
     }
     args.heaps.refuse_on_objects()?;
+    refuse_sort(&args.common.output)?;
+    if args.common.input.type_pattern.is_some() {
+        bail!("--type: an export holds all types; --object begins at one object");
+    }
     let object = args.object.as_deref().map(TypedId::parse).transpose()?;
     let opened = open_graph(args.file.as_deref(), &args.common)?;
     let graph = opened.graph;
     let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
+    let section = args.common.input.section(graph)?;
     opened.progress.phase("computing dominators");
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
@@ -116,8 +123,19 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         }
         _ => {
             let depth = args.depth.unwrap_or(DEPTH_OF_PATHS) as usize;
-            let least = parse_amount(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS), retained.bytes_at(from))?;
-            let tree = TypeTree::build(graph, &dominators, &dominators.children(), from, depth);
+            let children = dominators.children();
+            let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+            let starts: Vec<u32> = match from {
+                0 => children.of(0).to_vec(),
+                _ => vec![from as u32],
+            };
+            let starts: Vec<u32> = starts
+                .into_iter()
+                .filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()))
+                .collect();
+            let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start as usize)));
+            let least = parse_amount(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS), whole)?;
+            let tree = TypeTree::build(graph, &dominators, &children, starts, depth);
             let lines = folded(graph, &tree, least);
             drop(opened.progress);
             match args.to {

@@ -23,7 +23,6 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, f
 ///
 /// Example: heapdump info dump.txt
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
@@ -59,6 +58,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         nested: None,
         summary: String::new(),
         text: Some(Box::new(|| text(&opened, &tallies, &style))),
+        markdown: None,
     };
     args.common.output.print(&report)?;
     Ok(Outcome::Done)

@@ -29,6 +29,7 @@ pub(super) fn run(opened: &OpenedAllocations, common: &Common) -> Result<Outcome
         nested: None,
         summary: String::new(),
         text: Some(Box::new(|| text(opened, &totals))),
+        markdown: None,
     };
     common.output.print(&report)?;
     Ok(Outcome::Done)

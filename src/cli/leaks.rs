@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Outcome;
 use super::common::{Common, parse_amount};
 use super::load::open_graph;
-use super::object::{object_json, root_json, root_words, type_text};
+use super::object::{object_json, path_json, roots_words, type_text};
 use super::output::{bold, fields};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -24,9 +24,9 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, f
 /// structures inside are looked at; library types give way to the types of the application that own them.
 ///
 /// Example: heapdump leaks dump.txt
+///
 /// Example: heapdump leaks dump.txt --threshold 5% -f json | jq -r '.suspects[].text'
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
@@ -85,7 +85,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
     let children = dominators.children();
-    let reachable_bytes = retained.bytes_at(0);
+    let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+    let tops = children.of(0).iter().filter(|&&number| nodes.contains(&dominators.node_at(number as usize).index()));
+    let reachable_bytes = tops.fold(0u64, |sum, &number| sum.saturating_add(retained.bytes_at(number as usize)));
     let threshold_bytes = parse_amount(&args.threshold, reachable_bytes)?.max(1);
     let is_library: Vec<bool> = (0..graph.type_count())
         .map(|index| {
@@ -101,21 +103,22 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         children: &children,
         threshold_bytes,
         is_library: &is_library,
+        section,
     };
     let wanted = pattern.map(|pattern| pattern.select(graph));
-    let findings: Vec<Finding> = search
-        .run()
+    let findings: Vec<Finding> = search.run().into_iter().collect();
+    let all_found = findings.len();
+    let findings: Vec<Finding> = findings
         .into_iter()
-        .filter(|finding| {
-            let node = largest(finding);
-            section.is_none_or(|section| graph.section_of(node) == section)
-                && wanted.as_ref().is_none_or(|wanted| wanted[graph.type_of(node).index()])
-        })
+        .filter(|finding| wanted.as_ref().is_none_or(|wanted| wanted[graph.type_of(largest(finding)).index()]))
         .collect();
     let found = findings.len();
     let shown = args.common.output.rows(found);
-    let told: Vec<Told<'_>> =
-        findings.into_iter().take(shown).map(|finding| Told::new(graph, finding, reachable_bytes)).collect();
+    let told: Vec<Told<'_>> = findings
+        .into_iter()
+        .take(shown)
+        .map(|finding| Told::new(graph, finding, reachable_bytes, &is_library))
+        .collect();
     drop(opened.progress);
     let style = args.common.output.style();
     let report = Report {
@@ -125,7 +128,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         rows_key: None,
         nested: None,
         summary: String::new(),
-        text: Some(Box::new(|| text(graph, &told, threshold_bytes, found - shown, &style))),
+        text: Some(Box::new(|| {
+            text(graph, &told, &Left { threshold_bytes, hidden: found - shown, other_types: all_found - found }, &style)
+        })),
+        markdown: Some(Box::new(|| markdown(&told))),
     };
     args.common.output.print(&report)?;
     let nothing_matches = found == 0 && wanted.is_some();
@@ -150,11 +156,11 @@ struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    fn new(graph: &'a HeapGraph, finding: Finding, reachable_bytes: u64) -> Self {
+    fn new(graph: &'a HeapGraph, finding: Finding, reachable_bytes: u64, is_library: &[bool]) -> Self {
         let path = find_root_paths(graph, largest(&finding), 1, false, |_| false).into_iter().next();
         let share = finding.retained_bytes as f64 / reachable_bytes.max(1) as f64;
         let mut told = Told { graph, finding, share, path, text: String::new() };
-        told.text = told.paragraph();
+        told.text = told.paragraph(is_library);
         told
     }
 
@@ -173,30 +179,30 @@ impl<'a> Told<'a> {
     }
 
     /// What, how much, how many, held by whom, piling up where, what is inside.
-    fn paragraph(&self) -> String {
+    fn paragraph(&self, is_library: &[bool]) -> String {
         let graph = self.graph;
         let finding = &self.finding;
         let named = |node: NodeId| format!("{} ({})", type_text(graph, node), graph.display_id(node));
         let mut text = match &finding.suspect {
             Suspect::Object(node) => format!("One {} retains", named(*node)),
             Suspect::Group(type_id, members) => format!(
-                "{} objects of {}, directly under the roots, together retain",
+                "{} objects of {} that no single object holds together retain",
                 format_count(members.len() as u64),
                 graph.type_name(*type_id)
             ),
         };
         text += &format!(
-            " {}, {:.1} % of all that is reachable, in {} objects.",
+            " {}, {:.1} % of all that is reachable, in {}.",
             format_bytes(finding.retained_bytes),
             self.share * 100.0,
-            format_count(finding.retained_objects)
+            objects(finding.retained_objects)
         );
         if let Some(owner) = finding.owner {
             text += &format!(" It belongs to {}.", named(owner));
         }
         if let Some(path) = &self.path {
             let whose = if self.objects() > 1 { " The largest is kept alive by" } else { " It is kept alive by" };
-            text += &format!("{whose} {}", root_words(graph, &path.root));
+            text += &format!("{whose} {}", roots_words(graph, path));
             text += &match path.nodes.len() {
                 1 => ".".to_string(),
                 length => format!(", through {}.", self.steps(&path.nodes[..length - 1])),
@@ -210,12 +216,17 @@ impl<'a> Told<'a> {
             }
             Shape::Collection(count, type_id) => {
                 let what = self.collection_word(point.node);
-                Some(format!("{what} of {} {}", format_count(count), graph.type_name(type_id)))
+                let kept = point.keeping.map_or(String::new(), |(kept, keeping)| {
+                    let all = if keeping == count { "each" } else { "most of them" };
+                    format!(", {all} keeping a {}", graph.type_name(kept))
+                });
+                Some(format!("{what} of {} {}{kept}", format_count(count), graph.type_name(type_id)))
             }
+            Shape::Single if self.objects() > 1 => None,
             Shape::Single => Some("which has the bytes in itself".to_string()),
             Shape::Structure => None,
         };
-        if point.node != largest(finding) || what.is_some() {
+        if (point.node != largest(finding) && self.objects() == 1) || what.is_some() {
             let what = what.map_or(String::new(), |what| format!(", {what}"));
             let place =
                 if point.node == largest(finding) { "there".to_string() } else { format!("in {}", named(point.node)) };
@@ -224,10 +235,16 @@ impl<'a> Told<'a> {
                 if share < 0.995 { format!(", {}", format_bytes(point.retained_bytes)) } else { String::new() }
             );
         }
-        let inside: Vec<String> = finding
-            .holds
+        // The largest types, and the application's own largest if they are all a library's.
+        let (mut named_types, others) = finding.holds.split_at(finding.holds.len().min(TYPES_NAMED));
+        let own = others.iter().find(|held| !is_library[held.type_id.index()]);
+        let extra = own.filter(|_| named_types.iter().all(|held| is_library[held.type_id.index()]));
+        if extra.is_some() {
+            named_types = &named_types[..TYPES_NAMED - 1];
+        }
+        let inside: Vec<String> = named_types
             .iter()
-            .take(TYPES_NAMED)
+            .chain(extra)
             .map(|held| {
                 format!(
                     "{} {} ({})",
@@ -237,7 +254,11 @@ impl<'a> Told<'a> {
                 )
             })
             .collect();
-        text + &format!(" Inside: {}.", inside.join(", "))
+        text + &format!(
+            " Inside: {}. Look further with: heapdump dominators {} --depth 3",
+            inside.join(", "),
+            graph.display_id(point.node)
+        )
     }
 
     /// The objects of a path by type, shortened in the middle.
@@ -290,13 +311,7 @@ impl<'a> Told<'a> {
         accumulation.insert("shape".into(), shape.into());
         accumulation.insert("members".into(), length.into());
         accumulation.insert("member_type".into(), of.map(|type_id| graph.type_name(type_id)).into());
-        let path = self.path.as_ref().map(|path| {
-            json!({
-                "root": root_json(graph, &path.root),
-                "length": path.nodes.len() - 1,
-                "nodes": path.nodes.iter().map(|&node| object_json(graph, node)).collect::<Vec<_>>(),
-            })
-        });
+        let path = self.path.as_ref().map(|path| path_json(graph, path));
         let holds: Vec<Value> = finding
             .holds
             .iter()
@@ -365,23 +380,54 @@ fn table<'r>(told: &'r [Told<'_>]) -> Table<'r> {
     }
 }
 
-fn text(graph: &HeapGraph, told: &[Told<'_>], threshold_bytes: u64, hidden: usize, style: &Style) -> String {
+/// What an answer leaves out.
+struct Left {
+    threshold_bytes: u64,
+    /// By --limit.
+    hidden: usize,
+    /// By --type.
+    other_types: usize,
+}
+
+fn text(graph: &HeapGraph, told: &[Told<'_>], left: &Left, style: &Style) -> String {
     let mut text = String::new();
-    if told.is_empty() {
-        text += &format!("No suspects: nothing retains {} or more.\n", format_bytes(threshold_bytes));
+    match (told.is_empty(), left.other_types) {
+        (true, 0) => text += &format!("No suspects: nothing retains {} or more.\n", format_bytes(left.threshold_bytes)),
+        (true, others) => text += &format!("No suspects of these types; {others} of others.\n"),
+        _ => {}
     }
     for (number, told) in told.iter().enumerate() {
         text += &format!("{}\n", bold(&format!("Suspect {}", number + 1), style));
         text += &wrapped(&escape_controls(&told.text), style.width);
         text += "\n";
     }
-    if hidden > 0 {
-        text += &format!("{hidden} more; -n 0 shows all\n");
+    if left.hidden > 0 {
+        text += &format!("{} more; -n 0 shows all\n", left.hidden);
     }
     if graph.roots_inferred() {
         text += "Roots are inferred: this format has no root records.\n";
     }
     text
+}
+
+fn objects(count: u64) -> String {
+    if count == 1 { "1 object".into() } else { format!("{} objects", format_count(count)) }
+}
+
+/// Headings and paragraphs, for a ticket.
+fn markdown(told: &[Told<'_>]) -> String {
+    let paragraph = |(number, told): (usize, &Told<'_>)| {
+        // Type names have characters that mean something in Markdown.
+        let mut plain = String::new();
+        for ch in escape_controls(&told.text).chars() {
+            if matches!(ch, '\\' | '`' | '*' | '_' | '<' | '[' | '|') {
+                plain.push('\\');
+            }
+            plain.push(ch);
+        }
+        format!("### Suspect {}\n\n{plain}\n\n", number + 1)
+    };
+    told.iter().enumerate().map(paragraph).collect()
 }
 
 /// Broken at blanks so that lines fit; a word that is longer stays whole.

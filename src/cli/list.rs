@@ -21,9 +21,9 @@ use crate::report::{Cell, Column, Report, Table, Unit};
 /// Their ids, sizes, number of references and types, largest shallow size first.
 ///
 /// Example: heapdump list dump.txt --type 'BubbleGame.*' --sort retained -n 20
-/// Example: heapdump list dump.txt --type System.Byte[] --ids | xargs -n1 -I{} heapdump roots {} dump.txt
+///
+/// Example: heapdump list dump.txt --type 'Byte[]' --ids | xargs -I{} heapdump roots {} dump.txt
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
@@ -114,6 +114,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
                 false => String::new(),
             },
             text: None,
+            markdown: None,
         };
         args.common.output.print(&report)?;
     }

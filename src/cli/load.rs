@@ -94,6 +94,17 @@ pub(super) fn open_dump(file: Option<&Path>, common: &Common) -> Result<OpenedDu
         OpenedDump::Allocations(opened) => &opened.diagnostics,
     };
     warn(diagnostics, common.output.quiet);
+    if let OpenedDump::Graph(opened) = &opened
+        && !common.output.quiet
+        && opened.graph.node_count() > 0
+        && opened.graph.strong_roots().next().is_none()
+    {
+        // A closed standard error must not keep the answer back.
+        let _ = writeln!(
+            std::io::stderr(),
+            "heapdump: note: no root holds anything, so nothing is reachable; --keep-unreachable makes roots of what is left"
+        );
+    }
     let is_inferred = matches!(&opened, OpenedDump::Graph(opened) if opened.graph.roots_inferred());
     if is_inferred && !common.output.quiet {
         // A closed standard error must not keep the answer back.
@@ -105,7 +116,9 @@ pub(super) fn open_dump(file: Option<&Path>, common: &Common) -> Result<OpenedDu
 /// The same for a command whose answer lists the problems.
 pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<OpenedDump> {
     for kind in &common.input.exclude_roots {
-        if !RootKind::is_name(kind) {
+        // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
+        let name = kind.to_lowercase().replace('-', " ");
+        if !RootKind::is_name(name.trim_start_matches("weak ")) {
             bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
         }
     }
@@ -123,13 +136,15 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
         }
     };
     common.input.check_snapshot()?;
-    if !common.input.exclude_roots.is_empty() {
-        graph.exclude_roots(&common.input.exclude_roots);
+    let excluded: Vec<String> =
+        common.input.exclude_roots.iter().map(|kind| kind.to_lowercase().replace('-', " ")).collect();
+    if !excluded.is_empty() {
+        graph.exclude_roots(&excluded);
     }
     if facts.has_no_roots {
         progress.phase("inferring roots");
         root_inference::infer_roots(&mut graph);
-        graph.exclude_roots(&common.input.exclude_roots);
+        graph.exclude_roots(&excluded);
     }
     if common.input.keep_unreachable {
         progress.phase("finding unreachable objects");

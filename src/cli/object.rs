@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::common::InputArgs;
+use crate::analysis::root_paths::RootPath;
 use crate::graph::{Found, HeapGraph, NodeId, Root, SectionId};
 use crate::report::{Cell, Column, Unit, escape_controls};
 
@@ -36,12 +37,24 @@ impl<'a> TypedId<'a> {
         let section = match self.section {
             Some(number) if (1..=graph.sections().len()).contains(&number) => Some(SectionId::new(number - 1)),
             Some(_) => bail!("object {}: there are sections 1 to {}", self.text, graph.sections().len()),
-            None => input.section(graph)?,
+            None => None,
         };
+        let asked = input.section(graph)?;
+        if let (Some(section), Some(asked)) = (section, asked)
+            && section != asked
+        {
+            bail!("object {} is not in section {}, which --domain asks for", self.text, asked.number());
+        }
+        let section = section.or(asked);
         let shown = graph.id_style().format(self.id);
         match graph.find(section, self.id) {
             Found::One(node) => Ok(node),
-            Found::None => bail!("no object {shown} in the dump; `heapdump list --ids` prints all ids"),
+            Found::None => match (section, graph.find(None, self.id)) {
+                (Some(section), Found::One(node)) => {
+                    bail!("no object {shown} in section {}; there is {}", section.number(), graph.display_id(node))
+                }
+                _ => bail!("no object {shown} in the dump; `heapdump list --ids` prints all ids"),
+            },
             Found::Several(found) => {
                 let ids: Vec<String> = found.iter().map(|&(_, node)| graph.display_id(node)).collect();
                 bail!("object {shown} is in several sections: {}; write it so, or say --domain", ids.join(", "))
@@ -115,6 +128,34 @@ pub(super) fn root_text(graph: &HeapGraph, root: &Root) -> String {
         text.push_str(&format!(" ({})", flags.join(", ")));
     }
     text
+}
+
+/// A path for JSON; `roots` are all the records of its first object that hold it, `root` is the most telling.
+pub(super) fn path_json(graph: &HeapGraph, path: &RootPath) -> Value {
+    json!({
+        "root": root_json(graph, &path.root),
+        "roots": roots_of(graph, path).map(|root| root_json(graph, root)).collect::<Vec<_>>(),
+        "length": path.nodes.len() - 1,
+        "nodes": path.nodes.iter().map(|&node| object_json(graph, node)).collect::<Vec<_>>(),
+    })
+}
+
+/// The records of a path's first object that hold it; of a path from a weak root the weak ones.
+fn roots_of<'g>(graph: &'g HeapGraph, path: &RootPath) -> impl Iterator<Item = &'g Root> {
+    let (node, is_weak) = (path.nodes[0], path.root.is_weak());
+    graph.roots().iter().filter(move |root| root.node == node && !root.excluded && root.is_weak() == is_weak)
+}
+
+/// What holds a path's first object, all of it: who clears only the static variable frees nothing if a local is left.
+pub(super) fn roots_words(graph: &HeapGraph, path: &RootPath) -> String {
+    let mut words: Vec<String> = vec![root_words(graph, &path.root)];
+    for root in roots_of(graph, path) {
+        let text = root_words(graph, root);
+        if !words.contains(&text) {
+            words.push(text);
+        }
+    }
+    words.join(" and by ")
 }
 
 /// The same for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus, pinned`.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::common::{Common, split_object_and_file};
 use super::load::open_graph;
 use super::object::{
-    TypedId, object_json, root_json, root_text, root_words, text_cells, type_cells, type_columns, type_text,
+    TypedId, object_json, path_json, root_text, roots_words, text_cells, type_cells, type_columns, type_text,
 };
 use super::output::{bold, fields, print_sentence, refuse_sort};
 use super::{Outcome, roots_by_type};
@@ -18,7 +18,7 @@ use crate::analysis::retained::Retained;
 use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
 use crate::graph::{HeapGraph, NodeId};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes};
+use crate::report::{Cell, Column, Format, Report, Style, Table, Unit, escape_controls, format_bytes};
 
 /// Why an object is alive: paths to it from GC roots
 ///
@@ -28,7 +28,9 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, f
 /// With --type the paths of all objects of some types, merged by type from the roots down.
 ///
 /// Example: heapdump roots 7fe45 dump.txt
+///
 /// Example: heapdump roots --type BubbleGame.Level dump.txt
+///
 /// Example: heapdump roots 7fe45 dump.txt --paths 3 -f json | jq '.paths[].root.kind'
 #[derive(Debug, clap::Args)]
 #[command(
@@ -101,8 +103,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
 
     let answer = Answer { graph, node, paths, retained: &|node| retained.bytes_of(&dominators, node) };
     let reachable = (answer.retained)(node).is_some();
-    let rows = answer.rows();
     let style = args.common.output.style();
+    let rows = answer.rows(style.format == Format::Table || style.format == Format::Markdown);
     let mut columns = vec![
         Column::new("path", "Path", Unit::Count),
         Column::new("step", "Step", Unit::Word),
@@ -119,12 +121,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         nested: None,
         summary: String::new(),
         text: Some(Box::new(|| answer.text(reachable, &style))),
+        markdown: None,
     };
     args.common.output.print(&report)?;
+    let is_blocked = reachable && answer.paths.is_empty();
+    if is_blocked && !args.common.output.quiet {
+        print_sentence(&format!("every path to {} goes through what --exclude names", graph.display_id(node)));
+    }
     if !reachable && !args.common.output.quiet {
         answer.explain_unreachable(args.all_kinds);
     }
-    Ok(if reachable { Outcome::Done } else { Outcome::No })
+    Ok(if reachable && !is_blocked { Outcome::Done } else { Outcome::No })
 }
 
 /// A row of the table: the root of a path, an object on it, or the gap in a long one.
@@ -154,17 +161,7 @@ impl Answer<'_> {
     fn json(&self, reachable: bool) -> serde_json::Map<String, Value> {
         let mut object = object_json(self.graph, self.node);
         object.insert("retained_bytes".into(), (self.retained)(self.node).into());
-        let paths: Vec<Value> = self
-            .paths
-            .iter()
-            .map(|path| {
-                json!({
-                    "root": root_json(self.graph, &path.root),
-                    "length": path.nodes.len() - 1,
-                    "nodes": path.nodes.iter().map(|&node| object_json(self.graph, node)).collect::<Vec<_>>(),
-                })
-            })
-            .collect();
+        let paths: Vec<Value> = self.paths.iter().map(|path| path_json(self.graph, path)).collect();
         let mut fields = fields(json!({"object": object, "reachable": reachable, "paths": paths}));
         if self.graph.roots_inferred() {
             fields.insert("roots_inferred".into(), true.into());
@@ -172,11 +169,15 @@ impl Answer<'_> {
         fields
     }
 
-    fn rows(&self) -> Vec<PathRow> {
+    /// With `is_text` long paths are shortened.
+    fn rows(&self, is_text: bool) -> Vec<PathRow> {
         let mut rows = Vec::new();
         for (path, found) in self.paths.iter().enumerate() {
             rows.push(PathRow::Root { path });
-            let (steps, left_out) = shown_steps(found.nodes.len());
+            let (steps, left_out) = match is_text {
+                true => shown_steps(found.nodes.len()),
+                false => ((0..found.nodes.len()).collect(), 0),
+            };
             for step in steps {
                 if left_out > 0 && step == found.nodes.len() - STEPS_SHOWN / 2 {
                     rows.push(PathRow::LeftOut { path, objects: left_out });
@@ -238,7 +239,7 @@ impl Answer<'_> {
             say(format!(
                 "{} ({references}), held by {}",
                 bold(&format!("Path {}", number + 1), style),
-                root_words(graph, &path.root)
+                roots_words(graph, path)
             ));
             let (steps, left_out) = shown_steps(path.nodes.len());
             let width = steps.iter().map(|&step| graph.display_id(path.nodes[step]).len()).max().unwrap_or(0);

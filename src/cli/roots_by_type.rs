@@ -59,6 +59,7 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) 
         nested: Some(answer.nested()),
         summary: String::new(),
         text: Some(Box::new(|| answer.text(&style))),
+        markdown: None,
     };
     output.print(&report)?;
     Ok(if merged.reached_objects > 0 { Outcome::Done } else { Outcome::No })
@@ -176,15 +177,26 @@ impl<'a> Answer<'a> {
             let _ = writeln!(text, "{line}");
         };
         say(format!(
-            "{} of {} objects are reachable; shortest paths from roots, merged by type\n",
+            "{} of {} objects have a path from a root; the shortest, merged by type\n",
             bold(&format_count(self.merged.reached_objects), style),
             format_count(self.objects)
         ));
         if style.header {
             say(format!("{:>11} {:>10}  held by", "objects", "retained"));
         }
+        let mut hidden: Vec<usize> = Vec::new();
+        let more = |hidden: &mut Vec<usize>, depth: usize, say: &mut dyn FnMut(String)| {
+            while hidden.len() > depth {
+                let count = hidden.pop().unwrap_or(0);
+                if count > 0 {
+                    let indent = "  ".repeat(hidden.len());
+                    say(format!("{:>22}  {indent}{} more; -n 0 shows all", "", format_count(count as u64)));
+                }
+            }
+        };
         for at in 0..self.rows.len() {
             let row = self.row(at);
+            more(&mut hidden, row.depth + 1, &mut say);
             let start =
                 format!("{:>11} {:>10}  {}", format_count(row.objects), size(row.weight_bytes), "  ".repeat(row.depth));
             let line = match &row.root {
@@ -194,16 +206,10 @@ impl<'a> Answer<'a> {
                 None => self.graph.type_name(row.type_id).to_string(),
             };
             say(format!("{start}{}", style.fit(start.chars().count(), &line)));
-            let hidden = self.rows[at].1;
-            if hidden > 0 {
-                say(format!(
-                    "{:>22}  {}{} more; -n 0 shows all",
-                    "",
-                    "  ".repeat(row.depth),
-                    format_count(hidden as u64)
-                ));
-            }
+            hidden.resize(row.depth + 1, 0);
+            hidden[row.depth] = self.rows[at].1;
         }
+        more(&mut hidden, 0, &mut say);
         if self.graph.roots_inferred() {
             say("\nRoots are inferred: this format has no root records.".into());
         }

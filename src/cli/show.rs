@@ -24,7 +24,7 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, f
 ///
 /// Example: heapdump show 7fe45 dump.txt
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, override_usage = "heapdump show [OPTIONS] OBJID [FILE]")]
+#[command(override_usage = "heapdump show [OPTIONS] OBJID [FILE]")]
 pub(super) struct Args {
     /// The object's id as the dump writes it, and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
@@ -72,6 +72,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         nested: None,
         summary: String::new(),
         text: Some(Box::new(|| facts.text(references, referrers, &style))),
+        markdown: None,
     };
     output.print(&report)?;
     Ok(Outcome::Done)

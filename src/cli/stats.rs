@@ -30,10 +30,11 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, form
 /// by what stands before the last dot of a type's name.
 ///
 /// Example: heapdump stats dump.txt.gz -n 10
+///
 /// Example: heapdump stats dump.txt --retained --sort retained
+///
 /// Example: heapdump stats dump.txt -f csv | sort -t, -k2 -rn | head
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
@@ -78,6 +79,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if !limits.is_empty() && args.by != By::Type {
         bail!("--fail-over limits types: leave --by out");
     }
+    if !limits.is_empty() && args.common.input.type_pattern.is_some() {
+        bail!("--fail-over names its types itself: leave --type out");
+    }
     if args.shallow {
         return run_shallow(args, &limits);
     }
@@ -111,8 +115,16 @@ impl Limit {
 
     /// Says so when the rows' types go over.
     fn is_kept(&self, rows: &[Row]) -> bool {
-        let own = rows.iter().filter(|row| self.pattern.matches(&row.name));
-        let bytes = own.fold(0u64, |sum, row| sum.saturating_add(row.tally.shallow_bytes));
+        // A whole name means that type alone, though it is a part of others: `A.B` is not `A.B[]`.
+        let is_whole = rows.iter().any(|row| row.name == self.text);
+        let own: Vec<&Row> = rows
+            .iter()
+            .filter(|row| if is_whole { row.name == self.text } else { self.pattern.matches(&row.name) })
+            .collect();
+        if own.is_empty() {
+            print_sentence(&format!("note: no type in the dump matches --fail-over {}", self.text));
+        }
+        let bytes = own.iter().fold(0u64, |sum, row| sum.saturating_add(row.tally.shallow_bytes));
         if bytes > self.bytes {
             print_sentence(&format!(
                 "{} takes {} ({bytes} bytes), over the limit of {}",
@@ -370,6 +382,7 @@ fn finish(
         nested: None,
         summary,
         text: None,
+        markdown: None,
     };
     args.common.output.print(&report)?;
     // Every limit is told, not only the first.

@@ -96,6 +96,7 @@ pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common)
         nested: None,
         summary: format!("{summary}\n"),
         text: None,
+        markdown: None,
     };
     common.output.print(&report)?;
     Ok(if rows.is_empty() && pattern.is_some() { Outcome::No } else { Outcome::Done })

@@ -84,6 +84,7 @@ pub(super) fn print_trees(
         nested: None,
         summary: String::new(),
         text: Some(Box::new(|| text(trees, names, &style))),
+        markdown: None,
     };
     common.output.print(&report)
 }

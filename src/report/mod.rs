@@ -171,6 +171,8 @@ pub struct Report<'a> {
     pub summary: String,
     /// For people: printed in place of the table.
     pub text: Option<Lazy<'a, String>>,
+    /// For tickets: printed as Markdown in place of the table.
+    pub markdown: Option<Lazy<'a, String>>,
 }
 
 impl Report<'_> {
@@ -188,7 +190,10 @@ impl Report<'_> {
                 }
             }
             Format::Table => plain::write(&self.table, out, style),
-            Format::Markdown => markdown::write(&self.table, out, style),
+            Format::Markdown => match &self.markdown {
+                Some(text) => out.write_all(text().as_bytes()),
+                None => markdown::write(&self.table, out, style),
+            },
             Format::Csv => delimited::write(&self.table, out, style, b','),
             Format::Tsv => delimited::write(&self.table, out, style, b'\t'),
             Format::Json => json::write_object(self, out),

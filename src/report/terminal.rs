@@ -63,7 +63,13 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, style: &Style) -> Strin
             drawn_column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    drawn.to_string()
+    let text = drawn.to_string();
+    if text.lines().any(|line| line.chars().count() > style.width) {
+        // Without borders it is narrower by two characters a column.
+        drawn.load_style(presets::NOTHING);
+        return drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect::<String>().trim_end().to_string();
+    }
+    text
 }
 
 fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
