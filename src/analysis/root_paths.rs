@@ -69,7 +69,7 @@ fn most_telling_roots<'a>(
     for root in graph.roots().iter().filter(|root| wanted(root)) {
         if let Ok(found) = order.binary_search_by_key(&root.node, |&place| nodes[place]) {
             let place = &mut best[order[found]];
-            let rank = |root: &Root| (root.is_weak(), root.kind, root.container.is_none());
+            let rank = |root: &Root| (root.is_weak(), root.kind, root.container.is_none() && root.name.is_none());
             if place.is_none_or(|known| rank(root) < rank(known)) {
                 *place = Some(root);
             }

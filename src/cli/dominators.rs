@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     };
     let tree = Tree { graph, dominators, retained };
     if let Some(by) = args.by {
-        let groups = Groups::new(graph, by, section, wanted.as_deref());
+        let groups = Groups::new(graph, by, section, wanted.as_deref(), args.common.input.raw_types)?;
         return run_groups(args, &opened, &tree, from, by, &groups);
     }
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));

@@ -68,13 +68,13 @@ pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened>
 
 /// The same for a command whose answer lists the problems.
 pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<Opened> {
-    common.input.check_snapshot()?;
     let place = Place::find(file)?;
     let progress = Progress::start(common.output.quiet);
-    let options = common.input.read_options();
+    let options = common.input.read_options()?;
     set_threads(options.threads)?;
     let source = place.open(&progress)?;
     let loaded = input::read(source, &options).with_context(|| place.name())?;
+    common.input.check_snapshot(&loaded.facts)?;
     let Dump::Graph(mut graph) = loaded.dump;
     if !common.input.exclude_roots.is_empty() {
         graph.exclude_roots(&common.input.exclude_roots);

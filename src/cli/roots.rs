@@ -56,7 +56,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let paths = find_root_paths(graph, node, args.paths, args.all_kinds);
     drop(opened.progress);
 
-    let answer = Answer { graph, node, paths, retained: &|node| retained.bytes_of(&dominators, node) };
+    let alive = opened.facts.unrooted_are_alive;
+    let answer = Answer { graph, node, alive, paths, retained: &|node| retained.bytes_of(&dominators, node) };
     let reachable = (answer.retained)(node).is_some();
     let rows = answer.rows();
     let report = Report {
@@ -89,6 +90,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
 struct Answer<'a> {
     graph: &'a HeapGraph,
     node: NodeId,
+    /// Objects without a root are alive.
+    alive: bool,
     paths: Vec<RootPath>,
     retained: &'a dyn Fn(NodeId) -> Option<u64>,
 }
@@ -180,7 +183,8 @@ impl Answer<'_> {
         let retained = (self.retained)(self.node).map_or("-".into(), size);
         say(format!("  shallow {}, retained {retained}", size(graph.shallow_bytes(self.node))));
         if !reachable {
-            say("  not reachable from any strong root".into());
+            let alive = if self.alive { ": alive all the same, on the frozen heap" } else { "" };
+            say(format!("  not reachable from any strong root{alive}"));
         }
         for (number, path) in self.paths.iter().enumerate() {
             let length = path.nodes.len() - 1;
@@ -217,11 +221,12 @@ impl Answer<'_> {
 
     fn explain_unreachable(&self, all_kinds: bool) {
         use std::io::Write;
+        let alive = if self.alive { "; it is on the frozen heap, which is never collected" } else { "" };
         let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
         // A closed standard error must not change the answer.
         let _ = writeln!(
             std::io::stderr(),
-            "heapdump: {} is not reachable from any strong root{hint}",
+            "heapdump: {} is not reachable from any strong root{alive}{hint}",
             self.graph.display_id(self.node)
         );
     }

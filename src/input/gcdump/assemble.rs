@@ -26,6 +26,8 @@ pub(super) struct Counts {
     pub(super) pseudo_nodes: u64,
     pub(super) undefined: u64,
     pub(super) bytes: u64,
+    /// Of nodes that are no objects.
+    pub(super) pseudo_bytes: u64,
 }
 
 /// A dump on its way to the builder.
@@ -77,7 +79,8 @@ impl<'a> Assembly<'a> {
     fn name_types(&mut self, raw_types: bool) {
         let mut known: FxHashMap<(String, Option<&str>), TypeSlot> = FxHashMap::default();
         for (index, dump_type) in self.dump.graph.types.iter().enumerate() {
-            let raw = dump_type.name.clone().unwrap_or_else(|| format!("<type {index:#x}>"));
+            let name = dump_type.name.clone().filter(|name| !name.is_empty());
+            let raw = name.unwrap_or_else(|| format!("<type {index:#x}>"));
             self.wrapper_types.push(is_wrapper(&raw));
             let name = if raw_types { raw } else { repaired_type_name(without_size_suffix(&raw)) };
             let module = dump_type.module.as_deref().map(file_name_of).filter(|module| !module.is_empty());
@@ -117,6 +120,7 @@ impl<'a> Assembly<'a> {
             };
             if !self.is_object(index) {
                 self.counts.pseudo_nodes += 1;
+                self.counts.pseudo_bytes = self.counts.pseudo_bytes.saturating_add(node.bytes);
                 continue;
             }
             // Records never share bytes; a damaged table of offsets must not make a heap out of one long record.
@@ -253,16 +257,7 @@ impl<'a> Assembly<'a> {
             self.diagnostics.add(&UNREADABLE_EXTRAS, 1, Position::Byte(offset as u64), String::new);
         }
         let stated = u64::try_from(graph.total_bytes).unwrap_or(0);
-        // Wrappers count in the dump's total.
-        let wrappers: u64 = self
-            .wrappers
-            .iter()
-            .filter_map(|&index| match graph.record(index) {
-                Record::Node(node) => Some(node.bytes),
-                _ => None,
-            })
-            .sum();
-        let difference = stated.abs_diff(counts.bytes.saturating_add(wrappers));
+        let difference = stated.abs_diff(counts.bytes.saturating_add(counts.pseudo_bytes));
         self.diagnostics.add(&SIZE_MISMATCH, difference, at, || format!("the dump says {stated}"));
     }
 }

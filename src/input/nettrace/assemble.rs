@@ -85,6 +85,11 @@ impl Collector {
         if !snapshot.is_whole() {
             self.problem(&UNFINISHED_SNAPSHOT, snapshot.offset);
         }
+        for gap in &self.gaps {
+            let within = gap.from <= snapshot.until && gap.until >= snapshot.timestamp;
+            let code = if within { &DROPPED_EVENTS } else { &DROPPED_ELSEWHERE };
+            self.diagnostics.add(code, gap.events, Position::Byte(gap.offset), String::new);
+        }
         if self.rundown.module_count() == 0 {
             self.problem(&NO_RUNDOWN, 0);
         }
