@@ -106,6 +106,7 @@ impl<'a> Assembly<'a> {
         let graph = &self.dump.graph;
         let mut batch = S::default();
         let mut left = graph.blob_bytes();
+        let mut place = 0;
         for index in 0..graph.node_count {
             let node = match graph.record(index) {
                 Record::Node(node) => node,
@@ -134,7 +135,12 @@ impl<'a> Assembly<'a> {
             if node.bytes == LARGEST {
                 self.diagnostics.add(&SIZE_LIMIT, 1, Position::Byte(graph.position(index)), String::new);
             }
-            batch.push_object(self.id(index), node.type_index as u32, node.bytes, graph.position(index));
+            if batch.object_count() == 0 {
+                // One place for all of a batch: records are of uneven length, and a place each would cost more memory
+                // than the objects.
+                place = graph.position(index);
+            }
+            batch.push_object(self.id(index), node.type_index as u32, node.bytes, place);
             for child in node.children() {
                 match usize::try_from(child).ok().filter(|&child| child < graph.node_count) {
                     Some(child) if self.wrappers.contains(&child) || graph.address(child) == Some(0) => {}
