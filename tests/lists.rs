@@ -26,8 +26,8 @@ fn every_reader_has_its_document_and_fixtures() {
 /// Codes that the readers' sources declare, which must all stand in the format's document.
 #[test]
 fn every_problem_code_is_documented() {
-    for (reader, codes) in [("xna-cf", "src/input/xna_cf/codes.rs"), ("ibm-classic", "src/input/ibm_classic/codes.rs")]
-    {
+    for reader in READERS.iter().map(|reader| reader.name()) {
+        let codes = &format!("src/input/{}/codes.rs", reader.replace('-', "_"));
         let document = std::fs::read_to_string(project(&format!("docs/formats/{reader}.md"))).expect(reader);
         let source = std::fs::read_to_string(project(codes)).expect(codes);
         let mut found = 0;

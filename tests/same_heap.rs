@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use common::graph;
 use common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use common::synth::{SHAPES, Shape, ibm_classic, xna_cf};
+use common::synth_dotnet::nettrace;
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;
@@ -88,6 +89,11 @@ proptest! {
         let (xna, _) = graph(xna_cf(&heap).as_bytes());
         let expected = answers(&xna);
         prop_assert_eq!(&expected.retained, &(0..heap.objects.len()).map(|o| heap.retained_bytes(o)).collect::<Vec<_>>());
+        for reversed in [false, true] {
+            let (trace, loaded) = graph(&nettrace(&heap, reversed));
+            prop_assert_eq!(&answers(&trace), &expected, "{:?}", loaded.diagnostics);
+            prop_assert!(loaded.facts.snapshots.len() == 1 && loaded.facts.snapshots[0].complete);
+        }
         for shape in SHAPES {
             let text = ibm_classic(&heap, shape);
             let (ibm, loaded) = graph(text.as_bytes());

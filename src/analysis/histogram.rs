@@ -20,8 +20,9 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts one object.
     #[inline]
-    fn add_object(&mut self, bytes: u64, is_reachable: bool) {
+    pub fn add_object(&mut self, bytes: u64, is_reachable: bool) {
         self.objects += 1;
         self.shallow_bytes = self.shallow_bytes.saturating_add(bytes);
         if is_reachable {

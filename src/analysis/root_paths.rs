@@ -66,7 +66,7 @@ pub fn find_root_paths(
 
 /// What makes one root record of an object more telling than another: the smaller rank is to be shown.
 pub(super) fn telling_rank(root: &Root) -> (bool, RootKind, bool) {
-    (root.is_weak(), root.kind, root.container.is_none())
+    (root.is_weak(), root.kind, root.container.is_none() && root.name.is_none())
 }
 
 /// For each node the record to show for it: strong before weak, then the most telling kind, then the first.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::analysis::selection::TypePattern;
 use crate::graph::{HeapGraph, SectionId};
-use crate::input::{ReadOptions, SizeRadix};
+use crate::input::{Facts, ReadOptions, SizeRadix, SnapshotChoice};
 use crate::report::parse_size;
 
 /// Options of input and output.
@@ -113,8 +113,9 @@ pub(super) struct InputArgs {
 }
 
 impl InputArgs {
-    pub(super) fn read_options(&self) -> ReadOptions {
+    pub(super) fn read_options(&self) -> Result<ReadOptions> {
         let mut options = ReadOptions {
+            snapshot: self.snapshot_choice()?,
             input_format: self.input_format.clone(),
             raw_types: self.raw_types,
             strict: self.strict,
@@ -127,7 +128,18 @@ impl InputArgs {
             RadixArg::Hex => SizeRadix::Hex,
             RadixArg::Dec => SizeRadix::Dec,
         };
-        options
+        Ok(options)
+    }
+
+    fn snapshot_choice(&self) -> Result<SnapshotChoice> {
+        let Some(wanted) = self.snapshot.as_deref() else { return Ok(SnapshotChoice::FirstComplete) };
+        if wanted == "last" {
+            return Ok(SnapshotChoice::Last);
+        }
+        match wanted.parse::<usize>() {
+            Ok(number) if number > 0 => Ok(SnapshotChoice::Number(number)),
+            _ => bail!("--snapshot: \"{wanted}\" is neither a number from 1 nor \"last\""),
+        }
     }
 
     pub(super) fn pattern(&self) -> Result<Option<TypePattern>> {
@@ -160,11 +172,13 @@ impl InputArgs {
         }
     }
 
-    /// One snapshot is all there is in these formats.
-    pub(super) fn check_snapshot(&self) -> Result<()> {
-        match self.snapshot.as_deref() {
-            None | Some("1" | "last") => Ok(()),
-            Some(other) => bail!("--snapshot: the file has one snapshot, there is no \"{other}\""),
+    /// Readers of formats with one snapshot leave the choice alone: here it must be that one.
+    pub(super) fn check_snapshot(&self, facts: &Facts) -> Result<()> {
+        match self.snapshot_choice()? {
+            SnapshotChoice::Number(number) if number > 1 && facts.snapshots.len() < 2 => {
+                bail!("--snapshot: the file has one snapshot, there is no \"{number}\"")
+            }
+            _ => Ok(()),
         }
     }
 }

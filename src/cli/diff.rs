@@ -69,6 +69,7 @@ enum Axis {
     Type,
     Package,
     Domain,
+    Module,
     /// Of allocation totals
     Backtrace,
 }
@@ -79,6 +80,7 @@ impl Axis {
             Axis::Type => Ok(By::Type),
             Axis::Package => Ok(By::Package),
             Axis::Domain => Ok(By::Domain),
+            Axis::Module => Ok(By::Module),
             Axis::Backtrace => bail!("--by backtrace: the dumps hold objects; --paths shows where what grew hangs"),
         }
     }
@@ -182,7 +184,7 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
     let graph = opened.graph;
     let section = input.section(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
-    let groups = Groups::new(graph, by, section, wanted.as_deref());
+    let groups = Groups::new(graph, by, section, wanted.as_deref(), false)?;
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(graph);
     let tallies = groups.tally(&reachable);

@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let tree = Tree::new(graph, dominators, retained, &nodes);
     if let (Some(by), true) = (args.by, is_reachable) {
-        let groups = Groups::new(graph, by, section, wanted.as_deref());
+        let groups = Groups::new(graph, by, section, wanted.as_deref(), args.common.input.raw_types)?;
         return run_groups(args, &opened, &tree, from, by, &groups);
     }
     let in_section = |number: usize| nodes.contains(&tree.dominators.node_at(number).index());

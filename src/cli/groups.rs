@@ -1,13 +1,14 @@
-//! Groups of objects as users ask for them: by type, by package, by section.
+//! Groups of objects as users ask for them: by type, package, section, module or generation.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use crate::analysis::histogram::{Tally, package_of, tally_section, tally_types};
+use crate::analysis::histogram::{Tally, package_of, tally_types};
 use crate::analysis::retained_sets::NO_SET;
-use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId};
+use crate::graph::{Generation, HeapGraph, NodeId, NodeSet, SectionId, TypeId};
 
 /// What to group by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -15,6 +16,8 @@ pub(super) enum By {
     Type,
     Package,
     Domain,
+    Module,
+    Generation,
 }
 
 impl By {
@@ -24,6 +27,8 @@ impl By {
             By::Type => "type",
             By::Package => "package",
             By::Domain => "domain",
+            By::Module => "module",
+            By::Generation => "generation",
         }
     }
 
@@ -38,6 +43,8 @@ impl By {
             By::Type => "Type",
             By::Package => "Package",
             By::Domain => "Section",
+            By::Module => "Module",
+            By::Generation => "Generation",
         }
     }
 
@@ -52,6 +59,8 @@ impl By {
             By::Type => "types",
             By::Package => "packages",
             By::Domain => "sections",
+            By::Module => "modules",
+            By::Generation => "generations",
         }
     }
 
@@ -70,42 +79,91 @@ pub(super) struct Groups<'a> {
     by: By,
     /// The group's name, by number.
     pub(super) names: Vec<String>,
-    /// By type: its group, or `NO_SET` for types that are not wanted. By section: 0 for wanted types.
+    /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
     of_type: Vec<u32>,
+    /// Where places decide (sections, generations): runs of objects, ascending, and the group of each.
+    places: Vec<(Range<usize>, u32)>,
     nodes: Range<usize>,
 }
 
 impl<'a> Groups<'a> {
-    /// Groups the objects of one section or of all, of the wanted types or of all. O(types).
-    pub(super) fn new(graph: &'a HeapGraph, by: By, section: Option<SectionId>, wanted: Option<&[bool]>) -> Self {
+    /// Groups the objects of one section or of all, of the wanted types or of all. With `apart` types of one name that
+    /// the dump tells apart are groups of their own. O(types).
+    ///
+    /// # Errors
+    /// When the dump does not say what to group by.
+    pub(super) fn new(
+        graph: &'a HeapGraph,
+        by: By,
+        section: Option<SectionId>,
+        wanted: Option<&[bool]>,
+        apart: bool,
+    ) -> Result<Self> {
+        if by == By::Module && !graph.has_modules() {
+            bail!("--by module: this dump does not say which module a type is from");
+        }
+        if by == By::Generation && graph.generations().is_empty() {
+            bail!(
+                "--by generation: this dump does not say where generations are; a .nettrace does when the keyword \
+                 GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001"
+            );
+        }
         let is_wanted = |index: usize| wanted.is_none_or(|wanted| wanted[index]);
-        let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut numbers: BTreeMap<(&str, usize), u32> = BTreeMap::new();
         let mut names = Vec::new();
         let of_type = (0..graph.type_count())
-            .map(|index| match by {
-                _ if !is_wanted(index) => NO_SET,
-                By::Domain => 0,
-                _ => *numbers.entry(by.of_type_name(graph.type_name(TypeId::new(index)))).or_insert_with_key(|name| {
+            .map(|index| {
+                if !is_wanted(index) {
+                    return NO_SET;
+                }
+                let type_id = TypeId::new(index);
+                let key = match by {
+                    By::Domain | By::Generation => return 0,
+                    By::Module => (graph.module_of(type_id).unwrap_or("(none)"), 0),
+                    By::Type if apart => (graph.type_name(type_id), index),
+                    _ => (by.of_type_name(graph.type_name(type_id)), 0),
+                };
+                *numbers.entry(key).or_insert_with_key(|(name, _)| {
                     names.push(name.to_string());
                     names.len() as u32 - 1
-                }),
+                })
             })
             .collect();
-        if by == By::Domain {
-            names = section_names(graph);
+        let mut places = Vec::new();
+        match by {
+            By::Domain => {
+                names = section_names(graph);
+                places = (0..names.len()).map(|at| (graph.section_nodes(SectionId::new(at)), at as u32)).collect();
+            }
+            By::Generation => {
+                let mut known: Vec<Generation> = graph.generations().iter().map(|run| run.generation).collect();
+                known.sort_unstable();
+                known.dedup();
+                let number = |generation| known.binary_search(&generation).unwrap_or(0) as u32;
+                places = graph.generations().iter().map(|run| (run.nodes.clone(), number(run.generation))).collect();
+                names = known.iter().map(|generation| generation.name()).collect();
+            }
+            _ => {}
         }
         let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-        Groups { graph, by, names, of_type, nodes }
+        Ok(Groups { graph, by, names, of_type, places, nodes })
     }
 
-    /// The group of an object, or `NO_SET`. O(1), by section O(log sections).
+    fn by_place(&self) -> bool {
+        matches!(self.by, By::Domain | By::Generation)
+    }
+
+    /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
     pub(super) fn of(&self, node: NodeId) -> u32 {
         if !self.nodes.contains(&node.index()) {
             return NO_SET;
         }
         match self.of_type[self.graph.type_of(node).index()] {
             NO_SET => NO_SET,
-            _ if self.by == By::Domain => self.graph.section_of(node).index() as u32,
+            _ if self.by_place() => {
+                let at = self.places.partition_point(|(nodes, _)| nodes.end <= node.index());
+                self.places.get(at).map_or(NO_SET, |&(_, group)| group)
+            }
             group => group,
         }
     }
@@ -113,20 +171,43 @@ impl<'a> Groups<'a> {
     /// One tally per group. O(objects).
     pub(super) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
         let mut tallies = vec![Tally::default(); self.names.len()];
-        if self.by == By::Domain {
-            for (section, tally) in tallies.iter_mut().enumerate() {
-                let is_wanted = |node| self.of(node) != NO_SET;
-                *tally = tally_section(self.graph, reachable, SectionId::new(section), is_wanted);
+        if self.by_place() {
+            // Node by node: a dump of very many places has few objects in each.
+            for (nodes, group) in &self.places {
+                for node in nodes.clone().map(NodeId::new).filter(|&node| self.of(node) != NO_SET) {
+                    tallies[*group as usize].add_object(self.graph.shallow_bytes(node), reachable.contains(node));
+                }
             }
-            return tallies;
-        }
-        for (tally, &group) in tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.of_type) {
-            if group != NO_SET {
-                tallies[group as usize].add(tally);
+        } else {
+            for (tally, &group) in tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.of_type) {
+                if group != NO_SET {
+                    tallies[group as usize].add(tally);
+                }
             }
         }
         tallies
     }
+
+    /// Objects of the heap that those of each group stand for, in a dump that is a sample; by type's multiplier.
+    pub(super) fn estimated(&self) -> Vec<Estimate> {
+        let mut estimates = vec![Estimate::default(); self.names.len()];
+        for node in self.nodes.clone().map(NodeId::new) {
+            let group = self.of(node);
+            if group != NO_SET {
+                let multiplier = f64::from(self.graph.sampled_multiplier(self.graph.type_of(node)));
+                estimates[group as usize].objects += multiplier;
+                estimates[group as usize].bytes += multiplier * self.graph.shallow_bytes(node) as f64;
+            }
+        }
+        estimates
+    }
+}
+
+/// Figures of the heap that a sample was taken of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Estimate {
+    pub(super) objects: f64,
+    pub(super) bytes: f64,
 }
 
 /// Sections' names, with their numbers where several have the same.

@@ -14,7 +14,8 @@ use super::{Outcome, info_allocations};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, Section, SectionId};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_count};
+use crate::input::SnapshotFacts;
+use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
 
 /// What is this file: format, sections, records, problems
 ///
@@ -103,7 +104,8 @@ fn json_fields(opened: &Opened, tallies: &[Tally]) -> Map<String, Value> {
             let references: u64 = graph
                 .section_nodes(id)
                 .map(|index| graph.references(crate::graph::NodeId::new(index)).len() as u64)
-                .sum();
+                .sum::<u64>()
+                .saturating_sub(graph.dependent_reference_count());
             json!({
                 "number": id.number(),
                 "name": section.name,
@@ -142,7 +144,53 @@ fn json_fields(opened: &Opened, tallies: &[Tally]) -> Map<String, Value> {
     if graph.roots_inferred() {
         fields.insert("roots_inferred".into(), true.into());
     }
+    if let Some((objects, bytes)) = facts.sampled {
+        fields.insert("sampled".into(), json!({"objects_multiplier": objects, "bytes_multiplier": bytes}));
+    }
+    if !facts.snapshots.is_empty() {
+        let snapshots = facts.snapshots.iter().enumerate().map(|(at, snapshot)| {
+            json!({
+                "number": at + 1,
+                "taken_at": snapshot.unix_ms.map(utc),
+                "complete": snapshot.complete,
+                "objects": snapshot.objects,
+                "shallow_bytes": snapshot.shallow_bytes,
+                "references": snapshot.references,
+                "chosen": snapshot.chosen,
+            })
+        });
+        fields.insert("snapshots".into(), snapshots.collect());
+    }
     fields
+}
+
+/// A time in milliseconds since 1970, as `2026-11-20T06:04:12.898Z`.
+fn utc(unix_ms: i64) -> String {
+    let (days, ms) = (unix_ms.div_euclid(86_400_000), unix_ms.rem_euclid(86_400_000));
+    // Years begin in March, so that the leap day is the last; eras are of 400 years.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = era * 400 + year_of_era + carry;
+    let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
+}
+
+/// Which of several snapshots, in words.
+fn snapshot_text(snapshot: &SnapshotFacts) -> String {
+    let time = snapshot.unix_ms.map_or(String::new(), |ms| format!("{}, ", utc(ms)));
+    let complete = if snapshot.complete { "complete" } else { "incomplete" };
+    let chosen = if snapshot.chosen { ", read here" } else { "" };
+    format!(
+        "{time}{} objects, {}, {} references, {complete}{chosen}",
+        format_count(snapshot.objects),
+        format_bytes(snapshot.shallow_bytes),
+        format_count(snapshot.references)
+    )
 }
 
 /// Field and value, a line each: for pipes.
@@ -162,6 +210,17 @@ fn rows(opened: &Opened, tallies: &[Tally]) -> Vec<(String, String)> {
         say(field("complete"), Some(section.complete.to_string()));
         say(field("objects"), Some(tally.objects.to_string()));
         say(field("shallow_bytes"), Some(tally.shallow_bytes.to_string()));
+    }
+    for (at, snapshot) in facts.snapshots.iter().enumerate() {
+        let field = |name: &str| format!("snapshot.{}.{name}", at + 1);
+        say(field("taken_at"), snapshot.unix_ms.map(utc));
+        say(field("complete"), Some(snapshot.complete.to_string()));
+        say(field("objects"), Some(snapshot.objects.to_string()));
+        say(field("shallow_bytes"), Some(snapshot.shallow_bytes.to_string()));
+        say(field("chosen"), Some(snapshot.chosen.to_string()));
+    }
+    if let Some((objects, bytes)) = facts.sampled {
+        say("sampled".into(), Some(format!("{objects} {bytes}")));
     }
     for &(kind, count) in &facts.records {
         say(format!("records.{kind}"), Some(count.to_string()));
@@ -208,6 +267,15 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
                 style.bytes(tally.shallow_bytes)
             ),
         );
+    }
+    for (at, snapshot) in facts.snapshots.iter().enumerate() {
+        say(&format!("snapshot {}", at + 1), snapshot_text(snapshot));
+    }
+    if facts.snapshots.len() > 1 {
+        say("", "--snapshot N takes another one".into());
+    }
+    if let Some((objects, bytes)) = facts.sampled {
+        say("sampled", format!("figures of the heap are estimates: objects x{objects:.3}, bytes x{bytes:.3}"));
     }
     let records: Vec<String> = facts
         .records

@@ -124,7 +124,7 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
     }
     let place = Place::find(file)?;
     let progress = Progress::start(common.output.quiet);
-    let options = common.input.read_options();
+    let options = common.input.read_options()?;
     set_threads(options.threads)?;
     let source = place.open(&progress)?;
     let Loaded { dump, facts, diagnostics } = input::read(source, &options).with_context(|| place.name())?;
@@ -135,7 +135,7 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
             return Ok(OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }));
         }
     };
-    common.input.check_snapshot()?;
+    common.input.check_snapshot(&facts)?;
     let excluded: Vec<String> =
         common.input.exclude_roots.iter().map(|kind| kind.to_lowercase().replace('-', " ")).collect();
     if !excluded.is_empty() {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::common::InputArgs;
 use crate::analysis::root_paths::RootPath;
-use crate::graph::{Found, HeapGraph, NodeId, Root, SectionId};
+use crate::graph::{Found, HeapGraph, NodeId, Root, RootKind, SectionId};
 use crate::report::{Cell, Column, Unit, escape_controls};
 
 /// An object id as users type it, before the dump is there to look it up.
@@ -113,15 +113,21 @@ pub(super) fn root_json(graph: &HeapGraph, root: &Root) -> Value {
     if let (Some(container), Value::Object(map)) = (root.container, &mut value) {
         map.insert("container".into(), graph.type_name(container).into());
     }
+    if let (Some(name), Value::Object(map)) = (graph.root_name(root), &mut value) {
+        map.insert("name".into(), name.into());
+    }
     value
 }
 
-/// A root record in a line: `static BubbleGame.Events.EventBus (pinned)`.
+/// A root record in a line: `static BubbleGame.Events.EventBus (pinned)`, `local of Demo.Program.Main`.
 pub(super) fn root_text(graph: &HeapGraph, root: &Root) -> String {
     let mut text = root.kind.name();
-    if let Some(container) = root.container {
+    if root.kind == RootKind::Local && root.name.is_some() {
+        text.push_str(" of");
+    }
+    if let Some(name) = whose(graph, root) {
         text.push(' ');
-        text.push_str(&escape_controls(graph.type_name(container)));
+        text.push_str(&name);
     }
     let flags = root.flags.names();
     if !flags.is_empty() {
@@ -158,16 +164,38 @@ pub(super) fn roots_words(graph: &HeapGraph, path: &RootPath) -> String {
     words.join(" and by ")
 }
 
-/// The same for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus, pinned`.
+/// The same for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus, pinned`;
+/// `static field Head : Demo.Model.ListNode`; `a local of method Demo.Program.WaitHolding`.
 pub(super) fn root_words(graph: &HeapGraph, root: &Root) -> String {
-    let mut text = root.kind.meaning().to_string();
-    if let Some(container) = root.container {
-        text.push_str(" of ");
-        text.push_str(&escape_controls(graph.type_name(container)));
+    let mut text = match (root.kind, root.name, root.container) {
+        (RootKind::Static, Some(_), _) => "static field".into(),
+        (RootKind::Local, Some(_), _) => "a local of method".into(),
+        (kind, _, Some(_)) => format!("{} of", kind.meaning()),
+        (kind, ..) => kind.meaning().to_string(),
+    };
+    if let Some(name) = whose(graph, root) {
+        text.push(' ');
+        text.push_str(&name);
     }
     for flag in root.flags.names() {
         text.push_str(", ");
         text.push_str(&flag);
     }
     text
+}
+
+/// The variable, method or class of a root. Where the class with a static variable is not known, the type of its value
+/// stands behind its name, as in a declaration.
+fn whose(graph: &HeapGraph, root: &Root) -> Option<String> {
+    let container = root.container.map(|container| graph.type_name(container));
+    let text = match (container, graph.root_name(root)) {
+        (Some(container), Some(name)) => format!("{container}.{name}"),
+        (Some(container), None) => container.to_string(),
+        (None, Some(name)) if root.kind == RootKind::Static => {
+            format!("{name} : {}", graph.type_name(graph.type_of(root.node)))
+        }
+        (None, Some(name)) => name.to_string(),
+        (None, None) => return None,
+    };
+    Some(escape_controls(&text).into_owned())
 }

@@ -101,7 +101,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let paths = find_root_paths(graph, node, args.paths, args.all_kinds, |node| avoided[graph.type_of(node).index()]);
     drop(opened.progress);
 
-    let answer = Answer { graph, node, paths, retained: &|node| retained.bytes_of(&dominators, node) };
+    let alive = opened.facts.unrooted_are_alive;
+    let answer = Answer { graph, node, alive, paths, retained: &|node| retained.bytes_of(&dominators, node) };
     let reachable = (answer.retained)(node).is_some();
     let style = args.common.output.style();
     let rows = answer.rows(style.format == Format::Table || style.format == Format::Markdown);
@@ -144,6 +145,8 @@ enum PathRow {
 struct Answer<'a> {
     graph: &'a HeapGraph,
     node: NodeId,
+    /// Objects without a root are alive.
+    alive: bool,
     paths: Vec<RootPath>,
     retained: &'a dyn Fn(NodeId) -> Option<u64>,
 }
@@ -230,7 +233,8 @@ impl Answer<'_> {
         let retained = (self.retained)(self.node).map_or("-".into(), size);
         say(format!("  shallow {}, retained {retained}", size(graph.shallow_bytes(self.node))));
         if !reachable {
-            say("  not reachable from any strong root".into());
+            let alive = if self.alive { ": alive all the same, on the frozen heap" } else { "" };
+            say(format!("  not reachable from any strong root{alive}"));
         }
         for (number, path) in self.paths.iter().enumerate() {
             let length = path.nodes.len() - 1;
@@ -266,7 +270,9 @@ impl Answer<'_> {
     }
 
     fn explain_unreachable(&self, all_kinds: bool) {
+        let alive = if self.alive { "; it is on the frozen heap, which is never collected" } else { "" };
         let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
-        print_sentence(&format!("{} is not reachable from any strong root{hint}", self.graph.display_id(self.node)));
+        let id = self.graph.display_id(self.node);
+        print_sentence(&format!("{id} is not reachable from any strong root{alive}{hint}"));
     }
 }

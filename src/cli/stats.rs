@@ -1,4 +1,4 @@
-//! `heapdump stats`: how much is in the heap, by type, package or section.
+//! `heapdump stats`: how much is in the heap, by type, package, section, module or generation.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::allocations::HeapArgs;
 use super::common::{Common, sort_key};
-use super::groups::{By, Groups};
+use super::groups::{By, Estimate, Groups};
 use super::load::{self, Opened, OpenedDump, Place, open_dump};
 use super::output::{bold, fields, print_sentence, problems_json};
 use super::progress::Progress;
@@ -26,8 +26,8 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, form
 
 /// How much is in the heap, by type
 ///
-/// Objects and shallow bytes, and how much of both GC roots reach; the rest is garbage not yet collected. By package:
-/// by what stands before the last dot of a type's name.
+/// Objects and shallow bytes, and how much of both GC roots reach; the rest is garbage not yet collected (on .NET
+/// also what is on the frozen heap, which is alive without a root). By package: by what stands before the last dot of a type's name.
 ///
 /// Example: heapdump stats dump.txt.gz -n 10
 ///
@@ -72,6 +72,8 @@ struct Row {
     group: u32,
     tally: Tally,
     retained_bytes: Option<u64>,
+    /// Of the heap, in a dump that is a sample.
+    estimate: Option<Estimate>,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
@@ -145,10 +147,11 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
     let graph = opened.graph;
     let section = input.section(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
-    let groups = Groups::new(graph, args.by, section, wanted.as_deref());
+    let groups = Groups::new(graph, args.by, section, wanted.as_deref(), input.raw_types)?;
     opened.progress.phase("marking reachable objects");
     let reachable = compute_reachable(graph);
     let tallies = groups.tally(&reachable);
+    let estimates = if graph.is_sample() { groups.estimated() } else { Vec::new() };
     let mut rows: Vec<Row> = groups
         .names
         .iter()
@@ -160,6 +163,7 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
             group: group as u32,
             tally: *tally,
             retained_bytes: None,
+            estimate: estimates.get(group).copied(),
         })
         .collect();
     let totals = total(&rows);
@@ -182,8 +186,8 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
         let exact = exact_retained_bytes(graph, reachable_bytes, &sets, |node| groups.of(node));
         rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
     }
-    let json = graph_json(args, &opened, section, &totals, rows.len());
-    let summary = graph_summary(&opened, &totals, rows.len(), args, &args.common.output.style());
+    let json = graph_json(args, &opened, section, &totals, &rows);
+    let summary = graph_summary(&opened, &totals, &rows, args, &args.common.output.style());
     drop(opened.progress);
     finish(args, limits, rows, order, json, summary, true)
 }
@@ -194,19 +198,26 @@ fn total(rows: &[Row]) -> Tally {
     sum
 }
 
+/// Objects and bytes of the heap that a sample was taken of.
+fn estimated_total(rows: &[Row]) -> (u64, u64) {
+    let sum = |value: fn(&Estimate) -> f64| rows.iter().filter_map(|row| row.estimate.as_ref()).map(value).sum::<f64>();
+    (sum(|estimate| estimate.objects).round() as u64, sum(|estimate| estimate.bytes).round() as u64)
+}
+
 fn graph_json(
     args: &Args,
     opened: &Opened,
     section: Option<SectionId>,
     totals: &Tally,
-    rows: usize,
+    rows: &[Row],
 ) -> Map<String, Value> {
     let graph = opened.graph;
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let references = match section {
-        Some(_) => nodes.clone().map(|index| graph.references(NodeId::new(index)).len()).sum(),
-        None => graph.reference_count(),
+        Some(_) => nodes.clone().map(|index| graph.references(NodeId::new(index)).len() as u64).sum(),
+        None => graph.reference_count() as u64,
     };
+    let dependent = graph.dependent_reference_count();
     let sections = match section {
         Some(section) => &graph.sections()[section.index()..=section.index()],
         None => graph.sections(),
@@ -217,8 +228,8 @@ fn graph_json(
         "totals": {
             "objects": totals.objects,
             "shallow_bytes": totals.shallow_bytes,
-            "types": rows,
-            "references": references,
+            "types": rows.len(),
+            "references": references.saturating_sub(dependent),
             "roots": graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count(),
             "reachable_objects": totals.reachable_objects,
             "reachable_bytes": totals.reachable_bytes,
@@ -227,6 +238,23 @@ fn graph_json(
         },
         "problems": problems_json(&opened.diagnostics),
     }));
+    let more = |json: &mut Map<String, Value>, key: &str, value: Value| {
+        if let Some(totals) = json.get_mut("totals").and_then(Value::as_object_mut) {
+            totals.insert(key.into(), value);
+        }
+    };
+    if dependent > 0 {
+        more(&mut json, "dependent_references", dependent.into());
+    }
+    if opened.facts.unrooted_are_alive {
+        json.insert("unreachable_are_alive".into(), true.into());
+    }
+    if opened.facts.sampled.is_some() {
+        json.insert("sampled".into(), true.into());
+        let (objects, bytes) = estimated_total(rows);
+        more(&mut json, "estimated_objects", objects.into());
+        more(&mut json, "estimated_bytes", bytes.into());
+    }
     if graph.roots_inferred() {
         json.insert("roots_inferred".into(), true.into());
     }
@@ -241,7 +269,7 @@ fn graph_json(
     json
 }
 
-fn graph_summary(opened: &Opened, totals: &Tally, rows: usize, args: &Args, style: &Style) -> String {
+fn graph_summary(opened: &Opened, totals: &Tally, rows: &[Row], args: &Args, style: &Style) -> String {
     let share = match totals.shallow_bytes {
         0 => 0.0,
         whole => totals.reachable_bytes as f64 * 100.0 / whole as f64,
@@ -252,11 +280,31 @@ fn graph_summary(opened: &Opened, totals: &Tally, rows: usize, args: &Args, styl
         Some(How::Exact) => "retained: so much would be freed with all objects of a row\n",
         None => "",
     };
+    let unrooted = totals.objects - totals.reachable_objects;
+    let alive = match unrooted {
+        0 => String::new(),
+        _ if !opened.facts.unrooted_are_alive => String::new(),
+        _ => format!(
+            "{} objects have no root and are alive all the same: they are on the frozen heap\n",
+            format_count(unrooted)
+        ),
+    };
+    let sampled = match opened.facts.sampled {
+        Some((objects, bytes)) => {
+            let (all, all_bytes) = estimated_total(rows);
+            format!(
+                "a sample: figures of the heap are estimates, {} in {} objects (objects x{objects:.2}, bytes x{bytes:.2})\n",
+                format_bytes(all_bytes),
+                format_count(all)
+            )
+        }
+        None => String::new(),
+    };
     format!(
-        "{} in {} objects of {} {}\n{} in {} objects reachable from roots{inferred}, {share:.1} %\n{retained}\n",
+        "{} in {} objects of {} {}\n{} in {} objects reachable from roots{inferred}, {share:.1} %\n{alive}{sampled}{retained}\n",
         bold(&style.bytes(totals.shallow_bytes), style),
         format_count(totals.objects),
-        format_count(rows as u64),
+        format_count(rows.len() as u64),
         args.by.plural(),
         style.bytes(totals.reachable_bytes),
         format_count(totals.reachable_objects),
@@ -264,17 +312,17 @@ fn graph_summary(opened: &Opened, totals: &Tally, rows: usize, args: &Args, styl
 }
 
 fn run_shallow(args: &Args, limits: &[Limit]) -> Result<Outcome> {
-    if args.by == By::Domain {
-        bail!("--shallow counts types only: leave it out to group by domain");
+    if !matches!(args.by, By::Type | By::Package) {
+        bail!("--shallow counts types only: leave it out to group by {}", args.by.name());
     }
     let input = &args.common.input;
     let pattern = input.pattern()?;
     let order = order(args, false)?;
-    input.check_snapshot()?;
     let place = Place::find(args.file.as_deref())?;
     let progress = Progress::start(args.common.output.quiet);
     let source = place.open(&progress)?;
-    let counted = input::count_types(source, &input.read_options()).with_context(|| place.name())?;
+    let counted = input::count_types(source, &input.read_options()?).with_context(|| place.name())?;
+    input.check_snapshot(&counted.facts)?;
     drop(progress);
     load::warn(&counted.diagnostics, args.common.output.quiet);
     let mut groups = BTreeMap::<&str, Tally>::new();
@@ -286,7 +334,7 @@ fn run_shallow(args: &Args, limits: &[Limit]) -> Result<Outcome> {
     }
     let rows: Vec<Row> = groups
         .into_iter()
-        .map(|(name, tally)| Row { name: name.to_string(), group: 0, tally, retained_bytes: None })
+        .map(|(name, tally)| Row { name: name.to_string(), group: 0, tally, retained_bytes: None, estimate: None })
         .collect();
     let totals = total(&rows);
     let mut json = fields(json!({
@@ -353,6 +401,11 @@ fn finish(
         columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count));
         columns.push(Column::new("reachable_bytes", "Reachable", Unit::Bytes));
     }
+    let with_estimates = rows.iter().any(|row| row.estimate.is_some());
+    if with_estimates {
+        columns.push(Column::new("estimated_objects", "Heap # (est.)", Unit::Count));
+        columns.push(Column::new("estimated_bytes", "Heap (est.)", Unit::Bytes));
+    }
     if args.retained.is_some() {
         columns.push(Column::new("retained_bytes", "Retained", Unit::Bytes));
     }
@@ -365,11 +418,15 @@ fn finish(
             row_count: shown,
             rows_hidden: rows.len() - shown,
             row: Box::new(|row| {
-                let Row { name, tally, retained_bytes, .. } = &rows[row];
+                let Row { name, tally, retained_bytes, estimate, .. } = &rows[row];
                 let mut cells = vec![Cell::Number(tally.objects), Cell::Number(tally.shallow_bytes)];
                 if with_graph {
                     cells.push(Cell::Number(tally.reachable_objects));
                     cells.push(Cell::Number(tally.reachable_bytes));
+                }
+                if with_estimates {
+                    cells.push(Cell::number(estimate.map(|estimate| estimate.objects.round() as u64)));
+                    cells.push(Cell::number(estimate.map(|estimate| estimate.bytes.round() as u64)));
                 }
                 if args.retained.is_some() {
                     cells.push(Cell::number(*retained_bytes));

@@ -331,7 +331,7 @@ impl GraphBuilder {
             let skipped = objects.start.saturating_sub(run.first_object as usize);
             self.positions.push(PositionRun {
                 first_object: (first + (run.first_object as usize + skipped) - objects.start) as u32,
-                position: offset + run.position + skipped as u64 * run.stride,
+                position: offset.wrapping_add(run.position).wrapping_add(run.stride.wrapping_mul(skipped as u64)),
                 stride: run.stride,
             });
         }
@@ -343,7 +343,7 @@ impl GraphBuilder {
             return 0;
         };
         let run = positions[at];
-        run.position + run.stride * (object as u64 - u64::from(run.first_object))
+        run.position.wrapping_add(run.stride.wrapping_mul(object as u64 - u64::from(run.first_object)))
     }
 
     /// For each object in turn: its number, its type, its first reference's id (0: a null) if it has one. For

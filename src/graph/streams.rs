@@ -90,7 +90,7 @@ impl GraphBuilder {
             let large = self.large[from..].iter().take_while(|&&(object, _)| (object as usize) < objects.end);
             new.large.extend(large.map(|&(object, bytes)| ((object as usize - objects.start + first) as u32, bytes)));
             let position = Self::position_of(&self.positions, objects.start);
-            let stride = Self::position_of(&self.positions, objects.start + 1).saturating_sub(position);
+            let stride = Self::position_of(&self.positions, objects.start + 1).wrapping_sub(position);
             new.positions.push(PositionRun { first_object: first as u32, position, stride });
             for index in 0..objects.len() {
                 build.note_id(segment.id_frame.unpack_id(id_words, index));

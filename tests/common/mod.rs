@@ -6,6 +6,7 @@ pub mod expect;
 pub mod fixtures;
 pub mod heap;
 pub mod synth;
+pub mod synth_dotnet;
 
 use std::io::Cursor;
 use std::sync::Arc;

@@ -26,6 +26,8 @@ pub(super) struct Counts {
     pub(super) pseudo_nodes: u64,
     pub(super) undefined: u64,
     pub(super) bytes: u64,
+    /// Of nodes that are no objects.
+    pub(super) pseudo_bytes: u64,
 }
 
 /// A dump on its way to the builder.
@@ -77,7 +79,8 @@ impl<'a> Assembly<'a> {
     fn name_types(&mut self, raw_types: bool) {
         let mut known: FxHashMap<(String, Option<&str>), TypeSlot> = FxHashMap::default();
         for (index, dump_type) in self.dump.graph.types.iter().enumerate() {
-            let raw = dump_type.name.clone().unwrap_or_else(|| format!("<type {index:#x}>"));
+            let name = dump_type.name.clone().filter(|name| !name.is_empty());
+            let raw = name.unwrap_or_else(|| format!("<type {index:#x}>"));
             self.wrapper_types.push(is_wrapper(&raw));
             let name = if raw_types { raw } else { repaired_type_name(without_size_suffix(&raw)) };
             let module = dump_type.module.as_deref().map(file_name_of).filter(|module| !module.is_empty());
@@ -103,6 +106,7 @@ impl<'a> Assembly<'a> {
         let graph = &self.dump.graph;
         let mut batch = S::default();
         let mut left = graph.blob_bytes();
+        let mut place = 0;
         for index in 0..graph.node_count {
             let node = match graph.record(index) {
                 Record::Node(node) => node,
@@ -117,6 +121,7 @@ impl<'a> Assembly<'a> {
             };
             if !self.is_object(index) {
                 self.counts.pseudo_nodes += 1;
+                self.counts.pseudo_bytes = self.counts.pseudo_bytes.saturating_add(node.bytes);
                 continue;
             }
             // Records never share bytes; a damaged table of offsets must not make a heap out of one long record.
@@ -130,7 +135,12 @@ impl<'a> Assembly<'a> {
             if node.bytes == LARGEST {
                 self.diagnostics.add(&SIZE_LIMIT, 1, Position::Byte(graph.position(index)), String::new);
             }
-            batch.push_object(self.id(index), node.type_index as u32, node.bytes, graph.position(index));
+            if batch.object_count() == 0 {
+                // One place for all of a batch: records are of uneven length, and a place each would cost more memory
+                // than the objects.
+                place = graph.position(index);
+            }
+            batch.push_object(self.id(index), node.type_index as u32, node.bytes, place);
             for child in node.children() {
                 match usize::try_from(child).ok().filter(|&child| child < graph.node_count) {
                     Some(child) if self.wrappers.contains(&child) || graph.address(child) == Some(0) => {}
@@ -254,16 +264,7 @@ impl<'a> Assembly<'a> {
             self.diagnostics.add(&UNREADABLE_EXTRAS, 1, Position::Byte(offset as u64), String::new);
         }
         let stated = u64::try_from(graph.total_bytes).unwrap_or(0);
-        // Wrappers count in the dump's total.
-        let wrappers: u64 = self
-            .wrappers
-            .iter()
-            .filter_map(|&index| match graph.record(index) {
-                Record::Node(node) => Some(node.bytes),
-                _ => None,
-            })
-            .sum();
-        let difference = stated.abs_diff(counts.bytes.saturating_add(wrappers));
+        let difference = stated.abs_diff(counts.bytes.saturating_add(counts.pseudo_bytes));
         self.diagnostics.add(&SIZE_MISMATCH, difference, at, || format!("the dump says {stated}"));
     }
 }

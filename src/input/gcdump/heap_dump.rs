@@ -1,7 +1,7 @@
 //! The object `GCHeapDump`, the file's only one: the heap, and what is known of its process.
 
 use nom::bytes::complete::take;
-use nom::number::complete::{le_f32, le_i32, le_i64, le_u32};
+use nom::number::complete::{le_f32, le_i32, le_i64, le_u8, le_u32};
 
 use super::memory_graph::{MemoryGraph, to_end};
 use super::serialization::{Found, Objects, Parsed, Tagged, tagged, text};
@@ -59,7 +59,7 @@ impl<'a> HeapDump<'a> {
 
     /// Reads the fields behind the heap; `rest` stays before the one that cannot be read.
     fn fill(&mut self, objects: &mut Objects<'a>, rest: &mut &'a [u8]) -> Result<(), nom::Err<()>> {
-        let (after, _) = take::<_, _, ()>(1usize)(*rest)?;
+        let (after, _) = le_u8::<_, ()>(*rest)?;
         let (after, count) = le_f32(after)?;
         (*rest, self.multipliers.1) = le_f32(after)?;
         self.multipliers.0 = count;
@@ -75,7 +75,8 @@ impl<'a> HeapDump<'a> {
         (*rest, _) = text(rest)?;
         (*rest, self.process_name) = text(rest)?;
         (*rest, self.process_id) = le_i32(*rest)?;
-        (*rest, _) = take(16usize)(*rest)?;
+        (*rest, _) = le_i64(*rest)?;
+        (*rest, _) = le_i64(*rest)?;
         let (after, count) = le_u32(*rest)?;
         let (after, multipliers): (_, &[u8]) = take(4 * count as usize)(after)?;
         self.type_multipliers = multipliers.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();

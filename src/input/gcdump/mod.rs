@@ -170,9 +170,10 @@ fn finish(assembly: &mut Assembly<'_>, facts: &mut Facts, broken: Option<String>
     if !dump.graph.complete {
         return;
     }
-    facts.trailer = Some(if u64::try_from(dump.graph.total_bytes) == Ok(counts.bytes) {
-        "agrees with what was read".into()
-    } else {
-        format!("says {} bytes in all, {} were read", dump.graph.total_bytes, counts.bytes)
-    });
+    facts.trailer =
+        Some(if u64::try_from(dump.graph.total_bytes) == Ok(counts.bytes.saturating_add(counts.pseudo_bytes)) {
+            "agrees with what was read".into()
+        } else {
+            format!("says {} bytes in all, {} were read", dump.graph.total_bytes, counts.bytes)
+        });
 }

@@ -85,6 +85,14 @@ impl Collector {
         if !snapshot.is_whole() {
             self.problem(&UNFINISHED_SNAPSHOT, snapshot.offset);
         }
+        // The runtime counts what it dropped only when it can write again, which may be after the collection: a gap
+        // behind a snapshot that does not add up is of the snapshot.
+        let adds_up = nodes.missing.0 + edges.missing.0 == 0 && promised == sent;
+        for gap in &self.gaps {
+            let within = !adds_up || (gap.from <= snapshot.until && gap.until >= snapshot.timestamp);
+            let code = if within { &DROPPED_EVENTS } else { &DROPPED_ELSEWHERE };
+            self.diagnostics.add(code, gap.events, Position::Byte(gap.offset), String::new);
+        }
         if self.rundown.module_count() == 0 {
             self.problem(&NO_RUNDOWN, 0);
         }

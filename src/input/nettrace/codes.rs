@@ -9,6 +9,8 @@ pub(super) static DANGLING_REF: Code =
 pub(super) static DANGLING_ROOT: Code = Code::warning("dangling-root", "roots of objects that are not in the snapshot");
 pub(super) static DROPPED_EVENTS: Code =
     Code::warning("dropped-events", "events that the runtime dropped: the snapshot may lack objects and references");
+pub(super) static DROPPED_ELSEWHERE: Code =
+    Code::note("dropped-elsewhere", "events that the runtime dropped before or after the snapshot");
 pub(super) static DUPLICATE_OBJECT: Code =
     Code::warning("duplicate-object", "objects listed again with the same content; ignored");
 pub(super) static MALFORMED_BLOCK: Code =

@@ -70,6 +70,15 @@ pub(super) struct Item {
     pub(super) what: What,
 }
 
+/// Events of a thread that were lost, between two times.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gap {
+    pub(super) from: u64,
+    pub(super) until: u64,
+    pub(super) events: u64,
+    pub(super) offset: u64,
+}
+
 /// Everything a trace holds of heaps.
 pub(super) struct Collector {
     pub(super) sink: Sink,
@@ -89,8 +98,9 @@ pub(super) struct Collector {
     /// Set by what cannot be built; the first counts.
     pub(super) error: Option<BuildError>,
     declared: FxHashMap<u32, Declared>,
-    /// The last number of each thread that writes events.
-    sequences: FxHashMap<u64, u32>,
+    /// The last number of each thread that writes events, and when that was.
+    sequences: FxHashMap<u64, (u32, u64)>,
+    pub(super) gaps: Vec<Gap>,
     /// Process of each thread index (version 6).
     threads: FxHashMap<u64, u64>,
     pointer_bytes: usize,
@@ -115,6 +125,7 @@ impl Collector {
             error: None,
             declared: FxHashMap::default(),
             sequences: FxHashMap::default(),
+            gaps: Vec::new(),
             threads: FxHashMap::default(),
             pointer_bytes: 8,
         }
@@ -175,7 +186,7 @@ impl Collector {
                 while !rest.is_empty() {
                     let ((index, last), after) =
                         thread_and_number(rest).map(|(a, f)| (f, a)).map_err(|_| good(rest))?;
-                    self.check_sequence(index, last, offset, true);
+                    self.check_sequence(index, last, u64::MAX, offset, true);
                     self.sequences.remove(&index);
                     rest = after;
                 }
@@ -186,26 +197,26 @@ impl Collector {
 
     /// `i64 timestamp, i32 count, count x { i64 thread, u32 last }`: the numbers that each thread's events have reached.
     fn sequence_point<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
-        let (rest, _) = le_u64(content)?;
+        let (rest, time) = le_u64(content)?;
         let (mut rest, count) = le_u32(rest)?;
         for _ in 0..count {
             let (thread, last);
             (rest, thread) = le_u64(rest)?;
             (rest, last) = le_u32(rest)?;
-            self.check_sequence(thread, last, offset, true);
+            self.check_sequence(thread, last, time, offset, true);
         }
         Ok((rest, ()))
     }
 
     /// `u64 timestamp, u32 flags, u32 count, count x { varu thread, varu last }`; flag 1 forgets threads, 2 metadata.
     fn sequence_point_6<'a>(&mut self, content: &'a [u8], offset: u64) -> Parsed<'a, ()> {
-        let (rest, _) = le_u64(content)?;
+        let (rest, time) = le_u64(content)?;
         let (rest, flags) = le_u32(rest)?;
         let (mut rest, count) = le_u32(rest)?;
         for _ in 0..count {
             let (thread, last);
             (rest, (thread, last)) = thread_and_number(rest)?;
-            self.check_sequence(thread, last, offset, true);
+            self.check_sequence(thread, last, time, offset, true);
         }
         if flags & 1 != 0 {
             self.threads.clear();
@@ -229,24 +240,25 @@ impl Collector {
     }
 
     /// A thread's events are numbered one by one. A jump means lost events; a fall, that another thread got its id.
-    fn check_sequence(&mut self, thread: u64, number: u32, offset: u64, reached: bool) {
-        let Some(last) = self.sequences.get_mut(&thread) else {
-            self.sequences.insert(thread, number);
+    fn check_sequence(&mut self, thread: u64, number: u32, time: u64, offset: u64, reached: bool) {
+        let Some((last, from)) = self.sequences.get_mut(&thread) else {
+            self.sequences.insert(thread, (number, time));
             return;
         };
         let expected = if reached { *last } else { last.wrapping_add(1) };
         let lost = number.wrapping_sub(expected);
-        if lost > 0 && lost < u32::MAX / 2 {
-            self.diagnostics.add(&DROPPED_EVENTS, lost.into(), Position::Byte(offset), String::new);
+        let is_jump = lost < u32::MAX / 2;
+        if lost > 0 && is_jump {
+            self.gaps.push(Gap { from: *from, until: time, events: lost.into(), offset });
         }
-        if !reached || lost < u32::MAX / 2 {
-            *last = number;
+        if !reached || is_jump {
+            (*last, *from) = (number, time);
         }
     }
 
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
-        self.check_sequence(event.capture_thread, event.sequence, event.offset, false);
+        self.check_sequence(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
         let Some(&Declared { kind, version, .. }) = self.declared.get(&event.metadata_id) else {
             self.problem(&UNKNOWN_METADATA, event.offset);
             return;

@@ -247,8 +247,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 
 /// Version 6: `u32 kind and size`, content, until kind 0.
 fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(), ReadError> {
-    loop {
-        let Ok((_, head)) = le_u32::<_, ()>(window.ahead(4)?) else { break };
+    while let Ok((_, head)) = le_u32::<_, ()>(window.ahead(4)?) {
         let size = (head & 0xFF_FFFF) as usize;
         let kind = match head >> 24 {
             0 => return Ok(()),

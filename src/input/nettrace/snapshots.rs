@@ -14,6 +14,8 @@ pub(super) struct Snapshot {
     pub(super) begun: bool,
     pub(super) ended: bool,
     pub(super) timestamp: u64,
+    /// Of its last event.
+    pub(super) until: u64,
     pub(super) offset: u64,
     nodes: Vec<usize>,
     edges: Vec<usize>,
@@ -121,9 +123,11 @@ impl Stream {
 pub(super) fn find_snapshots(items: &[Item]) -> Vec<Snapshot> {
     let mut found: Vec<Snapshot> = Vec::new();
     let mut open: FxHashMap<u64, Snapshot> = FxHashMap::default();
-    let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, ended: bool| {
+    let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, ended: bool, until: u64| {
         if let Some(mut snapshot) = snapshot.filter(|snapshot| !snapshot.is_empty()) {
             snapshot.ended = ended;
+            // Without an end anything behind may have been part of it.
+            snapshot.until = if ended { until } else { u64::MAX };
             found.push(snapshot);
         }
     };
@@ -132,19 +136,19 @@ pub(super) fn find_snapshots(items: &[Item]) -> Vec<Snapshot> {
         match &item.what {
             What::Start { full: false, .. } => {}
             What::Start { count, full: true } => {
-                close(&mut found, open.remove(&process), false);
+                close(&mut found, open.remove(&process), false, item.timestamp);
                 open.insert(process, Snapshot::begin(item, Some(*count), true));
             }
             What::AwareBegin => {
-                close(&mut found, open.remove(&process), false);
+                close(&mut found, open.remove(&process), false, item.timestamp);
                 open.insert(process, Snapshot::begin(item, None, true));
             }
             What::End { count } => {
                 if open.get(&process).is_some_and(|snapshot| snapshot.gc.is_none_or(|gc| gc == *count)) {
-                    close(&mut found, open.remove(&process), true);
+                    close(&mut found, open.remove(&process), true, item.timestamp);
                 }
             }
-            What::AwareEnd => close(&mut found, open.remove(&process), true),
+            What::AwareEnd => close(&mut found, open.remove(&process), true, item.timestamp),
             What::Generation(range) => {
                 if let Some(snapshot) = open.get_mut(&process) {
                     snapshot.ranges.push(*range);
@@ -156,7 +160,7 @@ pub(super) fn find_snapshots(items: &[Item]) -> Vec<Snapshot> {
             What::Nodes(bulk) => {
                 // Numbers begin anew with each snapshot: here the end of one and the start of another are lost.
                 if bulk.index == 0 && open.get(&process).is_some_and(|snapshot| !snapshot.nodes.is_empty()) {
-                    close(&mut found, open.remove(&process), false);
+                    close(&mut found, open.remove(&process), false, item.timestamp);
                 }
                 open.entry(process).or_insert_with(|| Snapshot::begin(item, None, false)).nodes.push(at);
             }
@@ -176,7 +180,7 @@ pub(super) fn find_snapshots(items: &[Item]) -> Vec<Snapshot> {
     let mut rest: Vec<Snapshot> = open.into_values().collect();
     rest.sort_by_key(|snapshot| (snapshot.timestamp, snapshot.offset));
     for snapshot in rest {
-        close(&mut found, Some(snapshot), false);
+        close(&mut found, Some(snapshot), false, u64::MAX);
     }
     found.sort_by_key(|snapshot| (snapshot.timestamp, snapshot.offset));
     found
