@@ -79,6 +79,8 @@ pub(super) struct Groups<'a> {
     by: By,
     /// The group's name, by number.
     pub(super) names: Vec<String>,
+    /// The module of each group, where types of one name are apart and modules are known; else empty.
+    pub(super) modules: Vec<String>,
     /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
     of_type: Vec<u32>,
     /// Where places decide (sections, generations): runs of objects, ascending, and the group of each.
@@ -111,6 +113,7 @@ impl<'a> Groups<'a> {
         let is_wanted = |index: usize| wanted.is_none_or(|wanted| wanted[index]);
         let mut numbers: BTreeMap<(&str, usize), u32> = BTreeMap::new();
         let mut names = Vec::new();
+        let mut modules = Vec::new();
         let of_type = (0..graph.type_count())
             .map(|index| {
                 if !is_wanted(index) {
@@ -125,6 +128,9 @@ impl<'a> Groups<'a> {
                 };
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
                     names.push(name.to_string());
+                    if by == By::Type && apart && graph.has_modules() {
+                        modules.push(graph.module_of(type_id).unwrap_or("(none)").to_string());
+                    }
                     names.len() as u32 - 1
                 })
             })
@@ -146,7 +152,7 @@ impl<'a> Groups<'a> {
             _ => {}
         }
         let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-        Ok(Groups { graph, by, names, of_type, places, nodes })
+        Ok(Groups { graph, by, names, modules, of_type, places, nodes })
     }
 
     fn by_place(&self) -> bool {

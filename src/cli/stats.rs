@@ -70,6 +70,8 @@ struct Row {
     name: String,
     /// The group's number, for what is computed only for rows that are shown.
     group: u32,
+    /// Tells types of one name apart, with --raw-types.
+    module: Option<String>,
     tally: Tally,
     retained_bytes: Option<u64>,
     /// Of the heap, in a dump that is a sample.
@@ -164,6 +166,7 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
             tally: *tally,
             retained_bytes: None,
             estimate: estimates.get(group).copied(),
+            module: groups.modules.get(group).cloned(),
         })
         .collect();
     let totals = total(&rows);
@@ -334,7 +337,14 @@ fn run_shallow(args: &Args, limits: &[Limit]) -> Result<Outcome> {
     }
     let rows: Vec<Row> = groups
         .into_iter()
-        .map(|(name, tally)| Row { name: name.to_string(), group: 0, tally, retained_bytes: None, estimate: None })
+        .map(|(name, tally)| Row {
+            name: name.to_string(),
+            group: 0,
+            tally,
+            retained_bytes: None,
+            estimate: None,
+            module: None,
+        })
         .collect();
     let totals = total(&rows);
     let mut json = fields(json!({
@@ -377,7 +387,7 @@ fn sort_rows(rows: &mut [Row], order: &str, reverse: bool) {
         "shallow_bytes" => row.tally.shallow_bytes,
         _ => 0,
     };
-    rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| a.name.cmp(&b.name)));
+    rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| (&a.name, &a.module).cmp(&(&b.name, &b.module))));
     if reverse {
         rows.reverse();
     }
@@ -409,6 +419,10 @@ fn finish(
     if args.retained.is_some() {
         columns.push(Column::new("retained_bytes", "Retained", Unit::Bytes));
     }
+    let with_modules = rows.iter().any(|row| row.module.is_some());
+    if with_modules {
+        columns.push(Column::new("module", "Module", Unit::Word));
+    }
     columns.push(Column::new(args.by.key(), args.by.title(), Unit::Text));
     let report = Report {
         command: "stats",
@@ -418,7 +432,7 @@ fn finish(
             row_count: shown,
             rows_hidden: rows.len() - shown,
             row: Box::new(|row| {
-                let Row { name, tally, retained_bytes, estimate, .. } = &rows[row];
+                let Row { name, module, tally, retained_bytes, estimate, .. } = &rows[row];
                 let mut cells = vec![Cell::Number(tally.objects), Cell::Number(tally.shallow_bytes)];
                 if with_graph {
                     cells.push(Cell::Number(tally.reachable_objects));
@@ -430,6 +444,9 @@ fn finish(
                 }
                 if args.retained.is_some() {
                     cells.push(Cell::number(*retained_bytes));
+                }
+                if with_modules {
+                    cells.push(Cell::text(module.as_deref().unwrap_or("(none)")));
                 }
                 cells.push(Cell::text(name.as_str()));
                 cells

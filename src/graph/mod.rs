@@ -13,6 +13,7 @@
 mod builder;
 mod columns;
 mod csr;
+mod findings;
 mod generations;
 mod id_map;
 mod ids;
@@ -26,10 +27,11 @@ use std::sync::OnceLock;
 
 pub use builder::{BuildError, GraphBuilder, TypeSlot};
 pub use columns::ObjectColumns;
+pub use findings::{Findings, Tally};
 pub use generations::{Generation, GenerationRange, GenerationRun};
 pub use ids::{NodeId, SectionId, TypeId};
 pub use interop::{Neighbors, NodeSet, ReferenceEdge, References};
-pub use resolve::{Findings, ResolveOptions, Tally};
+pub use resolve::ResolveOptions;
 pub use roots::{Root, RootFlags, RootKind, RootName, RootRecord};
 
 use csr::Csr;

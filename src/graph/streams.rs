@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use super::builder::{GraphBuilder, SectionBuild, Segment};
 use super::columns::{Frame, ObjectColumns, PositionRun};
+use super::findings::{Findings, Tally};
 use super::id_map::IdRange;
-use super::resolve::{Findings, Tally};
 use super::{NodeId, SectionIds};
 
 /// Stands for a reference that leads nowhere until it is dropped; no node has this number.
