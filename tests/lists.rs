@@ -26,8 +26,11 @@ fn every_reader_has_its_document_and_fixtures() {
 /// Codes that the readers' sources declare, which must all stand in the format's document.
 #[test]
 fn every_problem_code_is_documented() {
-    for (reader, codes) in [("xna-cf", "src/input/xna_cf/codes.rs"), ("ibm-classic", "src/input/ibm_classic/codes.rs")]
-    {
+    for (reader, codes) in [
+        ("xna-cf", "src/input/xna_cf/codes.rs"),
+        ("ibm-classic", "src/input/ibm_classic/codes.rs"),
+        ("memory-infra", "src/input/memory_infra/codes.rs"),
+    ] {
         let document = std::fs::read_to_string(project(&format!("docs/formats/{reader}.md"))).expect(reader);
         let source = std::fs::read_to_string(project(codes)).expect(codes);
         let mut found = 0;
@@ -40,7 +43,8 @@ fn every_problem_code_is_documented() {
     }
 }
 
-const COMMANDS: [&str; 7] = ["info", "stats", "list", "show", "roots", "dominators", "completions"];
+const COMMANDS: [&str; 10] =
+    ["info", "stats", "list", "show", "roots", "dominators", "breakdown", "diff", "export", "completions"];
 
 #[test]
 fn every_command_has_help_with_an_example() {
