@@ -8,11 +8,7 @@ use common::cmd::project;
 const ALLOWED: [(&str, &[&str], &[&str]); 6] = [
     ("graph", &[], &["petgraph", "rayon", "rustc_hash"]),
     ("allocations", &[], &["rustc_hash"]),
-    (
-        "input",
-        &["graph", "allocations"],
-        &["nom", "memchr", "flate2", "ruzstd", "rustc_hash", "serde", "serde_json"],
-    ),
+    ("input", &["graph", "allocations"], &["nom", "memchr", "flate2", "ruzstd", "rustc_hash", "serde", "serde_json"]),
     ("analysis", &["graph", "allocations"], &["petgraph", "rayon", "regex_lite", "rustc_hash"]),
     ("report", &[], &["comfy_table", "csv", "serde", "serde_json"]),
     (

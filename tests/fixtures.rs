@@ -84,9 +84,7 @@ fn check_allocations(fixture: &Fixture) {
         assert_eq!(answer["heaps"].as_array().unwrap().len(), expected.len(), "{name}");
     }
     for heap in expected {
-        let is_heap = |other: &&Value| {
-            ["dump", "pid", "part", "allocator"].iter().all(|key| other[*key] == heap[*key])
-        };
+        let is_heap = |other: &&Value| ["dump", "pid", "part", "allocator"].iter().all(|key| other[*key] == heap[*key]);
         let find = |answer: &Value| answer["heaps"].as_array().unwrap().iter().find(is_heap).unwrap().clone();
         for answer in [&info, &stats, &frames, &types] {
             let found = find(answer);
