@@ -90,13 +90,14 @@ pub(super) fn processes(dump: &AllocationDump) -> Vec<(i64, u32)> {
 
 /// `Browser`, or the number of a process without a name; with its place where several have one number.
 pub(super) fn process_title(heap: &AllocationHeap) -> String {
-    let name = if heap.process.is_empty() { heap.pid.to_string() } else { heap.process.clone() };
+    let name = if heap.process.is_empty() { format!("process {}", heap.pid) } else { heap.process.clone() };
     if heap.part > 1 { format!("{name} #{}", heap.part) } else { name }
 }
 
 /// `dump 1, Browser (4315), malloc`.
 pub(super) fn heap_title(heap: &AllocationHeap) -> String {
-    format!("dump {}, {} ({}), {}", heap.dump, process_title(heap), heap.pid, heap.allocator)
+    let number = if heap.process.is_empty() { String::new() } else { format!(" ({})", heap.pid) };
+    format!("dump {}, {}{number}, {}", heap.dump, process_title(heap), heap.allocator)
 }
 
 /// What JSON has of every heap.

@@ -113,7 +113,7 @@ fn write_trace(
             }
         };
         let time = &dumps[heap.dump - 1];
-        write!(out, "{}\n", if std::mem::take(&mut first) { "" } else { "," })?;
+        writeln!(out, "{}", if std::mem::take(&mut first) { "" } else { "," })?;
         let head = json!({
             "ph": "v", "cat": "disabled-by-default-memory-infra", "name": "explicitly_triggered",
             "pid": processes[at].pid, "tid": 0, "ts": time.started_us, "id": time.id,
