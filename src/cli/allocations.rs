@@ -128,6 +128,17 @@ pub(super) fn totals_at_the_top(heap: &AllocationHeap) -> Totals {
     Totals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None })
 }
 
+/// Heaps that would need more pairs of backtrace and type than are kept.
+///
+/// # Errors
+/// When any were left out: figures by type would be too small without saying so.
+pub(super) fn refuse_left_out(heap: &AllocationHeap, totals: &Totals) -> Result<()> {
+    if totals.pairs_left_out > 0 {
+        bail!("{}: too many pairs of backtrace and type; a smaller --depth tells fewer apart", heap_title(heap));
+    }
+    Ok(())
+}
+
 /// Which names the pattern means; `None` without a pattern.
 pub(super) fn wanted_types<'d>(
     dump: &'d crate::allocations::Names,

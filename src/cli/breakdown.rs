@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
-use super::allocations::{HeapArgs, heap_json, heap_title, wanted_types};
+use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out, wanted_types};
 use super::common::{Common, sort_key};
 use super::load::{Opened, OpenedDump, open_dump};
 use super::output::{fields, problems_json};
@@ -154,9 +154,7 @@ impl Args {
         // Callers are found from the last frames, however deep these are.
         let kept = if self.invert { u32::MAX } else { depth };
         let totals = Totals::compute(heap, &TotalsOptions { depth: kept, by_type, wanted });
-        if totals.pairs_left_out > 0 {
-            bail!("{}: too many pairs of backtrace and type; a smaller --depth tells fewer apart", heap_title(heap));
-        }
+        refuse_left_out(heap, &totals)?;
         let output = &self.common.output;
         let known = [("bytes", "bytes"), ("allocations", "allocations"), ("name", "name")];
         let order = match sort_key(output.sort.as_deref(), "bytes", &known)? {

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::allocations::{HeapArgs, process_title, totals_at_the_top};
+use super::allocations::{HeapArgs, process_title, refuse_left_out, totals_at_the_top};
 use super::common::{Common, sort_key};
 use super::load::OpenedAllocations;
 use super::output::fields;
@@ -69,6 +69,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
                     Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, wanted: None })
                 }
             };
+            refuse_left_out(heap, &totals)?;
             diff.add(heap, &totals, &opened.dump.names, prefix.as_deref(), number == 1);
         }
     }
