@@ -22,8 +22,8 @@ use crate::report::parse_size;
 
 /// Where the bytes are: a tree of backtraces and types
 ///
-/// For dumps of allocation totals: what each backtrace allocated with all it called. <other> is what the dump does not
-/// tell apart, <self> what a frame allocated itself. For dumps of objects: the types on the way down the dominator tree,
+/// For dumps of allocation totals: what each backtrace allocated with all it called. "Other" is what the dump does not
+/// tell apart, "self" what a frame allocated itself. For dumps of objects: the types on the way down the dominator tree,
 /// each with what its objects retain.
 ///
 /// Example: heapdump breakdown trace.json.gz --process Browser --min-percent 1
@@ -39,7 +39,7 @@ pub(super) struct Args {
     /// Levels below the top [default: all; 20 for dumps of objects]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_DEPTH))]
     depth: Option<u32>,
-    /// Leave smaller nodes to <other>: bytes, or a share of the heap such as 1%
+    /// Leave smaller nodes to "other": bytes, or a share of the heap such as 1%
     #[arg(long, value_name = "SIZE")]
     min_bytes: Option<String>,
     /// The same as a share of the heap, in percent [default: 0.5 on a terminal and for dumps of objects]

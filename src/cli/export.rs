@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Where to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output_file: Option<PathBuf>,
-    /// Leave smaller entries out, which shows as <other> [default: none; 1KiB for dumps of objects]
+    /// Leave smaller entries out, which shows as "other" [default: none; 1KiB for dumps of objects]
     #[arg(long, value_name = "SIZE")]
     min_bytes: Option<String>,
     /// Leave entries out that are less than this share, in percent, of their list so far (Chromium 49 has 0.8)

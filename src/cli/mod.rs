@@ -1,6 +1,6 @@
 //! The command line: one file per command, each with its arguments, its run and its columns.
 //!
-//! clap only fills plain structs; files are opened by a command's `run`. A command gives an [`Outcome`] or an error;
+//! clap only fills plain structs; files are opened by a command's `run`. A command gives an `Outcome` or an error;
 //! `main` turns them into exit codes: 0 done, 1 the answer is no, 2 an error.
 
 mod allocations;
