@@ -93,6 +93,25 @@ fn a_fault_in_one_event_costs_that_event_alone() {
 }
 
 #[test]
+fn forms_that_writers_take_liberties_with() {
+    let good = r#"{"ph":"v","pid":"7","ts":1.5,"id":1,"args":{"dumps":{"heaps":{"malloc":{"entries":[{"size":"64","bt":""}]}}}}}"#;
+    let padding = "x".repeat(20_000);
+    for text in [
+        format!("[{good},]"),
+        format!("\u{feff} \n[\n{good}\n]\n"),
+        format!("{{\"traceEvents\" : [ {good} , ] , }}"),
+        format!("{{\"own\":\"{padding}\",\"traceEvents\":[{good}]}}"),
+        format!("{{\"traceEvents\":[{good}],\"systemTraceEvents\":\"{padding}\\\"]}}\"}}"),
+    ] {
+        let answer = breakdown(&text);
+        assert!(codes(&answer).is_empty(), "{:?}: {}", codes(&answer), &text[..60]);
+        assert_eq!((&answer["heaps"][0]["pid"], &answer["heaps"][0]["total_bytes"]), (&7.into(), &100.into()));
+    }
+    let none = run_with_input(&["breakdown", "-"], b"{\"a\":1}").expect_code(2);
+    assert!(none.stderr.contains("no trace events in it"), "{}", none.stderr);
+}
+
+#[test]
 fn hostile_json_is_read_in_bounded_time() {
     let good = entries(r#"{"size":"64","bt":""}"#);
     let deep = |open: &str, close: &str, times: usize| format!("{}1{}", open.repeat(times), close.repeat(times));

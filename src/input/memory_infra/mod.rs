@@ -66,7 +66,12 @@ impl Reader for MemoryInfra {
             [b'{', rest @ ..] => {
                 let rest = rest.trim_ascii_start();
                 let first = TRACE_KEYS.iter().any(|key| rest.starts_with(key));
-                if first || has(TRACE_KEYS[0]) { Detected::Yes } else { Detected::No }
+                if first || has(TRACE_KEYS[0]) {
+                    return Detected::Yes;
+                }
+                // Other programs write keys of their own in front. V8's heap snapshots are known to be something else.
+                let other = !rest.starts_with(b"\"") || rest.starts_with(b"\"snapshot\"");
+                if other { Detected::No } else { Detected::Maybe }
             }
             [b'[', ..] if has(b"\"ph\"") => Detected::Yes,
             [b'[', rest @ ..] if rest.trim_ascii_start().starts_with(b"{") => Detected::Maybe,
