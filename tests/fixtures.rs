@@ -37,6 +37,11 @@ fn every_fixture_gives_its_expected_results() {
             assert!(ran.stderr.contains(error), "{name}: {}", ran.stderr);
             continue;
         }
+        if fixture.holds_allocations() {
+            check_allocations(&fixture);
+            checked += 1;
+            continue;
+        }
         let info = ask(&fixture, &["info", "-f", "json"]).expect_code(0).json();
         let stats = ask(&fixture, &["stats", "-f", "json"]).expect_code(0).json();
         assert_eq!(info["format"], expected["format"], "{name}");
@@ -62,6 +67,52 @@ fn every_fixture_gives_its_expected_results() {
         checked += 1;
     }
     assert!(checked > 40, "{checked}");
+}
+
+/// Totals of heaps by every command that has them, then their types and backtraces.
+fn check_allocations(fixture: &Fixture) {
+    let (name, expected) = (fixture.name(), &fixture.expected);
+    let info = ask(fixture, &["info", "-f", "json"]).expect_code(0).json();
+    assert_eq!(info["format"], expected["format"], "{name}");
+    assert_eq!(info["encoding"], expected["encoding"], "{name}");
+    assert_eq!(counts(&info["problems"]), expected["problems"], "{name}");
+    let stats = ask(fixture, &["stats", "--dump", "all", "-f", "json"]).expect_code(0).json();
+    let frames = ask(fixture, &["breakdown", "--dump", "all", "-f", "json"]).expect_code(0).json();
+    let types = ask(fixture, &["breakdown", "--dump", "all", "--by", "type", "-f", "json"]).expect_code(0).json();
+    let expected = expected["heaps"].as_array().unwrap();
+    for answer in [&info, &stats, &frames, &types] {
+        assert_eq!(answer["heaps"].as_array().unwrap().len(), expected.len(), "{name}");
+    }
+    for heap in expected {
+        let is_heap = |other: &&Value| ["dump", "pid", "part", "allocator"].iter().all(|key| other[*key] == heap[*key]);
+        let find = |answer: &Value| answer["heaps"].as_array().unwrap().iter().find(is_heap).unwrap().clone();
+        for answer in [&info, &stats, &frames, &types] {
+            let found = find(answer);
+            for key in ["process", "total_bytes", "allocations"] {
+                assert_eq!(found[key], heap[key], "{name}: {heap}");
+            }
+        }
+        let children = |node: &Value| node["children"].as_array().unwrap().clone();
+        let figures = |node: &Value| {
+            let at_least = node["at_least"].as_bool().unwrap_or(false);
+            (node["bytes"].as_u64(), node["allocations"].as_u64(), Some(at_least))
+        };
+        let wanted = |row: &Value| (row[1].as_u64(), row[2].as_u64(), row[3].as_bool());
+        let tree = find(&types)["tree"].clone();
+        for row in heap["types"].as_array().into_iter().flatten() {
+            let node = children(&tree).into_iter().find(|node| node["kind"] == "type" && node["name"] == row[0]);
+            assert_eq!(node.as_ref().map(figures), Some(wanted(row)), "{name}: {row}");
+        }
+        for row in heap["frames"].as_array().into_iter().flatten() {
+            let mut node = find(&frames)["tree"].clone();
+            for step in row[0].as_array().unwrap() {
+                let below = children(&node).into_iter();
+                let mut below = below.filter(|node| node["kind"] == "backtrace" || node["kind"] == "self");
+                node = below.find(|node| node["name"] == *step).unwrap_or_else(|| panic!("{name}: {row}"));
+            }
+            assert_eq!(figures(&node), wanted(row), "{name}: {row}");
+        }
+    }
 }
 
 fn check_types(name: &str, stats: &Value, expected: &[Value]) {

@@ -40,8 +40,8 @@ fn every_problem_code_is_documented() {
     }
 }
 
-const COMMANDS: [&str; 10] =
-    ["info", "stats", "list", "show", "roots", "dominators", "leaks", "diff", "export", "completions"];
+const COMMANDS: [&str; 11] =
+    ["info", "stats", "list", "show", "roots", "dominators", "leaks", "breakdown", "diff", "export", "completions"];
 
 #[test]
 fn every_command_has_help_with_an_example() {

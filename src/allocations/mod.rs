@@ -115,7 +115,7 @@ pub struct AllocationDump {
     pub names: Names,
     /// The moments that have heaps, in order of time; `AllocationHeap::dump` is the place in this list, from 1.
     pub dumps: Vec<DumpTime>,
-    /// The heaps, in order of dump, process, part and allocator.
+    /// The heaps, in order of dump, then of the moments at which the processes wrote theirs.
     pub heaps: Vec<AllocationHeap>,
 }
 

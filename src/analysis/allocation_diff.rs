@@ -55,8 +55,23 @@ impl AllocationDiff {
         AllocationDiff { nodes: vec![(0, None)], changes: vec![Change::default()], ..AllocationDiff::default() }
     }
 
-    /// Adds a heap to the old side or the new one, its paths below `prefix`. O(frames).
-    pub fn add(&mut self, heap: &AllocationHeap, totals: &Totals, names: &Names, prefix: Option<&str>, new: bool) {
+    /// Adds a heap's types to the old side or the new one. O(types).
+    pub fn add_types(&mut self, totals: &Totals, names: &Names, new: bool) {
+        for amount in totals.types(0) {
+            let name = self.names.intern(names.text(amount.type_name));
+            add_amount(self.types.entry(name).or_default().side(new), amount.total);
+        }
+    }
+
+    /// Adds a heap's backtraces to the old side or the new one, below `prefix`. O(frames).
+    pub fn add_paths(
+        &mut self,
+        heap: &AllocationHeap,
+        totals: &Totals,
+        names: &Names,
+        prefix: Option<&str>,
+        new: bool,
+    ) {
         let mut top = 0;
         add_amount(self.changes[0].side(new), totals.at(0));
         if let Some(prefix) = prefix {
@@ -76,10 +91,6 @@ impl AllocationDiff {
             let name = self.names.intern(names.text(frame.name));
             joined[at] = self.below(above, name);
             add_amount(self.changes[joined[at] as usize].side(new), totals.at(at as u32));
-        }
-        for amount in totals.types(0) {
-            let name = self.names.intern(names.text(amount.type_name));
-            add_amount(self.types.entry(name).or_default().side(new), amount.total);
         }
     }
 

@@ -65,7 +65,7 @@ pub struct TotalsOptions<'a> {
 }
 
 /// Pairs of backtrace and type that may be inferred: a file of some megabytes can ask for a billion of them.
-const MOST_PAIRS: usize = 8_000_000;
+const MOST_PAIRS: usize = 4_000_000;
 
 /// The totals of a heap.
 #[derive(Debug)]

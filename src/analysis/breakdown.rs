@@ -258,7 +258,7 @@ impl Tree<'_> {
             .filter_map(|amount| {
                 let name = amount.type_name;
                 let amount = if own { amount.own } else { amount.total };
-                if amount.bytes == 0 && !(amount.stated && !own) {
+                if amount.bytes == 0 && (own || !amount.stated) {
                     return None;
                 }
                 let place = Place { frame, type_name: Some(name), own };

@@ -90,13 +90,14 @@ pub(super) fn processes(dump: &AllocationDump) -> Vec<(i64, u32)> {
 
 /// `Browser`, or the number of a process without a name; with its place where several have one number.
 pub(super) fn process_title(heap: &AllocationHeap) -> String {
-    let name = if heap.process.is_empty() { heap.pid.to_string() } else { heap.process.clone() };
+    let name = if heap.process.is_empty() { format!("process {}", heap.pid) } else { heap.process.clone() };
     if heap.part > 1 { format!("{name} #{}", heap.part) } else { name }
 }
 
 /// `dump 1, Browser (4315), malloc`.
 pub(super) fn heap_title(heap: &AllocationHeap) -> String {
-    format!("dump {}, {} ({}), {}", heap.dump, process_title(heap), heap.pid, heap.allocator)
+    let number = if heap.process.is_empty() { String::new() } else { format!(" ({})", heap.pid) };
+    format!("dump {}, {}{number}, {}", heap.dump, process_title(heap), heap.allocator)
 }
 
 /// What JSON has of every heap.
@@ -125,6 +126,17 @@ pub(super) fn heap_json(heap: &AllocationHeap, total: &Amount) -> Map<String, Va
 pub(super) fn totals_at_the_top(heap: &AllocationHeap) -> Totals {
     // Without levels all that is allocated counts at the top, so that its types are all there.
     Totals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None })
+}
+
+/// Heaps that would need more pairs of backtrace and type than are kept.
+///
+/// # Errors
+/// When any were left out: figures by type would be too small without saying so.
+pub(super) fn refuse_left_out(heap: &AllocationHeap, totals: &Totals) -> Result<()> {
+    if totals.pairs_left_out > 0 {
+        bail!("{}: too many pairs of backtrace and type; a smaller --depth tells fewer apart", heap_title(heap));
+    }
+    Ok(())
 }
 
 /// Which names the pattern means; `None` without a pattern.

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
-use super::allocations::{HeapArgs, heap_json, heap_title, wanted_types};
+use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out, wanted_types};
 use super::common::{Common, sort_key};
 use super::load::{Opened, OpenedDump, open_dump};
 use super::output::{fields, problems_json};
@@ -22,8 +22,8 @@ use crate::report::parse_size;
 
 /// Where the bytes are: a tree of backtraces and types
 ///
-/// For dumps of allocation totals: what each backtrace allocated with all it called. <other> is what the dump does not
-/// tell apart, <self> what a frame allocated itself. For dumps of objects: the types on the way down the dominator tree,
+/// For dumps of allocation totals: what each backtrace allocated with all it called. "Other" is what the dump does not
+/// tell apart, "self" what a frame allocated itself. For dumps of objects: the types on the way down the dominator tree,
 /// each with what its objects retain.
 ///
 /// Example: heapdump breakdown trace.json.gz --process Browser --min-percent 1
@@ -39,7 +39,7 @@ pub(super) struct Args {
     /// Levels below the top [default: all; 20 for dumps of objects]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_DEPTH))]
     depth: Option<u32>,
-    /// Leave smaller nodes to <other>: bytes, or a share of the heap such as 1%
+    /// Leave smaller nodes to "other": bytes, or a share of the heap such as 1%
     #[arg(long, value_name = "SIZE")]
     min_bytes: Option<String>,
     /// The same as a share of the heap, in percent [default: 0.5 on a terminal and for dumps of objects]
@@ -154,9 +154,7 @@ impl Args {
         // Callers are found from the last frames, however deep these are.
         let kept = if self.invert { u32::MAX } else { depth };
         let totals = Totals::compute(heap, &TotalsOptions { depth: kept, by_type, wanted });
-        if totals.pairs_left_out > 0 {
-            bail!("{}: too many pairs of backtrace and type; a smaller --depth tells fewer apart", heap_title(heap));
-        }
+        refuse_left_out(heap, &totals)?;
         let output = &self.common.output;
         let known = [("bytes", "bytes"), ("allocations", "allocations"), ("name", "name")];
         let order = match sort_key(output.sort.as_deref(), "bytes", &known)? {

@@ -5,14 +5,14 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::allocations::{HeapArgs, process_title, totals_at_the_top};
+use super::allocations::{HeapArgs, process_title, refuse_left_out, totals_at_the_top};
 use super::common::{Common, parse_amount, sort_key};
 use super::load::OpenedAllocations;
 use super::output::{fields, print_sentence};
 use crate::allocations::AllocationHeap;
 use crate::analysis::allocation_diff::{AllocationDiff, Change};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
-use crate::report::{Cell, Column, Report, Table, Unit, format_bytes};
+use crate::report::{Cell, Column, Format, Report, Table, Unit, format_bytes};
 
 /// What the rows are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,34 +64,45 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
     for (number, (heaps, opened)) in chosen.iter().zip(opened).enumerate() {
         for heap in heaps {
             let prefix = several.then(|| prefix(heap));
-            let totals = match request.by {
-                DiffBy::Type => totals_at_the_top(heap),
-                DiffBy::Backtrace => {
-                    Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, wanted: None })
-                }
-            };
-            diff.add(heap, &totals, &opened.dump.names, prefix.as_deref(), number == 1);
+            let by_type = totals_at_the_top(heap);
+            refuse_left_out(heap, &by_type)?;
+            let paths = Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, wanted: None });
+            let (names, new) = (&opened.dump.names, number == 1);
+            diff.add_types(&by_type, names, new);
+            diff.add_paths(heap, &paths, names, prefix.as_deref(), new);
         }
     }
-    let mut rows: Vec<(Key<'_>, Change)> = match request.by {
-        DiffBy::Type => diff.types(request.all).into_iter().map(|(name, change)| (Key::Type(name), change)).collect(),
-        DiffBy::Backtrace => {
-            diff.paths(request.all).into_iter().map(|path| (Key::Path(path), *diff.change_of(path))).collect()
+    let rows = |by: DiffBy| {
+        let mut rows: Vec<(Key<'_>, Change)> = match by {
+            DiffBy::Type => {
+                diff.types(request.all).into_iter().map(|(name, change)| (Key::Type(name), change)).collect()
+            }
+            DiffBy::Backtrace => {
+                diff.paths(request.all).into_iter().map(|path| (Key::Path(path), *diff.change_of(path))).collect()
+            }
+        };
+        if let Some(pattern) = &pattern {
+            rows.retain(|(key, _)| key.names(&diff).last().is_some_and(|name| pattern.matches(name)));
         }
+        match order {
+            "total_bytes_new" => rows.sort_by_key(|(_, change)| std::cmp::Reverse(change.new.bytes)),
+            "total_bytes_old" => rows.sort_by_key(|(_, change)| std::cmp::Reverse(change.old.bytes)),
+            "name" => rows.sort_by_cached_key(|(key, _)| key.names(&diff).join("\0")),
+            _ => {}
+        }
+        if common.output.reverse {
+            rows.reverse();
+        }
+        rows
     };
-    if let Some(pattern) = &pattern {
-        rows.retain(|(key, _)| key.names(&diff).last().is_some_and(|name| pattern.matches(name)));
-    }
-    match order {
-        "total_bytes_new" => rows.sort_by_key(|(_, change)| std::cmp::Reverse(change.new.bytes)),
-        "total_bytes_old" => rows.sort_by_key(|(_, change)| std::cmp::Reverse(change.old.bytes)),
-        "name" => rows.sort_by_cached_key(|(key, _)| key.names(&diff).join("\0")),
-        _ => {}
-    }
-    if common.output.reverse {
-        rows.reverse();
-    }
-    print(request, &diff, &rows)?;
+    // JSON has both axes, a table one.
+    let [main, side] = match request.by {
+        DiffBy::Type => [DiffBy::Type, DiffBy::Backtrace],
+        DiffBy::Backtrace => [DiffBy::Backtrace, DiffBy::Type],
+    };
+    let beside = if common.output.style().format == Format::Json { rows(side) } else { Vec::new() };
+    let rows = rows(main);
+    print(request, &diff, &rows, &beside)?;
     let whole = diff.whole();
     let limit = request.fail_over.map(|text| parse_amount(text, whole.old.bytes)).transpose()?;
     let grown = u64::try_from(whole.delta_bytes()).unwrap_or(0);
@@ -139,35 +150,48 @@ fn change_json(change: &Change) -> Value {
     })
 }
 
-fn print(request: &Request<'_>, diff: &AllocationDiff, rows: &[(Key<'_>, Change)]) -> Result<()> {
-    let shown = request.common.output.rows(rows.len());
-    let whole = diff.whole();
-    let (key, title, rows_key) = match request.by {
-        DiffBy::Type => ("type", "Type", "types"),
-        DiffBy::Backtrace => ("path", "Backtrace", "paths"),
+/// Rows as JSON has them.
+fn rows_json(diff: &AllocationDiff, rows: &[(Key<'_>, Change)]) -> Vec<Value> {
+    let row = |(key, change): &(Key<'_>, Change)| {
+        let mut row = fields(match key {
+            Key::Type(name) => json!({"type": name}),
+            Key::Path(_) => json!({"path": key.names(diff)}),
+        });
+        row.extend(fields(change_json(change)));
+        Value::Object(row)
     };
-    let json_rows: Vec<Value> = rows[..shown]
-        .iter()
-        .map(|(key_of_row, change)| {
-            let name = match key_of_row {
-                Key::Type(name) => json!(name),
-                Key::Path(_) => json!(key_of_row.names(diff)),
-            };
-            let mut row = fields(json!({key: name}));
-            row.extend(fields(change_json(change)));
-            row.into()
-        })
-        .collect();
+    rows.iter().map(row).collect()
+}
+
+fn print(
+    request: &Request<'_>,
+    diff: &AllocationDiff,
+    rows: &[(Key<'_>, Change)],
+    beside: &[(Key<'_>, Change)],
+) -> Result<()> {
+    let output = &request.common.output;
+    let shown = output.rows(rows.len());
+    let whole = diff.whole();
+    let (key, title) = match request.by {
+        DiffBy::Type => ("type", "Type"),
+        DiffBy::Backtrace => ("path", "Backtrace"),
+    };
+    let mut json = fields(json!({
+        "old": {"total_bytes": whole.old.bytes, "allocations": whole.old.allocations},
+        "new": {"total_bytes": whole.new.bytes, "allocations": whole.new.allocations},
+    }));
+    if output.style().format == Format::Json {
+        let [types, paths] = match request.by {
+            DiffBy::Type => [&rows[..shown], &beside[..output.rows(beside.len())]],
+            DiffBy::Backtrace => [&beside[..output.rows(beside.len())], &rows[..shown]],
+        };
+        json.insert("types".into(), rows_json(diff, types).into());
+        json.insert("paths".into(), rows_json(diff, paths).into());
+    }
     let sign = if whole.delta_bytes() < 0 { "-" } else { "+" };
     let report = Report {
         command: "diff",
-        fields: Box::new(|| {
-            fields(json!({
-                "old": {"total_bytes": whole.old.bytes, "allocations": whole.old.allocations},
-                "new": {"total_bytes": whole.new.bytes, "allocations": whole.new.allocations},
-                rows_key: json_rows,
-            }))
-        }),
+        fields: Box::new(|| json.clone()),
         table: Table {
             columns: vec![
                 Column::new("total_bytes_old", "Old", Unit::Bytes),

@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::Outcome;
-use super::allocations::{HeapArgs, heap_title};
+use super::allocations::{HeapArgs, refuse_left_out};
 use super::breakdown::Least;
 use super::common::Common;
 use super::load::{OpenedDump, open_dump};
@@ -100,9 +100,7 @@ fn write_trace(
     for &heap in heaps {
         let depth = request.depth.unwrap_or(u32::MAX);
         let totals = Totals::compute(heap, &TotalsOptions { depth, by_type: true, wanted: None });
-        if totals.pairs_left_out > 0 {
-            bail!("{}: too many pairs of backtrace and type; a smaller --depth tells fewer apart", heap_title(heap));
-        }
+        refuse_left_out(heap, &totals)?;
         let chosen = choose_entries(heap, &totals, rule);
         let at = match processes.iter().position(|process| process.is(heap)) {
             Some(at) => at,
@@ -113,7 +111,7 @@ fn write_trace(
             }
         };
         let time = &dumps[heap.dump - 1];
-        write!(out, "{}\n", if std::mem::take(&mut first) { "" } else { "," })?;
+        writeln!(out, "{}", if std::mem::take(&mut first) { "" } else { "," })?;
         let head = json!({
             "ph": "v", "cat": "disabled-by-default-memory-infra", "name": "explicitly_triggered",
             "pid": processes[at].pid, "tid": 0, "ts": time.started_us, "id": time.id,

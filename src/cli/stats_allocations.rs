@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::allocations::{HeapArgs, heap_json, heap_title, totals_at_the_top};
+use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out, totals_at_the_top};
 use super::common::{Common, sort_key};
 use super::load::OpenedAllocations;
 use super::output::{bold, fields, problems_json};
@@ -30,6 +30,7 @@ pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common)
     let mut summary = String::new();
     for heap in chosen {
         let totals = totals_at_the_top(heap);
+        refuse_left_out(heap, &totals)?;
         let whole = totals.at(0);
         total.bytes = total.bytes.saturating_add(whole.bytes);
         total.allocations = add_counts(total.allocations, whole.allocations);

@@ -107,6 +107,7 @@ pub enum SnapshotChoice {
 /// What a dump holds.
 #[derive(Debug)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "there is one, and it is moved once")]
 pub enum Dump {
     /// Objects and references.
     Graph(HeapGraph),

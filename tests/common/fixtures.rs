@@ -23,6 +23,11 @@ impl Fixture {
         std::fs::read(&self.path).expect("readable")
     }
 
+    /// Allocation totals instead of objects.
+    pub fn holds_allocations(&self) -> bool {
+        self.expected["model"] == "allocations"
+    }
+
     /// Options the dump must be read with.
     pub fn arguments(&self) -> Vec<String> {
         let words = self.expected["arguments"].as_array();

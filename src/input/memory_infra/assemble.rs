@@ -38,7 +38,8 @@ impl<'a> Assembler<'a> {
         // Stable: events of one moment stay in the order of the file.
         events.sort_by(|a, b| (started(a), &a.id, a.time_us).cmp(&(started(b), &b.id, b.time_us)));
         let mut regions: FxHashMap<i64, Modules> = FxHashMap::default();
-        let (mut last_of, mut last_in): (FxHashMap<i64, usize>, FxHashMap<(&str, i64), usize>) = Default::default();
+        let mut last_of: FxHashMap<i64, usize> = FxHashMap::default();
+        let mut last_in: FxHashMap<(&str, i64), usize> = FxHashMap::default();
         for (at, event) in events.iter().enumerate().filter(|(_, event)| !event.dumps.regions.is_empty()) {
             last_of.insert(event.pid, at);
             last_in.insert((&event.id, event.pid), at);
@@ -66,7 +67,7 @@ impl<'a> Assembler<'a> {
             let mut dump = None;
             for (allocator, entries) in &event.dumps.heaps {
                 if entries.is_empty() {
-                    self.note(&codes::EMPTY_HEAP, event, || String::new());
+                    self.note(&codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace));

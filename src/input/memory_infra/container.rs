@@ -151,7 +151,7 @@ impl Scan {
                     at += 1;
                     continue;
                 }
-                let Some(found) = end_of_plain(&text[at..]) else { return None };
+                let found = end_of_plain(&text[at..])?;
                 at += found + 1;
                 if text[at - 1] == b'\\' {
                     self.after_backslash = true;

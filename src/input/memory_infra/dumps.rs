@@ -145,30 +145,30 @@ struct RegionsReader<'a> {
 
 impl Element for RegionsReader<'_> {
     fn next<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<Option<()>, A::Error> {
-        let mut region = RegionReader::default();
+        let mut region = RegionReader { start: None, bytes: None, file: None, names: self.names };
         let found = seq.next_element_seed(Members(&mut region))?;
-        if let RegionReader { start: Some(start), bytes: Some(bytes), file: Some(file) } = region
-            && !file.is_empty()
+        if let RegionReader { start: Some(start), bytes: Some(bytes), file: Some(file), names } = region
+            && !names.text(file).is_empty()
         {
-            self.regions.push(Region { start, bytes, file: self.names.intern(&file) });
+            self.regions.push(Region { start, bytes, file });
         }
         Ok(found)
     }
 }
 
-#[derive(Default)]
-struct RegionReader {
+struct RegionReader<'a> {
     start: Option<u64>,
     bytes: Option<u64>,
-    file: Option<String>,
+    file: Option<NameId>,
+    names: &'a mut Names,
 }
 
-impl Member for RegionReader {
+impl Member for RegionReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "sa" => self.start = map.next_value_seed(Scalar(Hex))?,
             "sz" => self.bytes = map.next_value_seed(Scalar(Hex))?,
-            "mf" => self.file = map.next_value_seed(Scalar(Text))?,
+            "mf" => self.file = map.next_value_seed(Scalar(Id(self.names)))?,
             _ => ignore(map)?,
         }
         Ok(())

@@ -8,7 +8,7 @@
 
 use serde::de::{MapAccess, SeqAccess};
 
-use super::values::{Element, Elements, Member, Members, Number, Scalar, Text, ignore};
+use super::values::{Element, Elements, Id, Member, Members, Number, Scalar, ignore};
 use crate::allocations::{NameId, Names};
 
 /// The maps and columns of one event.
@@ -68,18 +68,14 @@ struct MapsReader<'a> {
 impl Member for MapsReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let heaps = &mut *self.heaps;
-        let row: fn(&mut HeapsV2, &RowReader, &mut Names) = match key {
-            "strings" => |heaps, row, names| {
-                if let (Some(id), Some(text)) = (row.id, &row.string) {
-                    heaps.strings.push((id, names.intern(text)));
-                }
-            },
-            "nodes" => |heaps, row, _| {
+        let row: fn(&mut HeapsV2, &Row) = match key {
+            "strings" => |heaps, row| heaps.strings.extend(row.id.zip(row.string)),
+            "nodes" => |heaps, row| {
                 if let (Some(id), Some(name_sid)) = (row.id, row.name_sid) {
                     heaps.nodes.push(NodeRow { id, name_sid, parent: row.parent });
                 }
             },
-            "types" => |heaps, row, _| heaps.types.extend(row.id.zip(row.name_sid)),
+            "types" => |heaps, row| heaps.types.extend(row.id.zip(row.name_sid)),
             _ => return ignore(map),
         };
         map.next_value_seed(Elements(RowsReader { heaps, names: self.names, row }))
@@ -89,35 +85,41 @@ impl Member for MapsReader<'_> {
 struct RowsReader<'a> {
     heaps: &'a mut HeapsV2,
     names: &'a mut Names,
-    row: fn(&mut HeapsV2, &RowReader, &mut Names),
+    row: fn(&mut HeapsV2, &Row),
 }
 
 impl Element for RowsReader<'_> {
     fn next<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<Option<()>, A::Error> {
-        let mut row = RowReader::default();
-        let found = seq.next_element_seed(Members(&mut row))?;
+        let mut reader = RowReader { row: Row::default(), names: self.names };
+        let found = seq.next_element_seed(Members(&mut reader))?;
         if found.is_some() {
-            (self.row)(self.heaps, &row, self.names);
+            (self.row)(self.heaps, &reader.row);
         }
         Ok(found)
     }
 }
 
+/// A row of any of the three maps.
 #[derive(Default)]
-struct RowReader {
+struct Row {
     id: Option<u64>,
-    string: Option<String>,
+    string: Option<NameId>,
     name_sid: Option<u64>,
     parent: Option<u64>,
 }
 
-impl Member for RowReader {
+struct RowReader<'a> {
+    row: Row,
+    names: &'a mut Names,
+}
+
+impl Member for RowReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
-            "id" => self.id = map.next_value_seed(Scalar(Number))?,
-            "string" => self.string = map.next_value_seed(Scalar(Text))?,
-            "name_sid" => self.name_sid = map.next_value_seed(Scalar(Number))?,
-            "parent" => self.parent = map.next_value_seed(Scalar(Number))?,
+            "id" => self.row.id = map.next_value_seed(Scalar(Number))?,
+            "string" => self.row.string = map.next_value_seed(Scalar(Id(self.names)))?,
+            "name_sid" => self.row.name_sid = map.next_value_seed(Scalar(Number))?,
+            "parent" => self.row.parent = map.next_value_seed(Scalar(Number))?,
             _ => ignore(map)?,
         }
         Ok(())

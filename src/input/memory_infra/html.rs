@@ -11,6 +11,8 @@ use std::io;
 use crate::input::Source;
 
 const OPENING: &[u8] = b"<script id=\"viewer-data\"";
+/// Bytes of the end that tell whether a page is whole: its last tag and blanks.
+const TAIL: usize = 64;
 const CLOSING: &[u8] = b"</script>";
 
 /// Reads a page line by line.
@@ -20,6 +22,8 @@ pub(super) struct Page<'s> {
     at: usize,
     end: usize,
     before: u64,
+    /// The last bytes that were read.
+    tail: Vec<u8>,
 }
 
 /// The content of a block, and where it began; `closed` unless the page ends in it.
@@ -31,13 +35,16 @@ pub(super) struct Block {
 
 impl<'s> Page<'s> {
     pub(super) fn new(source: &'s mut Source) -> Self {
-        Page { source, data: vec![0; 1 << 16], at: 0, end: 0, before: 0 }
+        Page { source, data: vec![0; 1 << 16], at: 0, end: 0, before: 0, tail: Vec::new() }
     }
 
     /// The next byte; `None` at the end.
     fn next(&mut self) -> io::Result<Option<u8>> {
         if self.at == self.end {
             self.before += self.end as u64;
+            self.tail.extend_from_slice(&self.data[self.end.saturating_sub(TAIL)..self.end]);
+            let kept = self.tail.len().saturating_sub(TAIL);
+            self.tail.drain(..kept);
             self.end = self.source.fill(&mut self.data)?;
             self.at = 0;
             if self.end == 0 {
@@ -46,6 +53,11 @@ impl<'s> Page<'s> {
         }
         self.at += 1;
         Ok(Some(self.data[self.at - 1]))
+    }
+
+    /// After the last block: where the page ends, and whether it is whole.
+    pub(super) fn end(&self) -> (u64, bool) {
+        (self.before, self.tail.trim_ascii_end().ends_with(b"</html>"))
     }
 
     /// Passes everything up to and with `text`; false at the end. What is passed goes to `taken`.

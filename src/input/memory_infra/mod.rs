@@ -66,13 +66,15 @@ impl Reader for MemoryInfra {
             [b'{', rest @ ..] => {
                 let rest = rest.trim_ascii_start();
                 let first = TRACE_KEYS.iter().any(|key| rest.starts_with(key));
-                if first || has(TRACE_KEYS[0]) { Detected::Yes } else { Detected::No }
+                if first || has(TRACE_KEYS[0]) {
+                    return Detected::Yes;
+                }
+                // Other programs write keys of their own in front. V8's heap snapshots are known to be something else.
+                let other = !rest.starts_with(b"\"") || rest.starts_with(b"\"snapshot\"");
+                if other { Detected::No } else { Detected::Maybe }
             }
-            [b'[', rest @ ..] => match rest.trim_ascii_start() {
-                [b'{', ..] if has(b"\"ph\"") => Detected::Yes,
-                [b'{', ..] => Detected::Maybe,
-                _ => Detected::No,
-            },
+            [b'[', ..] if has(b"\"ph\"") => Detected::Yes,
+            [b'[', rest @ ..] if rest.trim_ascii_start().starts_with(b"{") => Detected::Maybe,
             [b'<', ..] if has(b"<script id=\"viewer-data\"") => Detected::Yes,
             [b'<', ..] if has(b"trace-viewer") || has(b"trace_viewer") => Detected::Maybe,
             _ => Detected::No,
@@ -182,6 +184,11 @@ fn read_page(
         if let Some(why) = inner.ended_early() {
             diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(block.offset), || why);
         }
+    }
+    let (end, whole) = page.end();
+    // What is missing may hold another trace.
+    if !whole {
+        diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(end), String::new);
     }
     Ok(())
 }
