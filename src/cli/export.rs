@@ -23,7 +23,7 @@ use crate::analysis::type_tree::TypeTree;
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{escape_controls, format_bytes};
 
-/// A dump in other tools' forms: folded, flamegraph, dot, memory-infra
+/// The dump in other tools' forms
 ///
 /// folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an
 /// SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
