@@ -1,13 +1,13 @@
 //! `heapdump info`: what is this file.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::common::Common;
+use super::info_facts::{Lines, Rows, records_json};
 use super::load::{Opened, OpenedDump, open_without_warnings};
 use super::output::{fields, problems_json, refuse_sort};
 use super::{Outcome, info_allocations};
@@ -15,7 +15,7 @@ use crate::analysis::histogram::{Tally, tally_section};
 use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, Section, SectionId};
 use crate::input::SnapshotFacts;
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+use crate::report::{Style, format_bytes, format_count};
 
 /// What is this file: format, sections, records, problems
 ///
@@ -46,21 +46,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         .collect();
     let style = args.common.output.style();
     let rows = rows(&opened, &tallies);
-    let report = Report {
-        command: "info",
-        fields: Box::new(|| json_fields(&opened, &tallies)),
-        table: Table {
-            columns: vec![Column::new("field", "Field", Unit::Word), Column::new("value", "Value", Unit::Text)],
-            row_count: rows.len(),
-            rows_hidden: 0,
-            row: Box::new(|row| vec![Cell::text(rows[row].0.as_str()), Cell::text(rows[row].1.as_str())]),
-        },
-        rows_key: None,
-        nested: None,
-        summary: String::new(),
-        text: Some(Box::new(|| text(&opened, &tallies, &style))),
-        markdown: None,
-    };
+    let report = rows.report(|| json_fields(&opened, &tallies), || text(&opened, &tallies, &style));
     args.common.output.print(&report)?;
     Ok(Outcome::Done)
 }
@@ -127,8 +113,6 @@ fn json_fields(opened: &Opened, tallies: &[Tally]) -> Map<String, Value> {
             })
         })
         .collect();
-    let records: Map<String, Value> =
-        facts.records.iter().map(|&(kind, count)| (kind.to_string(), count.into())).collect();
     let mut fields = fields(json!({
         "format": facts.format,
         "title": facts.title,
@@ -137,7 +121,7 @@ fn json_fields(opened: &Opened, tallies: &[Tally]) -> Map<String, Value> {
         "encoding": facts.encoding,
         "compression": facts.compression,
         "sections": sections,
-        "records": records,
+        "records": records_json(facts),
         "trailer": facts.trailer,
         "problems": problems_json(&opened.diagnostics),
     }));
@@ -193,72 +177,54 @@ fn snapshot_text(snapshot: &SnapshotFacts) -> String {
     )
 }
 
-/// Field and value, a line each: for pipes.
-fn rows(opened: &Opened, tallies: &[Tally]) -> Vec<(String, String)> {
+fn rows(opened: &Opened, tallies: &[Tally]) -> Rows {
     let (graph, facts) = (opened.graph, &opened.facts);
-    let mut rows = vec![("format".to_string(), facts.format.to_string())];
-    let mut say = |field: String, value: Option<String>| rows.extend(value.map(|value| (field, value)));
-    say("version".into(), facts.version.clone());
-    say("producer".into(), facts.producer.clone());
-    say("encoding".into(), facts.encoding.map(str::to_string));
-    say("compression".into(), (!facts.compression.is_empty()).then(|| facts.compression.join(" ")));
+    let mut rows = Rows::default();
+    rows.say("format", Some(facts.format.to_string()));
+    rows.say("version", facts.version.clone());
+    rows.say("producer", facts.producer.clone());
+    rows.say_encoding(facts);
     for (at, (section, tally)) in graph.sections().iter().zip(tallies).enumerate() {
         let field = |name: &str| format!("section.{}.{name}", at + 1);
-        say(field("name"), Some(section.name.clone()));
-        say(field("started"), section.started_ms.map(|ms| ms.to_string()));
-        say(field("ended"), section.ended_ms.map(|ms| ms.to_string()));
-        say(field("complete"), Some(section.complete.to_string()));
-        say(field("objects"), Some(tally.objects.to_string()));
-        say(field("shallow_bytes"), Some(tally.shallow_bytes.to_string()));
+        rows.say(field("name"), Some(section.name.clone()));
+        rows.say(field("started"), section.started_ms.map(|ms| ms.to_string()));
+        rows.say(field("ended"), section.ended_ms.map(|ms| ms.to_string()));
+        rows.say(field("complete"), Some(section.complete.to_string()));
+        rows.say(field("objects"), Some(tally.objects.to_string()));
+        rows.say(field("shallow_bytes"), Some(tally.shallow_bytes.to_string()));
     }
     for (at, snapshot) in facts.snapshots.iter().enumerate() {
         let field = |name: &str| format!("snapshot.{}.{name}", at + 1);
-        say(field("taken_at"), snapshot.unix_ms.map(utc));
-        say(field("complete"), Some(snapshot.complete.to_string()));
-        say(field("objects"), Some(snapshot.objects.to_string()));
-        say(field("shallow_bytes"), Some(snapshot.shallow_bytes.to_string()));
-        say(field("chosen"), Some(snapshot.chosen.to_string()));
+        rows.say(field("taken_at"), snapshot.unix_ms.map(utc));
+        rows.say(field("complete"), Some(snapshot.complete.to_string()));
+        rows.say(field("objects"), Some(snapshot.objects.to_string()));
+        rows.say(field("shallow_bytes"), Some(snapshot.shallow_bytes.to_string()));
+        rows.say(field("chosen"), Some(snapshot.chosen.to_string()));
     }
     if let Some((objects, bytes)) = facts.sampled {
-        say("sampled".into(), Some(format!("{objects} {bytes}")));
+        rows.say("sampled", Some(format!("{objects} {bytes}")));
     }
-    for &(kind, count) in &facts.records {
-        say(format!("records.{kind}"), Some(count.to_string()));
-    }
+    rows.say_records(facts);
     for (kind, count) in RootCounts::of(graph).all {
-        say(format!("roots.{}", kind.replace(' ', "-")), Some(count.to_string()));
+        rows.say(format!("roots.{}", kind.replace(' ', "-")), Some(count.to_string()));
     }
-    say("roots_inferred".into(), graph.roots_inferred().then(|| "true".to_string()));
-    say("trailer".into(), facts.trailer.clone());
-    for problem in opened.diagnostics.sorted() {
-        say(format!("problem.{}", problem.code.name), Some(format!("{} {}", problem.count, problem.first_at)));
-    }
+    rows.say("roots_inferred", graph.roots_inferred().then(|| "true".to_string()));
+    rows.say("trailer", facts.trailer.clone());
+    rows.say_problems(&opened.diagnostics);
     rows
 }
 
 fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
     let (graph, facts) = (opened.graph, &opened.facts);
-    let mut text = String::new();
-    let mut say = |field: &str, value: String| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{field:<12} {}", escape_controls(&value));
-    };
-    say("format", format!("{} ({})", facts.title, facts.format));
-    if let Some(version) = &facts.version {
-        say("version", version.clone());
-    }
-    if let Some(producer) = &facts.producer {
-        say("producer", producer.clone());
-    }
-    let packing: String = facts.compression.iter().map(|packing| format!(", {packing}")).collect();
-    say("encoding", format!("{}{packing}", facts.encoding.unwrap_or("binary")));
+    let mut lines = Lines::default();
+    lines.say_format(facts);
     for (at, (section, tally)) in graph.sections().iter().zip(tallies).enumerate() {
         let times = match (section.started_ms, duration_ms(section)) {
             (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),
             (Some(start), None) => format!(", taken {start} ms after boot"),
             _ => String::new(),
         };
-        say(
+        lines.say(
             &format!("section {}", at + 1),
             format!(
                 "{}: {} objects, {}{times}",
@@ -269,39 +235,22 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
         );
     }
     for (at, snapshot) in facts.snapshots.iter().enumerate() {
-        say(&format!("snapshot {}", at + 1), snapshot_text(snapshot));
+        lines.say(&format!("snapshot {}", at + 1), snapshot_text(snapshot));
     }
     if facts.snapshots.len() > 1 {
-        say("", "--snapshot N takes another one".into());
+        lines.say("", "--snapshot N takes another one");
     }
     if let Some((objects, bytes)) = facts.sampled {
-        say("sampled", format!("figures of the heap are estimates: objects x{objects:.3}, bytes x{bytes:.3}"));
+        lines.say("sampled", format!("figures of the heap are estimates: objects x{objects:.3}, bytes x{bytes:.3}"));
     }
-    let records: Vec<String> = facts
-        .records
-        .iter()
-        .map(|&(kind, count)| format!("{} {}", format_count(count), kind.replace('_', " ")))
-        .collect();
-    say("records", records.join(", "));
+    lines.say_records(facts);
     let roots: Vec<String> =
         RootCounts::of(graph).all.iter().map(|(kind, count)| format!("{} {kind}", format_count(*count))).collect();
     let inferred = if graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
-    say("roots", format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
+    lines.say("roots", format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
     if let Some(trailer) = &facts.trailer {
-        say("trailer", trailer.clone());
+        lines.say("trailer", trailer.clone());
     }
-    let problems = opened.diagnostics.sorted();
-    if problems.is_empty() {
-        say("problems", "none".into());
-    }
-    for problem in problems {
-        say(
-            "problem",
-            format!(
-                "{} {} ({}, first at {})",
-                problem.count, problem.code.meaning, problem.code.name, problem.first_at
-            ),
-        );
-    }
-    text
+    lines.say_problems(&opened.diagnostics);
+    lines.0
 }

@@ -15,6 +15,7 @@ mod export_memory_infra;
 mod groups;
 mod info;
 mod info_allocations;
+mod info_facts;
 mod leaks;
 mod list;
 mod load;

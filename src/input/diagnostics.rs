@@ -1,6 +1,7 @@
 //! Problems met in a dump: kinds with stable codes, how often, and where first. Bounded memory whatever the input.
 
 use super::error::{Position, ReadError, ReadErrorKind};
+use crate::graph::Tally;
 
 /// A kind of problem. The name is part of the JSON output and of the format's document.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,6 +63,14 @@ impl Diagnostics {
                 }
             }
             None => self.problems.push(Problem { code, count, first_at: at, first_text: text() }),
+        }
+    }
+
+    /// Counts what was found when the dump was put together, under the format's codes; `place` makes a tally's position
+    /// one in the file.
+    pub fn add_tallies(&mut self, tallies: &[(&'static Code, Tally)], place: fn(u64) -> Position) {
+        for &(code, tally) in tallies {
+            self.add(code, tally.count, place(tally.first_position), String::new);
         }
     }
 

@@ -19,7 +19,7 @@ mod roots;
 mod serialization;
 
 use super::sink::TypeCounts;
-use super::{BROKEN_COMPRESSION, Code, Counted, Detected, Dump, Facts, Loaded, Position, ReadError, ReadErrorKind};
+use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, Position, ReadError, ReadErrorKind};
 use super::{ReadOptions, Reader, SnapshotFacts, Source};
 use crate::graph::{ObjectColumns, ResolveOptions};
 use assemble::Assembly;
@@ -66,15 +66,13 @@ impl Reader for Gcdump {
         if !multipliers.is_empty() {
             graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));
         }
-        let tallies: [(&'static Code, _); 4] = [
+        let tallies = [
             (&DANGLING_REF, findings.dangling_references),
             (&DANGLING_ROOT, findings.dangling_roots),
             (&DUPLICATE_OBJECT, findings.duplicate_objects),
             (&CONFLICTING_OBJECT, findings.conflicting_objects),
         ];
-        for (code, tally) in tallies {
-            diagnostics.add(code, tally.count, Position::Byte(tally.first_position), String::new);
-        }
+        diagnostics.add_tallies(&tallies, Position::Byte);
         diagnostics.check(options.strict)?;
         Ok(Loaded { dump: Dump::Graph(graph), facts, diagnostics })
     }

@@ -8,9 +8,7 @@ use super::record::{Breakdown, Eof};
 use super::shape::Shape;
 use crate::graph::{GraphBuilder, HeapGraph, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{
-    BROKEN_COMPRESSION, Code, Counted, Diagnostics, Facts, Position, ReadError, ReadOptions, Reader, Source,
-};
+use crate::input::{BROKEN_COMPRESSION, Counted, Diagnostics, Facts, Position, ReadError, ReadOptions, Reader, Source};
 
 /// Puts blocks together.
 pub(super) struct Assembler {
@@ -195,14 +193,12 @@ impl Assembler {
         if shape == Shape::ClassFirst {
             self.facts.records.push(("class_words", findings.class_words));
         }
-        let tallies: [(&'static Code, _); 3] = [
+        let tallies = [
             (&DANGLING_REF, findings.dangling_references),
             (&DUPLICATE_OBJECT, findings.duplicate_objects),
             (&CONFLICTING_OBJECT, findings.conflicting_objects),
         ];
-        for (code, tally) in tallies {
-            self.diagnostics.add(code, tally.count, Position::Line(tally.first_position), String::new);
-        }
+        self.diagnostics.add_tallies(&tallies, Position::Line);
         self.check_trailers(findings.duplicate_objects.count + findings.conflicting_objects.count);
         graph
     }

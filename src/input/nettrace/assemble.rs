@@ -7,13 +7,9 @@ use super::rundown::Rundown;
 use super::sink::{GraphSink, Sink};
 use super::snapshots::{Snapshot, Stream, find_snapshots};
 use super::types::TypeTable;
-use crate::graph::{
-    Findings, GraphBuilder, HeapGraph, ResolveOptions, RootFlags, RootKind, RootRecord, SectionId, TypeSlot,
-};
+use crate::graph::{GraphBuilder, HeapGraph, ResolveOptions, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
 use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name};
-use crate::input::{
-    Code, Counted, Diagnostics, Facts, Position, ReadError, ReadErrorKind, SnapshotChoice, SnapshotFacts,
-};
+use crate::input::{Counted, Facts, Position, ReadError, ReadErrorKind, SnapshotChoice, SnapshotFacts};
 
 /// What the snapshot that was asked for consists of.
 pub(super) struct Chosen {
@@ -174,7 +170,13 @@ impl Collector {
         about.complete = chosen.snapshot.is_undamaged(&self.items);
         about.declared_types = self.types.described.len() as u64;
         let (graph, findings) = builder.resolve(ResolveOptions::default());
-        note_findings(&mut self.diagnostics, &findings);
+        let tallies = [
+            (&DANGLING_REF, findings.dangling_references),
+            (&DANGLING_ROOT, findings.dangling_roots),
+            (&DUPLICATE_OBJECT, findings.duplicate_objects),
+            (&CONFLICTING_OBJECT, findings.conflicting_objects),
+        ];
+        self.diagnostics.add_tallies(&tallies, Position::Byte);
         graph
     }
 
@@ -279,16 +281,4 @@ fn name_of_type(types: &TypeTable, rundown: &Rundown, number: usize, raw_types: 
         clean_type_name(&info.name)
     };
     (name, Some(module))
-}
-
-fn note_findings(diagnostics: &mut Diagnostics, findings: &Findings) {
-    let tallies: [(&'static Code, _); 4] = [
-        (&DANGLING_REF, findings.dangling_references),
-        (&DANGLING_ROOT, findings.dangling_roots),
-        (&DUPLICATE_OBJECT, findings.duplicate_objects),
-        (&CONFLICTING_OBJECT, findings.conflicting_objects),
-    ];
-    for (code, tally) in tallies {
-        diagnostics.add(code, tally.count, Position::Byte(tally.first_position), String::new);
-    }
 }

@@ -8,9 +8,7 @@ use super::record::{RootRecord, split_number, split_time};
 use super::{SizeRadix, XnaCf};
 use crate::graph::{Findings, GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{
-    BROKEN_COMPRESSION, Code, Counted, Diagnostics, Facts, Position, ReadError, ReadOptions, Reader, Source,
-};
+use crate::input::{BROKEN_COMPRESSION, Counted, Diagnostics, Facts, Position, ReadError, ReadOptions, Reader, Source};
 
 /// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
 const ENOUGH_SIZES: u64 = 1000;
@@ -263,16 +261,14 @@ impl Assembler {
 
     /// Gives what the builder found this format's codes.
     pub(super) fn note_findings(&mut self, findings: &Findings) {
-        let tallies: [(&'static Code, _); 5] = [
+        let tallies = [
             (&DANGLING_REF, findings.dangling_references),
             (&CROSS_DOMAIN_REF, findings.cross_section_references),
             (&DANGLING_ROOT, findings.dangling_roots),
             (&DUPLICATE_OBJECT, findings.duplicate_objects),
             (&CONFLICTING_OBJECT, findings.conflicting_objects),
         ];
-        for (code, tally) in tallies {
-            self.diagnostics.add(code, tally.count, Position::Line(tally.first_position), String::new);
-        }
+        self.diagnostics.add_tallies(&tallies, Position::Line);
     }
 
     /// Totals by type name.

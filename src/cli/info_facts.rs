@@ -1,0 +1,112 @@
+//! What `heapdump info` says of every dump, of objects or of allocations: its table, its records and its problems.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use crate::input::{Diagnostics, Facts};
+use crate::report::{Cell, Column, Report, Table, Unit, escape_controls, format_count};
+
+/// Field and value, a line each: for pipes.
+#[derive(Default)]
+pub(super) struct Rows(Vec<(String, String)>);
+
+impl Rows {
+    /// Adds a field that has a value.
+    pub(super) fn say(&mut self, field: impl Into<String>, value: Option<String>) {
+        self.0.extend(value.map(|value| (field.into(), value)));
+    }
+
+    pub(super) fn say_encoding(&mut self, facts: &Facts) {
+        self.say("encoding", facts.encoding.map(str::to_string));
+        self.say("compression", (!facts.compression.is_empty()).then(|| facts.compression.join(" ")));
+    }
+
+    pub(super) fn say_records(&mut self, facts: &Facts) {
+        for &(kind, count) in &facts.records {
+            self.say(format!("records.{kind}"), Some(count.to_string()));
+        }
+    }
+
+    pub(super) fn say_problems(&mut self, diagnostics: &Diagnostics) {
+        for problem in diagnostics.sorted() {
+            self.say(format!("problem.{}", problem.code.name), Some(format!("{} {}", problem.count, problem.first_at)));
+        }
+    }
+
+    /// The rows as a report; `fields` for JSON, `text` for people.
+    pub(super) fn report<'a>(
+        &'a self,
+        fields: impl Fn() -> Map<String, Value> + 'a,
+        text: impl Fn() -> String + 'a,
+    ) -> Report<'a> {
+        Report {
+            command: "info",
+            fields: Box::new(fields),
+            table: Table {
+                columns: vec![Column::new("field", "Field", Unit::Word), Column::new("value", "Value", Unit::Text)],
+                row_count: self.0.len(),
+                rows_hidden: 0,
+                row: Box::new(|row| vec![Cell::text(self.0[row].0.as_str()), Cell::text(self.0[row].1.as_str())]),
+            },
+            rows_key: None,
+            nested: None,
+            summary: String::new(),
+            text: Some(Box::new(text)),
+            markdown: None,
+        }
+    }
+}
+
+/// Records by kind, for JSON.
+pub(super) fn records_json(facts: &Facts) -> Map<String, Value> {
+    facts.records.iter().map(|&(kind, count)| (kind.to_string(), count.into())).collect()
+}
+
+/// Field and value, a line each: for people.
+#[derive(Default)]
+pub(super) struct Lines(pub(super) String);
+
+impl Lines {
+    pub(super) fn say(&mut self, field: &str, value: impl AsRef<str>) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "{field:<12} {}", escape_controls(value.as_ref()));
+    }
+
+    pub(super) fn say_format(&mut self, facts: &Facts) {
+        self.say("format", format!("{} ({})", facts.title, facts.format));
+        if let Some(version) = &facts.version {
+            self.say("version", version);
+        }
+        if let Some(producer) = &facts.producer {
+            self.say("producer", producer);
+        }
+        let packing: String = facts.compression.iter().map(|packing| format!(", {packing}")).collect();
+        self.say("encoding", format!("{}{packing}", facts.encoding.unwrap_or("binary")));
+    }
+
+    pub(super) fn say_records(&mut self, facts: &Facts) {
+        let records: Vec<String> = facts
+            .records
+            .iter()
+            .map(|&(kind, count)| format!("{} {}", format_count(count), kind.replace('_', " ")))
+            .collect();
+        self.say("records", records.join(", "));
+    }
+
+    pub(super) fn say_problems(&mut self, diagnostics: &Diagnostics) {
+        let problems = diagnostics.sorted();
+        if problems.is_empty() {
+            self.say("problems", "none");
+        }
+        for problem in problems {
+            self.say(
+                "problem",
+                format!(
+                    "{} {} ({}, first at {})",
+                    problem.count, problem.code.meaning, problem.code.name, problem.first_at
+                ),
+            );
+        }
+    }
+}
