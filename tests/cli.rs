@@ -67,6 +67,32 @@ fn every_command_on_a_terminal() {
     }
 }
 
+/// Above and beside the tables too; sentences of `leaks` and of `--fail-over` are for reading and stay as they are.
+#[test]
+fn plain_bytes_are_plain_on_a_terminal() {
+    let lines = [
+        "info fixtures/nettrace/three-gcs-net9.nettrace.zst",
+        "info fixtures/memory_infra/chromium66-heaps.trace.gz",
+        "stats fixtures/xna_cf/pair_after.txt",
+        "stats fixtures/gcdump/sampled-net31.gcdump.zst",
+        "stats fixtures/memory_infra/chromium66-heaps.trace.gz",
+        "diff fixtures/xna_cf/pair_before.txt fixtures/xna_cf/pair_after.txt",
+        "diff fixtures/memory_infra/chromium49-heaps.trace.gz fixtures/memory_infra/chromium66-heaps.trace.gz",
+    ];
+    for line in lines {
+        let (Some(human), Some(plain)) = (
+            run_on_terminal(&format!("heapdump {line}"), 100),
+            run_on_terminal(&format!("heapdump {line} --bytes"), 100),
+        ) else {
+            println!("skipped: no `script` program to make a terminal");
+            return;
+        };
+        let has_units = |text: &str| ["KiB", "MiB", "GiB"].iter().any(|unit| text.contains(unit));
+        assert!(has_units(&human.stdout), "{line}:\n{}", human.stdout);
+        assert!(!has_units(&plain.stdout), "{line}:\n{}", plain.stdout);
+    }
+}
+
 #[test]
 fn a_dump_is_named_in_four_ways() {
     let expected = run(&["stats", SMALL]).expect_code(0).stdout;

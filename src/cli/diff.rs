@@ -253,9 +253,9 @@ fn summary_text(old: &Tally, new: &Tally, grown: i64, style: &Style) -> String {
     };
     format!(
         "{} -> {}: {}{share}, {} -> {} objects\n\n",
-        format_bytes(old.shallow_bytes),
-        format_bytes(new.shallow_bytes),
-        bold(&format!("{sign}{}", format_bytes(grown.unsigned_abs())), style),
+        style.bytes(old.shallow_bytes),
+        style.bytes(new.shallow_bytes),
+        bold(&format!("{sign}{}", style.bytes(grown.unsigned_abs())), style),
         format_count(old.objects),
         format_count(new.objects),
     )

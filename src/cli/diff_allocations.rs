@@ -170,6 +170,7 @@ fn print(
     beside: &[(Key<'_>, Change)],
 ) -> Result<()> {
     let output = &request.common.output;
+    let style = output.style();
     let shown = output.rows(rows.len());
     let whole = diff.whole();
     let (key, title) = match request.by {
@@ -180,7 +181,7 @@ fn print(
         "old": {"total_bytes": whole.old.bytes, "allocations": whole.old.allocations},
         "new": {"total_bytes": whole.new.bytes, "allocations": whole.new.allocations},
     }));
-    if output.style().format == Format::Json {
+    if style.format == Format::Json {
         let [types, paths] = match request.by {
             DiffBy::Type => [&rows[..shown], &beside[..output.rows(beside.len())]],
             DiffBy::Backtrace => [&beside[..output.rows(beside.len())], &rows[..shown]],
@@ -217,9 +218,9 @@ fn print(
         nested: None,
         summary: format!(
             "{} -> {}, {sign}{}\n\n",
-            format_bytes(whole.old.bytes),
-            format_bytes(whole.new.bytes),
-            format_bytes(whole.delta_bytes().unsigned_abs()),
+            style.bytes(whole.old.bytes),
+            style.bytes(whole.new.bytes),
+            style.bytes(whole.delta_bytes().unsigned_abs()),
         ),
         text: None,
         markdown: None,

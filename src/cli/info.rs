@@ -15,7 +15,7 @@ use crate::analysis::histogram::{Tally, tally_section};
 use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, Section, SectionId};
 use crate::input::SnapshotFacts;
-use crate::report::{Style, format_bytes, format_count};
+use crate::report::{Style, format_count};
 
 /// What is this file: format, sections, records, problems
 ///
@@ -165,14 +165,14 @@ fn utc(unix_ms: i64) -> String {
 }
 
 /// Which of several snapshots, in words.
-fn snapshot_text(snapshot: &SnapshotFacts) -> String {
+fn snapshot_text(snapshot: &SnapshotFacts, style: &Style) -> String {
     let time = snapshot.unix_ms.map_or(String::new(), |ms| format!("{}, ", utc(ms)));
     let complete = if snapshot.complete { "complete" } else { "incomplete" };
     let chosen = if snapshot.chosen { ", read here" } else { "" };
     format!(
         "{time}{} objects, {}, {} references, {complete}{chosen}",
         format_count(snapshot.objects),
-        format_bytes(snapshot.shallow_bytes),
+        style.bytes(snapshot.shallow_bytes),
         format_count(snapshot.references)
     )
 }
@@ -235,7 +235,7 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
         );
     }
     for (at, snapshot) in facts.snapshots.iter().enumerate() {
-        lines.say(&format!("snapshot {}", at + 1), snapshot_text(snapshot));
+        lines.say(&format!("snapshot {}", at + 1), snapshot_text(snapshot, style));
     }
     if facts.snapshots.len() > 1 {
         lines.say("", "--snapshot N takes another one");

@@ -10,12 +10,13 @@ use super::info_facts::{Lines, Rows, records_json};
 use super::load::OpenedAllocations;
 use super::output::{fields, problems_json};
 use crate::analysis::allocation_totals::Amount;
-use crate::report::{format_bytes, format_count};
+use crate::report::{Style, format_count};
 
 pub(super) fn run(opened: &OpenedAllocations, common: &Common) -> Result<Outcome> {
     let totals: Vec<Amount> = opened.dump.heaps.iter().map(|heap| totals_at_the_top(heap).at(0)).collect();
+    let style = common.output.style();
     let rows = rows(opened, &totals);
-    let report = rows.report(|| json_fields(opened, &totals), || text(opened, &totals));
+    let report = rows.report(|| json_fields(opened, &totals), || text(opened, &totals, &style));
     common.output.print(&report)?;
     Ok(Outcome::Done)
 }
@@ -81,7 +82,7 @@ fn rows(opened: &OpenedAllocations, totals: &[Amount]) -> Rows {
     rows
 }
 
-fn text(opened: &OpenedAllocations, totals: &[Amount]) -> String {
+fn text(opened: &OpenedAllocations, totals: &[Amount], style: &Style) -> String {
     let (dump, facts) = (opened.dump, &opened.facts);
     let mut lines = Lines::default();
     lines.say_format(facts);
@@ -89,7 +90,7 @@ fn text(opened: &OpenedAllocations, totals: &[Amount]) -> String {
         let allocations =
             total.allocations.map_or(String::new(), |count| format!(" in {} allocations", format_count(count)));
         let labels = if heap.labels.is_empty() { String::new() } else { format!(", {}", heap.labels) };
-        lines.say("heap", format!("{}: {}{allocations}{labels}", heap_title(heap), format_bytes(total.bytes)));
+        lines.say("heap", format!("{}: {}{allocations}{labels}", heap_title(heap), style.bytes(total.bytes)));
     }
     lines.say_records(facts);
     lines.say_problems(&opened.diagnostics);

@@ -297,7 +297,7 @@ fn graph_summary(opened: &Opened, totals: &Tally, rows: &[Row], args: &Args, sty
             let (all, all_bytes) = estimated_total(rows);
             format!(
                 "a sample: figures of the heap are estimates, {} in {} objects (objects x{objects:.2}, bytes x{bytes:.2})\n",
-                format_bytes(all_bytes),
+                style.bytes(all_bytes),
                 format_count(all)
             )
         }

@@ -12,7 +12,7 @@ use super::load::OpenedAllocations;
 use super::output::{bold, fields, problems_json};
 use crate::allocations::{NameId, add_counts};
 use crate::analysis::allocation_totals::Amount;
-use crate::report::{Cell, Column, Report, Table, Unit, escape_controls, format_bytes, format_count};
+use crate::report::{Cell, Column, Report, Table, Unit, escape_controls, format_count};
 
 pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common) -> Result<Outcome> {
     let order = sort_key(
@@ -44,7 +44,7 @@ pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common)
         let allocations = whole.allocations.map_or(String::new(), |count| format!(" in {}", format_count(count)));
         let allocations = if allocations.is_empty() { allocations } else { format!("{allocations} allocations") };
         let title = escape_controls(&heap_title(heap)).into_owned();
-        summary += &format!("{}{allocations}: {title}\n", bold(&format_bytes(whole.bytes), &style));
+        summary += &format!("{}{allocations}: {title}\n", bold(&style.bytes(whole.bytes), &style));
         heaps_json.push(heap_json(heap, &whole).into());
     }
     let mut rows: Vec<(&str, Amount)> = types.iter().map(|(&name, &amount)| (names.text(name), amount)).collect();
@@ -62,7 +62,7 @@ pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common)
     }
     let other = total.bytes.saturating_sub(of_types);
     if other > 0 {
-        summary += &format!("{} of types too small to be dumped, or of none\n", format_bytes(other));
+        summary += &format!("{} of types too small to be dumped, or of none\n", style.bytes(other));
     }
     let shown = common.output.rows(rows.len());
     let report = Report {
