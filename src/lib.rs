@@ -1,10 +1,11 @@
 //! Heap dumps of several runtimes, read into one object graph, or into allocation trees, and analysed.
 #![deny(missing_docs)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod allocations;
 pub mod analysis;
 pub mod cli;
 pub mod graph;
+pub mod index;
 pub mod input;
 pub mod report;

@@ -5,15 +5,16 @@ mod common;
 use common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 6] = [
-    ("graph", &[], &["petgraph", "rayon", "rustc_hash"]),
+const ALLOWED: [(&str, &[&str], &[&str]); 7] = [
+    ("graph", &[], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde"]),
     ("allocations", &[], &["rustc_hash"]),
     ("input", &["graph", "allocations"], &["nom", "memchr", "flate2", "ruzstd", "rustc_hash", "serde", "serde_json"]),
-    ("analysis", &["graph", "allocations"], &["petgraph", "rayon", "regex_lite", "rustc_hash"]),
+    ("analysis", &["graph", "allocations"], &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"]),
+    ("index", &["graph"], &["bytemuck", "memmap2", "serde", "serde_json", "tempfile", "twox_hash"]),
     ("report", &[], &["comfy_table", "csv", "serde", "serde_json"]),
     (
         "cli",
-        &["graph", "allocations", "input", "analysis", "report"],
+        &["graph", "allocations", "input", "analysis", "index", "report"],
         &[
             "anyhow",
             "clap",
@@ -23,6 +24,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 6] = [
             "petgraph",
             "rayon",
             "rustc_hash",
+            "serde",
             "serde_json",
             "terminal_size",
         ],
@@ -30,8 +32,9 @@ const ALLOWED: [(&str, &[&str], &[&str]); 6] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 18] = [
+const OUTSIDE: [&str; 22] = [
     "anyhow",
+    "bytemuck",
     "clap",
     "clap_complete",
     "comfy_table",
@@ -40,6 +43,7 @@ const OUTSIDE: [&str; 18] = [
     "indicatif",
     "inferno",
     "memchr",
+    "memmap2",
     "nom",
     "petgraph",
     "rayon",
@@ -48,7 +52,9 @@ const OUTSIDE: [&str; 18] = [
     "ruzstd",
     "serde",
     "serde_json",
+    "tempfile",
     "terminal_size",
+    "twox_hash",
 ];
 
 fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {

@@ -2,11 +2,11 @@
 //!
 //! What a path has is what its last objects retain. Objects whose dominators have the same types are one node.
 
-use super::dominators::Dominators;
+use super::dominators::{Dominators, Step};
 use crate::allocations::{AllocationHeap, Entry, HeapBuilder, Meaning, NameId, Names};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
-/// The heap of a graph's reachable objects, of those that are wanted. Paths longer than `depth` end there and hold what is below. O(objects), 4
+/// The heap of a graph's reachable objects, of those that are wanted. Paths longer than `depth` end there and hold what is below. O(objects), 8
 /// bytes for each besides the paths.
 pub fn heap_of_dominator_paths(
     graph: &HeapGraph,
@@ -19,24 +19,32 @@ pub fn heap_of_dominator_paths(
     let types: Vec<NameId> =
         (0..graph.type_count()).map(|index| names.intern(graph.type_name(TypeId::new(index)))).collect();
     let mut builder = HeapBuilder::new(root);
-    let mut depths = vec![0u32];
-    let mut frames = vec![0u32; dominators.reached_count() + 1];
-    for number in 1..frames.len() {
+    // Frames from the top down to the object at hand, each with its depth. Down the tree rather than by number: the
+    // order of the heap's frames must not hang on how the tree is numbered.
+    let mut above = vec![(0u32, 0u32)];
+    dominators.children().walk(0, |step| {
+        let number = match step {
+            Step::Enter(number) => number,
+            Step::Leave(_) => {
+                above.pop();
+                return;
+            }
+        };
         let node = dominators.node_at(number);
         if !wanted(node) {
-            continue;
+            above.push((0, 0));
+            return;
         }
-        let above = frames[dominators.immediate_of(number)];
         let type_name = types[graph.type_of(node).index()];
-        // A dominator has a smaller number: its frame is there already.
-        let frame = if depths[above as usize] >= depth { above } else { builder.frame(above, type_name) };
-        if frame as usize == depths.len() {
-            depths.push(depths[above as usize] + 1);
-        }
-        frames[number] = frame;
+        let place = match above.last() {
+            Some(&(frame, own_depth)) if own_depth < depth => (builder.frame(frame, type_name), own_depth + 1),
+            Some(&place) => place,
+            None => (0, 0),
+        };
+        above.push(place);
         let bytes = graph.shallow_bytes(node);
-        builder.add(Entry { frame, type_name: Some(type_name), bytes, allocations: Some(1) });
-    }
+        builder.add(Entry { frame: place.0, type_name: Some(type_name), bytes, allocations: Some(1) });
+    });
     let (frames, entries) = builder.finish(None);
     let process = graph.sections().first().filter(|_| graph.sections().len() == 1);
     let heap = AllocationHeap {

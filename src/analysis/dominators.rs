@@ -13,9 +13,13 @@
 //!
 //! petgraph's `simple_fast` is the second opinion in tests; it is cubic on doubly linked lists.
 
+mod levels;
+
 use std::sync::OnceLock;
 
-use crate::graph::{HeapGraph, NodeId};
+pub use levels::StoredDominators;
+
+use crate::graph::{Column, HeapGraph, NodeId};
 
 const UNREACHED: u32 = u32::MAX;
 
@@ -30,18 +34,27 @@ pub enum Dominator {
     Node(NodeId),
 }
 
-/// The dominator tree, in depth-first numbers: 0 is the virtual root, reached objects follow, and every number is
-/// greater than that of its immediate dominator.
+/// The dominator tree, in numbers of its own: 0 is the virtual root, reached objects follow, and every number is
+/// greater than that of its immediate dominator. Which object has which number depends on how the tree was made; of
+/// objects with one immediate dominator the order is always the same.
 #[derive(Debug)]
 pub struct Dominators {
-    /// By number; `nodes[0]` means nothing.
-    nodes: Vec<NodeId>,
-    /// By number.
-    immediate: Vec<u32>,
+    /// By number; the first means nothing.
+    nodes: Column<NodeId>,
+    above: Above,
     /// By node; made when first asked for.
-    numbers: OnceLock<Vec<u32>>,
+    numbers: OnceLock<Column<u32>>,
     node_count: usize,
     steps: u64,
+}
+
+/// Who immediately dominates whom.
+#[derive(Debug)]
+enum Above {
+    /// Depth-first numbers of the walk: the immediate dominator of each.
+    Listed(Vec<u32>),
+    /// Numbers level by level: those that a number dominates follow one another from here on, up to those of the next.
+    Levels(Column<u32>),
 }
 
 impl Dominators {
@@ -60,7 +73,13 @@ impl Dominators {
         drop(lists);
         let patience = patience * parents.len() as u64;
         let immediate = immediate_dominators(parents, &semi, cells, patience, &mut steps);
-        Dominators { nodes, immediate, numbers: OnceLock::new(), node_count: graph.node_count(), steps }
+        Dominators {
+            nodes: nodes.into(),
+            above: Above::Listed(immediate),
+            numbers: OnceLock::new(),
+            node_count: graph.node_count(),
+            steps,
+        }
     }
 
     /// Reached objects.
@@ -73,12 +92,12 @@ impl Dominators {
     pub fn number_of(&self, node: NodeId) -> Option<usize> {
         let numbers = self.numbers.get_or_init(|| {
             let mut numbers = vec![UNREACHED; self.node_count];
-            for (number, node) in self.nodes.iter().enumerate().skip(1) {
+            for (number, node) in self.nodes.all().iter().enumerate().skip(1) {
                 numbers[node.index()] = number as u32;
             }
-            numbers
+            numbers.into()
         });
-        match numbers[node.index()] {
+        match numbers.get(node.index()) {
             UNREACHED => None,
             number => Some(number as usize),
         }
@@ -86,35 +105,51 @@ impl Dominators {
 
     /// The object with this number, which must be 1 to `reached_count`. O(1).
     pub fn node_at(&self, number: usize) -> NodeId {
-        self.nodes[number]
+        self.nodes.get(number)
     }
 
-    /// The number of the immediate dominator of the object with this number; 0 is the virtual root. O(1).
+    /// The number of the immediate dominator of the object with this number; 0 is the virtual root. O(1), or O(log
+    /// objects) in a tree from an index.
     pub fn immediate_of(&self, number: usize) -> usize {
-        self.immediate[number] as usize
+        match &self.above {
+            Above::Listed(immediate) => immediate[number] as usize,
+            Above::Levels(first_below) => {
+                // The last whose own begin at or before; never below itself, whatever a file says.
+                first_below.partition_point(|first| first as usize <= number).clamp(1, number.max(1)) - 1
+            }
+        }
     }
 
-    /// What immediately dominates the object. O(1).
+    /// What immediately dominates the object. O(1), or O(log objects) in a tree from an index.
     pub fn dominator_of(&self, node: NodeId) -> Dominator {
         match self.number_of(node).map(|number| self.immediate_of(number)) {
             None => Dominator::Unreachable,
             Some(0) => Dominator::Roots,
-            Some(number) => Dominator::Node(self.nodes[number]),
+            Some(number) => Dominator::Node(self.node_at(number)),
         }
     }
 
     /// Numbers of the objects that the object with this number (0: the roots) immediately dominates, ascending.
-    /// O(objects); `children` is the way to ask often.
+    /// O(objects) where they are not together; `children` is the way to ask often.
     pub fn children_of(&self, number: usize) -> Vec<u32> {
-        let numbers = self.immediate.iter().enumerate().skip(1);
-        numbers.filter(|&(_, &above)| above as usize == number).map(|(below, _)| below as u32).collect()
+        match &self.above {
+            Above::Listed(immediate) => {
+                let numbers = immediate.iter().enumerate().skip(1);
+                numbers.filter(|&(_, &above)| above as usize == number).map(|(below, _)| below as u32).collect()
+            }
+            Above::Levels(_) => self.children().of(number).collect(),
+        }
     }
 
-    /// The tree turned round, for walking down. O(objects); 8 bytes per object.
-    pub fn children(&self) -> Children {
-        let count = self.immediate.len();
+    /// The tree turned round, for walking down. O(objects) and 8 bytes for each; nothing in a tree from an index.
+    pub fn children(&self) -> Children<'_> {
+        let immediate = match &self.above {
+            Above::Listed(immediate) => immediate,
+            Above::Levels(first_below) => return Children(Below::Levels(first_below)),
+        };
+        let count = immediate.len();
         let mut starts = vec![0u32; count + 1];
-        for &above in &self.immediate[1..] {
+        for &above in &immediate[1..] {
             starts[above as usize] += 1;
         }
         let mut sum = 0;
@@ -124,11 +159,11 @@ impl Dominators {
         }
         let mut list = vec![0u32; count - 1];
         for number in (1..count).rev() {
-            let cursor = &mut starts[self.immediate[number] as usize];
+            let cursor = &mut starts[immediate[number] as usize];
             *cursor -= 1;
             list[*cursor as usize] = number as u32;
         }
-        Children { starts, list }
+        Children(Below::Listed { starts, list })
     }
 
     /// Steps that were taken up trees while computing: what grows without bound in algorithms that are not linear.
@@ -139,10 +174,42 @@ impl Dominators {
 
 /// Who is immediately dominated by whom, by number.
 #[derive(Debug)]
-pub struct Children {
-    starts: Vec<u32>,
-    list: Vec<u32>,
+pub struct Children<'a>(Below<'a>);
+
+#[derive(Debug)]
+enum Below<'a> {
+    Listed { starts: Vec<u32>, list: Vec<u32> },
+    Levels(&'a Column<u32>),
 }
+
+/// Numbers of the objects that one immediately dominates, ascending.
+#[derive(Debug, Clone)]
+pub enum ChildNumbers<'a> {
+    /// Anywhere.
+    Listed(std::iter::Copied<std::slice::Iter<'a, u32>>),
+    /// One after another.
+    Consecutive(std::ops::Range<u32>),
+}
+
+impl Iterator for ChildNumbers<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        match self {
+            ChildNumbers::Listed(numbers) => numbers.next(),
+            ChildNumbers::Consecutive(numbers) => numbers.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            ChildNumbers::Listed(numbers) => numbers.size_hint(),
+            ChildNumbers::Consecutive(numbers) => numbers.size_hint(),
+        }
+    }
+}
+
+impl ExactSizeIterator for ChildNumbers<'_> {}
 
 /// What a walk down the tree meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,20 +220,29 @@ pub enum Step {
     Leave(usize),
 }
 
-impl Children {
-    /// Numbers of the objects that this one immediately dominates, ascending. O(1).
-    pub fn of(&self, number: usize) -> &[u32] {
-        &self.list[self.starts[number] as usize..self.starts[number + 1] as usize]
+impl Children<'_> {
+    /// Numbers of the objects that this one immediately dominates. O(1).
+    pub fn of(&self, number: usize) -> ChildNumbers<'_> {
+        match &self.0 {
+            Below::Listed { starts, list } => {
+                ChildNumbers::Listed(list[starts[number] as usize..starts[number + 1] as usize].iter().copied())
+            }
+            Below::Levels(first_below) => {
+                // Nobody dominates what has a smaller number, whatever a file says: walks must end.
+                let start = first_below.get(number).max(number as u32 + 1);
+                ChildNumbers::Consecutive(start..first_below.get(number + 1).max(start))
+            }
+        }
     }
 
     /// Walks everything below `from`, itself left out. O(objects below).
     pub fn walk(&self, from: usize, mut visit: impl FnMut(Step)) {
-        let mut stack = vec![(from, self.of(from).iter())];
+        let mut stack = vec![(from, self.of(from))];
         while let Some((number, below)) = stack.last_mut() {
             match below.next() {
-                Some(&next) => {
+                Some(next) => {
                     visit(Step::Enter(next as usize));
-                    stack.push((next as usize, self.of(next as usize).iter()));
+                    stack.push((next as usize, self.of(next as usize)));
                 }
                 None => {
                     if *number != from {

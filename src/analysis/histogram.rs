@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId};
+use crate::graph::{HeapGraph, NodeSet, SectionId};
 
 /// Objects and shallow bytes of a group, and how much of both strong roots reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,9 +51,8 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
         .into_par_iter()
         .map(|range| {
             let mut tallies = vec![Tally::default(); types];
-            for index in range {
-                let node = NodeId::new(index);
-                tallies[graph.type_of(node).index()].add_object(graph.shallow_bytes(node), reachable.contains(node));
+            for (node, type_id, bytes) in graph.objects(range) {
+                tallies[type_id.index()].add_object(bytes, reachable.contains(node));
             }
             tallies
         })
@@ -66,16 +65,11 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
         )
 }
 
-/// The tally of one section, of the objects that are wanted. O(nodes of the section).
-pub fn tally_section(
-    graph: &HeapGraph,
-    reachable: &NodeSet,
-    section: SectionId,
-    is_wanted: impl Fn(NodeId) -> bool,
-) -> Tally {
+/// The tally of one section. O(nodes of the section).
+pub fn tally_section(graph: &HeapGraph, reachable: &NodeSet, section: SectionId) -> Tally {
     let mut tally = Tally::default();
-    for node in graph.section_nodes(section).map(NodeId::new).filter(|&node| is_wanted(node)) {
-        tally.add_object(graph.shallow_bytes(node), reachable.contains(node));
+    for (node, _, bytes) in graph.objects(graph.section_nodes(section)) {
+        tally.add_object(bytes, reachable.contains(node));
     }
     tally
 }

@@ -9,6 +9,7 @@
 //! | `retained` | how much would go with an object? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
 //! | `retained_sets` | how much would go with all objects of a type? | a walk down the tree; or a marking without the set | O(objects); O(objects + references) per set | 8 bytes per object; a bit per object and thread |
 //! | `root_paths` | why is it alive? | breadth-first search against the references | O(objects + references) | 4 bytes per object |
+//! | `shortest_parents` | the same for every object at once, for an index | breadth-first search from all roots | O(objects + references) | 8 bytes per object |
 //! | `merged_paths` | what keeps a type alive? | breadth-first search from all roots, merged by type | O(objects + references) | 16 bytes per object |
 //! | `type_tree` | what hangs where? | the dominator tree merged by type | O(objects) | per place |
 //! | `suspects` | what leaks? | down the dominator tree from large objects and groups | O(objects) | per suspect |
@@ -36,5 +37,6 @@ pub mod retained_sets;
 pub mod root_inference;
 pub mod root_paths;
 pub mod selection;
+pub mod shortest_parents;
 pub mod suspects;
 pub mod type_tree;

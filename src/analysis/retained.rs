@@ -1,14 +1,25 @@
 //! Retained sizes: what would be freed with an object, by its dominator tree.
 
+use std::io;
+
 use super::dominators::Dominators;
-use crate::graph::{HeapGraph, NodeId};
+use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
+
+/// By number in the dominator tree.
+#[derive(Debug)]
+enum Bytes {
+    /// As computed.
+    Wide(Vec<u64>),
+    /// As stored.
+    Packed(ByteCounts),
+}
 
 /// Bytes and objects that each reached object retains, itself included.
 #[derive(Debug)]
 pub struct Retained {
     /// By number in the dominator tree; 0 is everything that is reached.
-    bytes: Vec<u64>,
-    objects: Vec<u32>,
+    bytes: Bytes,
+    objects: Column<u32>,
 }
 
 impl Retained {
@@ -25,21 +36,36 @@ impl Retained {
             bytes[above] = bytes[above].saturating_add(bytes[number]);
             objects[above] += objects[number];
         }
-        Retained { bytes, objects }
+        Retained { bytes: Bytes::Wide(bytes), objects: objects.into() }
     }
 
     /// Bytes, by number in the tree; number 0 is all that is reached. O(1).
     pub fn bytes_at(&self, number: usize) -> u64 {
-        self.bytes[number]
+        match &self.bytes {
+            Bytes::Wide(bytes) => bytes[number],
+            Bytes::Packed(bytes) => bytes.get(number),
+        }
     }
 
     /// Objects, by number in the tree; number 0 is all that is reached. O(1).
     pub fn objects_at(&self, number: usize) -> u32 {
-        self.objects[number]
+        self.objects.get(number)
     }
 
     /// Bytes the object retains; `None` when no strong root reaches it. O(1).
     pub fn bytes_of(&self, dominators: &Dominators, node: NodeId) -> Option<u64> {
-        dominators.number_of(node).map(|number| self.bytes[number])
+        dominators.number_of(node).map(|number| self.bytes_at(number))
+    }
+    /// Writes the sizes in another order: `order` has the number here of each number there. O(objects).
+    pub(super) fn store(&self, order: &[u32], sink: &mut dyn ColumnSink) -> io::Result<()> {
+        ByteCounts::pack(order.iter().map(|&number| self.bytes_at(number as usize))).store(sink, "retained.bytes")?;
+        let objects: Vec<u32> = order.iter().map(|&number| self.objects.get(number as usize)).collect();
+        Column::from(objects).store(sink, "retained.objects")
+    }
+
+    pub(super) fn from_stored(source: &dyn ColumnSource, count: usize) -> Option<Retained> {
+        let bytes = Bytes::Packed(ByteCounts::from_stored(source, "retained.bytes", count)?);
+        let objects: Column<u32> = Column::stored(source, "retained.objects", u64::MAX)?;
+        (objects.len() == count).then_some(Retained { bytes, objects })
     }
 }

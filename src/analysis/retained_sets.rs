@@ -28,7 +28,7 @@ pub const NO_SET: u32 = u32::MAX;
 pub fn topmost_of_sets(
     dominators: &Dominators,
     retained: &Retained,
-    children: &Children,
+    children: &Children<'_>,
     from: usize,
     set_count: usize,
     set_of: impl Fn(NodeId) -> u32,
@@ -58,7 +58,11 @@ pub fn topmost_of_sets(
 }
 
 /// The topmost members of one set, by number in the tree. O(objects).
-pub fn topmost_members(dominators: &Dominators, children: &Children, is_member: impl Fn(NodeId) -> bool) -> Vec<u32> {
+pub fn topmost_members(
+    dominators: &Dominators,
+    children: &Children<'_>,
+    is_member: impl Fn(NodeId) -> bool,
+) -> Vec<u32> {
     let mut members = Vec::new();
     let mut open = 0u32;
     children.walk(0, |step| {

@@ -70,7 +70,7 @@ pub(super) fn telling_rank(root: &Root) -> (bool, RootKind, bool) {
 }
 
 /// For each node the record to show for it: strong before weak, then the most telling kind, then the first.
-fn most_telling_roots<'a>(
+pub(super) fn most_telling_roots<'a>(
     graph: &'a HeapGraph,
     nodes: &[NodeId],
     wanted: impl Fn(&Root) -> bool,

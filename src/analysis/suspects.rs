@@ -93,7 +93,7 @@ pub struct SuspectSearch<'a> {
     /// Retained sizes.
     pub retained: &'a Retained,
     /// The tree turned round.
-    pub children: &'a Children,
+    pub children: &'a Children<'a>,
     /// Bytes from which on something is suspected.
     pub threshold_bytes: u64,
     /// By type: is it a library's?
@@ -113,7 +113,7 @@ impl SuspectSearch<'_> {
         let mut findings = Vec::new();
         let (mut small, mut large) = (Vec::new(), Vec::new());
         let nodes = self.section.map_or(0..self.graph.node_count(), |section| self.graph.section_nodes(section));
-        for &number in self.children.of(0).iter().filter(|&&number| nodes.contains(&self.node(number).index())) {
+        for number in self.children.of(0).filter(|&number| nodes.contains(&self.node(number).index())) {
             if self.bytes(number) >= self.threshold_bytes { large.push(number) } else { small.push(number) }
         }
         // Not to be reported twice: several suspects may climb to one owner.
@@ -154,7 +154,7 @@ impl SuspectSearch<'_> {
     }
 
     fn main_child(&self, number: u32) -> Option<u32> {
-        let below = self.children.of(number as usize).iter().copied();
+        let below = self.children.of(number as usize);
         below.max_by(|&a, &b| self.bytes(a).cmp(&self.bytes(b)).then_with(|| self.node(b).cmp(&self.node(a))))
     }
 
@@ -175,7 +175,7 @@ impl SuspectSearch<'_> {
     /// Children of the last object on the way that are suspects by themselves.
     fn suspects_inside(&self, descent: &Descent) -> Vec<u32> {
         let Some(&last) = descent.path.last() else { return Vec::new() };
-        let below = self.children.of(last as usize).iter().copied();
+        let below = self.children.of(last as usize);
         below.filter(|&child| self.bytes(child) >= self.threshold_bytes).collect()
     }
 
@@ -269,8 +269,7 @@ impl SuspectSearch<'_> {
         const STEPS: usize = 5;
         let mut found: BTreeMap<TypeId, u64> = BTreeMap::new();
         let mut members = 0;
-        for &member in self.children.of(collection as usize).iter().filter(|&&child| self.type_of(child) == member_type)
-        {
+        for member in self.children.of(collection as usize).filter(|&child| self.type_of(child) == member_type) {
             members += 1;
             let mut at = Some(member);
             for _ in 0..STEPS {
@@ -317,9 +316,9 @@ impl SuspectSearch<'_> {
         let mut at = from;
         loop {
             let below = self.children.of(at as usize);
-            let next = below.iter().copied().find(|&child| self.type_of(child) == type_id).or_else(|| {
-                let further = below.iter().flat_map(|&child| self.children.of(child as usize));
-                further.copied().find(|&child| self.type_of(child) == type_id)
+            let next = below.clone().find(|&child| self.type_of(child) == type_id).or_else(|| {
+                let mut further = below.flat_map(|child| self.children.of(child as usize));
+                further.find(|&child| self.type_of(child) == type_id)
             });
             match next {
                 Some(next) => at = next,
@@ -335,7 +334,7 @@ impl SuspectSearch<'_> {
             return Shape::Single;
         }
         let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
-        for &child in below {
+        for child in below {
             let group = by_type.entry(self.type_of(child)).or_default();
             group.0 = group.0.saturating_add(self.bytes(child));
             group.1 += 1;

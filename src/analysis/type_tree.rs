@@ -45,7 +45,7 @@ impl TypeTree {
     pub fn build(
         graph: &HeapGraph,
         dominators: &Dominators,
-        children: &Children,
+        children: &Children<'_>,
         starts: impl IntoIterator<Item = u32>,
         max_depth: usize,
     ) -> Self {
@@ -65,7 +65,7 @@ impl TypeTree {
             tree.places[place].objects += 1;
             let bytes = &mut tree.places[place].shallow_bytes;
             *bytes = bytes.saturating_add(graph.shallow_bytes(node));
-            pending.extend(children.of(number as usize).iter().map(|&number| Pending { number, above: Some(place) }));
+            pending.extend(children.of(number as usize).map(|number| Pending { number, above: Some(place) }));
         }
         for place in (0..tree.places.len()).rev() {
             let own = &mut tree.places[place];

@@ -17,7 +17,6 @@ use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::breakdown::{By, Layout, MOST_ROWS, Order, Row, lay_out};
 use crate::analysis::callers::lay_out_callers;
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
-use crate::analysis::dominators::Dominators;
 use crate::report::parse_size;
 
 /// Where the bytes are: a tree of backtraces and types
@@ -103,11 +102,10 @@ fn run_objects(args: &Args, least: Option<Least>, opened: &Opened) -> Result<Out
     let pattern = args.common.input.pattern()?;
     let section = args.common.input.section(graph)?;
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-    opened.progress.phase("computing dominators");
-    let dominators = Dominators::compute(graph);
+    let dominators = opened.dominators();
     let depth = args.depth.unwrap_or(DEPTH_OF_OBJECTS);
     opened.progress.phase("merging paths");
-    let (names, heap) = heap_of_dominator_paths(graph, &dominators, depth.max(1), |node| nodes.contains(&node.index()));
+    let (names, heap) = heap_of_dominator_paths(graph, dominators, depth.max(1), |node| nodes.contains(&node.index()));
     let wanted = wanted_types(&names, pattern.as_ref());
     let wanted = wanted.as_ref().map(|wanted| wanted as &dyn Fn(NameId) -> bool);
     let least = least.unwrap_or(Least::Share(SMALLEST_SHARE));

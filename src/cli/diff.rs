@@ -15,10 +15,7 @@ use super::groups::{By, Groups};
 use super::load::{Opened, OpenedDump, open_dump};
 use super::output::{bold, fields, print_sentence};
 use crate::analysis::diff::{Change, Side, delta, held_by_root_kind, join, places_by_path};
-use crate::analysis::dominators::Dominators;
 use crate::analysis::histogram::Tally;
-use crate::analysis::reachability::compute_reachable;
-use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::topmost_of_sets;
 use crate::analysis::type_tree::TypeTree;
 use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
@@ -185,8 +182,7 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
     let section = input.section(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let groups = Groups::new(graph, by, section, wanted.as_deref(), false)?;
-    opened.progress.phase("marking reachable objects");
-    let reachable = compute_reachable(graph);
+    let reachable = opened.reachable();
     let tallies = groups.tally(&reachable);
     let mut totals = Tally::default();
     tallies.iter().for_each(|tally| totals.add(tally));
@@ -201,22 +197,21 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
         .collect();
     let roots = if args.roots { held_by_root_kind(graph) } else { BTreeMap::new() };
     if args.retained || args.paths {
-        opened.progress.phase("computing dominators");
-        let dominators = Dominators::compute(graph);
-        let retained = Retained::compute(graph, &dominators);
+        let dominators = opened.dominators();
+        let retained = opened.retained(dominators);
         let children = dominators.children();
         if args.paths {
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-            let tops = children.of(0).iter().copied();
+            let tops = children.of(0);
             let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
-            let tree = TypeTree::build(graph, &dominators, &children, tops, PATH_DEPTH);
+            let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH);
             rows = places_by_path(graph, &tree);
             if let Some(pattern) = input.pattern()? {
                 rows.retain(|path, _| pattern.matches(path));
             }
         } else if args.retained {
             let topmost =
-                topmost_of_sets(&dominators, &retained, &children, 0, groups.names.len(), |node| groups.of(node));
+                topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
             for (name, topmost) in groups.names.iter().zip(topmost) {
                 if let Some(side) = rows.get_mut(name) {
                     side.retained_bytes = topmost.retained_bytes;

@@ -58,9 +58,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let graph = opened.graph;
     let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
     let section = args.common.input.section(graph)?;
-    opened.progress.phase("computing dominators");
-    let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let dominators = opened.dominators();
+    let retained = opened.retained(dominators);
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let from = start.map_or(Some(0), |node| dominators.number_of(node));
     if let (Some(node), None) = (start, from) {
@@ -80,7 +79,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         _ if !is_reachable => Vec::new(),
         _ if from > 0 => vec![from as u32],
         (Some(children), Some(wanted)) => {
-            topmost_members(&tree.dominators, children, |node| wanted[graph.type_of(node).index()])
+            topmost_members(tree.dominators, children, |node| wanted[graph.type_of(node).index()])
         }
         _ => tree.dominators.children_of(0),
     };
@@ -114,15 +113,20 @@ struct Row {
 
 struct Tree<'a> {
     graph: &'a HeapGraph,
-    dominators: Dominators,
-    retained: Retained,
+    dominators: &'a Dominators,
+    retained: &'a Retained,
     /// What roots reach, of the section asked for.
     reachable_bytes: u64,
     reachable_objects: u64,
 }
 
 impl<'a> Tree<'a> {
-    fn new(graph: &'a HeapGraph, dominators: Dominators, retained: Retained, nodes: &std::ops::Range<usize>) -> Self {
+    fn new(
+        graph: &'a HeapGraph,
+        dominators: &'a Dominators,
+        retained: &'a Retained,
+        nodes: &std::ops::Range<usize>,
+    ) -> Self {
         let (mut reachable_bytes, mut reachable_objects) = (0u64, 0);
         for number in dominators.children_of(0) {
             if nodes.contains(&dominators.node_at(number as usize).index()) {
@@ -160,7 +164,7 @@ impl<'a> Tree<'a> {
         &self,
         starts: Vec<u32>,
         levels: u32,
-        children: Option<&Children>,
+        children: Option<&Children<'_>>,
         order: &str,
         output: &OutputArgs,
     ) -> Vec<Row> {
@@ -178,7 +182,7 @@ impl<'a> Tree<'a> {
             rows.push(Row { level, number: number as usize, hidden_after });
             if level + 1 < levels as usize {
                 let below = match children {
-                    Some(children) => children.of(number as usize).to_vec(),
+                    Some(children) => children.of(number as usize).collect(),
                     None => self.dominators.children_of(number as usize),
                 };
                 let (below, hidden) = self.order(below, order, output);
@@ -327,7 +331,7 @@ fn run_groups(
 ) -> Result<Outcome> {
     let children = tree.dominators.children();
     let set_of = |node| groups.of(node);
-    let topmost = topmost_of_sets(&tree.dominators, &tree.retained, &children, from, groups.names.len(), set_of);
+    let topmost = topmost_of_sets(tree.dominators, tree.retained, &children, from, groups.names.len(), set_of);
     let mut totals = vec![(0u64, 0u64); groups.names.len()];
     children.walk(from, |step| {
         if let Step::Enter(number) = step {

@@ -105,9 +105,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let graph = opened.graph;
     let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
     let section = args.common.input.section(graph)?;
-    opened.progress.phase("computing dominators");
-    let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let dominators = opened.dominators();
+    let retained = opened.retained(dominators);
     let from = match start {
         None => 0,
         Some(node) => dominators.number_of(node).unwrap_or(0),
@@ -119,14 +118,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         Form::Dot => {
             let Some(node) = start else { bail!("--to dot draws one object: say which with --object OBJID") };
             drop(opened.progress);
-            dot(args, graph, &dominators, &retained, node)
+            dot(args, graph, dominators, retained, node)
         }
         _ => {
             let depth = args.depth.unwrap_or(DEPTH_OF_PATHS) as usize;
             let children = dominators.children();
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
             let starts: Vec<u32> = match from {
-                0 => children.of(0).to_vec(),
+                0 => children.of(0).collect(),
                 _ => vec![from as u32],
             };
             let starts: Vec<u32> = starts
@@ -135,7 +134,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
                 .collect();
             let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start as usize)));
             let least = parse_amount(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS), whole)?;
-            let tree = TypeTree::build(graph, &dominators, &children, starts, depth);
+            let tree = TypeTree::build(graph, dominators, &children, starts, depth);
             let lines = folded(graph, &tree, least);
             drop(opened.progress);
             match args.to {
@@ -219,7 +218,7 @@ fn dot(args: &Args, graph: &HeapGraph, dominators: &Dominators, retained: &Retai
         }
         let near: Vec<NodeId> = match (&children, dominators.number_of(node)) {
             (Some(children), Some(number)) => {
-                let mut below: Vec<u32> = children.of(number).to_vec();
+                let mut below: Vec<u32> = children.of(number).collect();
                 below.sort_by_key(|&number| (std::cmp::Reverse(retained.bytes_at(number as usize)), number));
                 below.into_iter().map(|number| dominators.node_at(number as usize)).collect()
             }

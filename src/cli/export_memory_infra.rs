@@ -19,7 +19,6 @@ use super::load::{OpenedDump, open_dump};
 use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
-use crate::analysis::dominators::Dominators;
 use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
 
 /// What is asked for.
@@ -48,11 +47,9 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
             let graph = opened.graph;
             let section = request.common.input.section(graph)?;
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-            opened.progress.phase("computing dominators");
-            let dominators = Dominators::compute(graph);
+            let dominators = opened.dominators();
             let depth = request.depth.unwrap_or(DEPTH_OF_OBJECTS);
-            let (names, heap) =
-                heap_of_dominator_paths(graph, &dominators, depth, |node| nodes.contains(&node.index()));
+            let (names, heap) = heap_of_dominator_paths(graph, dominators, depth, |node| nodes.contains(&node.index()));
             let time = DumpTime { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
             write(request, &names, &[time], &[&heap], rule(DumpRule::Fixed(LEAST_OF_OBJECTS)))?;
         }

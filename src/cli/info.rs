@@ -12,7 +12,6 @@ use super::load::{Opened, OpenedDump, open_without_warnings};
 use super::output::{fields, problems_json, refuse_sort};
 use super::{Outcome, info_allocations};
 use crate::analysis::histogram::{Tally, tally_section};
-use crate::analysis::reachability::compute_reachable;
 use crate::graph::{HeapGraph, Section, SectionId};
 use crate::input::SnapshotFacts;
 use crate::report::{Style, format_count};
@@ -39,10 +38,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         OpenedDump::Allocations(opened) => return info_allocations::run(&opened, &args.common),
     };
     args.common.input.section(opened.graph)?;
-    opened.progress.phase("marking reachable objects");
-    let reachable = compute_reachable(opened.graph);
+    let reachable = opened.reachable();
     let tallies: Vec<Tally> = (0..opened.graph.sections().len())
-        .map(|number| tally_section(opened.graph, &reachable, SectionId::new(number), |_| true))
+        .map(|number| tally_section(opened.graph, &reachable, SectionId::new(number)))
         .collect();
     let style = args.common.output.style();
     let rows = rows(&opened, &tallies);

@@ -10,8 +10,6 @@ use super::common::{Common, parse_amount};
 use super::load::open_graph;
 use super::object::{object_json, path_json, roots_words, type_text};
 use super::output::{bold, fields};
-use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
 use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{Finding, Shape, Suspect, SuspectSearch};
@@ -81,13 +79,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     for text in of_runtime {
         libraries.push(parse(text)?);
     }
-    opened.progress.phase("computing dominators");
-    let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let dominators = opened.dominators();
+    let retained = opened.retained(dominators);
     let children = dominators.children();
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-    let tops = children.of(0).iter().filter(|&&number| nodes.contains(&dominators.node_at(number as usize).index()));
-    let reachable_bytes = tops.fold(0u64, |sum, &number| sum.saturating_add(retained.bytes_at(number as usize)));
+    let tops = children.of(0).filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
+    let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number as usize)));
     let threshold_bytes = parse_amount(&args.threshold, reachable_bytes)?.max(1);
     let is_library: Vec<bool> = (0..graph.type_count())
         .map(|index| {
@@ -98,8 +95,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     opened.progress.phase("looking for suspects");
     let search = SuspectSearch {
         graph,
-        dominators: &dominators,
-        retained: &retained,
+        dominators: dominators,
+        retained: retained,
         children: &children,
         threshold_bytes,
         is_library: &is_library,

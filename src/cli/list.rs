@@ -11,8 +11,6 @@ use super::common::{Common, sort_key};
 use super::load::open_graph;
 use super::object::{type_cells, type_columns};
 use super::output::fields;
-use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{Cell, Column, Report, Table, Unit};
 
@@ -57,9 +55,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         .collect();
     let found = nodes.len();
     let tree = (!args.ids || order == "retained_bytes").then(|| {
-        opened.progress.phase("computing dominators");
-        let dominators = Dominators::compute(graph);
-        let retained = Retained::compute(graph, &dominators);
+        let dominators = opened.dominators();
+        let retained = opened.retained(dominators);
         (dominators, retained)
     });
     let retained_bytes =

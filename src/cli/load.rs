@@ -1,5 +1,6 @@
 //! Opening the dump that a command works on, with everything the common options ask for.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -7,10 +8,15 @@ use std::sync::Once;
 use anyhow::{Context, Result, bail};
 
 use super::common::Common;
+use super::indexed::{self, Derived, Found, Indexed};
 use super::progress::Progress;
 use crate::allocations::AllocationDump;
+use crate::analysis::dominators::Dominators;
+use crate::analysis::reachability::compute_reachable;
+use crate::analysis::retained::Retained;
 use crate::analysis::root_inference;
-use crate::graph::{HeapGraph, RootKind};
+use crate::analysis::shortest_parents::ShortestParents;
+use crate::graph::{HeapGraph, NodeSet, RootKind};
 use crate::input::{self, Diagnostics, Dump, Facts, Loaded, Source};
 use crate::report::escape_controls;
 
@@ -22,6 +28,41 @@ pub(super) struct Opened {
     pub(super) facts: Facts,
     pub(super) diagnostics: Diagnostics,
     pub(super) progress: Progress,
+    /// From an index, while the roots are those it was made with.
+    derived: Option<&'static Derived>,
+}
+
+impl Opened {
+    /// The dominator tree, computed unless an index has it. As long-lived as the graph.
+    pub(super) fn dominators(&self) -> &'static Dominators {
+        if let Some(derived) = self.derived {
+            return &derived.dominators;
+        }
+        self.progress.phase("computing dominators");
+        Box::leak(Box::new(Dominators::compute(self.graph)))
+    }
+
+    /// Retained sizes by that tree.
+    pub(super) fn retained(&self, dominators: &Dominators) -> &'static Retained {
+        match self.derived {
+            Some(derived) => &derived.retained,
+            None => Box::leak(Box::new(Retained::compute(self.graph, dominators))),
+        }
+    }
+
+    /// What strong roots reach.
+    pub(super) fn reachable(&self) -> Cow<'static, NodeSet> {
+        if let Some(derived) = self.derived {
+            return Cow::Borrowed(&derived.reachable);
+        }
+        self.progress.phase("marking reachable objects");
+        Cow::Owned(compute_reachable(self.graph))
+    }
+
+    /// Shortest paths from strong roots, where an index has them.
+    pub(super) fn shortest_parents(&self) -> Option<&'static ShortestParents> {
+        self.derived.map(|derived| &derived.parents)
+    }
 }
 
 /// Where a dump comes from.
@@ -122,17 +163,38 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
             bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
         }
     }
-    let place = Place::find(file)?;
+    let mut place = Place::find(file)?;
     let progress = Progress::start(common.output.quiet);
     let options = common.input.read_options()?;
     set_threads(options.threads)?;
-    let source = place.open(&progress)?;
-    let Loaded { dump, facts, diagnostics } = input::read(source, &options).with_context(|| place.name())?;
-    let mut graph = match dump {
-        Dump::Graph(graph) => graph,
-        Dump::Allocations(dump) => {
-            let dump = Box::leak(Box::new(dump));
-            return Ok(OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }));
+    let found = match &place {
+        Place::Path(path) => Some(indexed::find(path, &options, common)?),
+        Place::Stdin => None,
+    };
+    let (mut graph, facts, diagnostics, mut derived) = match found {
+        Some(Found::Indexed(indexed)) => {
+            let Indexed { graph, derived, facts, diagnostics } = *indexed;
+            (graph, facts, diagnostics, Some(derived))
+        }
+        other => {
+            if let Some(Found::Dump(path)) = other {
+                place = Place::Path(path);
+            }
+            let source = place.open(&progress)?;
+            let Loaded { dump, facts, diagnostics } = input::read(source, &options).with_context(|| place.name())?;
+            match dump {
+                Dump::Graph(mut graph) => {
+                    if facts.has_no_roots {
+                        progress.phase("inferring roots");
+                    }
+                    indexed::with_roots(&mut graph, &facts);
+                    (graph, facts, diagnostics, None)
+                }
+                Dump::Allocations(dump) => {
+                    let dump = Box::leak(Box::new(dump));
+                    return Ok(OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }));
+                }
+            }
         }
     };
     common.input.check_snapshot(&facts)?;
@@ -140,21 +202,19 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
         common.input.exclude_roots.iter().map(|kind| kind.to_lowercase().replace('-', " ")).collect();
     if !excluded.is_empty() {
         graph.exclude_roots(&excluded);
-    }
-    if facts.has_no_roots {
-        progress.phase("inferring roots");
-        root_inference::infer_roots(&mut graph);
-        graph.exclude_roots(&excluded);
+        derived = None;
     }
     if common.input.keep_unreachable {
         progress.phase("finding unreachable objects");
         root_inference::keep_unreachable(&mut graph);
+        derived = None;
     }
-    Ok(OpenedDump::Graph(Opened { graph: Box::leak(Box::new(graph)), facts, diagnostics, progress }))
+    let derived = derived.map(|derived| &*Box::leak(Box::new(derived)));
+    Ok(OpenedDump::Graph(Opened { graph: Box::leak(Box::new(graph)), facts, diagnostics, progress, derived }))
 }
 
 /// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
-fn set_threads(threads: usize) -> Result<()> {
+pub(super) fn set_threads(threads: usize) -> Result<()> {
     static SET: Once = Once::new();
     let mut result = Ok(());
     SET.call_once(|| result = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global());

@@ -13,6 +13,8 @@ mod dominators;
 mod export;
 mod export_memory_infra;
 mod groups;
+mod index;
+mod indexed;
 mod info;
 mod info_allocations;
 mod info_facts;
@@ -66,6 +68,7 @@ enum Command {
     Leaks(leaks::Args),
     Diff(diff::Args),
     Export(export::Args),
+    Index(index::Args),
     Completions(completions::Args),
 }
 
@@ -88,6 +91,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Leaks(args) => leaks::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Index(args) => index::run(&args),
         Command::Completions(args) => completions::run(&args),
     };
     match result {

@@ -13,8 +13,6 @@ use super::object::{
 };
 use super::output::{bold, fields, print_sentence, refuse_sort};
 use super::{Outcome, roots_by_type};
-use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
 use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
 use crate::graph::{HeapGraph, NodeId};
@@ -94,15 +92,18 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     let Some(object) = object else { bail!("which object? heapdump roots OBJID [FILE]") };
     let node = object.find(graph, input)?;
-    opened.progress.phase("computing dominators");
-    let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let dominators = opened.dominators();
+    let retained = opened.retained(dominators);
     opened.progress.phase("finding paths");
-    let paths = find_root_paths(graph, node, args.paths, args.all_kinds, |node| avoided[graph.type_of(node).index()]);
+    let is_plain = args.paths == 1 && !args.all_kinds && exclude.is_empty();
+    let paths = match opened.shortest_parents().filter(|_| is_plain) {
+        Some(parents) => parents.path_to(graph, node).into_iter().collect(),
+        None => find_root_paths(graph, node, args.paths, args.all_kinds, |node| avoided[graph.type_of(node).index()]),
+    };
     drop(opened.progress);
 
     let alive = opened.facts.unrooted_are_alive;
-    let answer = Answer { graph, node, alive, paths, retained: &|node| retained.bytes_of(&dominators, node) };
+    let answer = Answer { graph, node, alive, paths, retained: &|node| retained.bytes_of(dominators, node) };
     let reachable = (answer.retained)(node).is_some();
     let style = args.common.output.style();
     let rows = answer.rows(style.format == Format::Table || style.format == Format::Markdown);

@@ -10,9 +10,7 @@ use super::common::OutputArgs;
 use super::load::Opened;
 use super::object::{root_json, root_text, root_words};
 use super::output::{bold, fields};
-use crate::analysis::dominators::Dominators;
 use crate::analysis::merged_paths::{MergedPaths, PathRow, merge_root_paths};
-use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::topmost_members;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
@@ -32,16 +30,15 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) 
     let graph = opened.graph;
     let is_wanted =
         |node: NodeId| question.wanted[graph.type_of(node).index()] && question.nodes.contains(&node.index());
-    opened.progress.phase("computing dominators");
-    let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let dominators = opened.dominators();
+    let retained = opened.retained(dominators);
     // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
     let mut topmost = NodeSet::new(graph.node_count());
-    for number in topmost_members(&dominators, &dominators.children(), is_wanted) {
+    for number in topmost_members(dominators, &dominators.children(), is_wanted) {
         topmost.insert(dominators.node_at(number as usize));
     }
     let weight_of = |node: NodeId| match topmost.contains(node) {
-        true => retained.bytes_of(&dominators, node).unwrap_or(0),
+        true => retained.bytes_of(dominators, node).unwrap_or(0),
         false => 0,
     };
     opened.progress.phase("merging paths");

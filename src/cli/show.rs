@@ -12,8 +12,7 @@ use super::object::{
     TypedId, object_json, root_json, root_text, root_words, text_cells, type_cells, type_columns, type_text,
 };
 use super::output::{bold, fields, refuse_sort};
-use crate::analysis::dominators::{Dominator, Dominators};
-use crate::analysis::retained::Retained;
+use crate::analysis::dominators::Dominator;
 use crate::graph::{HeapGraph, NodeId, Root};
 use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes};
 
@@ -41,13 +40,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;
     let node = object.find(graph, &args.common.input)?;
-    opened.progress.phase("computing dominators");
-    let dominators = Dominators::compute(graph);
-    let retained = Retained::compute(graph, &dominators);
+    let dominators = opened.dominators();
+    let retained = opened.retained(dominators);
     let facts = Facts {
         graph,
         node,
-        retained_bytes: retained.bytes_of(&dominators, node),
+        retained_bytes: retained.bytes_of(dominators, node),
         dominator: dominators.dominator_of(node),
         roots: graph.roots().iter().filter(|root| root.node == node).collect(),
         referrers: graph.referrers(node),

@@ -14,10 +14,7 @@ use super::load::{self, Opened, OpenedDump, Place, open_dump};
 use super::output::{bold, fields, print_sentence, problems_json};
 use super::progress::Progress;
 use super::{Outcome, stats_allocations};
-use crate::analysis::dominators::Dominators;
 use crate::analysis::histogram::Tally;
-use crate::analysis::reachability::compute_reachable;
-use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use crate::analysis::selection::TypePattern;
 use crate::graph::{NodeId, SectionId};
@@ -150,8 +147,7 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
     let section = input.section(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let groups = Groups::new(graph, args.by, section, wanted.as_deref(), input.raw_types)?;
-    opened.progress.phase("marking reachable objects");
-    let reachable = compute_reachable(graph);
+    let reachable = opened.reachable();
     let tallies = groups.tally(&reachable);
     let estimates = if graph.is_sample() { groups.estimated() } else { Vec::new() };
     let mut rows: Vec<Row> = groups
@@ -171,11 +167,10 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
         .collect();
     let totals = total(&rows);
     if args.retained == Some(How::Minimum) || (args.retained.is_some() && order == "retained_bytes") {
-        opened.progress.phase("computing dominators");
-        let dominators = Dominators::compute(graph);
-        let retained = Retained::compute(graph, &dominators);
+        let dominators = opened.dominators();
+        let retained = opened.retained(dominators);
         let children = dominators.children();
-        let topmost = topmost_of_sets(&dominators, &retained, &children, 0, groups.names.len(), |node| groups.of(node));
+        let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
         rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
     }
     if args.retained == Some(How::Exact) {

@@ -155,10 +155,10 @@ impl ObjectColumns {
         self.types.push(type_index);
         self.starts.push(self.references.len() as u32);
         self.shallow.push(match u32::try_from(shallow_bytes) {
-            Ok(bytes) if bytes != super::shallow::OVERFLOW => bytes,
+            Ok(bytes) if bytes != super::byte_counts::OVERFLOW => bytes,
             _ => {
                 self.large.push((object, shallow_bytes));
-                super::shallow::OVERFLOW
+                super::byte_counts::OVERFLOW
             }
         });
     }
@@ -170,10 +170,10 @@ impl ObjectColumns {
         for (id, type_index, shallow_bytes, references) in objects {
             self.ids.push(id);
             self.shallow.push(match u32::try_from(shallow_bytes) {
-                Ok(bytes) if bytes != super::shallow::OVERFLOW => bytes,
+                Ok(bytes) if bytes != super::byte_counts::OVERFLOW => bytes,
                 _ => {
                     self.large.push((self.types.len() as u32, shallow_bytes));
-                    super::shallow::OVERFLOW
+                    super::byte_counts::OVERFLOW
                 }
             });
             self.types.push(type_index);

@@ -3,12 +3,13 @@
 use std::ops::{AddAssign, SubAssign};
 
 use super::NodeId;
+use super::column::Column;
 
 /// Where each node's targets begin; `u32` while it fits, for the memory's sake.
 #[derive(Debug)]
 pub(super) enum Offsets {
-    Narrow(Vec<u32>),
-    Wide(Vec<u64>),
+    Narrow(Column<u32>),
+    Wide(Column<u64>),
 }
 
 impl Offsets {
@@ -24,7 +25,7 @@ impl Offsets {
             }
             counts.reserve_exact(1);
             counts.push(sum);
-            Offsets::Narrow(counts)
+            Offsets::Narrow(counts.into())
         } else {
             let mut offsets = Vec::with_capacity(counts.len() + 1);
             let mut sum = 0u64;
@@ -33,16 +34,18 @@ impl Offsets {
                 sum += u64::from(count);
                 offsets.push(sum);
             }
-            Offsets::Wide(offsets)
+            Offsets::Wide(offsets.into())
         }
     }
 
     #[inline]
     pub(super) fn range(&self, index: usize) -> std::ops::Range<usize> {
-        match self {
-            Offsets::Narrow(offsets) => offsets[index] as usize..offsets[index + 1] as usize,
-            Offsets::Wide(offsets) => offsets[index] as usize..offsets[index + 1] as usize,
-        }
+        let (start, end) = match self {
+            Offsets::Narrow(offsets) => (offsets.get(index) as usize, offsets.get(index + 1) as usize),
+            Offsets::Wide(offsets) => (offsets.get(index) as usize, offsets.get(index + 1) as usize),
+        };
+        // Offsets from a file may be anything.
+        start.min(end)..end
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -57,13 +60,13 @@ impl Offsets {
 #[derive(Debug)]
 pub(super) struct Csr {
     pub(super) offsets: Offsets,
-    pub(super) targets: Vec<NodeId>,
+    pub(super) targets: Column<NodeId>,
 }
 
 impl Csr {
     #[inline]
     pub(super) fn targets_of(&self, index: usize) -> &[NodeId] {
-        &self.targets[self.offsets.range(index)]
+        self.targets.slice(self.offsets.range(index))
     }
 
     /// Every reference turned round, by counting sort: referrers ascending, repeats kept.
@@ -71,10 +74,10 @@ impl Csr {
     pub(super) fn reversed(&self, node_count: usize) -> Csr {
         if self.targets.len() as u64 <= u64::from(u32::MAX) {
             let (offsets, targets) = self.reversed_with::<u32>(node_count);
-            Csr { offsets: Offsets::Narrow(offsets), targets }
+            Csr { offsets: Offsets::Narrow(offsets.into()), targets: targets.into() }
         } else {
             let (offsets, targets) = self.reversed_with::<u64>(node_count);
-            Csr { offsets: Offsets::Wide(offsets), targets }
+            Csr { offsets: Offsets::Wide(offsets.into()), targets: targets.into() }
         }
     }
 
@@ -84,7 +87,7 @@ impl Csr {
         T: Copy + From<u8> + AddAssign + SubAssign + TryInto<usize, Error: std::fmt::Debug>,
     {
         let mut offsets = vec![T::from(0); node_count + 1];
-        for target in &self.targets {
+        for target in self.targets.all() {
             offsets[target.index()] += T::from(1);
         }
         let mut sum = T::from(0);
@@ -112,10 +115,12 @@ mod tests {
 
     #[test]
     fn reversing_keeps_repeats_and_orders_referrers() {
-        let csr =
-            Csr { offsets: Offsets::from_counts(vec![2, 1, 3]), targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec() };
+        let csr = Csr {
+            offsets: Offsets::from_counts(vec![2, 1, 3]),
+            targets: [1, 1, 2, 0, 1, 2].map(NodeId).to_vec().into(),
+        };
         let (offsets, targets) = csr.reversed_with::<u64>(3);
-        for reversed in [csr.reversed(3), Csr { offsets: Offsets::Wide(offsets), targets }] {
+        for reversed in [csr.reversed(3), Csr { offsets: Offsets::Wide(offsets.into()), targets: targets.into() }] {
             assert_eq!(reversed.targets_of(0), &[NodeId(2)]);
             assert_eq!(reversed.targets_of(1), &[NodeId(0), NodeId(0), NodeId(2)]);
             assert_eq!(reversed.targets_of(2), &[NodeId(1), NodeId(2)]);

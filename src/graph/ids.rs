@@ -2,13 +2,17 @@
 //!
 //! A number belongs to the graph that gave it out and means nothing in another.
 
+use bytemuck::{Pod, Zeroable};
+
+use super::column::Number;
+
 /// An object of one [`HeapGraph`](super::HeapGraph): dense, from 0, ascending by section and then by original id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct NodeId(pub(super) u32);
 
 /// A type (class) of one graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct TypeId(pub(super) u32);
 
@@ -16,6 +20,12 @@ pub struct TypeId(pub(super) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct SectionId(pub(super) u32);
+
+impl Number for NodeId {
+    fn value(self) -> u64 {
+        self.0.into()
+    }
+}
 
 impl NodeId {
     /// The node with this index; meaningful only below `node_count`.
@@ -26,6 +36,12 @@ impl NodeId {
     /// Index into arrays of `node_count` entries.
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+impl Number for TypeId {
+    fn value(self) -> u64 {
+        self.0.into()
     }
 }
 

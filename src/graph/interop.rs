@@ -61,7 +61,7 @@ impl Iterator for References<'_> {
         while self.graph.references.offsets.range(self.source).end <= number {
             self.source += 1;
         }
-        let target = self.graph.references.targets[number];
+        let target = self.graph.references.targets.get(number);
         Some(ReferenceEdge { number, source: NodeId::new(self.source), target })
     }
 }
@@ -156,6 +156,16 @@ impl NodeSet {
     /// An empty set for nodes below `node_count`.
     pub fn new(node_count: usize) -> Self {
         NodeSet { words: vec![0; node_count.div_ceil(64)] }
+    }
+
+    /// The set as words of 64 nodes, the first node in the lowest bit.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The set of these words; `None` when they are not as many as nodes below `node_count` take.
+    pub fn from_words(words: Vec<u64>, node_count: usize) -> Option<Self> {
+        (words.len() == node_count.div_ceil(64)).then_some(NodeSet { words })
     }
 
     /// Adds a node; was it new?

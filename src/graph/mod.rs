@@ -11,6 +11,8 @@
 //! Not here: formats (see `input`), algorithms (see `analysis`), printing (see `report`).
 
 mod builder;
+mod byte_counts;
+mod column;
 mod columns;
 mod csr;
 mod findings;
@@ -20,12 +22,16 @@ mod ids;
 mod interop;
 mod resolve;
 mod roots;
-mod shallow;
+mod stored;
 mod streams;
 
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
+
 pub use builder::{BuildError, GraphBuilder, TypeSlot};
+pub use byte_counts::ByteCounts;
+pub use column::{Column, ColumnSink, ColumnSource, Image, Number};
 pub use columns::ObjectColumns;
 pub use findings::{Findings, Tally};
 pub use generations::{Generation, GenerationRange, GenerationRun};
@@ -33,13 +39,13 @@ pub use ids::{NodeId, SectionId, TypeId};
 pub use interop::{Neighbors, NodeSet, ReferenceEdge, References};
 pub use resolve::ResolveOptions;
 pub use roots::{Root, RootFlags, RootKind, RootName, RootRecord};
+pub use stored::StoredGraph;
 
 use csr::Csr;
 use id_map::IdMap;
-use shallow::ShallowBytes;
 
 /// How original ids are printed: one canonical form per format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum IdStyle {
     /// `1ce056`
     #[default]
@@ -62,7 +68,7 @@ impl IdStyle {
 }
 
 /// A part of the dump with ids of its own: an AppDomain, a heap space, a process.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// As in the dump; may be empty, need not be unique.
     pub name: String,
@@ -102,8 +108,8 @@ pub enum Found {
 /// Objects, what they refer to, and what holds them. Costs stand at each method; none allocates unless it says so.
 #[derive(Debug)]
 pub struct HeapGraph {
-    node_types: Vec<TypeId>,
-    shallow: ShallowBytes,
+    node_types: Column<TypeId>,
+    shallow: ByteCounts,
     references: Csr,
     referrers: OnceLock<Csr>,
     ids: Vec<SectionIds>,
@@ -148,7 +154,14 @@ impl HeapGraph {
     /// The object's type. O(1).
     #[inline]
     pub fn type_of(&self, node: NodeId) -> TypeId {
-        self.node_types[node.index()]
+        self.node_types.get(node.index())
+    }
+
+    /// Consecutive objects with their types and shallow bytes: faster than asking for each.
+    pub fn objects(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = (NodeId, TypeId, u64)> {
+        let types = self.node_types.slice(range.clone());
+        let nodes = range.clone().map(NodeId::new);
+        nodes.zip(types).zip(self.shallow.range(range)).map(|((node, &type_id), bytes)| (node, type_id, bytes))
     }
 
     /// Types known to the dump, with or without objects. O(1).
@@ -222,7 +235,11 @@ impl HeapGraph {
     /// What refers to the object: ascending, repeats kept. The first call turns all references round:
     /// O(nodes + references) and 4 bytes for each of both.
     pub fn referrers(&self, node: NodeId) -> &[NodeId] {
-        self.referrers.get_or_init(|| self.references.reversed(self.node_count())).targets_of(node.index())
+        self.reverse_references().targets_of(node.index())
+    }
+
+    fn reverse_references(&self) -> &Csr {
+        self.referrers.get_or_init(|| self.references.reversed(self.node_count()))
     }
 
     /// All root records whose object is in the dump, weak and excluded ones too, in the order of the dump.
@@ -293,7 +310,8 @@ impl HeapGraph {
     pub fn find(&self, section: Option<SectionId>, id: u64) -> Found {
         let in_section = |section: SectionId| {
             let ids = &self.ids[section.index()];
-            ids.ids.rank(id).map(|rank| (section, NodeId(ids.first_node + rank)))
+            let rank = ids.ids.rank(id).filter(|&rank| (rank as usize) < ids.ids.len());
+            rank.map(|rank| (section, NodeId(ids.first_node + rank)))
         };
         let mut found: Vec<(SectionId, NodeId)> = match section {
             Some(section) => in_section(section).into_iter().collect(),
@@ -309,11 +327,7 @@ impl HeapGraph {
     /// Bytes of memory the graph takes: (per-object arrays, references, reverse references).
     pub fn memory_bytes(&self) -> (usize, usize, usize) {
         let ids: usize = self.ids.iter().map(|section| section.ids.bytes()).sum();
-        let objects = ids
-            + self.node_types.len() * 4
-            + self.shallow.small.len() * 4
-            + self.shallow.large.len() * 16
-            + self.references.offsets.bytes();
+        let objects = ids + self.node_types.len() * 4 + self.shallow.bytes() + self.references.offsets.bytes();
         let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.bytes() + csr.targets.len() * 4);
         (objects, self.references.targets.len() * 4, reverse)
     }

@@ -4,11 +4,11 @@
 use rayon::prelude::*;
 
 use super::builder::{GraphBuilder, SectionBuild, Segment};
+use super::byte_counts::ByteCounts;
 use super::columns::PositionRun;
 use super::csr::{Csr, Offsets};
 use super::findings::Findings;
 use super::id_map::{IdMap, IdRange};
-use super::shallow::ShallowBytes;
 use super::{HeapGraph, NodeId, Root, SectionIds, TypeId, TypeSlot};
 
 /// What a reader knows only after the whole dump.
@@ -160,7 +160,7 @@ impl GraphBuilder {
     /// Have two objects one type, one size and as many references?
     fn same_shape(&self, a: usize, b: usize) -> bool {
         let shallow = |object: usize| match self.shallow[object] {
-            super::shallow::OVERFLOW => {
+            super::byte_counts::OVERFLOW => {
                 self.large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| self.large[at].1)
             }
             bytes => u64::from(bytes),
@@ -197,8 +197,7 @@ impl GraphBuilder {
         names: Vec<Box<str>>,
         mut findings: Findings,
     ) -> (HeapGraph, Findings) {
-        let mut shallow =
-            ShallowBytes { small: std::mem::take(&mut self.shallow), large: std::mem::take(&mut self.large) };
+        let mut shallow = ByteCounts::new(std::mem::take(&mut self.shallow), &std::mem::take(&mut self.large));
         let slots = std::mem::take(&mut self.types);
         let node_types: Vec<TypeId>;
         let mut counts = std::mem::take(&mut self.counts);
@@ -243,9 +242,9 @@ impl GraphBuilder {
         }
         let generations = super::generations::runs(&self.generations, &maps);
         let graph = HeapGraph {
-            node_types,
+            node_types: node_types.into(),
             shallow,
-            references: Csr { offsets: Offsets::from_counts(counts), targets: references },
+            references: Csr { offsets: Offsets::from_counts(counts), targets: references.into() },
             referrers: std::sync::OnceLock::new(),
             ids: maps,
             sections: self.sections.into_iter().map(|build| build.section).collect(),

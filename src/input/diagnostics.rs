@@ -1,15 +1,20 @@
 //! Problems met in a dump: kinds with stable codes, how often, and where first. Bounded memory whatever the input.
 
+use serde::{Deserialize, Serialize};
+
 use super::error::{Position, ReadError, ReadErrorKind};
+use super::stored::{FixedText, code, leaked};
 use crate::graph::Tally;
 
 /// A kind of problem. The name is part of the JSON output and of the format's document.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// `dangling-ref`
-    pub name: &'static str,
+    #[serde(deserialize_with = "leaked")]
+    pub name: FixedText,
     /// What it means, to follow a count: "references to objects that are not in the dump".
-    pub meaning: &'static str,
+    #[serde(deserialize_with = "leaked")]
+    pub meaning: FixedText,
     /// Listed by `info` and JSON only: no warning line, and `--strict` does not mind.
     pub quiet: bool,
 }
@@ -27,9 +32,10 @@ impl Code {
 }
 
 /// All problems of one kind.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Problem {
     /// The kind.
+    #[serde(deserialize_with = "code")]
     pub code: &'static Code,
     /// How often it was met.
     pub count: u64,
@@ -40,7 +46,7 @@ pub struct Problem {
 }
 
 /// The problems of a dump, by kind.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Diagnostics {
     problems: Vec<Problem>,
 }

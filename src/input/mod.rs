@@ -14,6 +14,7 @@ mod memory_infra;
 mod nettrace;
 mod sink;
 mod source;
+mod stored;
 mod text;
 mod xna_cf;
 
@@ -23,8 +24,11 @@ pub use error::{Position, ReadError, ReadErrorKind};
 pub use source::{ReadProgress, Source};
 pub use xna_cf::SizeRadix;
 
+use serde::{Deserialize, Serialize};
+
 use crate::allocations::AllocationDump;
 use crate::graph::HeapGraph;
+use stored::FixedText;
 
 /// Does a dump's start look like a format?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +97,7 @@ impl Default for ReadOptions {
 }
 
 /// Which of several snapshots in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum SnapshotChoice {
     /// The first complete one; where none is, the first.
     #[default]
@@ -140,22 +144,27 @@ pub struct Counted {
 }
 
 /// What a file says of itself, and what was found in it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// The reader's name.
-    pub format: &'static str,
+    #[serde(deserialize_with = "stored::leaked")]
+    pub format: FixedText,
     /// The format in words.
-    pub title: &'static str,
+    #[serde(deserialize_with = "stored::leaked")]
+    pub title: FixedText,
     /// The format's version or variant, if there are several.
     pub version: Option<String>,
     /// Which program wrote the dump, in its own words.
     pub producer: Option<String>,
     /// The text's encoding.
-    pub encoding: Option<&'static str>,
+    #[serde(deserialize_with = "stored::leaked_option")]
+    pub encoding: Option<FixedText>,
     /// Packings around the dump, outermost first.
-    pub compression: Vec<&'static str>,
+    #[serde(deserialize_with = "stored::leaked_list")]
+    pub compression: Vec<FixedText>,
     /// Records by kind, in a fixed order.
-    pub records: Vec<(&'static str, u64)>,
+    #[serde(deserialize_with = "stored::leaked_counts")]
+    pub records: Vec<(FixedText, u64)>,
     /// The dump's own totals against what was found, where it has them: one sentence.
     pub trailer: Option<String>,
     /// The format has no root records: roots must be inferred.
@@ -169,7 +178,7 @@ pub struct Facts {
 }
 
 /// One of the snapshots in a file.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SnapshotFacts {
     /// When it was taken, in milliseconds since 1970.
     pub unix_ms: Option<i64>,

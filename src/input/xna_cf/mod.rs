@@ -19,6 +19,8 @@ mod block;
 mod codes;
 mod record;
 
+use serde::{Deserialize, Serialize};
+
 use super::blocks::{Cut, parse_blocks};
 use super::sink::{ObjectSink, TypeCounts};
 use super::text;
@@ -28,7 +30,7 @@ use assemble::Assembler;
 use block::{Block, parse_block};
 
 /// How sizes are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum SizeRadix {
     /// As the runtime writes them.
     #[default]

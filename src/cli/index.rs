@@ -1,0 +1,66 @@
+//! `heapdump index`: parse once, ask again at once.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use super::Outcome;
+use super::common::Common;
+use super::indexed;
+use super::load::{Place, set_threads, warn};
+use super::output::print_sentence;
+use super::progress::Progress;
+use crate::index::SourceKey;
+use crate::input;
+use crate::report::format_bytes;
+
+/// Parse once: writes an index beside the dump, from which every later question is answered at once
+///
+/// Commands find FILE.hdx by themselves while it belongs to FILE as it is now, and take the .hdx itself as well;
+/// --no-index ignores it. A stale or damaged index is never believed: commands say so and read the dump.
+///
+/// Example: heapdump index dump.txt && heapdump roots 7fe45 dump.txt
+///
+/// Example: zcat dump.txt.gz | heapdump index - -o dump.hdx
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    /// Where to write [default: FILE.hdx]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome> {
+    let input = &args.common.input;
+    if input.keep_unreachable || !input.exclude_roots.is_empty() {
+        bail!("--keep-unreachable and --exclude-roots are for questions; an index serves with and without them");
+    }
+    let place = Place::find(args.file.as_deref())?;
+    let output = match (&args.output, &place) {
+        (Some(output), _) => output.clone(),
+        (None, Place::Path(path)) if crate::index::is_index(path) => bail!("{} is an index already", path.display()),
+        (None, Place::Path(path)) => indexed::beside(path),
+        (None, Place::Stdin) => bail!("the dump comes from standard input: say with -o where the index shall be"),
+    };
+    let progress = Progress::start(args.common.output.quiet);
+    let options = input.read_options()?;
+    set_threads(options.threads)?;
+    // Before it is read: what is written to it meanwhile makes the index stale.
+    let key = match &place {
+        Place::Path(path) => Some(SourceKey::of(path).with_context(|| place.name())?),
+        Place::Stdin => None,
+    };
+    let loaded = input::read(place.open(&progress)?, &options).with_context(|| place.name())?;
+    input.check_snapshot(&loaded.facts)?;
+    warn(&loaded.diagnostics, args.common.output.quiet);
+    let bytes = indexed::make(loaded, &options, key, &output, &progress)?;
+    drop(progress);
+    if !args.common.output.quiet {
+        print_sentence(&format!("wrote {} ({})", output.display(), format_bytes(bytes)));
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,118 @@
+//! Bytes of every object, shallow or retained: 4 bytes each, with a table beside for the rare giant.
+
+use std::io;
+use std::ops::Range;
+
+use super::column::{Column, ColumnSink, ColumnSource};
+
+/// Marks an entry whose bytes are in the overflow table.
+pub(super) const OVERFLOW: u32 = u32::MAX;
+
+/// Byte counts by index. Those of 4 GiB - 1 and more are in a sorted table.
+#[derive(Debug, Default)]
+pub struct ByteCounts {
+    small: Column<u32>,
+    /// Indices of the large ones, ascending, and their bytes.
+    large_at: Column<u32>,
+    large: Column<u64>,
+}
+
+impl ByteCounts {
+    /// `small` with `OVERFLOW` where `large` has the (index, bytes), ascending.
+    pub(super) fn new(small: Vec<u32>, large: &[(u32, u64)]) -> Self {
+        ByteCounts {
+            small: small.into(),
+            large_at: large.iter().map(|&(at, _)| at).collect::<Vec<_>>().into(),
+            large: large.iter().map(|&(_, bytes)| bytes).collect::<Vec<_>>().into(),
+        }
+    }
+
+    /// The counts, packed. O(counts).
+    pub fn pack(counts: impl Iterator<Item = u64>) -> Self {
+        let mut large = Vec::new();
+        let small = counts.enumerate().map(|(at, bytes)| match u32::try_from(bytes) {
+            Ok(bytes) if bytes != OVERFLOW => bytes,
+            _ => {
+                large.push((at as u32, bytes));
+                OVERFLOW
+            }
+        });
+        let small = small.collect();
+        Self::new(small, &large)
+    }
+
+    /// Counts.
+    pub fn len(&self) -> usize {
+        self.small.len()
+    }
+
+    /// None at all?
+    pub fn is_empty(&self) -> bool {
+        self.small.is_empty()
+    }
+
+    /// The count at `index`, which must be below `len`. O(1), for giants O(log giants).
+    #[inline]
+    pub fn get(&self, index: usize) -> u64 {
+        self.unpacked(index, self.small.get(index))
+    }
+
+    /// The counts of a range, faster than asking for each.
+    pub(super) fn range(&self, range: Range<usize>) -> impl Iterator<Item = u64> {
+        range.clone().zip(self.small.slice(range)).map(|(index, &small)| self.unpacked(index, small))
+    }
+
+    #[inline]
+    fn unpacked(&self, index: usize, small: u32) -> u64 {
+        if small == OVERFLOW { self.large_at(index as u32) } else { u64::from(small) }
+    }
+
+    #[cold]
+    fn large_at(&self, index: u32) -> u64 {
+        let place = self.large_at.partition_point(|at| at < index);
+        if place < self.large_at.len() && self.large_at.get(place) == index {
+            self.large.get(place)
+        } else {
+            u64::from(OVERFLOW)
+        }
+    }
+
+    /// Takes the objects `order[0]`, `order[1]` ... in this order.
+    pub(super) fn gather(&mut self, order: &[u32]) {
+        use rayon::prelude::*;
+        let all = self.small.all();
+        let small: Vec<u32> = order.par_iter().map(|&from| all[from as usize]).collect();
+        let mut large = Vec::new();
+        if !self.large_at.is_empty() {
+            for (to, &from) in order.iter().enumerate() {
+                if small[to] == OVERFLOW {
+                    large.push((to as u32, self.large_at(from)));
+                }
+            }
+        }
+        *self = Self::new(small, &large);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.small.len() * 4 + self.large.len() * 12
+    }
+
+    /// Writes the counts.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
+        self.small.store(sink, name)?;
+        self.large_at.store(sink, &format!("{name}.large_at"))?;
+        self.large.store(sink, &format!("{name}.large"))
+    }
+
+    /// The counts back; `None` when the columns are not those of so many. O(1).
+    pub fn from_stored(source: &dyn ColumnSource, name: &str, count: usize) -> Option<Self> {
+        let small = Column::stored(source, name, u64::MAX)?;
+        let large_at = Column::stored(source, &format!("{name}.large_at"), u64::MAX)?;
+        let large = Column::stored(source, &format!("{name}.large"), u64::MAX)?;
+        let fits = small.len() == count && large.len() == large_at.len();
+        fits.then_some(ByteCounts { small, large_at, large })
+    }
+}

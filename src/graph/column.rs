@@ -1,0 +1,246 @@
+//! Columns of plain numbers: in memory of their own, or in an image of them (an index file) that is checked piece by
+//! piece as it is first touched.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytemuck::Pod;
+
+/// Bytes that are checked at a time: what one question touches is little, and each check costs 4 microseconds.
+const PIECE_BYTES: usize = 1 << 16;
+
+/// Columns laid out in one run of bytes. Whoever has it knows where a good one is to be had when it turns out damaged.
+pub trait Image: fmt::Debug + Send + Sync {
+    /// Makes sure that these bytes are as they were written: to be called before they are first asked for. When they
+    /// are not, `bytes` gives those of a good image from then on.
+    fn verify(&self, range: Range<usize>);
+
+    /// These bytes, within the image. Columns begin at multiples of 64 bytes, the image at an address that is one too.
+    fn bytes(&self, range: Range<usize>) -> &[u8];
+
+    /// Says that what was written cannot be right; from then on `bytes` gives those of a good image.
+    fn reject(&self, reason: &str);
+}
+
+/// Takes columns, each under a name of its own.
+pub trait ColumnSink {
+    /// Takes a column's bytes, little-endian.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
+}
+
+/// Gives columns back.
+pub trait ColumnSource {
+    /// Where a column lies; `None` when there is none of this name.
+    fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)>;
+}
+
+/// A number that columns are made of.
+pub trait Number: Pod {
+    /// Its value, to be compared with a column's limit.
+    fn value(self) -> u64;
+}
+
+impl Number for u8 {
+    fn value(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Number for u32 {
+    fn value(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Number for u64 {
+    fn value(self) -> u64 {
+        self
+    }
+}
+
+/// Numbers by index. In memory as fast as a vector; in an image a check comes before the first touch of each piece.
+#[derive(Debug)]
+pub struct Column<T>(Form<T>);
+
+#[derive(Debug)]
+enum Form<T> {
+    Owned(Vec<T>),
+    Stored(Box<Stored<T>>),
+}
+
+#[derive(Debug)]
+struct Stored<T> {
+    image: Arc<dyn Image>,
+    range: Range<usize>,
+    /// What every value must be below; `u64::MAX` for no limit.
+    limit: u64,
+    checked: Box<[AtomicBool]>,
+    number: PhantomData<T>,
+}
+
+impl<T> Default for Column<T> {
+    fn default() -> Self {
+        Column(Form::Owned(Vec::new()))
+    }
+}
+
+impl<T> From<Vec<T>> for Column<T> {
+    fn from(values: Vec<T>) -> Self {
+        Column(Form::Owned(values))
+    }
+}
+
+impl<T: Number> Column<T> {
+    /// The column of this name, whose values must all be below `limit` (`u64::MAX`: any). `None` when there is none, or
+    /// when its length is no whole number of values.
+    pub fn stored(source: &dyn ColumnSource, name: &str, limit: u64) -> Option<Self> {
+        let (image, range) = source.place(name)?;
+        if !range.len().is_multiple_of(size_of::<T>()) {
+            return None;
+        }
+        let checked = (0..range.len().div_ceil(PIECE_BYTES)).map(|_| AtomicBool::new(false)).collect();
+        Some(Column(Form::Stored(Box::new(Stored { image, range, limit, checked, number: PhantomData }))))
+    }
+
+    /// Values.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Form::Owned(values) => values.len(),
+            Form::Stored(stored) => stored.range.len() / size_of::<T>(),
+        }
+    }
+
+    /// No value at all?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value at `index`, which must be below `len`.
+    #[inline]
+    pub fn get(&self, index: usize) -> T {
+        match &self.0 {
+            Form::Owned(values) => values[index],
+            Form::Stored(stored) => stored.slice(index..index + 1)[0],
+        }
+    }
+
+    /// The values of a range.
+    #[inline]
+    pub fn slice(&self, range: Range<usize>) -> &[T] {
+        match &self.0 {
+            Form::Owned(values) => &values[range],
+            Form::Stored(stored) => stored.slice(range),
+        }
+    }
+
+    /// All of them, for work that goes through the whole column anyway.
+    pub fn all(&self) -> &[T] {
+        self.slice(0..self.len())
+    }
+
+    /// Like `partition_point` of a slice, without touching more than it must.
+    pub fn partition_point(&self, is_before: impl Fn(T) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_before(self.get(middle)) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Writes the column.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<()> {
+        sink.put(name, bytemuck::cast_slice(self.all()))
+    }
+}
+
+impl<T: Number> Stored<T> {
+    fn slice(&self, range: Range<usize>) -> &[T] {
+        let bytes = range.start * size_of::<T>()..range.end * size_of::<T>();
+        assert!(bytes.end <= self.range.len(), "index {} of {}", range.end, self.range.len() / size_of::<T>());
+        if !bytes.is_empty() {
+            for piece in bytes.start / PIECE_BYTES..=(bytes.end - 1) / PIECE_BYTES {
+                if !self.checked[piece].load(Ordering::Acquire) {
+                    self.check(piece);
+                }
+            }
+        }
+        bytemuck::cast_slice(self.image.bytes(self.range.start + bytes.start..self.range.start + bytes.end))
+    }
+
+    /// The image knows what was written; whether it makes sense only who reads it.
+    #[cold]
+    fn check(&self, piece: usize) {
+        let start = self.range.start + piece * PIECE_BYTES;
+        let end = self.range.end.min(start + PIECE_BYTES);
+        self.image.verify(start..end);
+        if self.limit < u64::MAX {
+            let values: &[T] = bytemuck::cast_slice(self.image.bytes(start..end));
+            if values.iter().map(|value| value.value()).max().is_some_and(|value| value >= self.limit) {
+                self.image.reject("a number in it is out of range");
+            }
+        }
+        self.checked[piece].store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Two images: the first until it is rejected.
+    #[derive(Debug)]
+    struct Pair {
+        images: [Vec<u64>; 2],
+        rejected: AtomicUsize,
+    }
+
+    impl Image for Pair {
+        fn verify(&self, _: Range<usize>) {}
+
+        fn bytes(&self, range: Range<usize>) -> &[u8] {
+            &bytemuck::cast_slice(&self.images[self.rejected.load(Ordering::Relaxed)])[range]
+        }
+
+        fn reject(&self, _: &str) {
+            self.rejected.store(1, Ordering::Relaxed);
+        }
+    }
+
+    struct One(Arc<Pair>);
+
+    impl ColumnSource for One {
+        fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)> {
+            let image: Arc<dyn Image> = self.0.clone();
+            (name == "numbers").then(|| (image, 0..self.0.images[0].len() * 8))
+        }
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_met_when_it_is_touched() {
+        let good: Vec<u64> = (0..20_000).collect();
+        let mut bad = good.clone();
+        bad[19_000] = 20_000;
+        let source = One(Arc::new(Pair { images: [bad, good], rejected: AtomicUsize::new(0) }));
+        let column: Column<u64> = Column::stored(&source, "numbers", 20_000).expect("it is there");
+        assert_eq!(column.get(5), 5);
+        assert_eq!(source.0.rejected.load(Ordering::Relaxed), 0);
+        assert_eq!(column.get(19_000), 19_000);
+        assert_eq!(source.0.rejected.load(Ordering::Relaxed), 1);
+        assert_eq!(column.slice(8_000..8_200), (8_000..8_200).collect::<Vec<u64>>());
+        assert_eq!(column.partition_point(|value| value < 12_345), 12_345);
+        assert!(Column::<u64>::stored(&source, "others", 1).is_none());
+    }
+}

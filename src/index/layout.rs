@@ -1,0 +1,78 @@
+//! The parts of the file and their sizes.
+
+use std::collections::BTreeMap;
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+use super::SourceKey;
+
+/// What is put behind the source's name.
+pub const EXTENSION: &str = "hdx";
+
+/// Begins every index. As PNG's: a transfer that changes line ends or strips high bits shows at once.
+pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
+/// Version of this layout and of every column's meaning.
+///
+/// 1: the first.
+pub(super) const VERSION: u32 = 1;
+/// Reads otherwise where bytes are in another order.
+pub(super) const BYTE_ORDER: u32 = 0x0102_0304;
+/// Bytes of the header, and what columns begin at multiples of.
+pub(super) const ALIGNMENT: usize = 64;
+/// Bytes of columns that have one check.
+pub(super) const BLOCK: usize = 1 << 16;
+
+/// The first 64 bytes.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Header {
+    pub(super) magic: [u8; 8],
+    pub(super) version: u32,
+    pub(super) byte_order: u32,
+    /// Of the whole file.
+    pub(super) file_bytes: u64,
+    /// Of the columns with the gaps between them.
+    pub(super) column_bytes: u64,
+    /// Of the JSON at the end.
+    pub(super) json_bytes: u64,
+    /// Of the blocks' checks and the JSON.
+    pub(super) tail_check: u64,
+    pub(super) unused: u64,
+    /// Of the 56 bytes before.
+    pub(super) header_check: u64,
+}
+
+impl Header {
+    pub(super) fn checked(mut self) -> Self {
+        self.header_check = self.own_check();
+        self
+    }
+
+    pub(super) fn own_check(&self) -> u64 {
+        check_of(&bytemuck::bytes_of(self)[..ALIGNMENT - 8])
+    }
+}
+
+pub(super) fn check_of(bytes: &[u8]) -> u64 {
+    XxHash3_64::oneshot(bytes)
+}
+
+/// Where columns lie: first byte, counted from the first column, and length.
+pub(super) type Places = BTreeMap<String, (u64, u64)>;
+
+/// The JSON at the end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Tail {
+    /// The program that wrote it: another version may count otherwise.
+    pub(super) written_by: String,
+    /// Of which dump this is the index; none when that came through a pipe.
+    pub(super) source: Option<SourceKey>,
+    pub(super) columns: Places,
+    /// What is no column.
+    pub(super) content: serde_json::Value,
+}
+
+/// Who writes and reads.
+pub(super) const WRITTEN_BY: &str = concat!("heapdump ", env!("CARGO_PKG_VERSION"));

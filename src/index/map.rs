@@ -1,0 +1,16 @@
+//! A file in the address space. The one place of the program with `unsafe`.
+#![allow(unsafe_code, reason = "memory-mapping: opening an index of gigabytes must not read it")]
+
+use std::fs::File;
+use std::io;
+
+use memmap2::Mmap;
+
+/// Maps a whole file, read-only.
+pub(super) fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: the mapped bytes must not change while they are borrowed. Indexes are never written in place: a new one
+    // is written aside and renamed over the old, which lives on for those who have it mapped. Whoever overwrites or
+    // cuts an index by other means while it is read breaks this; what follows then is what the system does to a mapping
+    // of a cut file (the process is ended), or a wrong number read after its block was checked.
+    unsafe { Mmap::map(file) }
+}

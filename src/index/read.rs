@@ -1,0 +1,172 @@
+//! Opening an index.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use serde::de::DeserializeOwned;
+
+use super::image::{Damage, FileImage};
+use super::key::SourceKey;
+use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY, check_of};
+use super::map::map;
+use crate::graph::{ColumnSource, Image};
+
+/// Why an index is not used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The system could not read it.
+    Io(io::Error),
+    /// Another file.
+    NotAnIndex,
+    /// Written by another version of the program, or on a machine of another kind.
+    OtherVersion(String),
+    /// Cut, or longer than it says.
+    Length,
+    /// A check failed, or what passed it makes no sense.
+    Damaged,
+}
+
+impl fmt::Display for IndexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IndexError::Io(_) => f.write_str("cannot be read"),
+            IndexError::NotAnIndex => f.write_str("is no index"),
+            IndexError::OtherVersion(whose) => write!(f, "was written by {whose}"),
+            IndexError::Length => f.write_str("is cut, or was changed after it was written"),
+            IndexError::Damaged => f.write_str("is damaged"),
+        }
+    }
+}
+
+impl std::error::Error for IndexError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            IndexError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for IndexError {
+    fn from(error: io::Error) -> Self {
+        IndexError::Io(error)
+    }
+}
+
+/// Does the file begin as an index does? False when it cannot be read.
+pub fn is_index(path: &Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == MAGIC
+}
+
+/// An index whose header and tail are as they were written.
+#[derive(Debug)]
+pub struct Index {
+    map: Mmap,
+    column_bytes: usize,
+    checks: Vec<u64>,
+    tail: Tail,
+}
+
+impl Index {
+    /// Opens an index. O(size of the tail): 8 bytes for 64 KiB of columns, and what is no column.
+    ///
+    /// # Errors
+    /// When it is none that this program can use.
+    pub fn open(path: &Path) -> Result<Self, IndexError> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        if length < ALIGNMENT as u64 {
+            return Err(IndexError::Length);
+        }
+        let map = map(&file)?;
+        let header: Header = bytemuck::pod_read_unaligned(map.get(..ALIGNMENT).ok_or(IndexError::Length)?);
+        if header.magic != MAGIC {
+            return Err(IndexError::NotAnIndex);
+        }
+        if header.version != VERSION || header.byte_order != BYTE_ORDER {
+            return Err(IndexError::OtherVersion("another version of heapdump, or on another kind of machine".into()));
+        }
+        if header.header_check != header.own_check() {
+            return Err(IndexError::Damaged);
+        }
+        let blocks = header.column_bytes.div_ceil(BLOCK as u64);
+        let tail_start = header.column_bytes.checked_next_multiple_of(ALIGNMENT as u64);
+        let tail_start = tail_start.and_then(|bytes| bytes.checked_add(ALIGNMENT as u64));
+        let json_start = tail_start.and_then(|start| start.checked_add(blocks * 8));
+        let end = json_start.and_then(|start| start.checked_add(header.json_bytes));
+        let (Some(tail_start), Some(json_start), Some(end)) = (tail_start, json_start, end) else {
+            return Err(IndexError::Damaged);
+        };
+        if end != header.file_bytes || end != map.len() as u64 {
+            return Err(IndexError::Length);
+        }
+        let (tail_start, json_start) = (tail_start as usize, json_start as usize);
+        if check_of(&map[tail_start..]) != header.tail_check {
+            return Err(IndexError::Damaged);
+        }
+        let checks = map[tail_start..json_start].as_chunks().0.iter().map(|&check| u64::from_ne_bytes(check)).collect();
+        let tail: Tail = serde_json::from_slice(&map[json_start..]).map_err(|_| IndexError::Damaged)?;
+        if tail.written_by != WRITTEN_BY {
+            return Err(IndexError::OtherVersion(tail.written_by));
+        }
+        let column_bytes = header.column_bytes as usize;
+        let fits = |&(start, bytes): &(u64, u64)| {
+            let end = start.checked_add(bytes);
+            start.is_multiple_of(ALIGNMENT as u64) && end.is_some_and(|end| end <= column_bytes as u64)
+        };
+        if !tail.columns.values().all(fits) {
+            return Err(IndexError::Damaged);
+        }
+        Ok(Index { map, column_bytes, checks, tail })
+    }
+
+    /// Of which dump this is the index; `None` when that came through a pipe.
+    pub fn source(&self) -> Option<&SourceKey> {
+        self.tail.source.as_ref()
+    }
+
+    /// What is no column.
+    ///
+    /// # Errors
+    /// When it is not of the type asked for.
+    pub fn content<C: DeserializeOwned>(&self) -> Result<C, IndexError> {
+        C::deserialize(&self.tail.content).map_err(|_| IndexError::Damaged)
+    }
+
+    /// The columns; `damage` is called when one of them turns out not to be as it was written.
+    pub fn into_columns(self, damage: Damage) -> IndexColumns {
+        let image = FileImage::new(self.map, self.column_bytes, self.checks, damage);
+        IndexColumns { image: Arc::new(image), places: self.tail.columns }
+    }
+
+    /// Where the columns lie.
+    pub fn layout(&self) -> Layout {
+        Layout(self.tail.columns.clone())
+    }
+}
+
+/// Where the columns of an index lie: those of an image made anew must lie there too.
+#[derive(Debug)]
+pub struct Layout(pub(super) Places);
+
+/// The columns of an index by name.
+#[derive(Debug)]
+pub struct IndexColumns {
+    image: Arc<FileImage>,
+    places: Places,
+}
+
+impl ColumnSource for IndexColumns {
+    fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)> {
+        let &(start, bytes) = self.places.get(name)?;
+        let image: Arc<dyn Image> = self.image.clone();
+        Some((image, start as usize..(start + bytes) as usize))
+    }
+}

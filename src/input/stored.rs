@@ -1,0 +1,30 @@
+//! Facts and problems back from an index: what is fixed text in the program is given back as such. It is leaked, some
+//! hundred bytes once in a process.
+
+use serde::{Deserialize, Deserializer};
+
+use super::Code;
+
+/// Text that lasts as long as the program. Under a name of its own, for serde would borrow a plain `&str` from its input.
+pub(super) type FixedText = &'static str;
+
+pub(super) fn leaked<'de, D: Deserializer<'de>>(from: D) -> Result<FixedText, D::Error> {
+    Ok(String::deserialize(from)?.leak())
+}
+
+pub(super) fn leaked_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FixedText>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.map(|text| &*text.leak()))
+}
+
+pub(super) fn leaked_list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<FixedText>, D::Error> {
+    Ok(Vec::<String>::deserialize(from)?.into_iter().map(|text| &*text.leak()).collect())
+}
+
+pub(super) fn leaked_counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(FixedText, u64)>, D::Error> {
+    let counts = Vec::<(String, u64)>::deserialize(from)?;
+    Ok(counts.into_iter().map(|(name, count)| (&*name.leak(), count)).collect())
+}
+
+pub(super) fn code<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Code, D::Error> {
+    Ok(Box::leak(Box::new(Code::deserialize(from)?)))
+}

@@ -1,0 +1,262 @@
+//! The index: the same answers with it as without, and never another one from a stale, cut or damaged index.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::cmd::{Ran, finish, heapdump, project, run};
+use common::fixtures;
+
+/// A fresh folder with a copy of a dump in it.
+fn folder_with(dump: &Path) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join(dump.file_name().expect("a name"));
+    fs::copy(dump, &copy).expect("copied");
+    (folder, copy.display().to_string())
+}
+
+fn small_dump() -> (tempfile::TempDir, String) {
+    folder_with(&project("fixtures/xna_cf/small_1k.txt"))
+}
+
+fn index_of(dump: &str) -> PathBuf {
+    PathBuf::from(format!("{dump}.hdx"))
+}
+
+/// The folder has these files and no others.
+fn assert_files(folder: &Path, names: &[&str]) {
+    let mut found: Vec<String> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
+        .collect();
+    found.sort();
+    assert_eq!(found, names);
+}
+
+/// Questions of every kind, about the first and the last objects of a dump.
+fn questions(dump: &str, more: &[String]) -> Vec<Vec<String>> {
+    let words = |line: &str| line.split(' ').map(String::from).collect::<Vec<String>>();
+    let mut lines: Vec<Vec<String>> = [
+        "info",
+        "info -f json",
+        "stats -f json",
+        "stats --retained -f csv",
+        "stats --retained=exact -f csv",
+        "stats --by package -f json",
+        "stats --by domain",
+        "stats --raw-types",
+        "stats --strict",
+        "stats --exclude-roots local,static -f json",
+        "stats --keep-unreachable --retained",
+        "stats --shallow",
+        "list",
+        "list --sort retained -f json",
+        "list -t String --ids",
+        "dominators -f json --depth 4",
+        "dominators -n 3",
+        "dominators --by type",
+        "dominators --exclude-roots handle --depth 2",
+        "dominators -t String",
+        "leaks -f json --threshold 1%",
+        "breakdown -f json",
+        "roots -t String -f json",
+        "export --to dot -t String",
+        "export --to folded",
+        "export --to memory-infra",
+    ]
+    .iter()
+    .map(|line| words(line))
+    .collect();
+    let mut ids: Vec<String> =
+        run(&["list", "--ids", "--no-index", "-q", dump]).stdout.lines().map(String::from).collect();
+    if ids.len() > 6 {
+        ids.drain(3..ids.len() - 3);
+    }
+    for id in &ids {
+        for line in ["show -f json", "roots -f json", "roots --paths 3", "roots --all-kinds", "dominators --depth 2"] {
+            let mut line = words(line);
+            line.push(id.clone());
+            lines.push(line);
+        }
+    }
+    for line in &mut lines {
+        line.push(dump.to_string());
+        line.extend_from_slice(more);
+    }
+    lines
+}
+
+fn ask(words: &[String], more: &[&str]) -> Ran {
+    let mut all: Vec<&str> = words.iter().map(String::as_str).collect();
+    all.extend(more);
+    run(&all)
+}
+
+#[test]
+fn every_fixture_answers_alike_with_and_without_an_index() {
+    let fixtures: Vec<_> = fixtures::all().into_iter().filter(|fixture| !fixture.holds_allocations()).collect();
+    let (next, indexed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let check = || {
+        while let Some(fixture) = fixtures.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (_folder, dump) = folder_with(&fixture.path);
+            let options = fixture.arguments();
+            let mut words = vec!["index".to_string(), dump.clone()];
+            words.extend_from_slice(&options);
+            if ask(&words, &[]).code != 0 {
+                // What cannot be read has no index; that it says so is tested elsewhere.
+                assert!(!index_of(&dump).exists(), "{dump}");
+                continue;
+            }
+            indexed.fetch_add(1, Ordering::Relaxed);
+            for line in questions(&dump, &options) {
+                let (with, without) = (ask(&line, &[]), ask(&line, &["--no-index"]));
+                let told: Vec<&str> =
+                    with.stderr.lines().filter(|line| !line.starts_with("heapdump: note: /")).collect();
+                assert_eq!(with.stdout, without.stdout, "{line:?}");
+                assert_eq!((with.code, told.join("\n")), (without.code, without.stderr.trim_end().into()), "{line:?}");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(check);
+        }
+    });
+    assert!(indexed.into_inner() > 50);
+}
+
+#[test]
+fn the_index_is_really_used() {
+    let (folder, dump) = small_dump();
+    let expected = run(&["stats", "-f", "json", &dump]).stdout;
+    run(&["index", &dump]).expect_code(0);
+    assert_files(folder.path(), &["small_1k.txt", "small_1k.txt.hdx"]);
+    // By itself, and without its dump.
+    let index = index_of(&dump).display().to_string();
+    assert_eq!(run(&["stats", "-f", "json", &index]).expect_code(0).stdout, expected);
+    fs::remove_file(&dump).expect("removed");
+    assert_eq!(run(&["stats", "-f", "json", &index]).expect_code(0).stdout, expected);
+    let refused = run(&["stats", "--no-index", &index]).expect_code(2);
+    assert!(refused.stderr.contains("--no-index"), "{}", refused.stderr);
+    assert!(run(&["stats", "--raw-types", &index]).expect_code(2).stderr.contains("other reading options"));
+    assert!(run(&["index", &index]).expect_code(2).stderr.contains("is an index already"));
+}
+
+#[test]
+fn an_index_can_be_made_of_a_pipe_and_put_anywhere() {
+    let (folder, dump) = small_dump();
+    let output = folder.path().join("other.hdx").display().to_string();
+    let bytes = fs::read(&dump).expect("readable");
+    let piped = common::cmd::run_with_input(&["index", "-", "-o", &output], &bytes);
+    assert_eq!(piped.code, 0, "{}", piped.stderr);
+    assert_eq!(run(&["stats", &output]).stdout, run(&["stats", &dump]).stdout);
+    assert!(common::cmd::run_with_input(&["index"], &bytes).stderr.contains("say with -o"));
+}
+
+#[test]
+fn a_stale_index_is_told_and_not_used() {
+    let (_folder, dump) = small_dump();
+    run(&["index", &dump]).expect_code(0);
+    let text = fs::read_to_string(&dump).expect("readable");
+    // The same length: one object more of a type, one fewer of another.
+    let line = text.lines().find(|line| line.starts_with("o ")).expect("an object");
+    let id = line.split(' ').nth(1).expect("an id");
+    let changed = text.replacen(line, &line.replacen(id, &"f".repeat(id.len()), 1), 1);
+    assert_eq!(changed.len(), text.len());
+    fs::write(&dump, changed).expect("written");
+    let without = run(&["list", "--no-index", &dump]);
+    let with = run(&["list", &dump]);
+    assert_eq!(with.stdout, without.stdout);
+    assert!(with.stderr.contains("older than the dump"), "{}", with.stderr);
+    assert_eq!(run(&["list", "-q", &dump]).stderr, "");
+    // Through the index's own name as well.
+    let by_index = run(&["list", &index_of(&dump).display().to_string()]);
+    assert_eq!(by_index.stdout, without.stdout);
+    assert!(by_index.stderr.contains("older than the dump"));
+    // Made anew it serves again.
+    run(&["index", &dump]).expect_code(0);
+    assert_eq!(run(&["list", &dump]).stderr, without.stderr);
+    // For other reading options it does not.
+    let other = run(&["stats", "--size-radix", "dec", &dump]);
+    assert_eq!(other.stdout, run(&["stats", "--size-radix", "dec", "--no-index", &dump]).stdout);
+    assert!(other.stderr.contains("other reading options"), "{}", other.stderr);
+}
+
+/// What `stats` and `roots` of the whole heap say, from an index of these bytes.
+fn answers(dump: &str, index: &[u8]) -> [Ran; 3] {
+    fs::write(index_of(dump), index).expect("written");
+    [
+        run(&["stats", "--retained", "-f", "json", dump]),
+        run(&["list", "-f", "json", dump]),
+        run(&["roots", "-t", "String", "-f", "json", dump]),
+    ]
+}
+
+#[test]
+fn a_cut_or_changed_index_never_changes_an_answer() {
+    let (_folder, dump) = small_dump();
+    run(&["index", &dump]).expect_code(0);
+    let good = fs::read(index_of(&dump)).expect("readable");
+    let expected = answers(&dump, &good);
+    let mut noticed = 0;
+    let mut check = |index: &[u8], what: &str| {
+        for (now, expected) in answers(&dump, index).iter().zip(&expected) {
+            assert_eq!((&now.stdout, now.code), (&expected.stdout, expected.code), "{what}\n{}", now.stderr);
+            assert!(!now.stderr.contains("panicked"), "{what}\n{}", now.stderr);
+            noticed += usize::from(now.stderr.contains("damaged") || now.stderr.contains("cut"));
+        }
+    };
+    for at in (0..good.len()).step_by(good.len() / 60) {
+        check(&good[..at], &format!("cut at {at}"));
+        let mut flipped = good.clone();
+        flipped[at] ^= 1 << (at % 8);
+        check(&flipped, &format!("bit {} of byte {at} flipped", at % 8));
+    }
+    let mut longer = good.clone();
+    longer.extend_from_slice(b"more");
+    check(&longer, "longer");
+    assert!(noticed > 300, "{noticed}");
+}
+
+#[test]
+fn a_damaged_index_without_its_dump_is_an_error() {
+    let (_folder, dump) = small_dump();
+    run(&["index", &dump]).expect_code(0);
+    let mut index = fs::read(index_of(&dump)).expect("readable");
+    // The first column.
+    index[100] ^= 1;
+    fs::write(index_of(&dump), index).expect("written");
+    fs::remove_file(&dump).expect("removed");
+    let ran = run(&["stats", &index_of(&dump).display().to_string()]).expect_code(2);
+    assert!(ran.stderr.contains("damaged") && ran.stderr.contains("dump is not beside it"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_leaves_nothing_behind() {
+    let (folder, dump) = small_dump();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" index \"$1\"", env!("CARGO_BIN_EXE_heapdump"), &dump]);
+    let ran = finish(command).expect_code(2);
+    assert!(ran.stderr.contains("cannot write"), "{}", ran.stderr);
+    assert_files(folder.path(), &["small_1k.txt"]);
+    // An older index stays.
+    run(&["index", &dump]).expect_code(0);
+    let before = fs::read(index_of(&dump)).expect("readable");
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" index \"$1\"", env!("CARGO_BIN_EXE_heapdump"), &dump]);
+    finish(command).expect_code(2);
+    assert_eq!(fs::read(index_of(&dump)).expect("readable"), before);
+    let nowhere = finish(heapdump(&["index", &dump, "-o", "/nowhere/at/all.hdx"])).expect_code(2);
+    assert!(nowhere.stderr.contains("cannot write /nowhere/at/all.hdx"), "{}", nowhere.stderr);
+}
+
+#[test]
+fn allocation_totals_have_no_index() {
+    let ran = run(&["index", "fixtures/memory_infra/seed-example.trace", "-o", "/nowhere/x.hdx"]).expect_code(2);
+    assert!(ran.stderr.contains("allocation totals"), "{}", ran.stderr);
+}
