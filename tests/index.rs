@@ -221,6 +221,55 @@ fn a_cut_or_changed_index_never_changes_an_answer() {
     assert!(noticed > 300, "{noticed}");
 }
 
+/// The index with checks that fit what is in it, as docs/index.md describes them.
+fn sealed(mut index: Vec<u8>) -> Vec<u8> {
+    use twox_hash::XxHash3_64;
+    let number = |index: &[u8], at: usize| u64::from_ne_bytes(index[at..at + 8].try_into().expect("8 bytes"));
+    let (columns, json) = (number(&index, 24) as usize, number(&index, 32) as usize);
+    let tail = index.len() - json - columns.div_ceil(1 << 16) * 8;
+    for (block, start) in (64..64 + columns).step_by(1 << 16).enumerate() {
+        let check = XxHash3_64::oneshot(&index[start..(start + (1 << 16)).min(64 + columns)]);
+        index[tail + block * 8..][..8].copy_from_slice(&check.to_ne_bytes());
+    }
+    let check = XxHash3_64::oneshot(&index[tail..]);
+    index[40..48].copy_from_slice(&check.to_ne_bytes());
+    let check = XxHash3_64::oneshot(&index[..56]);
+    index[56..64].copy_from_slice(&check.to_ne_bytes());
+    index
+}
+
+#[test]
+fn an_index_that_lies_does_no_harm() {
+    let (_folder, dump) = small_dump();
+    run(&["index", &dump]).expect_code(0);
+    let good = fs::read(index_of(&dump)).expect("readable");
+    assert!(sealed(good.clone()) == good, "docs/index.md and the index differ");
+    fs::remove_file(&dump).expect("removed");
+    let lines =
+        ["info", "stats --retained", "dominators --depth 9", "leaks", "list", "roots -t String", "export --to dot"];
+    let mut random = 1u64;
+    let mut answered = 0;
+    for round in 0..120 {
+        let mut index = good.clone();
+        for _ in 0..=round % 4 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = 64 + (random >> 33) as usize % (index.len() - 64);
+            index[at] = (random >> 20) as u8;
+        }
+        let path = index_of(&dump);
+        fs::write(&path, sealed(index)).expect("written");
+        for line in lines {
+            let mut words: Vec<&str> = line.split(' ').collect();
+            let path = path.display().to_string();
+            words.push(&path);
+            let ran = run(&words);
+            assert!((0..=2).contains(&ran.code) && !ran.stderr.contains("panicked"), "{round} {line}\n{}", ran.stderr);
+            answered += usize::from(ran.code == 0);
+        }
+    }
+    assert!(answered > 100, "{answered}");
+}
+
 #[test]
 fn a_damaged_index_without_its_dump_is_an_error() {
     let (_folder, dump) = small_dump();

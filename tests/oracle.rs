@@ -5,7 +5,7 @@ mod common;
 use common::graph;
 use common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use common::synth::xna_cf;
-use heapdump::analysis::dominators::{Dominator, Dominators};
+use heapdump::analysis::dominators::{Dominator, Dominators, StoredDominators};
 use heapdump::analysis::histogram::tally_types;
 use heapdump::analysis::merged_paths::merge_root_paths;
 use heapdump::analysis::reachability::compute_reachable;
@@ -13,8 +13,10 @@ use heapdump::analysis::retained::Retained;
 use heapdump::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use heapdump::analysis::root_inference::keep_unreachable;
 use heapdump::analysis::root_paths::find_root_paths;
+use heapdump::analysis::shortest_parents::ShortestParents;
 use heapdump::analysis::type_tree::TypeTree;
-use heapdump::graph::{HeapGraph, NodeId, RootKind, TypeId};
+use heapdump::graph::{HeapGraph, NodeId, RootKind, StoredGraph, TypeId};
+use heapdump::index::{self, Index};
 use petgraph::graph::{DiGraph, NodeIndex};
 use proptest::prelude::*;
 
@@ -115,6 +117,41 @@ proptest! {
                 (objects, bytes, reachable_objects, reachable_bytes)
             );
         }
+    }
+
+    #[test]
+    fn an_index_gives_back_what_was_put_in(heap in heaps(14, 2)) {
+        let (graph, _) = graph(xna_cf(&heap).as_bytes());
+        let dominators = Dominators::compute(&graph);
+        let retained = Retained::compute(&graph, &dominators);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("heap.hdx");
+        index::write(&path, None, |sink| {
+            ShortestParents::compute(&graph).store(sink)?;
+            Ok((graph.store(sink)?, dominators.store(&retained, sink)?))
+        })
+        .unwrap();
+        let index = Index::open(&path).unwrap();
+        let (stored_graph, stored_tree): (StoredGraph, StoredDominators) = index.content().unwrap();
+        let columns = index.into_columns(Box::new(|reason| panic!("{reason}")));
+        let again = HeapGraph::from_stored(&stored_graph, &columns).unwrap();
+        let (tree, sizes) = Dominators::from_stored(stored_tree, &again, &columns).unwrap();
+        let parents = ShortestParents::from_stored(&again, &columns).unwrap();
+        prop_assert_eq!(again.node_count(), graph.node_count());
+        for node in graph.nodes() {
+            prop_assert_eq!(again.original_id(node), graph.original_id(node));
+            prop_assert_eq!(again.find(None, graph.original_id(node)), graph.find(None, graph.original_id(node)));
+            prop_assert_eq!(again.type_name(again.type_of(node)), graph.type_name(graph.type_of(node)));
+            prop_assert_eq!(again.shallow_bytes(node), graph.shallow_bytes(node));
+            prop_assert_eq!(again.references(node), graph.references(node));
+            prop_assert_eq!(again.referrers(node), graph.referrers(node));
+            prop_assert_eq!(tree.dominator_of(node), dominators.dominator_of(node));
+            prop_assert_eq!(sizes.bytes_of(&tree, node), retained.bytes_of(&dominators, node));
+            let path = parents.path_to(&again, node).map(|path| path.nodes);
+            let found = find_root_paths(&graph, node, 1, false, |_| false).pop().map(|path| path.nodes);
+            prop_assert_eq!(path, found);
+        }
+        prop_assert_eq!(format!("{:?}", again.roots()), format!("{:?}", graph.roots()));
     }
 
     #[test]

@@ -97,10 +97,8 @@ impl Dominators {
             }
             numbers.into()
         });
-        match numbers.get(node.index()) {
-            UNREACHED => None,
-            number => Some(number as usize),
-        }
+        // Not reached, or what a file says that no tree has.
+        Some(numbers.get(node.index()) as usize).filter(|&number| number < self.nodes.len())
     }
 
     /// The object with this number, which must be 1 to `reached_count`. O(1).
