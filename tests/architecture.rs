@@ -26,13 +26,14 @@ const ALLOWED: [(&str, &[&str], &[&str]); 7] = [
             "rustc_hash",
             "serde",
             "serde_json",
+            "sysinfo",
             "terminal_size",
         ],
     ),
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 22] = [
+const OUTSIDE: [&str; 23] = [
     "anyhow",
     "bytemuck",
     "clap",
@@ -52,6 +53,7 @@ const OUTSIDE: [&str; 22] = [
     "ruzstd",
     "serde",
     "serde_json",
+    "sysinfo",
     "tempfile",
     "terminal_size",
     "twox_hash",

@@ -102,7 +102,7 @@ fn run_objects(args: &Args, least: Option<Least>, opened: &Opened) -> Result<Out
     let pattern = args.common.input.pattern()?;
     let section = args.common.input.section(graph)?;
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-    let dominators = opened.dominators();
+    let dominators = opened.dominators()?;
     let depth = args.depth.unwrap_or(DEPTH_OF_OBJECTS);
     opened.progress.phase("merging paths");
     let (names, heap) = heap_of_dominator_paths(graph, dominators, depth.max(1), |node| nodes.contains(&node.index()));

@@ -107,6 +107,9 @@ pub(super) struct InputArgs {
     /// Threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<usize>,
+    /// The most memory to take, as 4GiB [default: what is free]
+    #[arg(long, value_name = "SIZE")]
+    pub(super) max_memory: Option<String>,
     /// Do not use an index beside the file
     #[arg(long)]
     pub(super) no_index: bool,

@@ -197,7 +197,7 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
         .collect();
     let roots = if args.roots { held_by_root_kind(graph) } else { BTreeMap::new() };
     if args.retained || args.paths {
-        let dominators = opened.dominators();
+        let dominators = opened.dominators()?;
         let retained = opened.retained(dominators);
         let children = dominators.children();
         if args.paths {

@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let graph = opened.graph;
     let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
     let section = args.common.input.section(graph)?;
-    let dominators = opened.dominators();
+    let dominators = opened.dominators()?;
     let retained = opened.retained(dominators);
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let from = start.map_or(Some(0), |node| dominators.number_of(node));

@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let graph = opened.graph;
     let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
     let section = args.common.input.section(graph)?;
-    let dominators = opened.dominators();
+    let dominators = opened.dominators()?;
     let retained = opened.retained(dominators);
     let from = match start {
         None => 0,

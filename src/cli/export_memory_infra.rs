@@ -47,7 +47,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
             let graph = opened.graph;
             let section = request.common.input.section(graph)?;
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-            let dominators = opened.dominators();
+            let dominators = opened.dominators()?;
             let depth = request.depth.unwrap_or(DEPTH_OF_OBJECTS);
             let (names, heap) = heap_of_dominator_paths(graph, dominators, depth, |node| nodes.contains(&node.index()));
             let time = DumpTime { id: "0x1".into(), started_us: 0, detail: "detailed".into() };

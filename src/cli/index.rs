@@ -7,11 +7,12 @@ use anyhow::{Context, Result, bail};
 use super::Outcome;
 use super::common::Common;
 use super::indexed;
-use super::load::{Place, set_threads, warn};
+use super::load::{Place, read, set_threads, warn};
+use super::memory::MemoryLimit;
 use super::output::print_sentence;
 use super::progress::Progress;
 use crate::index::SourceKey;
-use crate::input;
+use crate::input::ReadOptions;
 use crate::report::format_bytes;
 
 /// Parse once: writes an index beside the dump, from which every later question is answered at once
@@ -47,17 +48,18 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         (None, Place::Stdin) => bail!("the dump comes from standard input: say with -o where the index shall be"),
     };
     let progress = Progress::start(args.common.output.quiet);
-    let options = input.read_options()?;
+    let memory = MemoryLimit::find(input)?;
+    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..input.read_options()? };
     set_threads(options.threads)?;
     // Before it is read: what is written to it meanwhile makes the index stale.
     let key = match &place {
         Place::Path(path) => Some(SourceKey::of(path).with_context(|| place.name())?),
         Place::Stdin => None,
     };
-    let loaded = input::read(place.open(&progress)?, &options).with_context(|| place.name())?;
+    let loaded = read(&place, &progress, &options, memory)?;
     input.check_snapshot(&loaded.facts)?;
     warn(&loaded.diagnostics, args.common.output.quiet);
-    let bytes = indexed::make(loaded, &options, key, &output, &progress)?;
+    let bytes = indexed::make(loaded, &options, key, &output, &progress, memory)?;
     drop(progress);
     if !args.common.output.quiet {
         print_sentence(&format!("wrote {} ({})", output.display(), format_bytes(bytes)));

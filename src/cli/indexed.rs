@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::common::Common;
+use super::memory::MemoryLimit;
 use super::progress::Progress;
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
@@ -284,12 +285,14 @@ pub(super) fn make(
     source: Option<SourceKey>,
     path: &Path,
     progress: &Progress,
+    memory: MemoryLimit,
 ) -> Result<u64> {
     let Loaded { dump, facts, diagnostics } = loaded;
     let Dump::Graph(mut graph) = dump else {
         bail!("the dump holds allocation totals, no objects: it is read as quickly without an index")
     };
     with_roots(&mut graph, &facts);
+    memory.check_dominators(&graph)?;
     progress.phase("computing dominators");
     let derived = Derived::compute(&graph);
     progress.phase("writing the index");

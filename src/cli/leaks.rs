@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     for text in of_runtime {
         libraries.push(parse(text)?);
     }
-    let dominators = opened.dominators();
+    let dominators = opened.dominators()?;
     let retained = opened.retained(dominators);
     let children = dominators.children();
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));

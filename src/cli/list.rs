@@ -54,11 +54,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         .filter(|&node| wanted.as_ref().is_none_or(|wanted| wanted[graph.type_of(node).index()]))
         .collect();
     let found = nodes.len();
-    let tree = (!args.ids || order == "retained_bytes").then(|| {
-        let dominators = opened.dominators();
-        let retained = opened.retained(dominators);
-        (dominators, retained)
-    });
+    let tree = if !args.ids || order == "retained_bytes" {
+        let dominators = opened.dominators()?;
+        Some((dominators, opened.retained(dominators)))
+    } else {
+        None
+    };
     let retained_bytes =
         |node: NodeId| tree.as_ref().and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let rows = args.common.output.rows(found);

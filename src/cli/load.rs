@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
+use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use super::common::Common;
 use super::indexed::{self, Derived, Found, Indexed};
+use super::memory::MemoryLimit;
 use super::progress::Progress;
 use crate::allocations::AllocationDump;
 use crate::analysis::dominators::Dominators;
@@ -16,8 +18,8 @@ use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::root_inference;
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::graph::{HeapGraph, NodeSet, RootKind};
-use crate::input::{self, Diagnostics, Dump, Facts, Loaded, Source};
+use crate::graph::{BuildError, HeapGraph, NodeSet, RootKind};
+use crate::input::{self, Diagnostics, Dump, Facts, Loaded, ReadErrorKind, ReadOptions, Source};
 use crate::report::escape_controls;
 
 /// A dump ready to be asked.
@@ -30,16 +32,21 @@ pub(super) struct Opened {
     pub(super) progress: Progress,
     /// From an index, while the roots are those it was made with.
     derived: Option<&'static Derived>,
+    memory: MemoryLimit,
 }
 
 impl Opened {
     /// The dominator tree, computed unless an index has it. As long-lived as the graph.
-    pub(super) fn dominators(&self) -> &'static Dominators {
+    ///
+    /// # Errors
+    /// When there is not the memory for it.
+    pub(super) fn dominators(&self) -> Result<&'static Dominators> {
         if let Some(derived) = self.derived {
-            return &derived.dominators;
+            return Ok(&derived.dominators);
         }
+        self.memory.check_dominators(self.graph)?;
         self.progress.phase("computing dominators");
-        Box::leak(Box::new(Dominators::compute(self.graph)))
+        Ok(Box::leak(Box::new(Dominators::compute(self.graph))))
     }
 
     /// Retained sizes by that tree.
@@ -165,7 +172,8 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
     }
     let mut place = Place::find(file)?;
     let progress = Progress::start(common.output.quiet);
-    let options = common.input.read_options()?;
+    let memory = MemoryLimit::find(&common.input)?;
+    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..common.input.read_options()? };
     set_threads(options.threads)?;
     let found = match &place {
         Place::Path(path) => Some(indexed::find(path, &options, common)?),
@@ -180,8 +188,7 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
             if let Some(Found::Dump(path)) = other {
                 place = Place::Path(path);
             }
-            let source = place.open(&progress)?;
-            let Loaded { dump, facts, diagnostics } = input::read(source, &options).with_context(|| place.name())?;
+            let Loaded { dump, facts, diagnostics } = read(&place, &progress, &options, memory)?;
             match dump {
                 Dump::Graph(mut graph) => {
                     if facts.has_no_roots {
@@ -210,7 +217,20 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
         derived = None;
     }
     let derived = derived.map(|derived| &*Box::leak(Box::new(derived)));
-    Ok(OpenedDump::Graph(Opened { graph: Box::leak(Box::new(graph)), facts, diagnostics, progress, derived }))
+    Ok(OpenedDump::Graph(Opened { graph: Box::leak(Box::new(graph)), facts, diagnostics, progress, derived, memory }))
+}
+
+/// Reads a dump, unless it takes more memory than there is.
+pub(super) fn read(place: &Place, progress: &Progress, options: &ReadOptions, memory: MemoryLimit) -> Result<Loaded> {
+    let source = place.open(progress)?;
+    let file_bytes = progress.read.bytes_total.load(Ordering::Relaxed);
+    memory.check_source(&source, file_bytes, options).with_context(|| place.name())?;
+    input::read(source, options).map_err(|error| {
+        let is_too_large = matches!(error.kind(), ReadErrorKind::TooLarge(BuildError::TooMuchMemory(_)));
+        let error = anyhow::Error::new(error);
+        let error = if is_too_large { anyhow!("{error:#}, {}", memory.explain()) } else { error };
+        error.context(place.name())
+    })
 }
 
 /// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.

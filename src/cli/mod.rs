@@ -21,6 +21,7 @@ mod info_facts;
 mod leaks;
 mod list;
 mod load;
+mod memory;
 mod object;
 mod output;
 mod progress;

@@ -30,7 +30,7 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) 
     let graph = opened.graph;
     let is_wanted =
         |node: NodeId| question.wanted[graph.type_of(node).index()] && question.nodes.contains(&node.index());
-    let dominators = opened.dominators();
+    let dominators = opened.dominators()?;
     let retained = opened.retained(dominators);
     // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
     let mut topmost = NodeSet::new(graph.node_count());

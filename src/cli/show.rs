@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;
     let node = object.find(graph, &args.common.input)?;
-    let dominators = opened.dominators();
+    let dominators = opened.dominators()?;
     let retained = opened.retained(dominators);
     let facts = Facts {
         graph,

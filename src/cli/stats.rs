@@ -167,7 +167,7 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
         .collect();
     let totals = total(&rows);
     if args.retained == Some(How::Minimum) || (args.retained.is_some() && order == "retained_bytes") {
-        let dominators = opened.dominators();
+        let dominators = opened.dominators()?;
         let retained = opened.retained(dominators);
         let children = dominators.children();
         let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));

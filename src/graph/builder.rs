@@ -15,21 +15,28 @@ use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TypeSlot(pub u32);
 
-/// What cannot be built, however much memory there is.
+/// What cannot be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuildError {
     /// More objects than node numbers: 2^32 - 2.
     TooManyObjects,
     /// One object with 2^32 references or more.
     TooManyReferences,
+    /// The dump takes more memory than these bytes, which `limit_memory` allows.
+    TooMuchMemory(u64),
 }
 
 impl std::fmt::Display for BuildError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            BuildError::TooManyObjects => "the dump has more objects than heapdump can number (4,294,967,294)",
-            BuildError::TooManyReferences => "one object has more references than heapdump can count (4,294,967,295)",
-        })
+        match self {
+            BuildError::TooManyObjects => {
+                f.write_str("the dump has more objects than heapdump can number (4,294,967,294)")
+            }
+            BuildError::TooManyReferences => {
+                f.write_str("one object has more references than heapdump can count (4,294,967,295)")
+            }
+            BuildError::TooMuchMemory(bytes) => write!(f, "the dump takes more than {bytes} bytes of memory"),
+        }
     }
 }
 
@@ -90,12 +97,30 @@ pub struct GraphBuilder {
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     pub(super) generations: Vec<GenerationRange>,
     pub(super) id_style: IdStyle,
+    memory_limit_bytes: Option<u64>,
 }
 
 impl GraphBuilder {
     /// An empty dump whose ids are printed in `id_style`.
     pub fn new(id_style: IdStyle) -> Self {
         GraphBuilder { id_style, ..Self::default() }
+    }
+
+    /// Makes `append` and `append_references` fail when the dump takes more memory; `None` for no limit.
+    pub fn limit_memory(&mut self, bytes: Option<u64>) {
+        self.memory_limit_bytes = bytes;
+    }
+
+    /// Fails when what was appended so far takes more memory than it may.
+    pub(super) fn check_memory(&self) -> Result<(), BuildError> {
+        let Some(limit) = self.memory_limit_bytes else { return Ok(()) };
+        let words = self.id_words.len()
+            + self.types.len()
+            + self.shallow.len()
+            + self.counts.len()
+            + self.reference_words.len();
+        let bytes = words * size_of::<u32>() + self.roots.len() * size_of::<(u32, RootRecord)>();
+        if bytes as u64 > limit { Err(BuildError::TooMuchMemory(limit)) } else { Ok(()) }
     }
 
     /// How ids are printed, where the reader learns it on the way.
@@ -251,6 +276,7 @@ impl GraphBuilder {
         first_position: u64,
         takes_leading: bool,
     ) -> Result<usize, BuildError> {
+        self.check_memory()?;
         let first = self.types.len();
         if first + objects.len() > u32::MAX as usize - 1 {
             return Err(BuildError::TooManyObjects);

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::builder::{GraphBuilder, SectionBuild, Segment};
+use super::builder::{BuildError, GraphBuilder, SectionBuild, Segment};
 use super::columns::{Frame, ObjectColumns, PositionRun};
 use super::findings::{Findings, Tally};
 use super::id_map::IdRange;
@@ -36,11 +36,16 @@ pub(super) struct Streams {
 impl GraphBuilder {
     /// Appends references that came apart from their objects; the object stream's counts say whose they are.
     /// `stride` bytes lie between two of them.
-    pub fn append_references(&mut self, columns: &ObjectColumns, position: u64, stride: u64) {
+    ///
+    /// # Errors
+    /// When the dump takes more memory than it may.
+    pub fn append_references(&mut self, columns: &ObjectColumns, position: u64, stride: u64) -> Result<(), BuildError> {
+        self.check_memory()?;
         let frame = columns.reference_frame;
         let piece = Piece { frame, count: columns.reference_count(), position, stride };
         self.reference_words.extend_from_slice(&columns.reference_words);
         self.streams.get_or_insert_default().pieces.push(piece);
+        Ok(())
     }
 
     /// Calls to `append` so far, and to `append_references`: what `keep_pieces` counts in.

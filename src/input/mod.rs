@@ -50,6 +50,11 @@ pub trait Reader: Sync {
     fn title(&self) -> &'static str;
     /// Looks at the first bytes, at most 8 KiB; never fails.
     fn detect(&self, start: &[u8]) -> Detected;
+    /// Memory that the graph of a dump of so many (unpacked) bytes takes at least, as far as the length tells. To be
+    /// refused before it is read, not to be killed after.
+    fn least_memory_bytes(&self, _dump_bytes: u64) -> u64 {
+        0
+    }
     /// Reads the dump.
     ///
     /// # Errors
@@ -77,6 +82,9 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Threads that parse. Default: as many as there are cores.
     pub threads: usize,
+    /// Memory that the dump may take while it is read, by what it is made of; scratch memory comes on top. A dump that
+    /// takes more is an error. Default: no limit.
+    pub max_memory_bytes: Option<u64>,
     /// Which of several snapshots. Default: the first complete one.
     pub snapshot: SnapshotChoice,
     /// Options of the XNA / .NET CF reader.
@@ -90,6 +98,7 @@ impl Default for ReadOptions {
             raw_types: false,
             strict: false,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            max_memory_bytes: None,
             snapshot: SnapshotChoice::default(),
             xna_cf: xna_cf::XnaCfOptions::default(),
         }

@@ -9,7 +9,7 @@ use super::roots::{PseudoRoot, find_roots, is_wrapper};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{Diagnostics, Position, ReadError};
+use crate::input::{Diagnostics, Position, ReadError, ReadOptions};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 32 * 1024;
@@ -46,8 +46,9 @@ pub(super) struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    pub(super) fn new(dump: &'a HeapDump<'a>, raw_types: bool) -> Self {
+    pub(super) fn new(dump: &'a HeapDump<'a>, options: &ReadOptions) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
+        builder.limit_memory(options.max_memory_bytes);
         let name = match &dump.process_name {
             Some(name) if !name.is_empty() => name.clone(),
             _ if dump.process_id != 0 => format!("process {}", dump.process_id),
@@ -71,7 +72,7 @@ impl<'a> Assembly<'a> {
             wrapper_types: Vec::with_capacity(dump.graph.types.len()),
             wrappers: FxHashSet::default(),
         };
-        assembly.name_types(raw_types);
+        assembly.name_types(options.raw_types);
         assembly
     }
 

@@ -21,7 +21,7 @@ mod serialization;
 use super::sink::TypeCounts;
 use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, Position, ReadError, ReadErrorKind};
 use super::{ReadOptions, Reader, SnapshotFacts, Source};
-use crate::graph::{ObjectColumns, ResolveOptions};
+use crate::graph::{BuildError, ObjectColumns, ResolveOptions};
 use assemble::Assembly;
 use codes::*;
 use heap_dump::{HeapDump, Unreadable};
@@ -50,11 +50,16 @@ impl Reader for Gcdump {
         if named { Detected::Yes } else { Detected::No }
     }
 
+    /// The file itself, and half as much for its graph.
+    fn least_memory_bytes(&self, dump_bytes: u64) -> u64 {
+        dump_bytes.saturating_add(dump_bytes / 2)
+    }
+
     fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
         let mut facts = self.facts(&source);
-        let (file, broken) = whole(source)?;
+        let (file, broken) = whole(source, options.max_memory_bytes)?;
         let dump = parse(&file)?;
-        let mut assembly = Assembly::new(&dump, options.raw_types);
+        let mut assembly = Assembly::new(&dump, options);
         assembly.take_objects::<ObjectColumns>()?;
         assembly.take_roots();
         finish(&mut assembly, &mut facts, broken, file.len());
@@ -79,9 +84,9 @@ impl Reader for Gcdump {
 
     fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
         let mut facts = self.facts(&source);
-        let (file, broken) = whole(source)?;
+        let (file, broken) = whole(source, options.max_memory_bytes)?;
         let dump = parse(&file)?;
-        let mut assembly = Assembly::new(&dump, options.raw_types);
+        let mut assembly = Assembly::new(&dump, options);
         assembly.take_objects::<TypeCounts>()?;
         finish(&mut assembly, &mut facts, broken, file.len());
         assembly.diagnostics.check(options.strict)?;
@@ -103,14 +108,17 @@ impl Gcdump {
 }
 
 /// The whole file, for its parts refer to each other from end to end; and why packed data broke off, if it did.
-fn whole(mut source: Source) -> Result<(Vec<u8>, Option<String>), ReadError> {
+fn whole(mut source: Source, max_bytes: Option<u64>) -> Result<(Vec<u8>, Option<String>), ReadError> {
     let mut file = Vec::new();
     loop {
         let length = file.len();
         file.resize(length + READ_BYTES, 0);
         let got = source.fill(&mut file[length..])?;
+        file.truncate(length + got);
+        if let Some(max_bytes) = max_bytes.filter(|&max_bytes| file.len() as u64 > max_bytes) {
+            return Err(BuildError::TooMuchMemory(max_bytes).into());
+        }
         if got < READ_BYTES {
-            file.truncate(length + got);
             return Ok((file, source.ended_early()));
         }
     }

@@ -30,6 +30,7 @@ pub(super) struct Assembler {
 impl Assembler {
     pub(super) fn new(reader: &IbmClassic, source: &Source, options: &ReadOptions) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Padded(16));
+        builder.limit_memory(options.max_memory_bytes);
         let section = builder.begin_section(Section { name: "heap".into(), ..Section::default() });
         Assembler {
             builder,

@@ -318,7 +318,7 @@ impl Collector {
         let (added, what): (_, fn(Bulk) -> What) = if kind == Kind::Nodes {
             (self.sink.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), What::Nodes)
         } else {
-            (Ok(self.sink.add_edges(head, event.offset, self.pointer_bytes)), What::Edges)
+            (self.sink.add_edges(head, event.offset, self.pointer_bytes), What::Edges)
         };
         match added {
             Ok(bulk) => {

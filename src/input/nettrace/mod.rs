@@ -53,7 +53,7 @@ impl Reader for Nettrace {
     }
 
     fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
-        let (mut collector, chosen, facts) = self.collect(source, options, Sink::graph())?;
+        let (mut collector, chosen, facts) = self.collect(source, options, Sink::graph(options.max_memory_bytes))?;
         let graph = collector.build_graph(&chosen, options.raw_types);
         collector.diagnostics.check(options.strict)?;
         Ok(Loaded { dump: Dump::Graph(graph), facts, diagnostics: collector.diagnostics })

@@ -29,8 +29,9 @@ pub(super) struct CountSink {
 }
 
 impl Sink {
-    pub(super) fn graph() -> Self {
+    pub(super) fn graph(max_memory_bytes: Option<u64>) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
+        builder.limit_memory(max_memory_bytes);
         let section = builder.begin_section(Section::default());
         Sink::Graph(Box::new(GraphSink { builder, section, columns: ObjectColumns::default(), slots: Vec::new() }))
     }
@@ -105,7 +106,7 @@ impl Sink {
     }
 
     /// Entries `A target, u32 field`; the field is always 0.
-    pub(super) fn add_edges(&mut self, head: BulkHead<'_>, offset: u64, pointer: usize) -> Bulk {
+    pub(super) fn add_edges(&mut self, head: BulkHead<'_>, offset: u64, pointer: usize) -> Result<Bulk, BuildError> {
         let stride = pointer + 4;
         let count = (head.entries.len() / stride).min(head.count as usize);
         let mut bulk = Bulk { index: head.index, count: count as u64, ..Bulk::default() };
@@ -120,8 +121,8 @@ impl Sink {
             }
             graph.columns.seal();
             bulk.piece = graph.builder.pieces().1;
-            graph.builder.append_references(&graph.columns, offset + 10, stride as u64);
+            graph.builder.append_references(&graph.columns, offset + 10, stride as u64)?;
         }
-        bulk
+        Ok(bulk)
     }
 }

@@ -60,8 +60,10 @@ pub(super) struct Assembler {
 
 impl Assembler {
     pub(super) fn new(reader: &XnaCf, source: &Source, options: &ReadOptions) -> Self {
+        let mut builder = GraphBuilder::new(IdStyle::Hex);
+        builder.limit_memory(options.max_memory_bytes);
         Assembler {
-            builder: GraphBuilder::new(IdStyle::Hex),
+            builder,
             totals: Totals::default(),
             open: None,
             counts: RecordCounts::default(),

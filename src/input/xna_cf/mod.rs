@@ -72,6 +72,11 @@ impl Reader for XnaCf {
         Detected::No
     }
 
+    /// An object of 14 bytes of memory has some 16 characters, a reference of 4 bytes 8 of them at most.
+    fn least_memory_bytes(&self, dump_bytes: u64) -> u64 {
+        dump_bytes / 2
+    }
+
     fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
         let mut assembler = self.assemble::<ObjectColumns>(source, options)?;
         let (graph, findings) = assembler.take_builder().resolve(ResolveOptions::default());

@@ -1,0 +1,55 @@
+//! `--max-memory`: an error in good time, and no error when there is enough.
+
+mod common;
+
+use common::cmd::{Ran, project, run, run_with_input};
+use common::fixtures;
+
+/// An XNA / .NET CF dump of several blocks.
+fn large_dump() -> String {
+    let mut text = String::from("a 2 Large.exe 763f9d2\nt 1a A\n");
+    for object in 1..200_000 {
+        text += &format!("o {:x} 1a 10 {:x}\n", object * 8, (object + 1) * 8);
+    }
+    text + "r 8 1 0\nc Large.exe 763fbef\n"
+}
+
+fn refused(ran: Ran, what: &str) {
+    let ran = ran.expect_code(2);
+    assert!(ran.stderr.contains(what) && ran.stderr.contains("--max-memory allows"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn a_file_that_cannot_fit_is_not_read() {
+    refused(run(&["stats", "--max-memory", "100", "fixtures/xna_cf/pair_after.txt"]), "its graph takes at least");
+}
+
+#[test]
+fn what_turns_out_too_large_on_the_way_is_an_error() {
+    let dump = large_dump();
+    refused(run_with_input(&["stats", "--max-memory", "100KiB"], dump.as_bytes()), "the dump takes more than");
+    // Packed files do not say how large they are.
+    for fixture in fixtures::all().iter().filter(|fixture| fixture.format == "gcdump") {
+        let path = fixture.path.display().to_string();
+        let ran = run(&["stats", "--max-memory", "1KiB", &path]);
+        assert!(ran.code == 2 && ran.stderr.contains("--max-memory allows 1.0 KiB"), "{path}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_dominator_tree_is_counted() {
+    let dump = large_dump();
+    let words = |limit: &'static str| ["dominators", "-n", "1", "--max-memory", limit];
+    refused(run_with_input(&words("5MiB"), dump.as_bytes()), "the dominator tree takes");
+    run_with_input(&words("12MiB"), dump.as_bytes()).expect_code(0);
+    run_with_input(&["stats", "--max-memory", "5MiB"], dump.as_bytes()).expect_code(0);
+    run_with_input(&["stats", "--shallow", "--max-memory", "1KiB"], dump.as_bytes()).expect_code(0);
+}
+
+#[test]
+fn without_the_option_what_is_free_suffices() {
+    run(&["stats", &project("fixtures/xna_cf/pair_after.txt").display().to_string()]).expect_code(0);
+    let wrong = run(&["stats", "--max-memory", "much", "fixtures/xna_cf/pair_after.txt"]).expect_code(2);
+    assert!(wrong.stderr.contains("--max-memory: \"much\" is not a size"), "{}", wrong.stderr);
+}
