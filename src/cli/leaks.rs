@@ -95,8 +95,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     opened.progress.phase("looking for suspects");
     let search = SuspectSearch {
         graph,
-        dominators: dominators,
-        retained: retained,
+        dominators,
+        retained,
         children: &children,
         threshold_bytes,
         is_library: &is_library,
