@@ -18,6 +18,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 6] = [
             "anyhow",
             "clap",
             "clap_complete",
+            "clap_mangen",
             "indicatif",
             "inferno",
             "petgraph",
@@ -30,10 +31,11 @@ const ALLOWED: [(&str, &[&str], &[&str]); 6] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 18] = [
+const OUTSIDE: [&str; 19] = [
     "anyhow",
     "clap",
     "clap_complete",
+    "clap_mangen",
     "comfy_table",
     "csv",
     "flate2",

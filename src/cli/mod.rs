@@ -19,8 +19,10 @@ mod info_facts;
 mod leaks;
 mod list;
 mod load;
+mod man;
 mod object;
 mod output;
+mod overview;
 mod progress;
 mod roots;
 mod roots_by_type;
@@ -33,7 +35,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 /// What a command that ran to its end says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +49,9 @@ enum Outcome {
 /// Heap dump analyzer: what fills a heap, what keeps an object alive, what would be freed.
 #[derive(Debug, Parser)]
 #[command(name = "heapdump", version, max_term_width = 100, propagate_version = true)]
-#[command(after_help = "FILE may be left out: then HEAPDUMP_FILE names it, or the dump comes from standard input.\n\
-                        .gz and .zst are unpacked on the way. `heapdump COMMAND --help` shows an example.")]
+#[command(after_help = "FILE may be left out: then HEAPDUMP_FILE names it, or the dump comes from\n\
+                        standard input. .gz and .zst are unpacked on the way.\n\
+                        `heapdump COMMAND --help` shows examples.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -67,6 +70,7 @@ enum Command {
     Diff(diff::Args),
     Export(export::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Runs the command that the process was started with, and says how it went.
@@ -76,7 +80,8 @@ pub fn main() -> ExitCode {
 
 /// Runs a command line, the program's name first. Wrong usage and `--help` end the process.
 pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> ExitCode {
-    let cli = Cli::parse_from(with_joined_values(words.into_iter().map(Into::into)));
+    let words = with_joined_values(words.into_iter().map(Into::into));
+    let cli = Cli::from_arg_matches(&overview::command().get_matches_from(words)).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
         Command::Info(args) => info::run(&args),
         Command::Stats(args) => stats::run(&args),
@@ -89,6 +94,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Diff(args) => diff::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
