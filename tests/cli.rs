@@ -201,6 +201,27 @@ fn exit_codes_are_those_of_the_contract() {
 }
 
 #[test]
+fn files_of_other_tools_are_called_by_their_names() {
+    let elf_core = [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[4, 0, 62, 0], &[0; 40]].concat();
+    let files: [(&[u8], &str); 9] = [
+        (b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\x01\x8c\0\0\0\0", "HPROF"),
+        (b"\0\x12portable heap dump\0\0\0\x06", "PHD"),
+        (b"PK\x03\x04\x14\0\0\0\x08\0", "zip archive"),
+        (b"\xfd7zXZ\0\0\x04\xe6\xd6", "xz -dc FILE"),
+        (b"BZh91AY&SY", "bzip2 -dc FILE"),
+        (b"MDMP\x93\xa7\0\0\x10\0\0\0", "Windows minidump"),
+        (&elf_core, "ELF core dump"),
+        (b"{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\"]}}}", "V8 heap snapshot"),
+        (b"0SECTION       TITLE subcomponent dump routine\n", "Java core"),
+    ];
+    for (file, name) in files {
+        let ran = run_with_input(&["stats"], file).expect_code(2);
+        assert!(ran.stderr.contains(name), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains("which heapdump does not read"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn problems_are_told_once_a_kind_and_silenced() {
     let file = "fixtures/xna_cf/31_bad_records.txt";
     let ran = run(&["stats", file]).expect_code(0);
