@@ -24,7 +24,7 @@ pub(super) enum DiffBy {
 /// What is asked for.
 pub(super) struct Request<'a> {
     /// Two, or one of which two dumps are compared.
-    pub(super) dumps: &'a [OpenedAllocations],
+    pub(super) dumps: &'a [OpenedAllocations<'a>],
     pub(super) by: DiffBy,
     pub(super) all: bool,
     /// A size, or a share of the old heaps.

@@ -16,6 +16,7 @@ mod groups;
 mod info;
 mod info_allocations;
 mod info_facts;
+mod info_several;
 mod leaks;
 mod list;
 mod load;
@@ -26,9 +27,12 @@ mod overview;
 mod progress;
 mod roots;
 mod roots_by_type;
+mod several;
 mod show;
 mod stats;
 mod stats_allocations;
+mod stats_limits;
+mod stats_rows;
 mod tree;
 
 use std::ffi::OsString;
@@ -44,6 +48,8 @@ enum Outcome {
     Done,
     /// The answer is no: nothing matches, not reachable, over the limit.
     No,
+    /// Some of several files could not be read, and that was told.
+    Failed,
 }
 
 /// Heap dump analyzer: what fills a heap, what keeps an object alive, what would be freed.
@@ -99,6 +105,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(2),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let text = format!("{error:#}");

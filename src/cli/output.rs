@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::common::{ColorArg, FormatArg, OutputArgs};
 use crate::input::Diagnostics;
-use crate::report::{Format, Report, Style, escape_controls};
+use crate::report::{Format, Report, Style, escape_controls, write_several};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
 const WIDTH_UNKNOWN: usize = 80;
@@ -53,6 +53,17 @@ impl OutputArgs {
     pub(super) fn print(&self, report: &Report<'_>) -> Result<()> {
         let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
         report.write(&mut out, &self.style())?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Prints the reports of several files; nothing when there are none.
+    pub(super) fn print_several(&self, command: &str, reports: &[(String, Report<'_>)]) -> Result<()> {
+        if reports.is_empty() {
+            return Ok(());
+        }
+        let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+        write_several(command, reports, &mut out, &self.style())?;
         out.flush()?;
         Ok(())
     }
