@@ -16,7 +16,7 @@ use super::common::{Common, parse_amount};
 use super::load::open_graph;
 use super::object::{TypedId, root_text, type_text};
 use super::output::refuse_sort;
-use super::{Outcome, export_memory_infra};
+use super::{Outcome, export_memory_infra, progress};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
@@ -158,7 +158,10 @@ fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
             };
             write().with_context(|| path.display().to_string())
         }
-        None => Ok(io::stdout().lock().write_all(bytes)?),
+        None => {
+            progress::end();
+            Ok(io::stdout().lock().write_all(bytes)?)
+        }
     }
 }
 

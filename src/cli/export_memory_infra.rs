@@ -11,11 +11,11 @@ use anyhow::{Context, Result};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
-use super::Outcome;
 use super::allocations::{HeapArgs, refuse_left_out};
 use super::breakdown::Least;
 use super::common::Common;
 use super::load::{OpenedDump, open_dump};
+use super::{Outcome, progress};
 use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
@@ -79,6 +79,7 @@ fn write(
             out.flush().with_context(context)
         }
         None => {
+            progress::end();
             let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
             write_trace(&mut out, request, names, dumps, heaps, rule)?;
             Ok(out.flush()?)

@@ -227,7 +227,7 @@ fn rows(opened: &Opened<'_>, tallies: &[Tally]) -> Rows {
 
 fn text(opened: &Opened<'_>, tallies: &[Tally], style: &Style) -> String {
     let (graph, facts) = (opened.graph, &opened.facts);
-    let mut lines = Lines::default();
+    let mut lines = Lines::new(style);
     lines.say_format(facts);
     for (at, (section, tally)) in graph.sections().iter().zip(tallies).enumerate() {
         let times = match (section.started_ms, duration_ms(section)) {
@@ -263,5 +263,5 @@ fn text(opened: &Opened<'_>, tallies: &[Tally], style: &Style) -> String {
         lines.say("trailer", trailer.clone());
     }
     lines.say_problems(&opened.diagnostics);
-    lines.0
+    lines.text
 }

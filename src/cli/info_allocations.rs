@@ -100,7 +100,7 @@ fn rows(opened: &OpenedAllocations<'_>, totals: &[Amount]) -> Rows {
 
 fn text(opened: &OpenedAllocations<'_>, totals: &[Amount], style: &Style) -> String {
     let (dump, facts) = (opened.dump, &opened.facts);
-    let mut lines = Lines::default();
+    let mut lines = Lines::new(style);
     lines.say_format(facts);
     for (heap, total) in dump.heaps.iter().zip(totals) {
         let allocations =
@@ -110,5 +110,5 @@ fn text(opened: &OpenedAllocations<'_>, totals: &[Amount], style: &Style) -> Str
     }
     lines.say_records(facts);
     lines.say_problems(&opened.diagnostics);
-    lines.0
+    lines.text
 }

@@ -1,18 +1,18 @@
 //! Opening the dump that a command works on, with everything the common options ask for.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use anyhow::{Context, Result, bail};
 
 use super::common::Common;
+use super::output::print_sentence;
 use super::progress::Progress;
 use crate::allocations::AllocationDump;
 use crate::analysis::root_inference;
 use crate::graph::{HeapGraph, RootKind};
 use crate::input::{self, Diagnostics, Dump, Facts, Loaded, Source};
-use crate::report::escape_controls;
 
 /// A dump ready to be asked.
 pub(super) struct Opened<'d> {
@@ -213,6 +213,5 @@ pub(super) fn warn(diagnostics: &Diagnostics, file: Option<&str>, quiet: bool) {
 
 fn say(what: &str, file: Option<&str>, text: &str) {
     let file = file.map_or(String::new(), |file| format!("{file}: "));
-    // A closed standard error must not keep the answer back.
-    let _ = writeln!(std::io::stderr(), "heapdump: {what}: {}", escape_controls(&format!("{file}{text}")));
+    print_sentence(&format!("{what}: {file}{text}"));
 }

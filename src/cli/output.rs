@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::common::{ColorArg, FormatArg, OutputArgs};
+use super::progress;
 use crate::input::Diagnostics;
 use crate::report::{Format, Report, Style, escape_controls, write_several};
 
@@ -51,6 +52,7 @@ impl OutputArgs {
 
     /// Prints a report.
     pub(super) fn print(&self, report: &Report<'_>) -> Result<()> {
+        progress::end();
         let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
         report.write(&mut out, &self.style())?;
         out.flush()?;
@@ -62,6 +64,7 @@ impl OutputArgs {
         if reports.is_empty() {
             return Ok(());
         }
+        progress::end();
         let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
         write_several(command, reports, &mut out, &self.style())?;
         out.flush()?;
@@ -77,10 +80,10 @@ pub(super) fn refuse_sort(output: &OutputArgs) -> Result<()> {
     }
 }
 
-/// Says why the exit code is 1, on standard error.
+/// Says something besides the answer, on standard error: why the exit code is 1, what is wrong with a dump.
 pub(super) fn print_sentence(text: &str) {
     // A closed standard error must not change the answer.
-    let _ = writeln!(io::stderr(), "heapdump: {}", escape_controls(text));
+    progress::print_aside(|| drop(writeln!(io::stderr(), "heapdump: {}", escape_controls(text))));
 }
 
 /// Bold where colours are on.

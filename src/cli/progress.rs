@@ -2,24 +2,66 @@
 //! is read and how long that will still take, and later how long each step has been at work.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::input::ReadProgress;
-use crate::report::format_bytes;
+use crate::report::{escape_controls, format_bytes};
 
 const PATIENCE: Duration = Duration::from_millis(500);
 const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
 /// The first phase, and the only one with a known end.
 const READING: &str = "reading";
 
+/// The one line of standard error that shows progress, however many dumps are open.
+struct Line {
+    /// Whose progress it is: the number of one that began or went on last; 0 for nobody's.
+    owner: u64,
+    bar: Option<ProgressBar>,
+}
+
+static LINE: Mutex<Line> = Mutex::new(Line { owner: 0, bar: None });
+
+impl Line {
+    fn lock() -> MutexGuard<'static, Line> {
+        LINE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_to(&mut self, owner: u64) {
+        if self.owner != owner {
+            self.owner = owner;
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Prints something to standard error where the progress may stand, which comes back below.
+pub(super) fn print_aside(print: impl FnOnce()) {
+    match &Line::lock().bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+/// Takes the progress away, for the answer is there.
+pub(super) fn end() {
+    Line::lock().give_to(0);
+}
+
 /// Shows how far the work is until it is dropped.
 pub(super) struct Progress {
     pub(super) read: Arc<ReadProgress>,
+    number: u64,
     phase: Arc<Mutex<Phase>>,
     ended: Arc<AtomicBool>,
     drawer: Option<JoinHandle<()>>,
@@ -40,17 +82,24 @@ impl Phase {
 impl Progress {
     /// Begins to watch, unless nobody would see it. `file` is said where there are several.
     pub(super) fn start(quiet: bool, file: Option<&str>) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let mut progress = Progress {
             read: Arc::default(),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             phase: Arc::new(Mutex::new(Phase::new(READING))),
             ended: Arc::default(),
             drawer: None,
         };
         if !quiet && std::io::stderr().is_terminal() {
-            let (read, phase, ended) =
-                (Arc::clone(&progress.read), Arc::clone(&progress.phase), Arc::clone(&progress.ended));
-            let prefix = file.map_or(String::new(), |file| format!("{file}: "));
-            progress.drawer = Some(std::thread::spawn(move || draw(&prefix, &read, &phase, &ended)));
+            Line::lock().give_to(progress.number);
+            let drawer = Drawer {
+                number: progress.number,
+                prefix: file.map_or(String::new(), |file| format!("{}: ", escape_controls(file))),
+                read: Arc::clone(&progress.read),
+                phase: Arc::clone(&progress.phase),
+            };
+            let ended = Arc::clone(&progress.ended);
+            progress.drawer = Some(std::thread::spawn(move || drawer.run(&ended)));
         }
         progress
     }
@@ -58,12 +107,18 @@ impl Progress {
     /// Says what is being done now.
     pub(super) fn phase(&self, name: &'static str) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::new(name);
+        Line::lock().give_to(self.number);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
+        let mut line = Line::lock();
+        if line.owner == self.number {
+            line.give_to(0);
+        }
+        drop(line);
         if let Some(drawer) = self.drawer.take() {
             drawer.thread().unpark();
             // A drawer that failed has nothing to say that matters to the answer.
@@ -78,33 +133,46 @@ fn patience_left() -> Duration {
     PATIENCE.saturating_sub(BEGUN.get_or_init(Instant::now).elapsed())
 }
 
-fn draw(prefix: &str, read: &ReadProgress, phase: &Mutex<Phase>, ended: &AtomicBool) {
-    std::thread::park_timeout(patience_left());
-    if ended.load(Ordering::Relaxed) {
-        return;
-    }
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // The templates are constants, so that a wrong one would show at once: then the bar keeps the default.
-    let with_end = ProgressStyle::with_template("{prefix} [{wide_bar}] {msg}").map(|style| style.progress_chars("=> "));
-    let without_end = ProgressStyle::with_template("{prefix}, {msg}");
-    while !ended.load(Ordering::Relaxed) {
-        let Phase { name, since } = *phase.lock().unwrap_or_else(PoisonError::into_inner);
-        let (done, total) = (read.bytes_read.load(Ordering::Relaxed), read.bytes_total.load(Ordering::Relaxed));
-        let is_reading = name == READING && (total == 0 || done < total);
-        let style = if is_reading && total > 0 { &with_end } else { &without_end };
-        if let Ok(style) = style {
-            bar.set_style(style.clone());
+/// Draws from time to time what one progress is at.
+struct Drawer {
+    number: u64,
+    prefix: String,
+    read: Arc<ReadProgress>,
+    phase: Arc<Mutex<Phase>>,
+}
+
+impl Drawer {
+    fn run(&self, ended: &AtomicBool) {
+        std::thread::park_timeout(patience_left());
+        // Constants: a wrong template would show at once, as indicatif's own in its place.
+        let style = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let with_end = style("{prefix} [{wide_bar}] {msg}").progress_chars("=> ");
+        let without_end = style("{prefix}, {msg}");
+        while !ended.load(Ordering::Relaxed) {
+            self.draw(&with_end, &without_end);
+            std::thread::park_timeout(BETWEEN_DRAWS);
         }
-        // What is left to do of the reading when the last byte is in has no name of its own.
+    }
+
+    fn draw(&self, with_end: &ProgressStyle, without_end: &ProgressStyle) {
+        let Phase { name, since } = *self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        let (done, total) =
+            (self.read.bytes_read.load(Ordering::Relaxed), self.read.bytes_total.load(Ordering::Relaxed));
+        let is_reading = name == READING && (total == 0 || done < total);
+        // What is left to do of the reading when the last byte is in.
         let name = if name == READING && !is_reading { "resolving references" } else { name };
-        bar.set_prefix(format!("{prefix}{name}"));
+        let mut line = Line::lock();
+        if line.owner != self.number {
+            return;
+        }
+        let bar = line.bar.get_or_insert_with(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
+        bar.set_style(if is_reading && total > 0 { with_end.clone() } else { without_end.clone() });
+        bar.set_prefix(format!("{}{name}", self.prefix));
         bar.set_length(total);
         bar.set_position(done);
         bar.set_message(if is_reading { reading(done, total, since.elapsed()) } else { seconds(since.elapsed()) });
         bar.tick();
-        std::thread::park_timeout(BETWEEN_DRAWS);
     }
-    bar.finish_and_clear();
 }
 
 /// `1.2 GiB of 3.0 GiB, 310.5 MiB/s, 6 s left`. By the average since the start, which jumps about less than any other.

@@ -63,12 +63,12 @@ impl Histogram {
         let mut columns =
             vec![Column::new("objects", "Objects", Unit::Count), Column::new("shallow_bytes", "Shallow", Unit::Bytes)];
         if self.with_graph {
-            columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count));
+            columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count).spare(3));
             columns.push(Column::new("reachable_bytes", "Reachable", Unit::Bytes));
         }
         let with_estimates = self.rows.iter().any(|row| row.estimate.is_some());
         if with_estimates {
-            columns.push(Column::new("estimated_objects", "Heap # (est.)", Unit::Count));
+            columns.push(Column::new("estimated_objects", "Heap # (est.)", Unit::Count).spare(2));
             columns.push(Column::new("estimated_bytes", "Heap (est.)", Unit::Bytes));
         }
         if self.with_retained {
@@ -76,7 +76,7 @@ impl Histogram {
         }
         let with_modules = self.rows.iter().any(|row| row.module.is_some());
         if with_modules {
-            columns.push(Column::new("module", "Module", Unit::Word));
+            columns.push(Column::new("module", "Module", Unit::Word).spare(1));
         }
         columns.push(Column::new(self.by.key(), self.by.title(), Unit::Text));
         Report {

@@ -12,7 +12,7 @@ const ROWS_AT_ONCE: usize = 2000;
 /// A name is never cut below this, however narrow the terminal.
 const SHORTEST_NAME: usize = 20;
 /// Rather than cut a name below this, columns that can be spared are left out.
-const READABLE_NAME: usize = 36;
+const READABLE_NAME: usize = 28;
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let mut start = 0;
@@ -60,10 +60,13 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, spared: usize, style: &
     {
         shown.retain(|place| table.columns[*place].spare < most);
     }
-    let room = room(&shown).max(SHORTEST_NAME);
+    let with_borders = room(&shown);
+    // Without borders every column is narrower by one character, and there are none at the sides.
+    let is_plain = with_borders < wanted.min(SHORTEST_NAME);
+    let room = if is_plain { with_borders + shown.len() + 1 } else { with_borders }.max(SHORTEST_NAME);
 
     let mut drawn = Drawn::new();
-    drawn.load_style(presets::UTF8_FULL_CONDENSED);
+    drawn.load_style(if is_plain { presets::NOTHING } else { presets::UTF8_FULL_CONDENSED });
     drawn.set_content_arrangement(ContentArrangement::Disabled);
     if style.header {
         drawn.set_header(shown.iter().map(|place| table.columns[*place].title));
@@ -82,14 +85,8 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, spared: usize, style: &
         }
     }
     let spared = table.columns.len() - shown.len();
-    let text = drawn.to_string();
-    if text.lines().any(|line| line.chars().count() > style.width) {
-        // Without borders it is narrower by two characters a column.
-        drawn.load_style(presets::NOTHING);
-        let lines = drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect::<String>();
-        return (lines.trim_end().to_string(), spared);
-    }
-    (text, spared)
+    let lines: Vec<String> = drawn.lines().map(|line| line.trim_end().to_string()).collect();
+    (lines.join("\n"), spared)
 }
 
 fn title_width(column: &Column) -> usize {
@@ -100,6 +97,9 @@ fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
     match cell {
         Cell::Number(number) if unit == Unit::Count => units::format_count(*number),
         Cell::Number(number) if !style.human => units::format_count(*number),
+        Cell::Signed(number) if unit == Unit::Count || !style.human => {
+            format!("{}{}", units::sign(*number), units::format_count(number.unsigned_abs()))
+        }
         _ => cell_text(cell, unit, style.human).into_owned(),
     }
 }
