@@ -164,7 +164,7 @@ mod tests {
         };
         for (width, there, gone, note) in [
             (120, "Objects ┆ Objects", "wider", "xx"),
-            (61, "Objects ┆", "Objects ┆ Objects", "1 more column on"),
+            (60, "Objects ┆", "Objects ┆ Objects", "1 more column on"),
             (50, "Growth", "Objects", "2 more columns on"),
         ] {
             let style = Style {
