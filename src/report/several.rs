@@ -20,7 +20,7 @@ pub fn write_several(
             for (place, (file, report)) in reports.iter().enumerate() {
                 let name = style.fit(0, file);
                 let name = if style.color { format!("\x1b[1m{name}\x1b[0m") } else { name };
-                write!(out, "{}{name}\n", if place > 0 { "\n" } else { "" })?;
+                writeln!(out, "{}{name}", if place > 0 { "\n" } else { "" })?;
                 report.write(out, style)?;
             }
             Ok(())
