@@ -82,7 +82,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             for heap in args.heaps.choose(opened.dump, &args.common)? {
                 let (rows, totals) = args.tree(heap, names, wanted, depth, least.unwrap_or(default), true)?;
                 let (title, json) = (heap_title(heap), heap_json(heap, &totals.at(0)));
-                trees.push(HeapTree { title, json, pid: heap.pid, dump: heap.dump, allocator: &heap.allocator, rows });
+                trees.push(HeapTree {
+                    title,
+                    json,
+                    pid: heap.pid,
+                    dump: heap.dump,
+                    allocator: Some(&heap.allocator),
+                    rows,
+                });
             }
             let nothing_matches = pattern.is_some() && trees.iter().all(|tree| tree.rows[0].amount.bytes == 0);
             let json = fields(json!({
@@ -117,7 +124,7 @@ fn run_objects(args: &Args, least: Option<Least>, opened: &Opened) -> Result<Out
     json.insert("allocator".into(), Value::Null);
     let whole = if heap.process.is_empty() { "all sections".to_string() } else { heap.process.clone() };
     let title = format!("{whole}, types on the way down the dominator tree");
-    let trees = [HeapTree { title, json, pid: 0, dump: 1, allocator: "-", rows }];
+    let trees = [HeapTree { title, json, pid: 0, dump: 1, allocator: None, rows }];
     let mut json = fields(json!({
         "format": opened.facts.format,
         "by": args.by_name(),
