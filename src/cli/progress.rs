@@ -10,10 +10,14 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::input::ReadProgress;
-use crate::report::{escape_controls, format_bytes};
+use crate::report::{escape_controls, format_bytes, shorten_middle};
 
 const PATIENCE: Duration = Duration::from_millis(500);
 const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
+/// A bar of fewer characters says nothing.
+const SHORTEST_BAR: usize = 8;
+/// Of a file's name, beside the bar.
+const LONGEST_NAME: usize = 30;
 /// The first phase, and the only one with a known end.
 const READING: &str = "reading";
 
@@ -94,7 +98,7 @@ impl Progress {
             Line::lock().give_to(progress.number);
             let drawer = Drawer {
                 number: progress.number,
-                prefix: file.map_or(String::new(), |file| format!("{}: ", escape_controls(file))),
+                prefix: file.map_or(String::new(), prefix),
                 read: Arc::clone(&progress.read),
                 phase: Arc::clone(&progress.phase),
             };
@@ -127,6 +131,12 @@ impl Drop for Progress {
     }
 }
 
+/// A file's name before what is done with it; which folder it is in matters less.
+fn prefix(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    format!("{}: ", shorten_middle(&escape_controls(name), LONGEST_NAME))
+}
+
 /// The patience with the whole program, not with each of many small files.
 fn patience_left() -> Duration {
     static BEGUN: OnceLock<Instant> = OnceLock::new();
@@ -144,48 +154,60 @@ struct Drawer {
 impl Drawer {
     fn run(&self, ended: &AtomicBool) {
         std::thread::park_timeout(patience_left());
-        // Constants: a wrong template would show at once, as indicatif's own in its place.
-        let style = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let with_end = style("{prefix} [{wide_bar}] {msg}").progress_chars("=> ");
-        let without_end = style("{prefix}, {msg}");
         while !ended.load(Ordering::Relaxed) {
-            self.draw(&with_end, &without_end);
+            self.draw();
             std::thread::park_timeout(BETWEEN_DRAWS);
         }
     }
 
-    fn draw(&self, with_end: &ProgressStyle, without_end: &ProgressStyle) {
+    fn draw(&self) {
         let Phase { name, since } = *self.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        let (done, total) =
-            (self.read.bytes_read.load(Ordering::Relaxed), self.read.bytes_total.load(Ordering::Relaxed));
-        let is_reading = name == READING && (total == 0 || done < total);
-        // What is left to do of the reading when the last byte is in.
-        let name = if name == READING && !is_reading { "resolving references" } else { name };
         let mut line = Line::lock();
         if line.owner != self.number {
             return;
         }
-        let bar = line.bar.get_or_insert_with(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
-        bar.set_style(if is_reading && total > 0 { with_end.clone() } else { without_end.clone() });
-        bar.set_prefix(format!("{}{name}", self.prefix));
-        bar.set_length(total);
-        bar.set_position(done);
-        bar.set_message(if is_reading { reading(done, total, since.elapsed()) } else { seconds(since.elapsed()) });
-        bar.tick();
+        let bar = line.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            // The template is a constant: a wrong one would show at once, as indicatif's own in its place.
+            let style = ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.with_style(style)
+        });
+        let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+        let (done, total) =
+            (self.read.bytes_read.load(Ordering::Relaxed), self.read.bytes_total.load(Ordering::Relaxed));
+        // One message and not indicatif's own fields: it draws after every field that is set.
+        bar.set_message(text(&self.prefix, name, since.elapsed(), (done, total), width));
     }
 }
 
-/// `1.2 GiB of 3.0 GiB, 310.5 MiB/s, 6 s left`. By the average since the start, which jumps about less than any other.
-fn reading(done: u64, total: u64, elapsed: Duration) -> String {
+/// The whole line: `reading [=====>     ] 1.2 GiB of 3.0 GiB, 310.5 MiB/s, 6 s left`, `computing dominators, 12 s`.
+fn text(prefix: &str, name: &str, elapsed: Duration, (done, total): (u64, u64), width: usize) -> String {
+    if name != READING {
+        return match elapsed.as_secs() {
+            0 => format!("{prefix}{name}"),
+            _ => format!("{prefix}{name}, {}", seconds(elapsed)),
+        };
+    }
+    if total > 0 && done >= total {
+        // What is left to do of the reading when the last byte is in.
+        return format!("{prefix}resolving references");
+    }
+    // By the average since the start, which jumps about less than any other.
     let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
     let per_second = format!("{}/s", format_bytes(rate as u64));
-    match total.checked_sub(done) {
-        Some(left) if done > 0 => {
-            let time = seconds(Duration::from_secs_f64((left as f64 / rate).min(1e6)));
-            format!("{} of {}, {per_second}, {time} left", format_bytes(done), format_bytes(total))
-        }
-        _ => format!("{}, {per_second}", format_bytes(done)),
+    if total == 0 || done == 0 {
+        return format!("{prefix}{name}, {}, {per_second}", format_bytes(done));
     }
+    let left = ((total - done) as f64 / rate).min(1e6).ceil();
+    let left = seconds(Duration::from_secs_f64(left));
+    let figures = format!("{} of {}, {per_second}, {left} left", format_bytes(done), format_bytes(total));
+    // The bar takes what the words leave, if that is enough to show anything.
+    let room = width.saturating_sub(prefix.chars().count() + name.len() + figures.len() + 5);
+    if room < SHORTEST_BAR {
+        return format!("{prefix}{name}, {figures}");
+    }
+    let full = (room as u128 * u128::from(done) / u128::from(total)) as usize;
+    format!("{prefix}{name} [{:=<full$}{:room$}] {figures}", "", ">", room = room - full)
 }
 
 /// `7 s`, `2 min 5 s`.
@@ -203,11 +225,17 @@ mod tests {
     #[test]
     fn rate_and_time_left_are_those_of_the_file() {
         let second = Duration::from_secs(1);
-        assert_eq!(reading(1 << 20, 4 << 20, second), "1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3 s left");
-        assert_eq!(reading(1 << 20, 200 << 20, second), "1.0 MiB of 200.0 MiB, 1.0 MiB/s, 3 min 19 s left");
+        let line = text("", READING, second, (1 << 20, 4 << 20), 80);
+        assert_eq!(line, "reading [=======>                     ] 1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3 s left");
+        assert_eq!(line.len(), 79);
+        let line = text("a: ", READING, second, (1 << 20, 200 << 20), 50);
+        assert_eq!(line, "a: reading, 1.0 MiB of 200.0 MiB, 1.0 MiB/s, 3 min 19 s left");
+        assert_eq!(text("", READING, second, (4 << 20, 4 << 20), 80), "resolving references");
         // From a pipe nobody knows the end; before the first byte nobody knows anything.
-        assert_eq!(reading(3 << 20, 0, 2 * second), "3.0 MiB, 1.5 MiB/s");
-        assert_eq!(reading(0, 10, Duration::ZERO), "0 B, 0 B/s");
-        assert_eq!(reading(1, u64::MAX, Duration::ZERO), "1 B of 16777216.0 TiB, 1000 B/s, 16666 min 40 s left");
+        assert_eq!(text("", READING, 2 * second, (3 << 20, 0), 80), "reading, 3.0 MiB, 1.5 MiB/s");
+        assert_eq!(text("", READING, Duration::ZERO, (0, 10), 80), "reading, 0 B, 0 B/s");
+        assert!(text("", READING, Duration::ZERO, (u64::MAX - 1, u64::MAX), 80).ends_with("1 s left"));
+        assert_eq!(text("b: ", "computing dominators", Duration::ZERO, (9, 9), 80), "b: computing dominators");
+        assert_eq!(text("", "computing dominators", 125 * second, (9, 9), 80), "computing dominators, 2 min 5 s");
     }
 }
