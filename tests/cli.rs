@@ -222,6 +222,32 @@ fn files_of_other_tools_are_called_by_their_names() {
 }
 
 #[test]
+fn an_order_is_refused_where_there_are_no_rows_to_order() {
+    for command in [&["info"][..], &["show", "7fe45", "--domain", "1"], &["roots", "7fe45"], &["leaks"]] {
+        for order in [&["--sort", "type"][..], &["--reverse"]] {
+            let ran = run(&[command, &[GAME], order].concat()).expect_code(2);
+            assert!(ran.stderr.contains("has an order of its own"), "{command:?}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn progress_is_for_terminals_that_wait() {
+    let slowly = format!("(head -c 9000 {GAME}; sleep 1; tail -c +9001 {GAME}) | heapdump stats -n 1");
+    let Some(ran) = run_on_terminal(&slowly, 80) else {
+        println!("skipped: no `script` program to make a terminal");
+        return;
+    };
+    assert!(ran.stdout.contains("reading, ") && ran.stdout.contains("KiB/s"), "{}", ran.stdout);
+    for quiet in ["-q", "2> /dev/null"] {
+        let ran = run_on_terminal(&format!("{slowly} {quiet}"), 80).expect("as before");
+        assert!(!ran.stdout.contains("reading") && ran.stdout.contains("objects of"), "{}", ran.stdout);
+    }
+    let quick = run_on_terminal(&format!("heapdump stats {GAME} -n 1"), 80).expect("as before");
+    assert!(!quick.stdout.contains("reading"), "{}", quick.stdout);
+}
+
+#[test]
 fn problems_are_told_once_a_kind_and_silenced() {
     let file = "fixtures/xna_cf/31_bad_records.txt";
     let ran = run(&["stats", file]).expect_code(0);

@@ -9,7 +9,7 @@ use super::Outcome;
 use super::common::{Common, parse_amount};
 use super::load::open_graph;
 use super::object::{object_json, path_json, roots_words, type_text};
-use super::output::{bold, fields};
+use super::output::{bold, fields, refuse_sort};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::root_paths::{RootPath, find_root_paths};
@@ -70,6 +70,7 @@ const TYPES_NAMED: usize = 3;
 const STEPS_NAMED: usize = 6;
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
+    refuse_sort(&args.common.output)?;
     let parse = |text: &str| TypePattern::parse(text).map_err(anyhow::Error::msg);
     let mut libraries = args.library.iter().map(|text| parse(text)).collect::<Result<Vec<_>>>().context("--library")?;
     let pattern = args.common.input.pattern()?;

@@ -76,6 +76,7 @@ impl OutputArgs {
 pub(super) fn refuse_sort(output: &OutputArgs) -> Result<()> {
     match &output.sort {
         Some(column) => bail!("--sort {column}: this command's answer has an order of its own"),
+        None if output.reverse => bail!("--reverse: this command's answer has an order of its own"),
         None => Ok(()),
     }
 }
