@@ -383,3 +383,19 @@ fn completions_for_every_shell() {
         assert!(run(&["completions", shell]).expect_code(0).stdout.contains("dominators"), "{shell}");
     }
 }
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let on_terminal = |line: &str| run_on_terminal(line, 80).map(|ran| ran.stdout.contains('\u{1b}'));
+    let plain = format!("heapdump stats {GAME} -n 1");
+    let Some(by_itself) = on_terminal(&plain) else {
+        println!("skipped: no `script` program to make a terminal");
+        return;
+    };
+    assert!(by_itself);
+    for line in [format!("NO_COLOR=1 {plain}"), format!("TERM=dumb {plain}"), format!("{plain} --color never")] {
+        assert_eq!(on_terminal(&line), Some(false), "{line}");
+    }
+    assert_eq!(on_terminal(&format!("NO_COLOR=1 {plain} --color always")), Some(true));
+    assert!(!run(&["stats", GAME, "-n", "1"]).stdout.contains('\u{1b}'));
+}

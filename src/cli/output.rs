@@ -25,7 +25,8 @@ impl OutputArgs {
             FormatArg::Json => Format::Json,
             FormatArg::Jsonl => Format::JsonLines,
         };
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Style {
             format,
             terminal,
