@@ -19,6 +19,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 7] = [
             "anyhow",
             "clap",
             "clap_complete",
+            "clap_mangen",
             "indicatif",
             "inferno",
             "petgraph",
@@ -33,11 +34,12 @@ const ALLOWED: [(&str, &[&str], &[&str]); 7] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 23] = [
+const OUTSIDE: [&str; 24] = [
     "anyhow",
     "bytemuck",
     "clap",
     "clap_complete",
+    "clap_mangen",
     "comfy_table",
     "csv",
     "flate2",

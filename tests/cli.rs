@@ -201,6 +201,53 @@ fn exit_codes_are_those_of_the_contract() {
 }
 
 #[test]
+fn files_of_other_tools_are_called_by_their_names() {
+    let elf_core = [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[4, 0, 62, 0], &[0; 40]].concat();
+    let files: [(&[u8], &str); 9] = [
+        (b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\x01\x8c\0\0\0\0", "HPROF"),
+        (b"\0\x12portable heap dump\0\0\0\x06", "PHD"),
+        (b"PK\x03\x04\x14\0\0\0\x08\0", "zip archive"),
+        (b"\xfd7zXZ\0\0\x04\xe6\xd6", "xz -dc FILE"),
+        (b"BZh91AY&SY", "bzip2 -dc FILE"),
+        (b"MDMP\x93\xa7\0\0\x10\0\0\0", "Windows minidump"),
+        (&elf_core, "ELF core dump"),
+        (b"{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\"]}}}", "V8 heap snapshot"),
+        (b"0SECTION       TITLE subcomponent dump routine\n", "Java core"),
+    ];
+    for (file, name) in files {
+        let ran = run_with_input(&["stats"], file).expect_code(2);
+        assert!(ran.stderr.contains(name), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains("which heapdump does not read"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_order_is_refused_where_there_are_no_rows_to_order() {
+    for command in [&["info"][..], &["show", "7fe45", "--domain", "1"], &["roots", "7fe45"], &["leaks"]] {
+        for order in [&["--sort", "type"][..], &["--reverse"]] {
+            let ran = run(&[command, &[GAME], order].concat()).expect_code(2);
+            assert!(ran.stderr.contains("has an order of its own"), "{command:?}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn progress_is_for_terminals_that_wait() {
+    let slowly = format!("(head -c 9000 {GAME}; sleep 1; tail -c +9001 {GAME}) | heapdump stats -n 1");
+    let Some(ran) = run_on_terminal(&slowly, 80) else {
+        println!("skipped: no `script` program to make a terminal");
+        return;
+    };
+    assert!(ran.stdout.contains("reading, ") && ran.stdout.contains("KiB/s"), "{}", ran.stdout);
+    for quiet in ["-q", "2> /dev/null"] {
+        let ran = run_on_terminal(&format!("{slowly} {quiet}"), 80).expect("as before");
+        assert!(!ran.stdout.contains("reading") && ran.stdout.contains("objects of"), "{}", ran.stdout);
+    }
+    let quick = run_on_terminal(&format!("heapdump stats {GAME} -n 1"), 80).expect("as before");
+    assert!(!quick.stdout.contains("reading"), "{}", quick.stdout);
+}
+
+#[test]
 fn problems_are_told_once_a_kind_and_silenced() {
     let file = "fixtures/xna_cf/31_bad_records.txt";
     let ran = run(&["stats", file]).expect_code(0);
@@ -335,4 +382,20 @@ fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(run(&["completions", shell]).expect_code(0).stdout.contains("dominators"), "{shell}");
     }
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let on_terminal = |line: &str| run_on_terminal(line, 80).map(|ran| ran.stdout.contains('\u{1b}'));
+    let plain = format!("heapdump stats {GAME} -n 1");
+    let Some(by_itself) = on_terminal(&plain) else {
+        println!("skipped: no `script` program to make a terminal");
+        return;
+    };
+    assert!(by_itself);
+    for line in [format!("NO_COLOR=1 {plain}"), format!("TERM=dumb {plain}"), format!("{plain} --color never")] {
+        assert_eq!(on_terminal(&line), Some(false), "{line}");
+    }
+    assert_eq!(on_terminal(&format!("NO_COLOR=1 {plain} --color always")), Some(true));
+    assert!(!run(&["stats", GAME, "-n", "1"]).stdout.contains('\u{1b}'));
 }

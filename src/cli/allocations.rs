@@ -14,13 +14,13 @@ use crate::analysis::selection::TypePattern;
 #[command(next_help_heading = "Allocation totals")]
 pub(super) struct HeapArgs {
     /// Which of several memory dumps [default: the last with heaps]
-    #[arg(long, value_name = "N|all|last")]
+    #[arg(long, value_name = "N|all|last", hide_short_help = true)]
     pub(super) dump: Option<String>,
     /// Heaps of one process
-    #[arg(long, value_name = "PID|NAME")]
+    #[arg(long, value_name = "PID|NAME", hide_short_help = true)]
     pub(super) process: Option<String>,
     /// Heaps of one allocator
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(super) allocator: Option<String>,
 }
 

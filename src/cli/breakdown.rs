@@ -81,7 +81,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             for heap in args.heaps.choose(opened.dump, &args.common)? {
                 let (rows, totals) = args.tree(heap, names, wanted, depth, least.unwrap_or(default), true)?;
                 let (title, json) = (heap_title(heap), heap_json(heap, &totals.at(0)));
-                trees.push(HeapTree { title, json, pid: heap.pid, dump: heap.dump, allocator: &heap.allocator, rows });
+                trees.push(HeapTree {
+                    title,
+                    json,
+                    pid: heap.pid,
+                    dump: heap.dump,
+                    allocator: Some(&heap.allocator),
+                    rows,
+                });
             }
             let nothing_matches = pattern.is_some() && trees.iter().all(|tree| tree.rows[0].amount.bytes == 0);
             let json = fields(json!({
@@ -102,7 +109,7 @@ fn run_objects(args: &Args, least: Option<Least>, opened: &Opened) -> Result<Out
     let pattern = args.common.input.pattern()?;
     let section = args.common.input.section(graph)?;
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-    let dominators = opened.dominators()?;
+    let dominators = opened.only_dominators()?;
     let depth = args.depth.unwrap_or(DEPTH_OF_OBJECTS);
     opened.progress.phase("merging paths");
     let (names, heap) = heap_of_dominator_paths(graph, dominators, depth.max(1), |node| nodes.contains(&node.index()));
@@ -115,7 +122,7 @@ fn run_objects(args: &Args, least: Option<Least>, opened: &Opened) -> Result<Out
     json.insert("allocator".into(), Value::Null);
     let whole = if heap.process.is_empty() { "all sections".to_string() } else { heap.process.clone() };
     let title = format!("{whole}, types on the way down the dominator tree");
-    let trees = [HeapTree { title, json, pid: 0, dump: 1, allocator: "-", rows }];
+    let trees = [HeapTree { title, json, pid: 0, dump: 1, allocator: None, rows }];
     let mut json = fields(json!({
         "format": opened.facts.format,
         "by": args.by_name(),

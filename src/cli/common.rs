@@ -1,4 +1,4 @@
-//! Options that every command has.
+//! Options that every command has. `-h` shows those that are used every day, `--help` and the manual page all.
 
 use std::path::PathBuf;
 
@@ -49,19 +49,19 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "COLUMN")]
     pub(super) sort: Option<String>,
     /// Turn the order round
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) reverse: bool,
     /// Sizes as 1.2 MiB [default on a terminal]
-    #[arg(long, overrides_with = "bytes")]
+    #[arg(long, overrides_with = "bytes", hide_short_help = true)]
     pub(super) human: bool,
     /// Sizes as plain numbers [default everywhere else]
-    #[arg(long, overrides_with = "human")]
+    #[arg(long, overrides_with = "human", hide_short_help = true)]
     pub(super) bytes: bool,
     /// Rows alone, without a header line
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) no_header: bool,
     /// Colours; auto honours NO_COLOR
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", hide_short_help = true)]
     pub(super) color: ColorArg,
     /// No warnings, no progress
     #[arg(short, long)]
@@ -84,34 +84,34 @@ pub(super) struct InputArgs {
     #[arg(long, value_name = "NAME|INDEX")]
     pub(super) domain: Option<String>,
     /// Which of several snapshots in the file: a number from 1, or last
-    #[arg(long, value_name = "N|last")]
+    #[arg(long, value_name = "N|last", hide_short_help = true)]
     pub(super) snapshot: Option<String>,
     /// The dump's format, not to be recognised
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(super) input_format: Option<String>,
     /// Type names exactly as in the dump
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) raw_types: bool,
     /// Radix of sizes in XNA / .NET CF dumps
-    #[arg(long, value_enum, default_value = "hex", value_name = "RADIX")]
+    #[arg(long, value_enum, default_value = "hex", value_name = "RADIX", hide_short_help = true)]
     pub(super) size_radix: RadixArg,
     /// Any problem in the input is an error
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) strict: bool,
     /// Give objects that no root reaches roots of their own
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) keep_unreachable: bool,
     /// Leave roots of these kinds out (finalizer, handle, ...)
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', hide_short_help = true)]
     pub(super) exclude_roots: Vec<String>,
     /// Threads [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub(super) threads: Option<usize>,
     /// The most memory to take, as 4GiB [default: what is free]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub(super) max_memory: Option<String>,
     /// Do not use an index beside the file
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) no_index: bool,
 }
 

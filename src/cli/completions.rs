@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use anyhow::Result;
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::{Cli, Outcome};
+use super::{Outcome, overview};
 
 /// Completions for a shell
 ///
@@ -20,7 +19,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "heapdump", &mut script);
+    clap_complete::generate(args.shell, &mut overview::command(), "heapdump", &mut script);
     std::io::stdout().lock().write_all(&script)?;
     Ok(Outcome::Done)
 }

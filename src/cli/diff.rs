@@ -197,8 +197,7 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
         .collect();
     let roots = if args.roots { held_by_root_kind(graph) } else { BTreeMap::new() };
     if args.retained || args.paths {
-        let dominators = opened.dominators()?;
-        let retained = opened.retained(dominators);
+        let (dominators, retained) = opened.dominators()?;
         let children = dominators.children();
         if args.paths {
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
@@ -277,17 +276,22 @@ fn print(args: &Args, by: By, rows: &[Change], fields: Map<String, Value>, summa
         }
     };
     let titles = match (args.roots, args.paths) {
-        (true, _) => ["Roots old", "new", "+-", "Held alone old", "new", "+-"],
-        (_, true) => ["Objects old", "new", "+-", "Retained old", "new", "+-"],
-        _ => ["Objects old", "new", "+-", "Shallow old", "new", "+-"],
+        (true, _) => ["Roots\nold", "Roots\nnew", "Roots\n+-", "Held alone\nold", "Held alone\nnew", "Held alone\n+-"],
+        (_, true) => ["Objects\nold", "Objects\nnew", "Objects\n+-", "Retained\nold", "Retained\nnew", "Retained\n+-"],
+        _ => ["Objects\nold", "Objects\nnew", "Objects\n+-", "Shallow\nold", "Shallow\nnew", "Shallow\n+-"],
     };
     let units = [Unit::Count, Unit::Count, Unit::Count, Unit::Bytes, Unit::Bytes, Unit::Bytes];
     let mut columns: Vec<Column> =
         keys.into_iter().zip(titles).zip(units).map(|((key, title), unit)| Column::new(key, title, unit)).collect();
     if args.retained {
-        columns.push(Column::new("retained_bytes_old", "Retained old", Unit::Bytes));
-        columns.push(Column::new("retained_bytes_new", "new", Unit::Bytes));
-        columns.push(Column::new("retained_bytes_delta", "+-", Unit::Bytes));
+        columns.push(Column::new("retained_bytes_old", "Retained\nold", Unit::Bytes));
+        columns.push(Column::new("retained_bytes_new", "Retained\nnew", Unit::Bytes));
+        columns.push(Column::new("retained_bytes_delta", "Retained\n+-", Unit::Bytes));
+    }
+    // On a narrow terminal: what grew is the question, what there was before tells the least.
+    for three in columns.chunks_mut(3) {
+        three[0] = three[0].spare(2);
+        three[1] = three[1].spare(1);
     }
     columns.push(Column::new(name, title, Unit::Text));
     let shown = args.common.output.rows(rows.len());

@@ -24,7 +24,7 @@ pub(super) enum DiffBy {
 /// What is asked for.
 pub(super) struct Request<'a> {
     /// Two, or one of which two dumps are compared.
-    pub(super) dumps: &'a [OpenedAllocations],
+    pub(super) dumps: &'a [OpenedAllocations<'a>],
     pub(super) by: DiffBy,
     pub(super) all: bool,
     /// A size, or a share of the old heaps.
@@ -195,8 +195,8 @@ fn print(
         fields: Box::new(|| json.clone()),
         table: Table {
             columns: vec![
-                Column::new("total_bytes_old", "Old", Unit::Bytes),
-                Column::new("total_bytes_new", "New", Unit::Bytes),
+                Column::new("total_bytes_old", "Old", Unit::Bytes).spare(2),
+                Column::new("total_bytes_new", "New", Unit::Bytes).spare(1),
                 Column::new("total_bytes_delta", "Growth", Unit::Bytes),
                 Column::new("allocations_delta", "Allocations", Unit::Count),
                 Column::new(key, title, Unit::Text),

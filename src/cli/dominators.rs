@@ -58,8 +58,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let graph = opened.graph;
     let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
     let section = args.common.input.section(graph)?;
-    let dominators = opened.dominators()?;
-    let retained = opened.retained(dominators);
+    let (dominators, retained) = opened.dominators()?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let from = start.map_or(Some(0), |node| dominators.number_of(node));
     if let (Some(node), None) = (start, from) {
@@ -99,7 +98,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         text: Some(Box::new(|| tree.text(&rows, &style))),
         markdown: None,
     };
-    drop(opened.progress);
     args.common.output.print(&report)?;
     Ok(if is_no { Outcome::No } else { Outcome::Done })
 }

@@ -16,7 +16,7 @@ use super::common::{Common, parse_amount};
 use super::load::open_graph;
 use super::object::{TypedId, root_text, type_text};
 use super::output::refuse_sort;
-use super::{Outcome, export_memory_infra};
+use super::{Outcome, export_memory_infra, progress};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
@@ -105,8 +105,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let graph = opened.graph;
     let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
     let section = args.common.input.section(graph)?;
-    let dominators = opened.dominators()?;
-    let retained = opened.retained(dominators);
+    let (dominators, retained) = opened.dominators()?;
     let from = match start {
         None => 0,
         Some(node) => dominators.number_of(node).unwrap_or(0),
@@ -117,7 +116,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let text = match args.to {
         Form::Dot => {
             let Some(node) = start else { bail!("--to dot draws one object: say which with --object OBJID") };
-            drop(opened.progress);
             dot(args, graph, dominators, retained, node)
         }
         _ => {
@@ -136,7 +134,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             let least = parse_amount(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS), whole)?;
             let tree = TypeTree::build(graph, dominators, &children, starts, depth);
             let lines = folded(graph, &tree, least);
-            drop(opened.progress);
             match args.to {
                 Form::Flamegraph => flame_graph(&lines)?,
                 _ => lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes(),
@@ -157,7 +154,10 @@ fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
             };
             write().with_context(|| path.display().to_string())
         }
-        None => Ok(io::stdout().lock().write_all(bytes)?),
+        None => {
+            progress::end();
+            Ok(io::stdout().lock().write_all(bytes)?)
+        }
     }
 }
 

@@ -11,11 +11,11 @@ use anyhow::{Context, Result};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
-use super::Outcome;
 use super::allocations::{HeapArgs, refuse_left_out};
 use super::breakdown::Least;
 use super::common::Common;
 use super::load::{OpenedDump, open_dump};
+use super::{Outcome, progress};
 use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
@@ -47,7 +47,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
             let graph = opened.graph;
             let section = request.common.input.section(graph)?;
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-            let dominators = opened.dominators()?;
+            let dominators = opened.only_dominators()?;
             let depth = request.depth.unwrap_or(DEPTH_OF_OBJECTS);
             let (names, heap) = heap_of_dominator_paths(graph, dominators, depth, |node| nodes.contains(&node.index()));
             let time = DumpTime { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
@@ -76,6 +76,7 @@ fn write(
             out.flush().with_context(context)
         }
         None => {
+            progress::end();
             let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
             write_trace(&mut out, request, names, dumps, heaps, rule)?;
             Ok(out.flush()?)

@@ -15,7 +15,7 @@ use crate::index::SourceKey;
 use crate::input::ReadOptions;
 use crate::report::format_bytes;
 
-/// Parse once: writes an index beside the dump, from which every later question is answered at once
+/// Parse once, ask again at once: writes an index beside the dump
 ///
 /// Commands find FILE.hdx by themselves while it belongs to FILE as it is now, and take the .hdx itself as well;
 /// --no-index ignores it. A stale or damaged index is never believed: commands say so and read the dump.
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         (None, Place::Path(path)) => indexed::beside(path),
         (None, Place::Stdin) => bail!("the dump comes from standard input: say with -o where the index shall be"),
     };
-    let progress = Progress::start(args.common.output.quiet);
+    let progress = Progress::start(args.common.output.quiet, None);
     let memory = MemoryLimit::find(input)?;
     let options = ReadOptions { max_memory_bytes: memory.bytes(), ..input.read_options()? };
     set_threads(options.threads)?;
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     };
     let loaded = read(&place, &progress, &options, memory)?;
     input.check_snapshot(&loaded.facts)?;
-    warn(&loaded.diagnostics, args.common.output.quiet);
+    warn(&loaded.diagnostics, None, args.common.output.quiet);
     let bytes = indexed::make(loaded, &options, key, &output, &progress, memory)?;
     drop(progress);
     if !args.common.output.quiet {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::common::Common;
 use super::memory::MemoryLimit;
+use super::output::print_sentence;
 use super::progress::Progress;
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
@@ -113,11 +114,14 @@ pub(super) fn beside(dump: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What there is to read.
+/// What an index is good for.
 pub(super) enum Found {
+    /// It has the dump.
     Indexed(Box<Indexed>),
-    /// The dump itself, at this place.
-    Dump(PathBuf),
+    /// It was asked for by its own name and does not serve; this is its dump.
+    Behind(PathBuf),
+    /// There is none that serves.
+    Nothing,
 }
 
 /// The index that serves for `path`: `path` itself when it is one, else the one beside it. When there is none to be
@@ -129,31 +133,30 @@ pub(super) fn find(path: &Path, options: &ReadOptions, common: &Common) -> Resul
         return match (open(path, dump.as_deref(), options), dump) {
             (Ok(indexed), _) if !common.input.no_index => Ok(Found::Indexed(Box::new(indexed))),
             (Ok(_), None) => bail!("{}: is an index, and --no-index says to use none", path.display()),
-            (Ok(_), Some(dump)) => Ok(Found::Dump(dump)),
+            (Ok(_), Some(dump)) => Ok(Found::Behind(dump)),
             (Err(why), Some(dump)) => {
                 tell(common.output.quiet, &format!("{} {why}; reading {}", path.display(), dump.display()));
-                Ok(Found::Dump(dump))
+                Ok(Found::Behind(dump))
             }
             (Err(why), None) => bail!("{} {why}, and the dump is not beside it", path.display()),
         };
     }
     let candidate = beside(path);
     if common.input.no_index || !candidate.is_file() {
-        return Ok(Found::Dump(path.to_path_buf()));
+        return Ok(Found::Nothing);
     }
     match open(&candidate, Some(path), options) {
         Ok(indexed) => Ok(Found::Indexed(Box::new(indexed))),
         Err(why) => {
             tell(common.output.quiet, &format!("{} {why}; reading the dump", candidate.display()));
-            Ok(Found::Dump(path.to_path_buf()))
+            Ok(Found::Nothing)
         }
     }
 }
 
 fn tell(quiet: bool, text: &str) {
     if !quiet {
-        // A closed standard error must not keep the answer back.
-        let _ = writeln!(io::stderr(), "heapdump: note: {}", crate::report::escape_controls(text));
+        print_sentence(&format!("note: {text}"));
     }
 }
 

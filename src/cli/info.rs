@@ -10,7 +10,7 @@ use super::common::Common;
 use super::info_facts::{Lines, Rows, records_json};
 use super::load::{Opened, OpenedDump, open_without_warnings};
 use super::output::{fields, problems_json, refuse_sort};
-use super::{Outcome, info_allocations};
+use super::{Outcome, info_allocations, info_several};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::graph::{HeapGraph, Section, SectionId};
 use crate::input::SnapshotFacts;
@@ -22,31 +22,43 @@ use crate::report::{Style, format_count};
 /// of problem met, with its count and first place.
 ///
 /// Example: heapdump info dump.txt
+///
+/// Example: heapdump info *.gcdump --sort shallow
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The dump; - for standard input
-    file: Option<PathBuf>,
+    /// The dump, or several for a row each; - for standard input
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
+    if args.files.len() > 1 {
+        return info_several::run(args);
+    }
     refuse_sort(&args.common.output)?;
     args.common.input.pattern()?;
-    let opened = match open_without_warnings(args.file.as_deref(), &args.common)? {
+    let opened = match open_without_warnings(args.files.first().map(PathBuf::as_path), &args.common)? {
         OpenedDump::Graph(opened) => opened,
         OpenedDump::Allocations(opened) => return info_allocations::run(&opened, &args.common),
     };
     args.common.input.section(opened.graph)?;
-    let reachable = opened.reachable();
-    let tallies: Vec<Tally> = (0..opened.graph.sections().len())
-        .map(|number| tally_section(opened.graph, &reachable, SectionId::new(number)))
-        .collect();
+    let tallies = tallies(&opened);
     let style = args.common.output.style();
     let rows = rows(&opened, &tallies);
     let report = rows.report(|| json_fields(&opened, &tallies), || text(&opened, &tallies, &style));
     args.common.output.print(&report)?;
     Ok(Outcome::Done)
+}
+
+/// What each section holds.
+pub(super) fn tallies(opened: &Opened<'_>) -> Vec<Tally> {
+    opened.progress.phase("marking reachable objects");
+    let reachable = opened.reachable();
+    (0..opened.graph.sections().len())
+        .map(|number| tally_section(opened.graph, &reachable, SectionId::new(number)))
+        .collect()
 }
 
 fn duration_ms(section: &Section) -> Option<u64> {
@@ -74,7 +86,7 @@ impl RootCounts {
     }
 }
 
-fn json_fields(opened: &Opened, tallies: &[Tally]) -> Map<String, Value> {
+pub(super) fn json_fields(opened: &Opened<'_>, tallies: &[Tally]) -> Map<String, Value> {
     let (graph, facts) = (opened.graph, &opened.facts);
     let roots = RootCounts::of(graph);
     let sections: Vec<Value> = graph
@@ -175,7 +187,7 @@ fn snapshot_text(snapshot: &SnapshotFacts, style: &Style) -> String {
     )
 }
 
-fn rows(opened: &Opened, tallies: &[Tally]) -> Rows {
+fn rows(opened: &Opened<'_>, tallies: &[Tally]) -> Rows {
     let (graph, facts) = (opened.graph, &opened.facts);
     let mut rows = Rows::default();
     rows.say("format", Some(facts.format.to_string()));
@@ -212,9 +224,9 @@ fn rows(opened: &Opened, tallies: &[Tally]) -> Rows {
     rows
 }
 
-fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
+fn text(opened: &Opened<'_>, tallies: &[Tally], style: &Style) -> String {
     let (graph, facts) = (opened.graph, &opened.facts);
-    let mut lines = Lines::default();
+    let mut lines = Lines::new(style);
     lines.say_format(facts);
     for (at, (section, tally)) in graph.sections().iter().zip(tallies).enumerate() {
         let times = match (section.started_ms, duration_ms(section)) {
@@ -250,5 +262,5 @@ fn text(opened: &Opened, tallies: &[Tally], style: &Style) -> String {
         lines.say("trailer", trailer.clone());
     }
     lines.say_problems(&opened.diagnostics);
-    lines.0
+    lines.text
 }

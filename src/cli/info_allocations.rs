@@ -9,11 +9,12 @@ use super::common::Common;
 use super::info_facts::{Lines, Rows, records_json};
 use super::load::OpenedAllocations;
 use super::output::{fields, problems_json};
+use crate::allocations::add_counts;
 use crate::analysis::allocation_totals::Amount;
 use crate::report::{Style, format_count};
 
-pub(super) fn run(opened: &OpenedAllocations, common: &Common) -> Result<Outcome> {
-    let totals: Vec<Amount> = opened.dump.heaps.iter().map(|heap| totals_at_the_top(heap).at(0)).collect();
+pub(super) fn run(opened: &OpenedAllocations<'_>, common: &Common) -> Result<Outcome> {
+    let totals = totals(opened);
     let style = common.output.style();
     let rows = rows(opened, &totals);
     let report = rows.report(|| json_fields(opened, &totals), || text(opened, &totals, &style));
@@ -21,7 +22,22 @@ pub(super) fn run(opened: &OpenedAllocations, common: &Common) -> Result<Outcome
     Ok(Outcome::Done)
 }
 
-fn json_fields(opened: &OpenedAllocations, totals: &[Amount]) -> Map<String, Value> {
+/// What each heap holds.
+pub(super) fn totals(opened: &OpenedAllocations<'_>) -> Vec<Amount> {
+    opened.dump.heaps.iter().map(|heap| totals_at_the_top(heap).at(0)).collect()
+}
+
+/// What the heaps of the last memory dump that has any hold together.
+pub(super) fn total_of_last_dump(opened: &OpenedAllocations<'_>, totals: &[Amount]) -> Amount {
+    let mut sum = Amount::default();
+    for (_, total) in opened.dump.heaps.iter().zip(totals).filter(|(heap, _)| heap.dump == opened.dump.dumps.len()) {
+        sum.bytes = sum.bytes.saturating_add(total.bytes);
+        sum.allocations = add_counts(sum.allocations, total.allocations);
+    }
+    sum
+}
+
+pub(super) fn json_fields(opened: &OpenedAllocations<'_>, totals: &[Amount]) -> Map<String, Value> {
     let (dump, facts) = (opened.dump, &opened.facts);
     let sections: Vec<Value> = processes(dump)
         .into_iter()
@@ -61,7 +77,7 @@ fn json_fields(opened: &OpenedAllocations, totals: &[Amount]) -> Map<String, Val
     }))
 }
 
-fn rows(opened: &OpenedAllocations, totals: &[Amount]) -> Rows {
+fn rows(opened: &OpenedAllocations<'_>, totals: &[Amount]) -> Rows {
     let facts = &opened.facts;
     let mut rows = Rows::default();
     rows.say("format", Some(facts.format.to_string()));
@@ -82,9 +98,9 @@ fn rows(opened: &OpenedAllocations, totals: &[Amount]) -> Rows {
     rows
 }
 
-fn text(opened: &OpenedAllocations, totals: &[Amount], style: &Style) -> String {
+fn text(opened: &OpenedAllocations<'_>, totals: &[Amount], style: &Style) -> String {
     let (dump, facts) = (opened.dump, &opened.facts);
-    let mut lines = Lines::default();
+    let mut lines = Lines::new(style);
     lines.say_format(facts);
     for (heap, total) in dump.heaps.iter().zip(totals) {
         let allocations =
@@ -94,5 +110,5 @@ fn text(opened: &OpenedAllocations, totals: &[Amount], style: &Style) -> String 
     }
     lines.say_records(facts);
     lines.say_problems(&opened.diagnostics);
-    lines.0
+    lines.text
 }

@@ -1,11 +1,9 @@
 //! What `heapdump info` says of every dump, of objects or of allocations: its table, its records and its problems.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value};
 
 use crate::input::{Diagnostics, Facts};
-use crate::report::{Cell, Column, Report, Table, Unit, escape_controls, format_count};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_count};
 
 /// Field and value, a line each: for pipes.
 #[derive(Default)]
@@ -63,14 +61,34 @@ pub(super) fn records_json(facts: &Facts) -> Map<String, Value> {
     facts.records.iter().map(|&(kind, count)| (kind.to_string(), count.into())).collect()
 }
 
-/// Field and value, a line each: for people.
-#[derive(Default)]
-pub(super) struct Lines(pub(super) String);
+/// Field and value, for people: a line each, or several where the terminal is narrow.
+pub(super) struct Lines {
+    pub(super) text: String,
+    width: usize,
+}
 
 impl Lines {
+    pub(super) fn new(style: &Style) -> Self {
+        Lines { text: String::new(), width: style.width }
+    }
+
     pub(super) fn say(&mut self, field: &str, value: impl AsRef<str>) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.0, "{field:<12} {}", escape_controls(value.as_ref()));
+        const INDENT: usize = 13;
+        let value = escape_controls(value.as_ref());
+        let mut line = format!("{field:<width$}", width = INDENT - 1);
+        let mut used = INDENT - 1;
+        for word in value.split(' ') {
+            let length = word.chars().count();
+            if used >= INDENT && used + 1 + length > self.width {
+                line += &format!("\n{:width$}", "", width = INDENT - 1);
+                used = INDENT - 1;
+            }
+            line.push(' ');
+            line += word;
+            used += 1 + length;
+        }
+        self.text += &line;
+        self.text.push('\n');
     }
 
     pub(super) fn say_format(&mut self, facts: &Facts) {

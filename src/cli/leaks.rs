@@ -9,7 +9,7 @@ use super::Outcome;
 use super::common::{Common, parse_amount};
 use super::load::open_graph;
 use super::object::{object_json, path_json, roots_words, type_text};
-use super::output::{bold, fields};
+use super::output::{bold, fields, refuse_sort};
 use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{Finding, Shape, Suspect, SuspectSearch};
@@ -68,6 +68,7 @@ const TYPES_NAMED: usize = 3;
 const STEPS_NAMED: usize = 6;
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
+    refuse_sort(&args.common.output)?;
     let parse = |text: &str| TypePattern::parse(text).map_err(anyhow::Error::msg);
     let mut libraries = args.library.iter().map(|text| parse(text)).collect::<Result<Vec<_>>>().context("--library")?;
     let pattern = args.common.input.pattern()?;
@@ -79,8 +80,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     for text in of_runtime {
         libraries.push(parse(text)?);
     }
-    let dominators = opened.dominators()?;
-    let retained = opened.retained(dominators);
+    let (dominators, retained) = opened.dominators()?;
     let children = dominators.children();
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let tops = children.of(0).filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
@@ -116,7 +116,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         .take(shown)
         .map(|finding| Told::new(graph, finding, reachable_bytes, &is_library))
         .collect();
-    drop(opened.progress);
     let style = args.common.output.style();
     let report = Report {
         command: "leaks",

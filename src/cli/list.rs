@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::json;
 
-use super::Outcome;
 use super::common::{Common, sort_key};
 use super::load::open_graph;
 use super::object::{type_cells, type_columns};
 use super::output::fields;
+use super::{Outcome, progress};
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{Cell, Column, Report, Table, Unit};
 
@@ -54,18 +54,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         .filter(|&node| wanted.as_ref().is_none_or(|wanted| wanted[graph.type_of(node).index()]))
         .collect();
     let found = nodes.len();
-    let tree = if !args.ids || order == "retained_bytes" {
-        let dominators = opened.dominators()?;
-        Some((dominators, opened.retained(dominators)))
-    } else {
-        None
-    };
+    let tree = if !args.ids || order == "retained_bytes" { Some(opened.dominators()?) } else { None };
     let retained_bytes =
         |node: NodeId| tree.as_ref().and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let rows = args.common.output.rows(found);
     sort_nodes(graph, &mut nodes, rows, order, args.common.output.reverse, &retained_bytes);
-    drop(opened.progress);
     if args.ids {
+        progress::end();
         let mut out = BufWriter::new(std::io::stdout().lock());
         for &node in &nodes {
             writeln!(out, "{}", graph.display_id(node))?;

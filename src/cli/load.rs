@@ -1,7 +1,8 @@
 //! Opening the dump that a command works on, with everything the common options ask for.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::cell::OnceCell;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::Ordering;
@@ -11,6 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::common::Common;
 use super::indexed::{self, Derived, Found, Indexed};
 use super::memory::MemoryLimit;
+use super::output::print_sentence;
 use super::progress::Progress;
 use crate::allocations::AllocationDump;
 use crate::analysis::dominators::Dominators;
@@ -20,45 +22,48 @@ use crate::analysis::root_inference;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::graph::{BuildError, HeapGraph, NodeSet, RootKind};
 use crate::input::{self, Diagnostics, Dump, Facts, Loaded, ReadErrorKind, ReadOptions, Source};
-use crate::report::escape_controls;
 
 /// A dump ready to be asked.
-pub(super) struct Opened {
-    /// Never freed: the program ends with its one answer, and giving a large graph back piece by piece takes longer than
-    /// letting the system take all of it.
-    pub(super) graph: &'static HeapGraph,
+pub(super) struct Opened<'d> {
+    pub(super) graph: &'d HeapGraph,
     pub(super) facts: Facts,
     pub(super) diagnostics: Diagnostics,
     pub(super) progress: Progress,
     /// From an index, while the roots are those it was made with.
-    derived: Option<&'static Derived>,
+    derived: Option<&'d Derived>,
     memory: MemoryLimit,
+    dominators: OnceCell<Dominators>,
+    retained: OnceCell<Retained>,
 }
 
-impl Opened {
-    /// The dominator tree, computed unless an index has it. As long-lived as the graph.
+impl<'d> Opened<'d> {
+    /// The dominator tree and retained sizes, computed unless an index has them.
+    ///
+    /// # Errors
+    /// When there is not the memory for them.
+    pub(super) fn dominators(&self) -> Result<(&Dominators, &Retained)> {
+        if let Some(derived) = self.derived {
+            return Ok((&derived.dominators, &derived.retained));
+        }
+        let dominators = self.only_dominators()?;
+        Ok((dominators, self.retained.get_or_init(|| Retained::compute(self.graph, dominators))))
+    }
+
+    /// The dominator tree without the sizes.
     ///
     /// # Errors
     /// When there is not the memory for it.
-    pub(super) fn dominators(&self) -> Result<&'static Dominators> {
+    pub(super) fn only_dominators(&self) -> Result<&Dominators> {
         if let Some(derived) = self.derived {
             return Ok(&derived.dominators);
         }
         self.memory.check_dominators(self.graph)?;
         self.progress.phase("computing dominators");
-        Ok(Box::leak(Box::new(Dominators::compute(self.graph))))
-    }
-
-    /// Retained sizes by that tree.
-    pub(super) fn retained(&self, dominators: &Dominators) -> &'static Retained {
-        match self.derived {
-            Some(derived) => &derived.retained,
-            None => Box::leak(Box::new(Retained::compute(self.graph, dominators))),
-        }
+        Ok(self.dominators.get_or_init(|| Dominators::compute(self.graph)))
     }
 
     /// What strong roots reach.
-    pub(super) fn reachable(&self) -> Cow<'static, NodeSet> {
+    pub(super) fn reachable(&self) -> Cow<'d, NodeSet> {
         if let Some(derived) = self.derived {
             return Cow::Borrowed(&derived.reachable);
         }
@@ -67,7 +72,7 @@ impl Opened {
     }
 
     /// Shortest paths from strong roots, where an index has them.
-    pub(super) fn shortest_parents(&self) -> Option<&'static ShortestParents> {
+    pub(super) fn shortest_parents(&self) -> Option<&'d ShortestParents> {
         self.derived.map(|derived| &derived.parents)
     }
 }
@@ -110,22 +115,72 @@ impl Place {
 }
 
 /// A dump of allocation totals, ready to be asked.
-pub(super) struct OpenedAllocations {
-    /// Never freed, as the graph.
-    pub(super) dump: &'static AllocationDump,
+pub(super) struct OpenedAllocations<'d> {
+    pub(super) dump: &'d AllocationDump,
     pub(super) facts: Facts,
     pub(super) diagnostics: Diagnostics,
     pub(super) progress: Progress,
 }
 
 /// A dump of either model.
-pub(super) enum OpenedDump {
-    Graph(Opened),
-    Allocations(OpenedAllocations),
+#[expect(clippy::large_enum_variant, reason = "there is one, and it is moved once")]
+pub(super) enum OpenedDump<'d> {
+    Graph(Opened<'d>),
+    Allocations(OpenedAllocations<'d>),
+}
+
+/// A dump as it was read, with the roots that were asked for.
+pub(super) struct ReadDump {
+    content: Content,
+    facts: Facts,
+    diagnostics: Diagnostics,
+    progress: Progress,
+    memory: MemoryLimit,
+}
+
+struct Content {
+    dump: Dump,
+    derived: Option<Derived>,
+}
+
+impl ReadDump {
+    /// The one dump of a command. Never freed: the program ends with its one answer, and giving a large graph back
+    /// piece by piece takes longer than letting the system take all of it.
+    fn keep(self) -> OpenedDump<'static> {
+        let content: &'static Content = Box::leak(Box::new(self.content));
+        opened(content, self.facts, self.diagnostics, self.progress, self.memory)
+    }
+
+    /// One dump of many: freed after the answer, so that there is memory for the next.
+    pub(super) fn lend<T>(self, answer: impl FnOnce(OpenedDump<'_>) -> Result<T>) -> Result<T> {
+        answer(opened(&self.content, self.facts, self.diagnostics, self.progress, self.memory))
+    }
+}
+
+fn opened(
+    content: &Content,
+    facts: Facts,
+    diagnostics: Diagnostics,
+    progress: Progress,
+    memory: MemoryLimit,
+) -> OpenedDump<'_> {
+    match &content.dump {
+        Dump::Graph(graph) => OpenedDump::Graph(Opened {
+            graph,
+            facts,
+            diagnostics,
+            progress,
+            derived: content.derived.as_ref(),
+            memory,
+            dominators: OnceCell::new(),
+            retained: OnceCell::new(),
+        }),
+        Dump::Allocations(dump) => OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }),
+    }
 }
 
 /// Reads the dump, gives it the roots that were asked for, and warns of its problems. For commands that need objects.
-pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened> {
+pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened<'static>> {
     match open_dump(file, common)? {
         OpenedDump::Graph(opened) => Ok(opened),
         OpenedDump::Allocations(_) => bail!(
@@ -135,89 +190,65 @@ pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened>
 }
 
 /// The same for commands that know both models.
-pub(super) fn open_dump(file: Option<&Path>, common: &Common) -> Result<OpenedDump> {
+pub(super) fn open_dump(file: Option<&Path>, common: &Common) -> Result<OpenedDump<'static>> {
     let opened = open_without_warnings(file, common)?;
-    let diagnostics = match &opened {
-        OpenedDump::Graph(opened) => &opened.diagnostics,
-        OpenedDump::Allocations(opened) => &opened.diagnostics,
-    };
-    warn(diagnostics, common.output.quiet);
-    if let OpenedDump::Graph(opened) = &opened
-        && !common.output.quiet
-        && opened.graph.node_count() > 0
-        && opened.graph.strong_roots().next().is_none()
-    {
-        // A closed standard error must not keep the answer back.
-        let _ = writeln!(
-            std::io::stderr(),
-            "heapdump: note: no root holds anything, so nothing is reachable; --keep-unreachable makes roots of what is left"
-        );
-    }
-    let is_inferred = matches!(&opened, OpenedDump::Graph(opened) if opened.graph.roots_inferred());
-    if is_inferred && !common.output.quiet {
-        // A closed standard error must not keep the answer back.
-        let _ = writeln!(std::io::stderr(), "heapdump: note: roots are inferred, for the dump has no root records");
-    }
+    warn_of_dump(&opened, None, common.output.quiet);
     Ok(opened)
 }
 
 /// The same for a command whose answer lists the problems.
-pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<OpenedDump> {
-    for kind in &common.input.exclude_roots {
-        // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
-        let name = kind.to_lowercase().replace('-', " ");
-        if !RootKind::is_name(name.trim_start_matches("weak ")) {
-            bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
-        }
-    }
-    let mut place = Place::find(file)?;
-    let progress = Progress::start(common.output.quiet);
+pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<OpenedDump<'static>> {
+    Ok(read_dump(&Place::find(file)?, None, common)?.keep())
+}
+
+/// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
+pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> Result<ReadDump> {
+    let excluded = excluded_roots(common)?;
+    let progress = Progress::start(common.output.quiet, file);
     let memory = MemoryLimit::find(&common.input)?;
     let options = ReadOptions { max_memory_bytes: memory.bytes(), ..common.input.read_options()? };
     set_threads(options.threads)?;
-    let found = match &place {
-        Place::Path(path) => Some(indexed::find(path, &options, common)?),
-        Place::Stdin => None,
+    let found = match place {
+        Place::Path(path) => indexed::find(path, &options, common)?,
+        Place::Stdin => Found::Nothing,
     };
-    let (mut graph, facts, diagnostics, mut derived) = match found {
-        Some(Found::Indexed(indexed)) => {
+    let (mut content, facts, diagnostics) = match found {
+        Found::Indexed(indexed) => {
             let Indexed { graph, derived, facts, diagnostics } = *indexed;
-            (graph, facts, diagnostics, Some(derived))
+            (Content { dump: Dump::Graph(graph), derived: Some(derived) }, facts, diagnostics)
         }
         other => {
-            if let Some(Found::Dump(path)) = other {
-                place = Place::Path(path);
-            }
-            let Loaded { dump, facts, diagnostics } = read(&place, &progress, &options, memory)?;
-            match dump {
-                Dump::Graph(mut graph) => {
-                    if facts.has_no_roots {
-                        progress.phase("inferring roots");
-                    }
-                    indexed::with_roots(&mut graph, &facts);
-                    (graph, facts, diagnostics, None)
+            let behind;
+            let place = match other {
+                Found::Behind(path) => {
+                    behind = Place::Path(path);
+                    &behind
                 }
-                Dump::Allocations(dump) => {
-                    let dump = Box::leak(Box::new(dump));
-                    return Ok(OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }));
+                _ => place,
+            };
+            let Loaded { mut dump, facts, diagnostics } = read(place, &progress, &options, memory)?;
+            if let Dump::Graph(graph) = &mut dump {
+                if facts.has_no_roots {
+                    progress.phase("inferring roots");
                 }
+                indexed::with_roots(graph, &facts);
             }
+            (Content { dump, derived: None }, facts, diagnostics)
         }
     };
-    common.input.check_snapshot(&facts)?;
-    let excluded: Vec<String> =
-        common.input.exclude_roots.iter().map(|kind| kind.to_lowercase().replace('-', " ")).collect();
-    if !excluded.is_empty() {
-        graph.exclude_roots(&excluded);
-        derived = None;
+    if let Dump::Graph(graph) = &mut content.dump {
+        common.input.check_snapshot(&facts)?;
+        if !excluded.is_empty() {
+            graph.exclude_roots(&excluded);
+            content.derived = None;
+        }
+        if common.input.keep_unreachable {
+            progress.phase("finding unreachable objects");
+            root_inference::keep_unreachable(graph);
+            content.derived = None;
+        }
     }
-    if common.input.keep_unreachable {
-        progress.phase("finding unreachable objects");
-        root_inference::keep_unreachable(&mut graph);
-        derived = None;
-    }
-    let derived = derived.map(|derived| &*Box::leak(Box::new(derived)));
-    Ok(OpenedDump::Graph(Opened { graph: Box::leak(Box::new(graph)), facts, diagnostics, progress, derived, memory }))
+    Ok(ReadDump { content, facts, diagnostics, progress, memory })
 }
 
 /// Reads a dump, unless it takes more memory than there is.
@@ -233,6 +264,20 @@ pub(super) fn read(place: &Place, progress: &Progress, options: &ReadOptions, me
     })
 }
 
+/// Kinds of roots that are left out, as the graph names them.
+pub(super) fn excluded_roots(common: &Common) -> Result<Vec<String>> {
+    let mut kinds = Vec::new();
+    for kind in &common.input.exclude_roots {
+        // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
+        let name = kind.to_lowercase().replace('-', " ");
+        if !RootKind::is_name(name.trim_start_matches("weak ")) {
+            bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
+        }
+        kinds.push(name);
+    }
+    Ok(kinds)
+}
+
 /// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
 pub(super) fn set_threads(threads: usize) -> Result<()> {
     static SET: Once = Once::new();
@@ -241,26 +286,46 @@ pub(super) fn set_threads(threads: usize) -> Result<()> {
     result.context("cannot start threads")
 }
 
+/// Says on standard error what is wrong with a dump, and what to know of it. `file` is its name where there are several.
+pub(super) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: bool) {
+    match opened {
+        OpenedDump::Allocations(opened) => warn(&opened.diagnostics, file, quiet),
+        OpenedDump::Graph(opened) => {
+            warn(&opened.diagnostics, file, quiet);
+            if quiet {
+                return;
+            }
+            if opened.graph.node_count() > 0 && opened.graph.strong_roots().next().is_none() {
+                say(
+                    "note",
+                    file,
+                    "no root holds anything, so nothing is reachable; --keep-unreachable makes roots of what is left",
+                );
+            }
+            if opened.graph.roots_inferred() {
+                say("note", file, "roots are inferred, for the dump has no root records");
+            }
+        }
+    }
+}
+
 /// One line on standard error for each kind of problem.
-pub(super) fn warn(diagnostics: &Diagnostics, quiet: bool) {
+pub(super) fn warn(diagnostics: &Diagnostics, file: Option<&str>, quiet: bool) {
     if quiet {
         return;
     }
-    let mut stderr = std::io::stderr();
     for problem in diagnostics.sorted() {
         if problem.code.quiet {
             continue;
         }
         let text = if problem.first_text.is_empty() { String::new() } else { format!(": {}", problem.first_text) };
         let count = if problem.count == 1 { String::new() } else { format!("{} times, first ", problem.count) };
-        // A closed standard error must not keep the answer back.
-        let _ = writeln!(
-            stderr,
-            "heapdump: warning: {} ({count}at {}{}): {}",
-            problem.code.name,
-            problem.first_at,
-            escape_controls(&text),
-            problem.code.meaning,
-        );
+        let (name, at, meaning) = (problem.code.name, problem.first_at, problem.code.meaning);
+        say("warning", file, &format!("{name} ({count}at {at}{text}): {meaning}"));
     }
+}
+
+fn say(what: &str, file: Option<&str>, text: &str) {
+    let file = file.map_or(String::new(), |file| format!("{file}: "));
+    print_sentence(&format!("{what}: {file}{text}"));
 }

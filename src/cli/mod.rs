@@ -18,25 +18,31 @@ mod indexed;
 mod info;
 mod info_allocations;
 mod info_facts;
+mod info_several;
 mod leaks;
 mod list;
 mod load;
+mod man;
 mod memory;
 mod object;
 mod output;
+mod overview;
 mod progress;
 mod roots;
 mod roots_by_type;
+mod several;
 mod show;
 mod stats;
 mod stats_allocations;
+mod stats_limits;
+mod stats_rows;
 mod tree;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 /// What a command that ran to its end says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,13 +51,16 @@ enum Outcome {
     Done,
     /// The answer is no: nothing matches, not reachable, over the limit.
     No,
+    /// Some of several files could not be read, and that was told.
+    Failed,
 }
 
 /// Heap dump analyzer: what fills a heap, what keeps an object alive, what would be freed.
 #[derive(Debug, Parser)]
 #[command(name = "heapdump", version, max_term_width = 100, propagate_version = true)]
-#[command(after_help = "FILE may be left out: then HEAPDUMP_FILE names it, or the dump comes from standard input.\n\
-                        .gz and .zst are unpacked on the way. `heapdump COMMAND --help` shows an example.")]
+#[command(after_help = "FILE may be left out: then HEAPDUMP_FILE names it, or the dump comes from\n\
+                        standard input. .gz and .zst are unpacked on the way.\n\
+                        `heapdump COMMAND --help` shows examples.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -71,6 +80,7 @@ enum Command {
     Export(export::Args),
     Index(index::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Runs the command that the process was started with, and says how it went.
@@ -80,7 +90,8 @@ pub fn main() -> ExitCode {
 
 /// Runs a command line, the program's name first. Wrong usage and `--help` end the process.
 pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> ExitCode {
-    let cli = Cli::parse_from(with_joined_values(words.into_iter().map(Into::into)));
+    let words = with_joined_values(words.into_iter().map(Into::into));
+    let cli = Cli::from_arg_matches(&overview::command().get_matches_from(words)).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
         Command::Info(args) => info::run(&args),
         Command::Stats(args) => stats::run(&args),
@@ -94,10 +105,12 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Export(args) => export::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(2),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let text = format!("{error:#}");

@@ -75,7 +75,7 @@ pub(super) fn type_text(graph: &HeapGraph, node: NodeId) -> String {
 /// The last columns of a table of objects: the type, and before it the class that a class object stands for, where the
 /// dump has such.
 pub(super) fn type_columns(graph: &HeapGraph) -> Vec<Column> {
-    let class = (!graph.class_objects().is_empty()).then(|| Column::new("class", "Class", Unit::Word));
+    let class = (!graph.class_objects().is_empty()).then(|| Column::new("class", "Class", Unit::Word).spare(1));
     class.into_iter().chain([Column::new("type", "Type", Unit::Text)]).collect()
 }
 

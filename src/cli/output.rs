@@ -6,8 +6,9 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::common::{ColorArg, FormatArg, OutputArgs};
+use super::progress;
 use crate::input::Diagnostics;
-use crate::report::{Format, Report, Style, escape_controls};
+use crate::report::{Format, Report, Style, escape_controls, write_several};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
 const WIDTH_UNKNOWN: usize = 80;
@@ -24,7 +25,8 @@ impl OutputArgs {
             FormatArg::Json => Format::Json,
             FormatArg::Jsonl => Format::JsonLines,
         };
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Style {
             format,
             terminal,
@@ -51,8 +53,21 @@ impl OutputArgs {
 
     /// Prints a report.
     pub(super) fn print(&self, report: &Report<'_>) -> Result<()> {
+        progress::end();
         let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
         report.write(&mut out, &self.style())?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Prints the reports of several files; nothing when there are none.
+    pub(super) fn print_several(&self, command: &str, reports: &[(String, Report<'_>)]) -> Result<()> {
+        if reports.is_empty() {
+            return Ok(());
+        }
+        progress::end();
+        let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+        write_several(command, reports, &mut out, &self.style())?;
         out.flush()?;
         Ok(())
     }
@@ -62,14 +77,15 @@ impl OutputArgs {
 pub(super) fn refuse_sort(output: &OutputArgs) -> Result<()> {
     match &output.sort {
         Some(column) => bail!("--sort {column}: this command's answer has an order of its own"),
+        None if output.reverse => bail!("--reverse: this command's answer has an order of its own"),
         None => Ok(()),
     }
 }
 
-/// Says why the exit code is 1, on standard error.
+/// Says something besides the answer, on standard error: why the exit code is 1, what is wrong with a dump.
 pub(super) fn print_sentence(text: &str) {
     // A closed standard error must not change the answer.
-    let _ = writeln!(io::stderr(), "heapdump: {}", escape_controls(text));
+    progress::print_aside(|| drop(writeln!(io::stderr(), "heapdump: {}", escape_controls(text))));
 }
 
 /// Bold where colours are on.

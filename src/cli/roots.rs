@@ -92,15 +92,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     let Some(object) = object else { bail!("which object? heapdump roots OBJID [FILE]") };
     let node = object.find(graph, input)?;
-    let dominators = opened.dominators()?;
-    let retained = opened.retained(dominators);
+    let (dominators, retained) = opened.dominators()?;
     opened.progress.phase("finding paths");
     let is_plain = args.paths == 1 && !args.all_kinds && exclude.is_empty();
     let paths = match opened.shortest_parents().filter(|_| is_plain) {
         Some(parents) => parents.path_to(graph, node).into_iter().collect(),
         None => find_root_paths(graph, node, args.paths, args.all_kinds, |node| avoided[graph.type_of(node).index()]),
     };
-    drop(opened.progress);
 
     let alive = opened.facts.unrooted_are_alive;
     let answer = Answer { graph, node, alive, paths, retained: &|node| retained.bytes_of(dominators, node) };

@@ -30,8 +30,7 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) 
     let graph = opened.graph;
     let is_wanted =
         |node: NodeId| question.wanted[graph.type_of(node).index()] && question.nodes.contains(&node.index());
-    let dominators = opened.dominators()?;
-    let retained = opened.retained(dominators);
+    let (dominators, retained) = opened.dominators()?;
     // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
     let mut topmost = NodeSet::new(graph.node_count());
     for number in topmost_members(dominators, &dominators.children(), is_wanted) {
@@ -45,7 +44,6 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) 
     let is_avoided = |node: NodeId| question.avoided[graph.type_of(node).index()];
     let merged = merge_root_paths(graph, is_wanted, is_avoided, question.all_kinds, weight_of);
     let objects = question.nodes.clone().filter(|&index| is_wanted(NodeId::new(index))).count() as u64;
-    drop(opened.progress);
     let answer = Answer::new(graph, &merged, objects, output);
     let style = output.style();
     let report = Report {

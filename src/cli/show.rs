@@ -40,8 +40,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;
     let node = object.find(graph, &args.common.input)?;
-    let dominators = opened.dominators()?;
-    let retained = opened.retained(dominators);
+    let (dominators, retained) = opened.dominators()?;
     let facts = Facts {
         graph,
         node,
@@ -50,7 +49,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         roots: graph.roots().iter().filter(|root| root.node == node).collect(),
         referrers: graph.referrers(node),
     };
-    drop(opened.progress);
     let output = &args.common.output;
     let references = &graph.references(node)[..output.rows(graph.references(node).len())];
     let referrers = &facts.referrers[..output.rows(facts.referrers.len())];

@@ -9,17 +9,19 @@ use serde_json::{Map, Value, json};
 
 use super::allocations::HeapArgs;
 use super::common::{Common, sort_key};
-use super::groups::{By, Estimate, Groups};
+use super::groups::{By, Groups};
 use super::load::{self, Opened, OpenedDump, Place, open_dump};
 use super::output::{bold, fields, print_sentence, problems_json};
 use super::progress::Progress;
+use super::several::ask_each;
+use super::stats_limits::{Limit, Verdict, check_limits};
+use super::stats_rows::{Histogram, Row, estimated_total, sort_rows, total};
 use super::{Outcome, stats_allocations};
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
-use crate::analysis::selection::TypePattern;
 use crate::graph::{NodeId, SectionId};
 use crate::input;
-use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count, parse_size};
+use crate::report::{Report, Style, format_count};
 
 /// How much is in the heap, by type
 ///
@@ -30,11 +32,14 @@ use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, form
 ///
 /// Example: heapdump stats dump.txt --retained --sort retained
 ///
+/// Example: heapdump stats monday.gcdump friday.gcdump --type Cache
+///
 /// Example: heapdump stats dump.txt -f csv | sort -t, -k2 -rn | head
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The dump; - for standard input
-    file: Option<PathBuf>,
+    /// The dump, or several; - for standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// What to group by
     #[arg(long, value_enum, default_value = "type", value_name = "GROUP")]
     by: By,
@@ -62,17 +67,11 @@ enum How {
     Exact,
 }
 
-/// A row of the histogram.
-struct Row {
-    name: String,
-    /// The group's number, for what is computed only for rows that are shown.
-    group: u32,
-    /// Tells types of one name apart, with --raw-types.
-    module: Option<String>,
-    tally: Tally,
-    retained_bytes: Option<u64>,
-    /// Of the heap, in a dump that is a sample.
-    estimate: Option<Estimate>,
+/// What a dump answered.
+struct Answer {
+    report: Report<'static>,
+    nothing_matches: bool,
+    verdict: Verdict,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
@@ -83,62 +82,59 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if !limits.is_empty() && args.common.input.type_pattern.is_some() {
         bail!("--fail-over names its types itself: leave --type out");
     }
-    if args.shallow {
-        return run_shallow(args, &limits);
+    if args.files.len() > 1 {
+        return run_several(args, &limits);
     }
-    match open_dump(args.file.as_deref(), &args.common)? {
-        OpenedDump::Graph(opened) => run_graph(args, &limits, opened),
+    let file = args.files.first().map(PathBuf::as_path);
+    let Answer { report, nothing_matches, verdict } = match args.shallow {
+        true => ask_shallow(args, &limits, &Place::find(file)?, None)?,
+        false => ask(args, &limits, open_dump(file, &args.common)?)?,
+    };
+    args.common.output.print(&report)?;
+    verdict.sentences.iter().for_each(|sentence| print_sentence(sentence));
+    Ok(if nothing_matches || verdict.is_over { Outcome::No } else { Outcome::Done })
+}
+
+fn run_several(args: &Args, limits: &[Limit]) -> Result<Outcome> {
+    let common = &args.common;
+    let mut answers = ask_each(&args.files, common, |place, file| {
+        if args.shallow {
+            return ask_shallow(args, limits, place, Some(file));
+        }
+        load::read_dump(place, Some(file), common)?.lend(|opened| {
+            load::warn_of_dump(&opened, Some(file), common.output.quiet);
+            ask(args, limits, opened)
+        })
+    })?;
+    let nothing_matches = answers.of_files.iter().all(|(_, answer)| answer.nothing_matches);
+    let is_over = answers.of_files.iter().any(|(_, answer)| answer.verdict.is_over);
+    let outcome = answers.outcome(if nothing_matches || is_over { Outcome::No } else { Outcome::Done });
+    let mut sentences = Vec::new();
+    let mut reports = Vec::new();
+    for (file, answer) in std::mem::take(&mut answers.of_files) {
+        sentences.extend(answer.verdict.sentences.iter().map(|sentence| format!("{file}: {sentence}")));
+        reports.push((file, answer.report));
+    }
+    common.output.print_several("stats", &reports)?;
+    sentences.iter().for_each(|sentence| print_sentence(sentence));
+    Ok(outcome)
+}
+
+fn ask(args: &Args, limits: &[Limit], opened: OpenedDump<'_>) -> Result<Answer> {
+    match opened {
+        OpenedDump::Graph(opened) => ask_graph(args, limits, opened),
         OpenedDump::Allocations(_) if args.by != By::Type || args.retained.is_some() || !limits.is_empty() => {
             bail!("the dump holds allocation totals, no objects: leave --by, --retained and --fail-over out")
         }
-        OpenedDump::Allocations(opened) => stats_allocations::run(&opened, &args.heaps, &args.common),
-    }
-}
-
-/// How much objects of some types may take.
-struct Limit {
-    text: String,
-    pattern: TypePattern,
-    bytes: u64,
-}
-
-impl Limit {
-    fn parse(text: &str) -> Result<Self> {
-        let wrong = || format!("--fail-over {text}: write it as TYPE=SIZE");
-        let (name, size) = text.rsplit_once('=').with_context(wrong)?;
-        let pattern = TypePattern::parse(name).map_err(anyhow::Error::msg).with_context(wrong)?;
-        Ok(Limit {
-            text: name.to_string(),
-            pattern,
-            bytes: parse_size(size).map_err(anyhow::Error::msg).with_context(wrong)?,
-        })
-    }
-
-    /// Says so when the rows' types go over.
-    fn is_kept(&self, rows: &[Row]) -> bool {
-        // A whole name means that type alone, though it is a part of others: `A.B` is not `A.B[]`.
-        let is_whole = rows.iter().any(|row| row.name == self.text);
-        let own: Vec<&Row> = rows
-            .iter()
-            .filter(|row| if is_whole { row.name == self.text } else { self.pattern.matches(&row.name) })
-            .collect();
-        if own.is_empty() {
-            print_sentence(&format!("note: no type in the dump matches --fail-over {}", self.text));
+        OpenedDump::Allocations(opened) => {
+            let report = stats_allocations::report(&opened, &args.heaps, &args.common)?;
+            let nothing_matches = report.table.row_count == 0 && args.common.input.type_pattern.is_some();
+            Ok(Answer { report, nothing_matches, verdict: Verdict::default() })
         }
-        let bytes = own.iter().fold(0u64, |sum, row| sum.saturating_add(row.tally.shallow_bytes));
-        if bytes > self.bytes {
-            print_sentence(&format!(
-                "{} takes {} ({bytes} bytes), over the limit of {}",
-                self.text,
-                format_bytes(bytes),
-                format_bytes(self.bytes)
-            ));
-        }
-        bytes <= self.bytes
     }
 }
 
-fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
+fn ask_graph(args: &Args, limits: &[Limit], opened: Opened<'_>) -> Result<Answer> {
     args.heaps.refuse_on_objects()?;
     let input = &args.common.input;
     let pattern = input.pattern()?;
@@ -167,8 +163,7 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
         .collect();
     let totals = total(&rows);
     if args.retained == Some(How::Minimum) || (args.retained.is_some() && order == "retained_bytes") {
-        let dominators = opened.dominators()?;
-        let retained = opened.retained(dominators);
+        let (dominators, retained) = opened.dominators()?;
         let children = dominators.children();
         let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
         rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
@@ -186,20 +181,7 @@ fn run_graph(args: &Args, limits: &[Limit], opened: Opened) -> Result<Outcome> {
     }
     let json = graph_json(args, &opened, section, &totals, &rows);
     let summary = graph_summary(&opened, &totals, &rows, args, &args.common.output.style());
-    drop(opened.progress);
-    finish(args, limits, rows, order, json, summary, true)
-}
-
-fn total(rows: &[Row]) -> Tally {
-    let mut sum = Tally::default();
-    rows.iter().for_each(|row| sum.add(&row.tally));
-    sum
-}
-
-/// Objects and bytes of the heap that a sample was taken of.
-fn estimated_total(rows: &[Row]) -> (u64, u64) {
-    let sum = |value: fn(&Estimate) -> f64| rows.iter().filter_map(|row| row.estimate.as_ref()).map(value).sum::<f64>();
-    (sum(|estimate| estimate.objects).round() as u64, sum(|estimate| estimate.bytes).round() as u64)
+    Ok(answer(args, limits, rows, order, json, summary))
 }
 
 fn graph_json(
@@ -309,20 +291,19 @@ fn graph_summary(opened: &Opened, totals: &Tally, rows: &[Row], args: &Args, sty
     )
 }
 
-fn run_shallow(args: &Args, limits: &[Limit]) -> Result<Outcome> {
+fn ask_shallow(args: &Args, limits: &[Limit], place: &Place, file: Option<&str>) -> Result<Answer> {
     if !matches!(args.by, By::Type | By::Package) {
         bail!("--shallow counts types only: leave it out to group by {}", args.by.name());
     }
     let input = &args.common.input;
     let pattern = input.pattern()?;
     let order = order(args, false)?;
-    let place = Place::find(args.file.as_deref())?;
-    let progress = Progress::start(args.common.output.quiet);
+    let progress = Progress::start(args.common.output.quiet, file);
     let source = place.open(&progress)?;
     let counted = input::count_types(source, &input.read_options()?).with_context(|| place.name())?;
     input.check_snapshot(&counted.facts)?;
     drop(progress);
-    load::warn(&counted.diagnostics, args.common.output.quiet);
+    load::warn(&counted.diagnostics, file, args.common.output.quiet);
     let mut groups = BTreeMap::<&str, Tally>::new();
     for (name, objects, shallow_bytes) in &counted.types {
         if pattern.as_ref().is_none_or(|pattern| pattern.matches(name)) {
@@ -359,7 +340,7 @@ fn run_shallow(args: &Args, limits: &[Limit]) -> Result<Outcome> {
         format_count(rows.len() as u64),
         args.by.plural(),
     );
-    finish(args, limits, rows, order, json, summary, false)
+    Ok(answer(args, limits, rows, order, json, summary))
 }
 
 fn order(args: &Args, with_graph: bool) -> Result<&'static str> {
@@ -373,88 +354,23 @@ fn order(args: &Args, with_graph: bool) -> Result<&'static str> {
     sort_key(args.common.output.sort.as_deref(), "shallow_bytes", &known)
 }
 
-fn sort_rows(rows: &mut [Row], order: &str, reverse: bool) {
-    let value = |row: &Row| match order {
-        "objects" => row.tally.objects,
-        "reachable_objects" => row.tally.reachable_objects,
-        "reachable_bytes" => row.tally.reachable_bytes,
-        "retained_bytes" => row.retained_bytes.unwrap_or(0),
-        "shallow_bytes" => row.tally.shallow_bytes,
-        _ => 0,
-    };
-    rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| (&a.name, &a.module).cmp(&(&b.name, &b.module))));
-    if reverse {
-        rows.reverse();
-    }
-}
-
-fn finish(
+fn answer(
     args: &Args,
     limits: &[Limit],
     mut rows: Vec<Row>,
     order: &str,
     fields: Map<String, Value>,
     summary: String,
-    with_graph: bool,
-) -> Result<Outcome> {
+) -> Answer {
     sort_rows(&mut rows, order, args.common.output.reverse);
     let nothing_matches = rows.is_empty() && args.common.input.type_pattern.is_some();
-    let shown = args.common.output.rows(rows.len());
-    let mut columns =
-        vec![Column::new("objects", "Objects", Unit::Count), Column::new("shallow_bytes", "Shallow", Unit::Bytes)];
-    if with_graph {
-        columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count));
-        columns.push(Column::new("reachable_bytes", "Reachable", Unit::Bytes));
-    }
-    let with_estimates = rows.iter().any(|row| row.estimate.is_some());
-    if with_estimates {
-        columns.push(Column::new("estimated_objects", "Heap # (est.)", Unit::Count));
-        columns.push(Column::new("estimated_bytes", "Heap (est.)", Unit::Bytes));
-    }
-    if args.retained.is_some() {
-        columns.push(Column::new("retained_bytes", "Retained", Unit::Bytes));
-    }
-    let with_modules = rows.iter().any(|row| row.module.is_some());
-    if with_modules {
-        columns.push(Column::new("module", "Module", Unit::Word));
-    }
-    columns.push(Column::new(args.by.key(), args.by.title(), Unit::Text));
-    let report = Report {
-        command: "stats",
-        fields: Box::new(|| fields.clone()),
-        table: Table {
-            columns,
-            row_count: shown,
-            rows_hidden: rows.len() - shown,
-            row: Box::new(|row| {
-                let Row { name, module, tally, retained_bytes, estimate, .. } = &rows[row];
-                let mut cells = vec![Cell::Number(tally.objects), Cell::Number(tally.shallow_bytes)];
-                if with_graph {
-                    cells.push(Cell::Number(tally.reachable_objects));
-                    cells.push(Cell::Number(tally.reachable_bytes));
-                }
-                if with_estimates {
-                    cells.push(Cell::number(estimate.map(|estimate| estimate.objects.round() as u64)));
-                    cells.push(Cell::number(estimate.map(|estimate| estimate.bytes.round() as u64)));
-                }
-                if args.retained.is_some() {
-                    cells.push(Cell::number(*retained_bytes));
-                }
-                if with_modules {
-                    cells.push(Cell::text(module.as_deref().unwrap_or("(none)")));
-                }
-                cells.push(Cell::text(name.as_str()));
-                cells
-            }),
-        },
-        rows_key: Some(args.by.rows_key()),
-        nested: None,
-        summary,
-        text: None,
-        markdown: None,
+    let verdict = check_limits(limits, &rows);
+    let histogram = Histogram {
+        shown: args.common.output.rows(rows.len()),
+        rows,
+        by: args.by,
+        with_graph: !args.shallow,
+        with_retained: args.retained.is_some(),
     };
-    args.common.output.print(&report)?;
-    // Every limit is told, not only the first.
-    let kept = limits.iter().map(|limit| limit.is_kept(&rows)).fold(true, |all, kept| all & kept);
-    Ok(if nothing_matches || !kept { Outcome::No } else { Outcome::Done })
+    Answer { report: histogram.report(fields, summary), nothing_matches, verdict }
 }

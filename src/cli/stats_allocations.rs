@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::Outcome;
 use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out, totals_at_the_top};
 use super::common::{Common, sort_key};
 use super::load::OpenedAllocations;
@@ -14,7 +13,8 @@ use crate::allocations::{NameId, add_counts};
 use crate::analysis::allocation_totals::Amount;
 use crate::report::{Cell, Column, Report, Table, Unit, escape_controls, format_count};
 
-pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common) -> Result<Outcome> {
+/// The answer; of the dump nothing is borrowed.
+pub(super) fn report(opened: &OpenedAllocations<'_>, heaps: &HeapArgs, common: &Common) -> Result<Report<'static>> {
     let order = sort_key(
         common.output.sort.as_deref(),
         "total_bytes",
@@ -47,8 +47,12 @@ pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common)
         summary += &format!("{}{allocations}: {title}\n", bold(&style.bytes(whole.bytes), &style));
         heaps_json.push(heap_json(heap, &whole).into());
     }
-    let mut rows: Vec<(&str, Amount)> = types.iter().map(|(&name, &amount)| (names.text(name), amount)).collect();
-    rows.retain(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name)));
+    let mut rows: Vec<(String, Amount)> = types
+        .iter()
+        .map(|(&name, &amount)| (names.text(name), amount))
+        .filter(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name)))
+        .map(|(name, amount)| (name.to_string(), amount))
+        .collect();
     rows.sort_by(|(name_a, a), (name_b, b)| {
         let by_figure = match order {
             "total_bytes" => b.bytes.cmp(&a.bytes),
@@ -65,21 +69,20 @@ pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common)
         summary += &format!("{} of types too small to be dumped, or of none\n", style.bytes(other));
     }
     let shown = common.output.rows(rows.len());
-    let report = Report {
+    let fields = fields(json!({
+        "format": opened.facts.format,
+        "totals": {
+            "total_bytes": total.bytes,
+            "allocations": total.allocations,
+            "types": rows.len(),
+            "other_bytes": other,
+        },
+        "problems": problems_json(&opened.diagnostics),
+        "heaps": heaps_json,
+    }));
+    Ok(Report {
         command: "stats",
-        fields: Box::new(|| {
-            fields(json!({
-                "format": opened.facts.format,
-                "totals": {
-                    "total_bytes": total.bytes,
-                    "allocations": total.allocations,
-                    "types": rows.len(),
-                    "other_bytes": other,
-                },
-                "problems": problems_json(&opened.diagnostics),
-                "heaps": heaps_json,
-            }))
-        }),
+        fields: Box::new(move || fields.clone()),
         table: Table {
             columns: vec![
                 Column::new("total_bytes", "Bytes", Unit::Bytes),
@@ -88,9 +91,9 @@ pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common)
             ],
             row_count: shown,
             rows_hidden: rows.len() - shown,
-            row: Box::new(|row| {
-                let (name, amount) = rows[row];
-                vec![Cell::Number(amount.bytes), Cell::number(amount.allocations), Cell::text(name)]
+            row: Box::new(move |row| {
+                let (name, amount) = &rows[row];
+                vec![Cell::Number(amount.bytes), Cell::number(amount.allocations), Cell::text(name.clone())]
             }),
         },
         rows_key: Some("types"),
@@ -98,7 +101,5 @@ pub(super) fn run(opened: &OpenedAllocations, heaps: &HeapArgs, common: &Common)
         summary: format!("{summary}\n"),
         text: None,
         markdown: None,
-    };
-    common.output.print(&report)?;
-    Ok(if rows.is_empty() && pattern.is_some() { Outcome::No } else { Outcome::Done })
+    })
 }

@@ -17,7 +17,8 @@ pub(super) struct HeapTree<'a> {
     pub(super) json: Map<String, Value>,
     pub(super) pid: i64,
     pub(super) dump: usize,
-    pub(super) allocator: &'a str,
+    /// `None` of a dump of objects.
+    pub(super) allocator: Option<&'a str>,
     /// In the order of a walk down; the root first.
     pub(super) rows: Vec<Row>,
 }
@@ -66,7 +67,7 @@ pub(super) fn print_trees(
                 vec![
                     Cell::Number(tree.dump as u64),
                     Cell::text(tree.pid.to_string()),
-                    Cell::text(tree.allocator),
+                    Cell::text(tree.allocator.unwrap_or("-")),
                     Cell::Number(row.amount.bytes),
                     Cell::number(row.amount.allocations),
                     Cell::text(if row.amount.at_least { "at-least" } else { "exact" }),
@@ -121,9 +122,13 @@ fn text(trees: &[HeapTree<'_>], names: &Names, style: &Style) -> String {
         let title = bold(&escape_controls(&tree.title), style);
         let whole = tree.rows[0].amount.bytes.max(1) as f64;
         let counted = tree.rows.iter().any(|row| row.amount.allocations.is_some());
-        let count_title = if counted { "  allocations" } else { "" };
+        let (count_title, title_of_rows) = match tree.allocator {
+            Some(_) if counted => ("  allocations", "backtrace, [type]"),
+            Some(_) => ("", "backtrace, [type]"),
+            None => ("      objects", "type"),
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{title}\n\n      bytes    share{count_title}  backtrace, [type]");
+        let _ = writeln!(text, "{title}\n\n      bytes    share{count_title}  {title_of_rows}");
         for row in &tree.rows {
             let bytes = row.amount.bytes;
             let size = if style.human { format_bytes(bytes) } else { bytes.to_string() };

@@ -52,7 +52,7 @@ pub enum ReadErrorKind {
     AmbiguousFormat(Vec<&'static str>),
     /// `--input-format` names no reader.
     NoSuchFormat(String),
-    /// A related format that is recognised and not read; the text says which and what to do.
+    /// A format that is recognised and not read; the text says which and what to do.
     NotSupported(String),
     /// The file is of the format and holds no heap; the text says what to do.
     NoHeap(String),

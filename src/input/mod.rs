@@ -8,6 +8,7 @@ mod diagnostics;
 mod dotnet;
 mod encoding;
 mod error;
+mod foreign;
 mod gcdump;
 mod ibm_classic;
 mod memory_infra;
@@ -228,7 +229,10 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
     let certain = saying(Detected::Yes);
     let candidates = if certain.is_empty() { saying(Detected::Maybe) } else { certain };
     match candidates[..] {
-        [] => Err(ReadError::new(ReadErrorKind::UnknownFormat)),
+        [] => Err(ReadError::new(match foreign::name(source.start()) {
+            Some(sentence) => ReadErrorKind::NotSupported(sentence),
+            None => ReadErrorKind::UnknownFormat,
+        })),
         [reader] => Ok(reader),
         _ => {
             Err(ReadError::new(ReadErrorKind::AmbiguousFormat(candidates.iter().map(|reader| reader.name()).collect())))

@@ -9,9 +9,31 @@ use super::{Cell, Column, Nested, Report, Table, escape};
 
 /// One object: the schema, the fields, and the rows under their key, streamed.
 pub(super) fn write_object(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write_members(report, ("schema", &schema(report.command)), out)?;
+    writeln!(out)
+}
+
+/// One object with such an object for each file under `files`.
+pub(super) fn write_files(reports: &[(String, Report<'_>)], command: &str, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{{\"schema\":\"{}\",\"files\":[", schema(command))?;
+    for (place, (file, report)) in reports.iter().enumerate() {
+        if place > 0 {
+            out.write_all(b",")?;
+        }
+        write_members(report, ("file", file), out)?;
+    }
+    writeln!(out, "]}}")
+}
+
+fn schema(command: &str) -> String {
+    format!("heapdump.{command}/1")
+}
+
+/// An object that begins with this member.
+fn write_members(report: &Report<'_>, (key, value): (&str, &str), out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Harmless);
     let mut map = serializer.serialize_map(None)?;
-    map.serialize_entry("schema", &format!("heapdump.{}/1", report.command))?;
+    map.serialize_entry(key, value)?;
     for (key, value) in &(report.fields)() {
         map.serialize_entry(key, value)?;
     }
@@ -19,11 +41,10 @@ pub(super) fn write_object(report: &Report<'_>, out: &mut dyn Write) -> io::Resu
         map.serialize_entry(key, &Rows(&report.table))?;
     }
     match &report.nested {
-        None => SerializeMap::end(map)?,
+        None => Ok(SerializeMap::end(map)?),
         // Written by hand from here on, and not by recursion: the tree may be deep.
-        Some(nested) => write_nested(nested, out)?,
+        Some(nested) => write_nested(nested, out),
     }
-    writeln!(out)
 }
 
 fn write_nested(nested: &Nested<'_>, out: &mut dyn Write) -> io::Result<()> {

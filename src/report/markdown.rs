@@ -7,7 +7,7 @@ use super::{Cell, Style, Table, Unit, cell_text};
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     if style.header {
         for column in &table.columns {
-            write!(out, "| {} ", column.title)?;
+            write!(out, "| {} ", column.title.replace('\n', " "))?;
         }
         writeln!(out, "|")?;
         for column in &table.columns {

@@ -8,6 +8,7 @@ mod escape;
 mod json;
 mod markdown;
 mod plain;
+mod several;
 mod terminal;
 mod units;
 
@@ -15,6 +16,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub use escape::escape_controls;
+pub use several::write_several;
 pub use terminal::shorten_middle;
 pub use units::{format_bytes, format_count, parse_size};
 
@@ -88,16 +90,23 @@ pub enum Unit {
 pub struct Column {
     /// The key in JSON, CSV and pipes.
     pub key: &'static str,
-    /// The title for people.
+    /// The title for people; on a terminal it may take two lines.
     pub title: &'static str,
     /// What it holds.
     pub unit: Unit,
+    /// Left out where a terminal is too narrow for all columns, those with the highest number first; 0 for never.
+    pub spare: u8,
 }
 
 impl Column {
     /// A column.
     pub const fn new(key: &'static str, title: &'static str, unit: Unit) -> Self {
-        Column { key, title, unit }
+        Column { key, title, unit, spare: 0 }
+    }
+
+    /// The same, to be left out on a narrow terminal.
+    pub const fn spare(self, spare: u8) -> Self {
+        Column { spare, ..self }
     }
 }
 
@@ -208,8 +217,7 @@ fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
         Cell::Number(number) if human && unit == Unit::Bytes => units::format_bytes(*number).into(),
         Cell::Number(number) => number.to_string().into(),
         Cell::Signed(number) if human && unit == Unit::Bytes => {
-            let sign = if *number < 0 { "-" } else { "+" };
-            format!("{sign}{}", units::format_bytes(number.unsigned_abs())).into()
+            format!("{}{}", units::sign(*number), units::format_bytes(number.unsigned_abs())).into()
         }
         Cell::Signed(number) => number.to_string().into(),
         Cell::Share(share) if human => format!("{:.1} %", share * 100.0).into(),

@@ -1,5 +1,6 @@
 //! Columns aligned by blanks, for pipes: no borders, nothing shortened, the one column that may hold blanks last.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::{Cell, Style, Table, Unit, cell_text};
@@ -25,8 +26,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         for (place, cell) in (table.row)(row).iter().enumerate() {
             let unit = table.columns[place].unit;
             let text = cell_text(cell, unit, style.human);
-            // A human size has a blank; in a pipe a field is one word.
-            let text = if place < last && text.contains(' ') { text.replace(' ', "").into() } else { text };
+            let text = if place < last { one_word(text, unit) } else { text };
             push(&mut line, &text, widths[place], is_number(unit), place == last);
         }
         writeln!(out, "{line}")?;
@@ -38,12 +38,21 @@ fn is_number(unit: Unit) -> bool {
     matches!(unit, Unit::Count | Unit::Bytes | Unit::Share)
 }
 
+/// In a pipe a field is one word: a human size does without its blank, a name gets it escaped.
+fn one_word(text: Cow<'_, str>, unit: Unit) -> Cow<'_, str> {
+    match text.contains(' ') {
+        true if is_number(unit) => text.replace(' ', "").into(),
+        true => text.replace(' ', "\\u{20}").into(),
+        false => text,
+    }
+}
+
 fn width_of(cell: &Cell<'_>, unit: Unit, style: &Style) -> usize {
     match cell {
         Cell::Number(number) if !(style.human && unit == Unit::Bytes) => {
             number.checked_ilog10().unwrap_or(0) as usize + 1
         }
-        _ => cell_text(cell, unit, style.human).chars().filter(|ch| *ch != ' ').count(),
+        _ => one_word(cell_text(cell, unit, style.human), unit).chars().count(),
     }
 }
 

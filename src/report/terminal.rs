@@ -1,21 +1,27 @@
 //! Tables for people, fitted to the width of the terminal.
 
+use std::cmp::max;
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as Drawn, presets};
 
-use super::{Cell, Style, Table, Unit, cell_text, units};
+use super::{Cell, Column, Style, Table, Unit, cell_text, units};
 
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
 const ROWS_AT_ONCE: usize = 2000;
 /// A name is never cut below this, however narrow the terminal.
 const SHORTEST_NAME: usize = 20;
+/// Rather than cut a name below this, columns that can be spared are left out.
+const READABLE_NAME: usize = 28;
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let mut start = 0;
+    let mut spared = 0;
     loop {
         let end = (start + ROWS_AT_ONCE).min(table.row_count);
-        writeln!(out, "{}", draw(table, start..end, style))?;
+        let text;
+        (text, spared) = draw(table, start..end, spared, style);
+        writeln!(out, "{text}")?;
         start = end;
         if start == table.row_count {
             break;
@@ -24,58 +30,76 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     if table.rows_hidden > 0 {
         writeln!(out, "{} more rows; -n 0 shows all", units::format_count(table.rows_hidden as u64))?;
     }
+    if spared > 0 {
+        let columns = if spared == 1 { "1 more column" } else { &format!("{spared} more columns") };
+        writeln!(out, "{columns} on a wider terminal, or with -f csv")?;
+    }
     Ok(())
 }
 
-fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, style: &Style) -> String {
-    let last = table.columns.len().saturating_sub(1);
-    let texts: Vec<Vec<String>> = rows
+/// A part of the table, and how many columns it does without: no fewer than the part before.
+fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, spared: usize, style: &Style) -> (String, usize) {
+    let mut texts: Vec<Vec<String>> = rows
         .map(|row| {
             (table.row)(row).iter().zip(&table.columns).map(|(cell, column)| text(cell, column.unit, style)).collect()
         })
         .collect();
+    let widths: Vec<usize> = (0..table.columns.len())
+        .map(|place| texts.iter().map(|row| row[place].chars().count()).fold(title_width(&table.columns[place]), max))
+        .collect();
+    let last = table.columns.len().saturating_sub(1);
+    let mut shown: Vec<usize> = (0..table.columns.len()).collect();
     // What borders and the other columns leave for the last one.
-    let others: usize = (0..last)
-        .map(|place| {
-            let widest = texts.iter().map(|row| row[place].chars().count()).max().unwrap_or(0);
-            widest.max(table.columns[place].title.chars().count()) + 3
-        })
-        .sum();
-    let room = style.width.saturating_sub(others + 4).max(SHORTEST_NAME);
+    let room = |shown: &[usize]| {
+        let others: usize = shown.iter().filter(|place| **place != last).map(|place| widths[*place] + 3).sum();
+        style.width.saturating_sub(others + 4)
+    };
+    let wanted = widths.get(last).map_or(0, |width| (*width).min(READABLE_NAME));
+    while let Some(most) = shown.iter().map(|place| table.columns[*place].spare).max().filter(|most| *most > 0)
+        && (room(&shown) < wanted || table.columns.len() - shown.len() < spared)
+    {
+        shown.retain(|place| table.columns[*place].spare < most);
+    }
+    let with_borders = room(&shown);
+    // Without borders every column is narrower by one character, and there are none at the sides.
+    let is_plain = with_borders < wanted.min(SHORTEST_NAME);
+    let room = if is_plain { with_borders + shown.len() + 1 } else { with_borders }.max(SHORTEST_NAME);
 
     let mut drawn = Drawn::new();
-    drawn.load_style(presets::UTF8_FULL_CONDENSED);
+    drawn.load_style(if is_plain { presets::NOTHING } else { presets::UTF8_FULL_CONDENSED });
     drawn.set_content_arrangement(ContentArrangement::Disabled);
     if style.header {
-        drawn.set_header(table.columns.iter().map(|column| column.title));
+        drawn.set_header(shown.iter().map(|place| table.columns[*place].title));
     }
-    for row in texts {
-        drawn.add_row(row.into_iter().enumerate().map(
-            |(place, text)| {
-                if place == last { shorten_middle(&text, room) } else { text }
-            },
-        ));
+    for row in &mut texts {
+        drawn.add_row(shown.iter().map(|&place| {
+            let text = std::mem::take(&mut row[place]);
+            if place == last { shorten_middle(&text, room) } else { text }
+        }));
     }
-    for (place, column) in table.columns.iter().enumerate() {
-        if matches!(column.unit, Unit::Count | Unit::Bytes | Unit::Share)
-            && let Some(drawn_column) = drawn.column_mut(place)
+    for (number, place) in shown.iter().enumerate() {
+        if matches!(table.columns[*place].unit, Unit::Count | Unit::Bytes | Unit::Share)
+            && let Some(drawn_column) = drawn.column_mut(number)
         {
             drawn_column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let text = drawn.to_string();
-    if text.lines().any(|line| line.chars().count() > style.width) {
-        // Without borders it is narrower by two characters a column.
-        drawn.load_style(presets::NOTHING);
-        return drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect::<String>().trim_end().to_string();
-    }
-    text
+    let spared = table.columns.len() - shown.len();
+    let lines: Vec<String> = drawn.lines().map(|line| line.trim_end().to_string()).collect();
+    (lines.join("\n"), spared)
+}
+
+fn title_width(column: &Column) -> usize {
+    column.title.lines().map(|line| line.chars().count()).fold(0, max)
 }
 
 fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
     match cell {
         Cell::Number(number) if unit == Unit::Count => units::format_count(*number),
         Cell::Number(number) if !style.human => units::format_count(*number),
+        Cell::Signed(number) if unit == Unit::Count || !style.human => {
+            format!("{}{}", units::sign(*number), units::format_count(number.unsigned_abs()))
+        }
         _ => cell_text(cell, unit, style.human).into_owned(),
     }
 }
@@ -96,7 +120,6 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Column;
     use super::*;
 
     #[test]
@@ -122,6 +145,41 @@ mod tests {
             assert!(text.contains("1,001") && text.contains("3 more rows"));
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width && widest + 2 >= width.min(215), "{widest} of {width}\n{text}");
+        }
+    }
+
+    #[test]
+    fn columns_that_can_be_spared_go_before_names_are_cut() {
+        let figure = |title| Column::new("n", title, Unit::Count);
+        let table = Table {
+            columns: vec![
+                figure("Objects\nold").spare(2),
+                figure("Objects\nnew").spare(1),
+                figure("Growth"),
+                Column::new("type", "Type", Unit::Text),
+            ],
+            row_count: 1,
+            rows_hidden: 0,
+            row: Box::new(|_| vec![Cell::Number(1), Cell::Number(2), Cell::Number(3), Cell::text("x".repeat(90))]),
+        };
+        for (width, there, gone, note) in [
+            (120, "Objects ┆ Objects", "wider", "xx"),
+            (60, "Objects ┆", "Objects ┆ Objects", "1 more column on"),
+            (50, "Growth", "Objects", "2 more columns on"),
+        ] {
+            let style = Style {
+                format: super::super::Format::Table,
+                terminal: true,
+                width,
+                human: true,
+                header: true,
+                color: false,
+            };
+            let mut out = Vec::new();
+            write(&table, &mut out, &style).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.contains(there) && !text.contains(gone) && text.contains(note), "{width}\n{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
         }
     }
 }

@@ -25,6 +25,15 @@ pub fn format_count(count: u64) -> String {
     text
 }
 
+/// `+` or `-` for a change; nothing for none.
+pub(super) fn sign(change: i64) -> &'static str {
+    match change {
+        0 => "",
+        1.. => "+",
+        _ => "-",
+    }
+}
+
 /// Reads a size as users type it: `4096`, `1KiB`, `20MB`, `1.5GiB`; `k`, `M`, `G` alone are binary.
 ///
 /// # Errors
