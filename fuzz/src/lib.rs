@@ -1,0 +1,69 @@
+//! What all targets do with a dump: read it, and walk what came out so that a broken graph would show.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use heapdump::allocations::AllocationDump;
+use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
+use heapdump::analysis::dominators::Dominators;
+use heapdump::analysis::retained::Retained;
+use heapdump::analysis::root_inference::{infer_roots, keep_unreachable};
+use heapdump::analysis::root_paths::find_root_paths;
+use heapdump::graph::HeapGraph;
+use heapdump::input::{self, Dump, ReadOptions, Source};
+
+/// Memory that a dump may take: a small input that takes more is a finding.
+const MAX_MEMORY_BYTES: u64 = 256 << 20;
+
+/// Reads bytes as a dump of this format, in both ways that readers have.
+pub fn read(format: &str, bytes: &[u8]) {
+    let options = ReadOptions {
+        input_format: Some(format.into()),
+        threads: 1,
+        max_memory_bytes: Some(MAX_MEMORY_BYTES),
+        ..ReadOptions::default()
+    };
+    let source = || Source::from_reader(Cursor::new(bytes.to_vec()), Arc::default());
+    if let Ok(source) = source() {
+        let _ = input::count_types(source, &options);
+    }
+    let Ok(source) = source() else { return };
+    let Ok(loaded) = input::read(source, &options) else { return };
+    match loaded.dump {
+        Dump::Graph(mut graph) => {
+            if loaded.facts.has_no_roots {
+                infer_roots(&mut graph);
+            }
+            walk(&graph);
+            keep_unreachable(&mut graph);
+            walk(&graph);
+        }
+        Dump::Allocations(dump) => walk_allocations(&dump),
+        _ => {}
+    }
+}
+
+/// Asks a graph everything.
+fn walk(graph: &HeapGraph) {
+    let dominators = Dominators::compute(graph);
+    let retained = Retained::compute(graph, &dominators);
+    for node in graph.nodes() {
+        let (references, referrers) = (graph.references(node), graph.referrers(node));
+        assert!(references.iter().chain(referrers).all(|other| other.index() < graph.node_count()));
+        assert!(graph.type_of(node).index() < graph.type_count());
+        assert!(!graph.display_id(node).is_empty());
+    }
+    if let Some(last) = graph.nodes().next_back() {
+        let path = find_root_paths(graph, last, 1, false, |_| false);
+        assert_eq!(path.is_empty(), retained.bytes_of(&dominators, last).is_none());
+    }
+}
+
+fn walk_allocations(dump: &AllocationDump) {
+    for heap in &dump.heaps {
+        for (at, frame) in heap.frames.iter().enumerate().skip(1) {
+            assert!((frame.parent as usize) < at && dump.names.text(frame.name).len() < usize::MAX);
+        }
+        let _ = Totals::compute(heap, &TotalsOptions { depth: 500, by_type: true, wanted: None });
+    }
+}
