@@ -1,19 +1,21 @@
 //! `heapdump info` on allocation totals: which heaps there are, of which dump, process and allocator.
 
 use anyhow::Result;
+use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
-use super::allocations::{heap_json, heap_title, processes, totals_at_the_top};
+use super::allocations::{heap_json, heap_title, processes};
 use super::common::Common;
 use super::info_facts::{Lines, Rows, records_json};
 use super::load::OpenedAllocations;
 use super::output::{fields, problems_json};
+use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
 use crate::report::{Style, format_count};
 
 pub(super) fn run(opened: &OpenedAllocations, common: &Common) -> Result<Outcome> {
-    let totals: Vec<Amount> = opened.dump.heaps.iter().map(|heap| totals_at_the_top(heap).at(0)).collect();
+    let totals: Vec<Amount> = opened.dump.heaps.par_iter().map(|heap| Top::compute(heap).total).collect();
     let style = common.output.style();
     let rows = rows(opened, &totals);
     let report = rows.report(|| json_fields(opened, &totals), || text(opened, &totals, &style));
