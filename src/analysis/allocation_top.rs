@@ -52,7 +52,7 @@ impl<'a> EntriesByType<'a> {
         let mut last: FxHashMap<NameId, usize> = FxHashMap::default();
         let mut before = vec![None; entries.len()];
         for (at, entry) in entries.iter().enumerate() {
-            if let Some(type_name) = entry.type_name {
+            if let Some(type_name) = entry.type_name() {
                 before[at] = last.insert(type_name, at).map(|before| before as u32);
             }
         }
@@ -71,7 +71,7 @@ fn top_of_parts(by_type: &EntriesByType<'_>) -> Top {
     let mut total = STATED;
     let types = by_type.last.iter().map(|&(type_name, last)| {
         let mut own = STATED;
-        by_type.of(last).for_each(|entry| own.add(entry.bytes, entry.allocations));
+        by_type.of(last).for_each(|entry| own.add(entry.bytes(), entry.allocations()));
         total.add(own.bytes, own.allocations);
         TypeAmount { type_name, total: own, own }
     });
@@ -125,14 +125,14 @@ impl<'a> TopOfTotals<'a> {
     /// The total of one type at the top: its entries are passed up from the last backtraces to the first.
     fn total_of<E: Iterator<Item = &'a Entry>>(&mut self, entries: impl Fn() -> E) -> Amount {
         for entry in entries() {
-            self.reach(entry.frame);
-            let stated = &mut self.known[entry.frame as usize].stated;
+            self.reach(entry.frame());
+            let stated = &mut self.known[entry.frame() as usize].stated;
             self.inferred -= usize::from(stated.is_none());
-            stated.get_or_insert(STATED).add(entry.bytes, entry.allocations);
+            stated.get_or_insert(STATED).add(entry.bytes(), entry.allocations());
         }
         let mut top = Amount::default();
         for entry in entries() {
-            let mut at = entry.frame as usize;
+            let mut at = entry.frame() as usize;
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
             while self.known[at].open == 0 {
                 let known = self.known[at];
@@ -173,8 +173,8 @@ impl<'a> TopOfTotals<'a> {
     /// All there is at the top, types or not.
     fn total(&self) -> Amount {
         let mut stated: Vec<Option<Amount>> = vec![None; self.heap.frames.len()];
-        for entry in self.heap.entries.iter().filter(|entry| entry.type_name.is_none()) {
-            stated[entry.frame as usize].get_or_insert(STATED).add(entry.bytes, entry.allocations);
+        for entry in self.heap.entries.iter().filter(|entry| entry.type_name().is_none()) {
+            stated[entry.frame() as usize].get_or_insert(STATED).add(entry.bytes(), entry.allocations());
         }
         let mut below = vec![None::<Amount>; self.heap.frames.len()];
         for at in (1..self.heap.frames.len()).rev() {
@@ -204,12 +204,8 @@ mod tests {
             frames.push(builder.frame(parent, names.intern(&at.to_string())));
         }
         for &(frame, type_number, bytes, allocations) in entries {
-            builder.add(Entry {
-                frame: frames[frame % frames.len()],
-                type_name: types.get(type_number as usize).copied().filter(|_| type_number > 0),
-                bytes,
-                allocations: allocations.checked_sub(1),
-            });
+            let type_name = types.get(type_number as usize).copied().filter(|_| type_number > 0);
+            builder.add(Entry::new(frames[frame % frames.len()], type_name, bytes, allocations.checked_sub(1)));
         }
         let (frames, entries) = builder.finish(None);
         let (process, labels, allocator) = (String::new(), String::new(), String::new());

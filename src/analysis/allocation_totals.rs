@@ -27,7 +27,7 @@ impl Amount {
     }
 
     fn of(entry: &crate::allocations::Entry) -> Self {
-        Amount { bytes: entry.bytes, allocations: entry.allocations, stated: true, at_least: false }
+        Amount { bytes: entry.bytes(), allocations: entry.allocations(), stated: true, at_least: false }
     }
 
     /// What is stated against what is known below.
@@ -182,15 +182,15 @@ impl<'a> Computation<'a> {
             left_out: 0,
         };
         for entry in &heap.entries {
-            let frame = shown[entry.frame as usize];
-            match entry.type_name {
+            let frame = shown[entry.frame() as usize];
+            match entry.type_name() {
                 None if !computation.filtered => {
-                    computation.stated[frame as usize].get_or_insert_default().add(entry.bytes, entry.allocations);
+                    computation.stated[frame as usize].get_or_insert_default().add(entry.bytes(), entry.allocations());
                 }
                 Some(type_name) if options.wanted.is_none_or(|wanted| wanted(type_name)) => {
                     let pair = computation.pair(frame, type_name);
                     match &mut pair.stated {
-                        Some(stated) => stated.add(entry.bytes, entry.allocations),
+                        Some(stated) => stated.add(entry.bytes(), entry.allocations()),
                         none => *none = Some(Amount::of(entry)),
                     }
                 }

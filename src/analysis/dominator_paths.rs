@@ -35,7 +35,7 @@ pub fn heap_of_dominator_paths(
         }
         frames[number] = frame;
         let bytes = graph.shallow_bytes(node);
-        builder.add(Entry { frame, type_name: Some(type_name), bytes, allocations: Some(1) });
+        builder.add(Entry::new(frame, Some(type_name), bytes, Some(1)));
     }
     let (frames, entries) = builder.finish(None);
     let process = graph.sections().first().filter(|_| graph.sections().len() == 1);

@@ -30,7 +30,7 @@ pub(super) fn unescaped_twice(name: &str) -> Option<String> {
 }
 
 /// Where the files of a process lie.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct Modules {
     /// (start, end, file, lowest start of that file), by start.
     regions: Vec<(u64, u64, NameId, u64)>,

@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use super::assemble::{Assembler, HeapParts};
 use super::codes;
+use super::collect::DumpEvent;
 use super::heaps_v2::{Columns, HeapsV2, NodeRow};
 use super::naming::{Modules, unescaped_twice, unwrapped};
-use super::trace::DumpEvent;
-use crate::allocations::{Entry, HeapBuilder, Meaning, NameId, Names};
+use crate::allocations::{Entry, Meaning, NameId, Names};
 
 /// Strings, nodes and types of a process. Later dumps send what is new; an id sent again has its new meaning.
 #[derive(Default)]
@@ -19,7 +19,6 @@ pub(super) struct MapsOfProcess {
 
 /// How far the nodes of a heap are known.
 struct Nodes<'a> {
-    builder: HeapBuilder,
     /// By id.
     known: FxHashMap<u64, u32>,
     event: &'a DumpEvent,
@@ -50,27 +49,27 @@ impl MapsOfProcess {
     ) -> HeapParts {
         let rows = columns.sizes.len().min(columns.types.len()).min(columns.nodes.len());
         let longest = columns.sizes.len().max(columns.types.len()).max(columns.nodes.len());
-        if rows < longest || (!columns.counts.is_empty() && columns.counts.len() != longest) {
+        if rows < longest || (columns.counts.len() != 0 && columns.counts.len() != longest) {
             assembler.note(&codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
         }
-        let builder = HeapBuilder::new(assembler.root());
-        let mut nodes = Nodes { builder, known: FxHashMap::default(), event, modules };
+        assembler.builder.reserve(rows);
+        let mut nodes = Nodes { known: FxHashMap::default(), event, modules };
         let mut types: FxHashMap<u64, NameId> = FxHashMap::default();
         for row in 0..rows {
-            let Some(bytes) = columns.sizes[row] else {
+            let Some(bytes) = columns.sizes.at(row) else {
                 assembler.note(&codes::BAD_ENTRY, event, String::new);
                 continue;
             };
-            let frame = match columns.nodes[row] {
+            let frame = match columns.nodes.at(row) {
                 Some(id) => self.node_of(assembler, &mut nodes, id),
                 None => 0,
             };
-            let type_id = columns.types[row].unwrap_or(0);
+            let type_id = columns.types.at(row).unwrap_or(0);
             let type_name = *types.entry(type_id).or_insert_with(|| self.type_of(assembler, type_id, event));
-            let allocations = columns.counts.get(row).copied().flatten();
-            nodes.builder.add(Entry { frame, type_name: Some(type_name), bytes, allocations });
+            let allocations = columns.counts.at(row);
+            assembler.builder.add(Entry::new(frame, Some(type_name), bytes, allocations));
         }
-        let (frames, entries) = nodes.builder.finish(Some(assembler.self_name()));
+        let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
         HeapParts { meaning: Meaning::Parts, frames, entries }
     }
 
@@ -120,7 +119,7 @@ impl MapsOfProcess {
                 Some(&name) => assembler.frame_name(name, nodes.modules),
                 None => assembler.names.intern(&format!("<string {}>", row.name_sid)),
             };
-            node = nodes.builder.frame(node, name);
+            node = assembler.builder.frame(node, name);
             nodes.known.insert(row.id, node);
         }
         node

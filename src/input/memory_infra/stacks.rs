@@ -1,0 +1,203 @@
+//! Entries of `heaps` to heaps, with the stack frames and types of their process.
+
+use rustc_hash::FxHashMap;
+
+use super::assemble::{Assembler, HeapParts};
+use super::codes;
+use super::collect::{DumpEvent, Frames, Process};
+use super::dumps::RawEntry;
+use super::ids::RawId;
+use super::naming::{Modules, unwrapped};
+use crate::allocations::{Entry, Meaning, NameId, Path};
+use crate::input::Code;
+use crate::input::diagnostics::excerpt;
+
+/// What is known of a process's stack frames from the heaps before: nearly all have the same backtraces.
+#[derive(Default)]
+pub(super) struct Stacks {
+    known: Vec<Known>,
+    /// Frames that have a node in the heap at hand.
+    in_heap: Vec<u32>,
+    /// On the way up from a frame to one that has a node.
+    path: Vec<u32>,
+}
+
+/// What is known of a frame.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Its node in the heap at hand.
+    node: u32,
+    /// How it is called there.
+    shown: Option<NameId>,
+    /// Its caller's path and its own, in the heap where it was met last.
+    below: Option<(Path, Path)>,
+    /// The path of what it allocated itself.
+    own: Option<Path>,
+}
+
+/// No node yet.
+const NONE: u32 = u32::MAX;
+/// No node yet, and the way up came by.
+const ON_PATH: u32 = u32::MAX - 1;
+
+impl Stacks {
+    /// Another memory map: addresses may have other names now.
+    pub(super) fn forget_places(&mut self) {
+        self.known.iter_mut().for_each(|known| (known.shown, known.below, known.own) = (None, None, None));
+    }
+
+    /// The heap of an allocator, in all three meanings.
+    pub(super) fn heap(
+        &mut self,
+        assembler: &mut Assembler<'_>,
+        entries: Vec<RawEntry>,
+        event: &DumpEvent,
+        process: &Process,
+        frames: &Frames,
+        modules: &Modules,
+    ) -> HeapParts {
+        self.known.resize(frames.rows.len(), Known { node: NONE, shown: None, below: None, own: None });
+        let heap = Heap { stacks: self, event, process, frames, modules };
+        let parts = heap.read(assembler, &entries);
+        for row in self.in_heap.drain(..) {
+            self.known[row as usize].node = NONE;
+        }
+        parts
+    }
+}
+
+/// A heap that is being read.
+struct Heap<'a> {
+    stacks: &'a mut Stacks,
+    event: &'a DumpEvent,
+    process: &'a Process,
+    frames: &'a Frames,
+    modules: &'a Modules,
+}
+
+impl Heap<'_> {
+    fn read(mut self, assembler: &mut Assembler<'_>, entries: &[RawEntry]) -> HeapParts {
+        assembler.builder.reserve(entries.len());
+        // Before Chromium 48 sizes were those of the exact backtrace, and the total had no backtrace at all.
+        let old = entries[0].backtrace().is_none();
+        let mut types: FxHashMap<RawId, Option<NameId>> = FxHashMap::default();
+        for entry in entries {
+            let Some(bytes) = entry.bytes() else {
+                assembler.note(&codes::BAD_ENTRY, self.event, String::new);
+                continue;
+            };
+            let mut frame = 0;
+            if let Some(id) = entry.backtrace() {
+                let row = self.frames.by_id.find(id).filter(|_| id != RawId::EMPTY);
+                match row {
+                    Some(row) => frame = self.node_of(assembler, row),
+                    None if id == RawId::EMPTY => {}
+                    None => {
+                        unknown(assembler, &codes::UNKNOWN_FRAME, self.event, id);
+                        continue;
+                    }
+                }
+                if old {
+                    frame = self.own_node(assembler, frame, row);
+                }
+            }
+            let type_name = match entry.type_id() {
+                None => None,
+                Some(id) => {
+                    match *types.entry(id).or_insert_with(|| type_of(assembler, self.process, id, self.event)) {
+                        None => continue,
+                        known => known,
+                    }
+                }
+            };
+            assembler.builder.add(Entry::new(frame, type_name, bytes, entry.allocations()));
+        }
+        let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
+        HeapParts { meaning: Meaning::Totals, frames, entries }
+    }
+
+    /// The node of a stack frame, made with all its callers. Each frame is looked at once in a heap.
+    fn node_of(&mut self, assembler: &mut Assembler<'_>, row: u32) -> u32 {
+        let known = self.stacks.known[row as usize].node;
+        if known != NONE {
+            return known;
+        }
+        let mut at = row;
+        let mut node = loop {
+            let frame = &self.frames.rows[at as usize];
+            let known = &mut self.stacks.known[at as usize];
+            match known.node {
+                NONE => known.node = ON_PATH,
+                ON_PATH => {
+                    unknown(assembler, &codes::CYCLIC_STACK_FRAMES, self.event, frame.id);
+                    break 0;
+                }
+                node => break node,
+            }
+            self.stacks.path.push(at);
+            let Some(parent) = frame.parent.filter(|&parent| parent != RawId::EMPTY) else { break 0 };
+            match self.frames.by_id.find(parent) {
+                Some(parent) => at = parent,
+                None => {
+                    unknown(assembler, &codes::UNKNOWN_FRAME, self.event, parent);
+                    break 0;
+                }
+            }
+        };
+        while let Some(row) = self.stacks.path.pop() {
+            let name = self.frames.rows[row as usize].name;
+            let known = &mut self.stacks.known[row as usize];
+            let name = *known.shown.get_or_insert_with(|| assembler.frame_name(name, self.modules));
+            let above = assembler.builder.path_of(node);
+            let path = match known.below {
+                Some((caller, path)) if caller == above => path,
+                _ => {
+                    let path = assembler.builder.path(node, name);
+                    (known.below, known.own) = (Some((above, path)), None);
+                    path
+                }
+            };
+            node = assembler.builder.frame_at(node, path);
+            known.node = node;
+            self.stacks.in_heap.push(row);
+        }
+        node
+    }
+
+    /// The node of what a stack frame, or with none the root, allocated itself.
+    fn own_node(&mut self, assembler: &mut Assembler<'_>, node: u32, row: Option<u32>) -> u32 {
+        let self_name = assembler.self_name();
+        let path = match row {
+            None => assembler.builder.path(node, self_name),
+            Some(row) => {
+                *self.stacks.known[row as usize].own.get_or_insert_with(|| assembler.builder.path(node, self_name))
+            }
+        };
+        assembler.builder.frame_at(node, path)
+    }
+}
+
+fn unknown(assembler: &mut Assembler<'_>, code: &'static Code, event: &DumpEvent, id: RawId) {
+    let text = id.text(assembler.names).into_owned();
+    assembler.note(code, event, || excerpt(text.as_bytes()));
+}
+
+/// The name of a type by its id; `None` for an id that the trace does not have, though it has others.
+fn type_of(assembler: &mut Assembler<'_>, process: &Process, id: RawId, event: &DumpEvent) -> Option<NameId> {
+    let Some(types) = &process.types else {
+        unknown(assembler, &codes::MISSING_TYPE_NAMES, event, id);
+        let text = format!("<type {}>", id.text(assembler.names));
+        return Some(assembler.names.intern(&text));
+    };
+    match types.find(id) {
+        Some(name) if assembler.raw_types => Some(name),
+        Some(name) => {
+            let text = unwrapped(assembler.names.text(name)).to_string();
+            Some(assembler.names.intern(&text))
+        }
+        None => {
+            unknown(assembler, &codes::UNKNOWN_TYPE, event, id);
+            None
+        }
+    }
+}
