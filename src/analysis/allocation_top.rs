@@ -39,39 +39,46 @@ impl Top {
 }
 
 /// The entries that have a type, by type.
-struct EntriesByType<'a> {
-    entries: &'a [Entry],
-    /// (type, its last entry), by type.
-    last: Vec<(NameId, usize)>,
-    /// By entry: the one before it of the same type.
-    before: Vec<Option<u32>>,
+struct EntriesByType {
+    /// (type, end of its entries), by type.
+    types: Vec<(NameId, usize)>,
+    entries: Vec<Entry>,
 }
 
-impl<'a> EntriesByType<'a> {
-    fn new(entries: &'a [Entry]) -> Self {
-        let mut last: FxHashMap<NameId, usize> = FxHashMap::default();
-        let mut before = vec![None; entries.len()];
-        for (at, entry) in entries.iter().enumerate() {
-            if let Some(type_name) = entry.type_name() {
-                before[at] = last.insert(type_name, at).map(|before| before as u32);
-            }
+impl EntriesByType {
+    fn new(entries: &[Entry]) -> Self {
+        let typed = || entries.iter().filter_map(|entry| entry.type_name().map(|type_name| (type_name, entry)));
+        let mut counts: FxHashMap<NameId, usize> = FxHashMap::default();
+        typed().for_each(|(type_name, _)| *counts.entry(type_name).or_default() += 1);
+        let mut types: Vec<_> = counts.into_iter().collect();
+        types.sort_unstable();
+        let mut next: FxHashMap<NameId, usize> = FxHashMap::default();
+        let mut end = 0;
+        for (type_name, count) in &mut types {
+            next.insert(*type_name, end);
+            end += *count;
+            *count = end;
         }
-        let mut last: Vec<_> = last.into_iter().collect();
-        last.sort_unstable();
-        EntriesByType { entries, last, before }
+        let mut sorted = vec![Entry::new(0, None, 0, None); end];
+        for (type_name, entry) in typed() {
+            let place = next.entry(type_name).or_default();
+            sorted[*place] = *entry;
+            *place += 1;
+        }
+        EntriesByType { types, entries: sorted }
     }
 
-    /// The entries of a type, from the one that `last` names backwards.
-    fn of(&self, last: usize) -> impl Iterator<Item = &'a Entry> {
-        std::iter::successors(Some(last), |&at| self.before[at].map(|at| at as usize)).map(|at| &self.entries[at])
+    fn iter(&self) -> impl Iterator<Item = (NameId, &[Entry])> {
+        let starts = std::iter::once(0).chain(self.types.iter().map(|&(_, end)| end));
+        self.types.iter().zip(starts).map(|(&(type_name, end), start)| (type_name, &self.entries[start..end]))
     }
 }
 
-fn top_of_parts(by_type: &EntriesByType<'_>) -> Top {
+fn top_of_parts(by_type: &EntriesByType) -> Top {
     let mut total = STATED;
-    let types = by_type.last.iter().map(|&(type_name, last)| {
+    let types = by_type.iter().map(|(type_name, entries)| {
         let mut own = STATED;
-        by_type.of(last).for_each(|entry| own.add(entry.bytes(), entry.allocations()));
+        entries.iter().for_each(|entry| own.add(entry.bytes(), entry.allocations()));
         total.add(own.bytes, own.allocations);
         TypeAmount { type_name, total: own, own }
     });
@@ -82,10 +89,10 @@ fn top_of_parts(by_type: &EntriesByType<'_>) -> Top {
 const STATED: Amount = Amount { bytes: 0, allocations: None, stated: true, at_least: false };
 
 /// What is known of a backtrace in the type at hand.
-#[derive(Clone, Copy, Default)]
 struct Known {
-    /// The number of that type; other figures are old.
-    turn: u32,
+    frame: u32,
+    /// The place of its caller.
+    caller: usize,
     /// Callees whose totals are not settled yet.
     open: u32,
     stated: Option<Amount>,
@@ -94,8 +101,11 @@ struct Known {
 
 struct TopOfTotals<'a> {
     heap: &'a AllocationHeap,
+    /// Backtraces that have the type at hand.
     known: Vec<Known>,
-    turn: u32,
+    /// By backtrace: where it is among those, plus `before`, plus one; what is not above `before` is of earlier types.
+    places: Vec<u32>,
+    before: u32,
     /// By backtrace: the totals of its types together, if it has any.
     of_types: Vec<Option<Amount>>,
     /// Pairs of backtrace and type that are known from below only.
@@ -105,69 +115,74 @@ struct TopOfTotals<'a> {
 impl<'a> TopOfTotals<'a> {
     fn new(heap: &'a AllocationHeap) -> Self {
         let count = heap.frames.len();
-        TopOfTotals { heap, known: vec![Known::default(); count], turn: 0, of_types: vec![None; count], inferred: 0 }
+        let (places, of_types) = (vec![0; count], vec![None; count]);
+        TopOfTotals { heap, known: Vec::new(), places, before: 0, of_types, inferred: 0 }
     }
 
     /// `None` when there are more pairs than are kept in [`Totals`].
-    fn run(mut self, by_type: &EntriesByType<'a>) -> Option<Top> {
-        let mut types = Vec::with_capacity(by_type.last.len());
-        for &(type_name, last) in &by_type.last {
-            self.turn += 1;
-            let total = self.total_of(|| by_type.of(last));
-            types.push(TypeAmount { type_name, total, own: Amount::default() });
+    fn run(mut self, by_type: &EntriesByType) -> Option<Top> {
+        let mut types = Vec::with_capacity(by_type.types.len());
+        for (type_name, entries) in by_type.iter() {
+            for entry in entries {
+                let place = self.reach(entry.frame());
+                let stated = &mut self.known[place].stated;
+                self.inferred -= usize::from(stated.is_none());
+                stated.get_or_insert(STATED).add(entry.bytes(), entry.allocations());
+            }
             if self.inferred > MOST_PAIRS {
                 return None;
             }
+            types.push(TypeAmount { type_name, total: self.settle(), own: Amount::default() });
         }
         Some(Top { total: self.total(), types, pairs_left_out: 0 })
     }
 
-    /// The total of one type at the top: its entries are passed up from the last backtraces to the first.
-    fn total_of<E: Iterator<Item = &'a Entry>>(&mut self, entries: impl Fn() -> E) -> Amount {
-        for entry in entries() {
-            self.reach(entry.frame());
-            let stated = &mut self.known[entry.frame() as usize].stated;
-            self.inferred -= usize::from(stated.is_none());
-            stated.get_or_insert(STATED).add(entry.bytes(), entry.allocations());
+    /// Marks a backtrace and its callers as ones that have the type; gives its place among them.
+    fn reach(&mut self, frame: u32) -> usize {
+        let (mut at, mut callee) = (frame, None);
+        loop {
+            let place = self.places[at as usize].checked_sub(self.before + 1).map(|place| place as usize);
+            let caller = place.unwrap_or(self.known.len());
+            if let Some(callee) = callee {
+                let callee: &mut Known = &mut self.known[callee];
+                callee.caller = caller;
+            }
+            if place.is_none() {
+                self.known.push(Known { frame: at, caller: 0, open: 0, stated: None, below: Amount::default() });
+                self.places[at as usize] = self.before + self.known.len() as u32;
+                self.inferred += 1;
+            }
+            self.known[caller].open += u32::from(callee.is_some());
+            if place.is_some() || at == 0 {
+                return (self.places[frame as usize] - self.before - 1) as usize;
+            }
+            (at, callee) = (self.heap.frames[at as usize].parent, Some(caller));
         }
+    }
+
+    /// The total of the type at the top: its figures are passed up. The next type begins.
+    fn settle(&mut self) -> Amount {
         let mut top = Amount::default();
-        for entry in entries() {
-            let mut at = entry.frame() as usize;
+        for place in 0..self.known.len() {
+            let mut at = place;
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
-            while self.known[at].open == 0 {
-                let known = self.known[at];
-                let total = Amount::settle(known.stated, known.below);
-                self.of_types[at].get_or_insert_default().add(total.bytes, total.allocations);
-                // Not again for a second entry of this backtrace.
+            while let Known { open: 0, frame, caller, stated, below } = self.known[at] {
+                let total = Amount::settle(stated, below);
+                self.of_types[frame as usize].get_or_insert_default().add(total.bytes, total.allocations);
                 self.known[at].open = u32::MAX;
-                if at == 0 {
+                if frame == 0 {
                     top = total;
                     break;
                 }
-                at = self.heap.frames[at].parent as usize;
-                self.known[at].below.add(total.bytes, total.allocations);
-                self.known[at].open -= 1;
+                let caller_known = &mut self.known[caller];
+                caller_known.below.add(total.bytes, total.allocations);
+                caller_known.open -= 1;
+                at = caller;
             }
         }
+        self.before += self.known.len() as u32;
+        self.known.clear();
         top
-    }
-
-    /// Marks a backtrace and its callers as ones that have the type.
-    fn reach(&mut self, frame: u32) {
-        let (mut at, mut open) = (frame as usize, 0);
-        loop {
-            let known = &mut self.known[at];
-            if known.turn == self.turn {
-                known.open += open;
-                return;
-            }
-            *known = Known { turn: self.turn, open, ..Known::default() };
-            self.inferred += 1;
-            if at == 0 {
-                return;
-            }
-            (at, open) = (self.heap.frames[at].parent as usize, 1);
-        }
     }
 
     /// All there is at the top, types or not.

@@ -14,6 +14,7 @@
 //! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
 
 mod assemble;
+mod brackets;
 mod codes;
 mod collect;
 mod container;

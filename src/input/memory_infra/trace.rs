@@ -24,7 +24,7 @@ pub(super) enum Found {
 
 /// Reads a trace from its first byte on. `before` is added to the places of problems.
 ///
-/// With several threads, this one finds the events, and another reads those that matter.
+/// With several threads, another finds the events, and this one reads those that matter.
 pub(super) fn read_trace(
     text: &mut Text<'_>,
     names: &mut Names,
@@ -229,39 +229,39 @@ struct Batch {
 /// Bytes of text that are worth a hand-over.
 const BATCH: usize = 256 * 1024;
 
-/// Calls `take` in another thread with what `find` hands on, in the same order.
+/// Calls `take` with what `find`, in another thread, hands on, in the same order.
 fn handing_on(
-    find: impl FnOnce(HandOn<'_>) -> io::Result<()>,
-    mut take: impl FnMut(Found, &[u8], u64) + Send,
+    find: impl FnOnce(HandOn<'_>) -> io::Result<()> + Send,
+    mut take: impl FnMut(Found, &[u8], u64),
 ) -> io::Result<()> {
     // One batch on its way: what waits is memory.
     let (send, batches) = sync_channel::<Batch>(1);
     let (give_back, used) = channel::<Batch>();
     std::thread::scope(|scope| {
-        scope.spawn(move || {
-            for mut batch in batches {
-                let mut start = 0;
-                for &(found, end, offset) in &batch.pieces {
-                    take(found, &batch.text[start..end], offset);
-                    start = end;
+        let finding = scope.spawn(move || {
+            let mut batch = Batch::default();
+            let read = find(&mut |found, json, offset| {
+                batch.text.extend_from_slice(json);
+                batch.pieces.push((found, batch.text.len(), offset));
+                if batch.text.len() >= BATCH {
+                    // Cannot fail: the other thread takes all there is.
+                    let _ = send.send(std::mem::replace(&mut batch, used.try_recv().unwrap_or_default()));
                 }
-                batch.text.clear();
-                batch.pieces.clear();
-                // Nobody waits for it at the end.
-                let _ = give_back.send(batch);
-            }
+            });
+            let _ = send.send(batch);
+            read
         });
-        let mut batch = Batch::default();
-        let read = find(&mut |found, json, offset| {
-            batch.text.extend_from_slice(json);
-            batch.pieces.push((found, batch.text.len(), offset));
-            if batch.text.len() >= BATCH {
-                // Cannot fail: the other thread ends after this one's end of the channel.
-                let _ = send.send(std::mem::replace(&mut batch, used.try_recv().unwrap_or_default()));
+        for mut batch in batches {
+            let mut start = 0;
+            for &(found, end, offset) in &batch.pieces {
+                take(found, &batch.text[start..end], offset);
+                start = end;
             }
-        });
-        let _ = send.send(batch);
-        drop(send);
-        read
+            batch.text.clear();
+            batch.pieces.clear();
+            // Nobody waits for the last ones.
+            let _ = give_back.send(batch);
+        }
+        finding.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
