@@ -88,6 +88,17 @@ fn top_of_parts(by_type: &EntriesByType) -> Top {
 /// Nothing yet of what the dump says itself.
 const STATED: Amount = Amount { bytes: 0, allocations: None, stated: true, at_least: false };
 
+/// Bytes and allocations of types. There is one for every backtrace, and what is small stays in the processor's cache.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    bytes: u64,
+    allocations: u64,
+}
+
+/// The backtrace has types, with counts. Besides its [`Sum`].
+const HAS_TYPES: u8 = 1;
+const HAS_COUNTS: u8 = 2;
+
 /// What is known of a backtrace in the type at hand.
 struct Known {
     frame: u32,
@@ -106,8 +117,12 @@ struct TopOfTotals<'a> {
     /// By backtrace: where it is among those, plus `before`, plus one; what is not above `before` is of earlier types.
     places: Vec<u32>,
     before: u32,
-    /// By backtrace: the totals of its types together, if it has any.
-    of_types: Vec<Option<Amount>>,
+    /// By backtrace: its caller.
+    callers: Vec<u32>,
+    /// By backtrace: the totals of its types together.
+    of_types: Vec<Sum>,
+    /// By backtrace: which of those there are.
+    has: Vec<u8>,
     /// Pairs of backtrace and type that are known from below only.
     inferred: usize,
 }
@@ -115,8 +130,16 @@ struct TopOfTotals<'a> {
 impl<'a> TopOfTotals<'a> {
     fn new(heap: &'a AllocationHeap) -> Self {
         let count = heap.frames.len();
-        let (places, of_types) = (vec![0; count], vec![None; count]);
-        TopOfTotals { heap, known: Vec::new(), places, before: 0, of_types, inferred: 0 }
+        TopOfTotals {
+            heap,
+            known: Vec::new(),
+            places: vec![0; count],
+            before: 0,
+            callers: heap.frames.iter().map(|frame| frame.parent).collect(),
+            of_types: vec![Sum::default(); count],
+            has: vec![0; count],
+            inferred: 0,
+        }
     }
 
     /// `None` when there are more pairs than are kept in [`Totals`].
@@ -156,7 +179,7 @@ impl<'a> TopOfTotals<'a> {
             if place.is_some() || at == 0 {
                 return (self.places[frame as usize] - self.before - 1) as usize;
             }
-            (at, callee) = (self.heap.frames[at as usize].parent, Some(caller));
+            (at, callee) = (self.callers[at as usize], Some(caller));
         }
     }
 
@@ -168,7 +191,7 @@ impl<'a> TopOfTotals<'a> {
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
             while let Known { open: 0, frame, caller, stated, below } = self.known[at] {
                 let total = Amount::settle(stated, below);
-                self.of_types[frame as usize].get_or_insert_default().add(total.bytes, total.allocations);
+                self.add_to_types(frame as usize, &total);
                 self.known[at].open = u32::MAX;
                 if frame == 0 {
                     top = total;
@@ -185,6 +208,19 @@ impl<'a> TopOfTotals<'a> {
         top
     }
 
+    fn add_to_types(&mut self, frame: usize, total: &Amount) {
+        let sum = &mut self.of_types[frame];
+        sum.bytes = sum.bytes.saturating_add(total.bytes);
+        sum.allocations = sum.allocations.saturating_add(total.allocations.unwrap_or(0));
+        self.has[frame] |= HAS_TYPES | if total.allocations.is_some() { HAS_COUNTS } else { 0 };
+    }
+
+    fn types_of(&self, frame: usize) -> Option<Amount> {
+        let (sum, has) = (self.of_types[frame], self.has[frame]);
+        let allocations = (has & HAS_COUNTS != 0).then_some(sum.allocations);
+        (has & HAS_TYPES != 0).then(|| Amount { bytes: sum.bytes, allocations, ..Amount::default() })
+    }
+
     /// All there is at the top, types or not.
     fn total(&self) -> Amount {
         let mut stated: Vec<Option<Amount>> = vec![None; self.heap.frames.len()];
@@ -193,13 +229,13 @@ impl<'a> TopOfTotals<'a> {
         }
         let mut below = vec![None::<Amount>; self.heap.frames.len()];
         for at in (1..self.heap.frames.len()).rev() {
-            if let Some(total) = Amount::of_all(stated[at], self.of_types[at], below[at]) {
-                let below = below[self.heap.frames[at].parent as usize].get_or_insert_default();
+            if let Some(total) = Amount::of_all(stated[at], self.types_of(at), below[at]) {
+                let below = below[self.callers[at] as usize].get_or_insert_default();
                 below.add(total.bytes, total.allocations);
             }
         }
         let nothing = Amount { at_least: true, ..Amount::default() };
-        Amount::of_all(stated[0], self.of_types[0], below[0]).unwrap_or(nothing)
+        Amount::of_all(stated[0], self.types_of(0), below[0]).unwrap_or(nothing)
     }
 }
 
