@@ -56,11 +56,13 @@ impl<'a> Assembler<'a> {
             let process = trace.processes.get(&event.pid).unwrap_or(&nobody);
             let map_at = places.of(at, event);
             let stacks = stacks.entry(event.pid).or_default();
+            let maps = maps.entry(event.pid).or_default();
             let (known_at, modules) = modules.entry(event.pid).or_default();
             if *known_at != map_at {
                 let new = map_at.map_or_else(Modules::default, |at| Modules::new(&events[at].dumps.regions));
                 if new != *modules {
-                    stacks.forget_places();
+                    stacks.forget_names();
+                    maps.forget_names();
                     *modules = new;
                 }
                 *known_at = map_at;
@@ -80,7 +82,6 @@ impl<'a> Assembler<'a> {
                 self.push(all, heap, number, event, process, (name, part), allocator);
             }
             let Some(v2) = v2 else { continue };
-            let maps = maps.entry(event.pid).or_default();
             maps.learn(&v2, self.names);
             let part = repeats.entry((event.id.clone(), event.pid)).or_default();
             *part += 1;

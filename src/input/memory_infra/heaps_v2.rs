@@ -26,7 +26,7 @@ pub(super) struct HeapsV2 {
 }
 
 /// A node of the backtrace tree.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct NodeRow {
     pub(super) id: u64,
     pub(super) name_sid: u64,

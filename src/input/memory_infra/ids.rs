@@ -76,50 +76,87 @@ pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0')))
 }
 
-/// Things by id. Numbers that lie close together find theirs by place.
+/// Things by number. Numbers that lie close together, as those of a writer that counts, find theirs by place.
 #[derive(Debug)]
-pub(super) struct ById<T> {
+pub(super) struct ByNumber<T> {
+    /// The first number that came.
+    base: u64,
+    /// By number, from `base` on.
     near: Vec<Option<T>>,
-    far: FxHashMap<RawId, T>,
+    far: FxHashMap<u64, T>,
     len: usize,
 }
 
+impl<T> Default for ByNumber<T> {
+    fn default() -> Self {
+        ByNumber { base: 0, near: Vec::new(), far: FxHashMap::default(), len: 0 }
+    }
+}
+
+impl<T: Copy> ByNumber<T> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
+        number.checked_sub(self.base).and_then(|place| usize::try_from(place).ok())
+    }
+
+    /// What has the number. O(1).
+    pub(super) fn find(&self, number: u64) -> Option<T> {
+        match self.place(number).and_then(|place| *self.near.get(place)?) {
+            None if !self.far.is_empty() => self.far.get(&number).copied(),
+            found => found,
+        }
+    }
+
+    /// Gives a number to a thing; gives back the one that had it.
+    pub(super) fn insert(&mut self, number: u64, thing: T) -> Option<T> {
+        if self.len == 0 {
+            self.base = number;
+        }
+        let before = self.find(number);
+        self.len += usize::from(before.is_none());
+        match self.place(number) {
+            // No more places than a few times what there is: numbers are from the file.
+            Some(place) if place < 64 + 4 * self.len => {
+                if place >= self.near.len() {
+                    self.near.resize_with(place + 1, || None);
+                }
+                self.near[place] = Some(thing);
+            }
+            _ => {
+                self.far.insert(number, thing);
+            }
+        }
+        before
+    }
+}
+
+/// Things by id.
+#[derive(Debug)]
+pub(super) struct ById<T>(ByNumber<T>);
+
 impl<T> Default for ById<T> {
     fn default() -> Self {
-        ById { near: Vec::new(), far: FxHashMap::default(), len: 0 }
+        ById(ByNumber::default())
     }
 }
 
 impl<T: Copy> ById<T> {
     pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.is_empty()
     }
 
     /// What has the id. O(1).
     pub(super) fn find(&self, id: RawId) -> Option<T> {
-        match id.small().and_then(|number| *self.near.get(number)?) {
-            None if !self.far.is_empty() => self.far.get(&id).copied(),
-            found => found,
-        }
+        self.0.find(id.0.get().into())
     }
 
     /// Gives an id to a thing, unless another has it.
     pub(super) fn insert(&mut self, id: RawId, thing: T) {
-        if self.find(id).is_some() {
-            return;
-        }
-        self.len += 1;
-        match id.small() {
-            // No more places than a few times what there is: ids are from the file.
-            Some(number) if number < 64 + 4 * self.len => {
-                if number >= self.near.len() {
-                    self.near.resize_with(number + 1, || None);
-                }
-                self.near[number] = Some(thing);
-            }
-            _ => {
-                self.far.insert(id, thing);
-            }
+        if self.find(id).is_none() {
+            self.0.insert(id.0.get().into(), thing);
         }
     }
 }
@@ -145,14 +182,27 @@ mod tests {
     #[test]
     fn far_ids_are_found_too_and_the_first_is_kept() {
         let mut names = Names::default();
-        let ids = ["500000000", "3", "x", "400", "0"].map(|text| RawId::of_text(text, &mut names));
+        let ids = ["3", "500000000", "x", "400", "0"].map(|text| RawId::of_text(text, &mut names));
         let mut things = ById::default();
         for (at, &id) in ids.iter().enumerate() {
             things.insert(id, at);
             things.insert(id, 99);
         }
         assert_eq!(ids.map(|id| things.find(id)), [Some(0), Some(1), Some(2), Some(3), Some(4)]);
-        assert_eq!((things.len, things.find(RawId::of_text("4", &mut names))), (5, None));
-        assert!(things.near.len() < 100);
+        assert_eq!(things.find(RawId::of_text("4", &mut names)), None);
+        assert!(things.0.near.len() < 100);
+    }
+
+    #[test]
+    fn a_number_given_again_has_the_last_thing_near_or_far() {
+        let mut things = ByNumber::default();
+        let numbers = [100, 900, 7, u64::MAX];
+        for number in numbers.into_iter().chain(100..1000).chain(numbers) {
+            let before = things.find(number);
+            assert_eq!(things.insert(number, number ^ 1), before);
+            assert_eq!(things.insert(number, number), Some(number ^ 1));
+        }
+        assert!(numbers.into_iter().chain(100..1000).all(|number| things.find(number) == Some(number)));
+        assert_eq!((things.find(8), things.find(1000), things.len), (None, None, 902));
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn unwrapped(name: &str) -> &str {
 
 /// Names that were escaped before the JSON writer escaped them again (so in the exporter of Chromium's heap profiler).
 pub(super) fn unescaped_twice(name: &str) -> Option<String> {
-    if !name.contains("\\\"") && !name.contains("\\u00") {
+    if !name.contains('\\') || (!name.contains("\\\"") && !name.contains("\\u00")) {
         return None;
     }
     serde_json::from_str(&format!("\"{name}\"")).ok()

@@ -6,42 +6,67 @@ use super::assemble::{Assembler, HeapParts};
 use super::codes;
 use super::collect::DumpEvent;
 use super::heaps_v2::{Columns, HeapsV2, NodeRow};
+use super::ids::ByNumber;
 use super::naming::{Modules, unescaped_twice, unwrapped};
+use super::stacks::{Known, NONE};
 use crate::allocations::{Entry, Meaning, NameId, Names};
 
 /// Strings, nodes and types of a process. Later dumps send what is new; an id sent again has its new meaning.
 #[derive(Default)]
 pub(super) struct MapsOfProcess {
-    strings: FxHashMap<u64, NameId>,
-    nodes: FxHashMap<u64, NodeRow>,
+    strings: ByNumber<NameId>,
+    /// Places in `rows`.
+    nodes: ByNumber<u32>,
+    rows: Vec<NodeRow>,
+    /// By row.
+    known: Vec<Known>,
+    /// Rows that have a node in the heap at hand.
+    in_heap: Vec<u32>,
     types: FxHashMap<u64, u64>,
-}
-
-/// How far the nodes of a heap are known.
-struct Nodes<'a> {
-    /// By id.
-    known: FxHashMap<u64, u32>,
-    event: &'a DumpEvent,
-    modules: &'a Modules,
+    /// Names of nodes were asked for whose string nobody had told.
+    has_unnamed: bool,
 }
 
 impl MapsOfProcess {
     /// Takes over the maps of a dump.
     pub(super) fn learn(&mut self, heaps: &HeapsV2, names: &mut Names) {
+        let mut renamed = false;
         for &(id, name) in &heaps.strings {
             let name = match unescaped_twice(names.text(name)) {
                 Some(text) => names.intern(&text),
                 None => name,
             };
-            self.strings.insert(id, name);
+            let before = self.strings.insert(id, name);
+            renamed |= before.map_or(self.has_unnamed, |before| before != name);
         }
-        self.nodes.extend(heaps.nodes.iter().map(|node| (node.id, *node)));
+        if renamed {
+            self.forget_names();
+        }
+        for &node in &heaps.nodes {
+            let Some(row) = self.nodes.find(node.id) else {
+                self.nodes.insert(node.id, self.rows.len() as u32);
+                self.rows.push(node);
+                self.known.push(Known::NOTHING);
+                continue;
+            };
+            let row = row as usize;
+            if self.rows[row] != node {
+                self.rows[row] = node;
+                self.known[row].forget_name();
+            }
+        }
         self.types.extend(heaps.types.iter().copied());
+    }
+
+    /// Nodes may be called otherwise now: another memory map, or other strings.
+    pub(super) fn forget_names(&mut self) {
+        self.known.iter_mut().for_each(Known::forget_name);
+        self.has_unnamed = false;
     }
 
     /// The heap of an allocator.
     pub(super) fn heap(
-        &self,
+        &mut self,
         assembler: &mut Assembler<'_>,
         columns: &Columns,
         event: &DumpEvent,
@@ -53,7 +78,6 @@ impl MapsOfProcess {
             assembler.note(&codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
         }
         assembler.builder.reserve(rows);
-        let mut nodes = Nodes { known: FxHashMap::default(), event, modules };
         let mut types: FxHashMap<u64, NameId> = FxHashMap::default();
         for row in 0..rows {
             let Some(bytes) = columns.sizes.at(row) else {
@@ -61,7 +85,7 @@ impl MapsOfProcess {
                 continue;
             };
             let frame = match columns.nodes.at(row) {
-                Some(id) => self.node_of(assembler, &mut nodes, id),
+                Some(id) => self.node_of(assembler, id, event, modules),
                 None => 0,
             };
             let type_id = columns.types.at(row).unwrap_or(0);
@@ -70,13 +94,16 @@ impl MapsOfProcess {
             assembler.builder.add(Entry::new(frame, Some(type_name), bytes, allocations));
         }
         let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
+        for row in self.in_heap.drain(..) {
+            self.known[row as usize].node = NONE;
+        }
         HeapParts { meaning: Meaning::Parts, frames, entries }
     }
 
     fn type_of(&self, assembler: &mut Assembler<'_>, id: u64, event: &DumpEvent) -> NameId {
-        match self.types.get(&id).and_then(|string| self.strings.get(string)) {
-            Some(&name) if assembler.raw_types => name,
-            Some(&name) => {
+        match self.types.get(&id).and_then(|string| self.strings.find(*string)) {
+            Some(name) if assembler.raw_types => name,
+            Some(name) => {
                 let text = unwrapped(assembler.names.text(name)).to_string();
                 assembler.names.intern(&text)
             }
@@ -89,38 +116,43 @@ impl MapsOfProcess {
 
     /// The node of an id, made with all its callers; node 0 for ids that nobody has told (-1 stands for an empty
     /// backtrace).
-    fn node_of(&self, assembler: &mut Assembler<'_>, nodes: &mut Nodes<'_>, id: u64) -> u32 {
-        let event = nodes.event;
+    fn node_of(&mut self, assembler: &mut Assembler<'_>, id: u64, event: &DumpEvent, modules: &Modules) -> u32 {
         let mut path = Vec::new();
         let mut at = id;
         let mut node = loop {
-            if let Some(&node) = nodes.known.get(&at) {
-                break node;
-            }
-            let Some(row) = self.nodes.get(&at) else {
+            let Some(row) = self.nodes.find(at) else {
                 if at != u64::MAX {
                     assembler.note(&codes::UNKNOWN_FRAME, event, || at.to_string());
                 }
                 break 0;
             };
+            match self.known[row as usize].node {
+                NONE => {}
+                node => break node,
+            }
             // A path longer than there are nodes goes in circles.
-            if path.len() >= self.nodes.len() {
+            if path.len() >= self.rows.len() {
                 assembler.note(&codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
                 break 0;
             }
             path.push(row);
-            match row.parent {
+            match self.rows[row as usize].parent {
                 Some(parent) => at = parent,
                 None => break 0,
             }
         };
         while let Some(row) = path.pop() {
-            let name = match self.strings.get(&row.name_sid) {
-                Some(&name) => assembler.frame_name(name, nodes.modules),
-                None => assembler.names.intern(&format!("<string {}>", row.name_sid)),
-            };
-            node = assembler.builder.frame(node, name);
-            nodes.known.insert(row.id, node);
+            let name_sid = self.rows[row as usize].name_sid;
+            let known = &mut self.known[row as usize];
+            let name = *known.shown.get_or_insert_with(|| match self.strings.find(name_sid) {
+                Some(name) => assembler.frame_name(name, modules),
+                None => {
+                    self.has_unnamed = true;
+                    assembler.names.intern(&format!("<string {name_sid}>"))
+                }
+            });
+            node = known.make_node(&mut assembler.builder, node, name);
+            self.in_heap.push(row);
         }
         node
     }

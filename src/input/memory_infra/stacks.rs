@@ -8,7 +8,7 @@ use super::collect::{DumpEvent, Frames, Process};
 use super::dumps::RawEntry;
 use super::ids::RawId;
 use super::naming::{Modules, unwrapped};
-use crate::allocations::{Entry, Meaning, NameId, Path};
+use crate::allocations::{Entry, HeapBuilder, Meaning, NameId, Path};
 use crate::input::Code;
 use crate::input::diagnostics::excerpt;
 
@@ -24,26 +24,50 @@ pub(super) struct Stacks {
 
 /// What is known of a frame.
 #[derive(Clone, Copy)]
-struct Known {
+pub(super) struct Known {
     /// Its node in the heap at hand.
-    node: u32,
+    pub(super) node: u32,
     /// How it is called there.
-    shown: Option<NameId>,
+    pub(super) shown: Option<NameId>,
     /// Its caller's path and its own, in the heap where it was met last.
     below: Option<(Path, Path)>,
     /// The path of what it allocated itself.
     own: Option<Path>,
 }
 
+impl Known {
+    pub(super) const NOTHING: Self = Known { node: NONE, shown: None, below: None, own: None };
+
+    /// It may be called otherwise now.
+    pub(super) fn forget_name(&mut self) {
+        *self = Known { node: self.node, ..Known::NOTHING };
+    }
+
+    /// Makes its node below its caller's, and gives it.
+    pub(super) fn make_node(&mut self, builder: &mut HeapBuilder, caller: u32, name: NameId) -> u32 {
+        let above = builder.path_of(caller);
+        let path = match self.below {
+            Some((before, path)) if before == above => path,
+            _ => {
+                let path = builder.path(caller, name);
+                (self.below, self.own) = (Some((above, path)), None);
+                path
+            }
+        };
+        self.node = builder.frame_at(caller, path);
+        self.node
+    }
+}
+
 /// No node yet.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 /// No node yet, and the way up came by.
 const ON_PATH: u32 = u32::MAX - 1;
 
 impl Stacks {
-    /// Another memory map: addresses may have other names now.
-    pub(super) fn forget_places(&mut self) {
-        self.known.iter_mut().for_each(|known| (known.shown, known.below, known.own) = (None, None, None));
+    /// Addresses may be called otherwise now: another memory map.
+    pub(super) fn forget_names(&mut self) {
+        self.known.iter_mut().for_each(Known::forget_name);
     }
 
     /// The heap of an allocator, in all three meanings.
@@ -56,7 +80,7 @@ impl Stacks {
         frames: &Frames,
         modules: &Modules,
     ) -> HeapParts {
-        self.known.resize(frames.rows.len(), Known { node: NONE, shown: None, below: None, own: None });
+        self.known.resize(frames.rows.len(), Known::NOTHING);
         let heap = Heap { stacks: self, event, process, frames, modules };
         let parts = heap.read(assembler, &entries);
         for row in self.in_heap.drain(..) {
@@ -148,17 +172,7 @@ impl Heap<'_> {
             let name = self.frames.rows[row as usize].name;
             let known = &mut self.stacks.known[row as usize];
             let name = *known.shown.get_or_insert_with(|| assembler.frame_name(name, self.modules));
-            let above = assembler.builder.path_of(node);
-            let path = match known.below {
-                Some((caller, path)) if caller == above => path,
-                _ => {
-                    let path = assembler.builder.path(node, name);
-                    (known.below, known.own) = (Some((above, path)), None);
-                    path
-                }
-            };
-            node = assembler.builder.frame_at(node, path);
-            known.node = node;
+            node = known.make_node(&mut assembler.builder, node, name);
             self.stacks.in_heap.push(row);
         }
         node
