@@ -13,7 +13,7 @@ use super::values::{Element, Elements, Hex, Id, Member, Members, Name, Scalar, T
 use crate::allocations::{NameId, Names};
 
 /// What an event's `dumps` hold.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Dumps {
     pub(super) detail: String,
     /// By allocator, in the order of the file.
@@ -66,7 +66,7 @@ impl RawEntry {
 }
 
 /// A region of the process's memory that a file is mapped into.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Region {
     pub(super) start: u64,
     pub(super) bytes: u64,

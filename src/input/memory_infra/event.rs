@@ -18,7 +18,7 @@ use super::values::{Id, Member, Members, Name, Number, Scalar, Text, ignore};
 use crate::allocations::{NameId, Names};
 
 /// An event's members.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Event {
     pub(super) phase: String,
     pub(super) name: String,
@@ -35,7 +35,7 @@ pub(super) struct Event {
 }
 
 /// An entry of `stackFrames`; ids are strings.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct StackFrame {
     pub(super) id: RawId,
     pub(super) name: NameId,

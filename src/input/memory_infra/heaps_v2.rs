@@ -14,7 +14,7 @@ use super::values::{Element, Elements, Member, Members, Name, Number, Scalar, ig
 use crate::allocations::{NameId, Names};
 
 /// The maps and columns of one event.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct HeapsV2 {
     pub(super) version: Option<u64>,
     /// (id, text)
@@ -26,7 +26,7 @@ pub(super) struct HeapsV2 {
 }
 
 /// A node of the backtrace tree.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NodeRow {
     pub(super) id: u64,
     pub(super) name_sid: u64,
@@ -34,7 +34,7 @@ pub(super) struct NodeRow {
 }
 
 /// The columns of an allocator.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) counts: Column,
     pub(super) sizes: Column,
@@ -43,7 +43,7 @@ pub(super) struct Columns {
 }
 
 /// A column of numbers.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Column {
     numbers: Vec<u64>,
     /// Rows that hold something else; they keep their places.

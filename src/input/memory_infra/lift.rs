@@ -274,3 +274,6 @@ impl<'a> Usual<'a> {
         Some((id?, name?, parent))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,6 +20,8 @@ pub(super) struct MapsOfProcess {
     rows: Vec<NodeRow>,
     /// By row.
     known: Vec<Known>,
+    /// Of names; names of earlier turns are forgotten.
+    turn: u32,
     /// Rows that have a node in the heap at hand.
     in_heap: Vec<u32>,
     types: FxHashMap<u64, u64>,
@@ -52,7 +54,7 @@ impl MapsOfProcess {
             let row = row as usize;
             if self.rows[row] != node {
                 self.rows[row] = node;
-                self.known[row].forget_name();
+                self.known[row] = Known::NOTHING;
             }
         }
         self.types.extend(heaps.types.iter().copied());
@@ -60,7 +62,7 @@ impl MapsOfProcess {
 
     /// Nodes may be called otherwise now: another memory map, or other strings.
     pub(super) fn forget_names(&mut self) {
-        self.known.iter_mut().for_each(Known::forget_name);
+        self.turn += 1;
         self.has_unnamed = false;
     }
 
@@ -144,7 +146,7 @@ impl MapsOfProcess {
         while let Some(row) = path.pop() {
             let name_sid = self.rows[row as usize].name_sid;
             let known = &mut self.known[row as usize];
-            let name = *known.shown.get_or_insert_with(|| match self.strings.find(name_sid) {
+            let name = known.name(self.turn, || match self.strings.find(name_sid) {
                 Some(name) => assembler.frame_name(name, modules),
                 None => {
                     self.has_unnamed = true;

@@ -16,6 +16,8 @@ use crate::input::diagnostics::excerpt;
 #[derive(Default)]
 pub(super) struct Stacks {
     known: Vec<Known>,
+    /// Of names; names of earlier turns are forgotten.
+    turn: u32,
     /// Frames that have a node in the heap at hand.
     in_heap: Vec<u32>,
     /// On the way up from a frame to one that has a node.
@@ -28,19 +30,24 @@ pub(super) struct Known {
     /// Its node in the heap at hand.
     pub(super) node: u32,
     /// How it is called there.
-    pub(super) shown: Option<NameId>,
+    shown: Option<NameId>,
     /// Its caller's path and its own, in the heap where it was met last.
     below: Option<(Path, Path)>,
     /// The path of what it allocated itself.
     own: Option<Path>,
+    /// When all that was found out.
+    turn: u32,
 }
 
 impl Known {
-    pub(super) const NOTHING: Self = Known { node: NONE, shown: None, below: None, own: None };
+    pub(super) const NOTHING: Self = Known { node: NONE, shown: None, below: None, own: None, turn: 0 };
 
-    /// It may be called otherwise now.
-    pub(super) fn forget_name(&mut self) {
-        *self = Known { node: self.node, ..Known::NOTHING };
+    /// How it is called, which is known since it was asked for in this turn.
+    pub(super) fn name(&mut self, turn: u32, find: impl FnOnce() -> NameId) -> NameId {
+        if self.turn != turn {
+            *self = Known { node: self.node, turn, ..Known::NOTHING };
+        }
+        *self.shown.get_or_insert_with(find)
     }
 
     /// Makes its node below its caller's, and gives it.
@@ -67,7 +74,7 @@ const ON_PATH: u32 = u32::MAX - 1;
 impl Stacks {
     /// Addresses may be called otherwise now: another memory map.
     pub(super) fn forget_names(&mut self) {
-        self.known.iter_mut().for_each(Known::forget_name);
+        self.turn += 1;
     }
 
     /// The heap of an allocator, in all three meanings.
@@ -171,7 +178,7 @@ impl Heap<'_> {
         while let Some(row) = self.stacks.path.pop() {
             let name = self.frames.rows[row as usize].name;
             let known = &mut self.stacks.known[row as usize];
-            let name = *known.shown.get_or_insert_with(|| assembler.frame_name(name, self.modules));
+            let name = known.name(self.stacks.turn, || assembler.frame_name(name, self.modules));
             node = known.make_node(&mut assembler.builder, node, name);
             self.stacks.in_heap.push(row);
         }
