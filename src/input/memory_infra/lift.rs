@@ -104,6 +104,18 @@ const KEYS: [(&[u8], Key); 6] = [
     (b"counts", Key::Column),
 ];
 
+/// What hexadecimal digits stand for; other bytes for more than 15.
+const HEX_DIGITS: [u8; 256] = {
+    let mut digits = [16; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        digits[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        digits[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    digits
+};
+
 /// Reads JSON in its usual form: `None` where it is not, be it wrong or just uncommon.
 struct Usual<'a> {
     json: &'a [u8],
@@ -210,36 +222,76 @@ impl<'a> Usual<'a> {
         decimal(&rest[..length])
     }
 
+    /// An id in quotes.
     #[inline]
     fn id(&mut self) -> Option<RawId> {
         self.expect(b'"')?;
-        let text = self.string()?;
-        if text.is_empty() { Some(RawId::EMPTY) } else { RawId::of_small(decimal(text)?) }
+        let rest = &self.json[self.at..];
+        let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+        self.at += length + 1;
+        if rest[length] != b'"' {
+            return None;
+        }
+        if length == 0 { Some(RawId::EMPTY) } else { RawId::of_small(decimal(&rest[..length])?) }
     }
 
+    /// Up to 16 hexadecimal digits in quotes.
     #[inline]
     fn hex(&mut self) -> Option<u64> {
         self.expect(b'"')?;
-        let text = self.string()?;
-        if text.is_empty() || text.len() > 16 {
-            return None;
+        let (start, mut number) = (self.at, 0u64);
+        loop {
+            let byte = *self.json.get(self.at)?;
+            let digit = HEX_DIGITS[usize::from(byte)];
+            if digit > 15 {
+                let length = self.at - start;
+                self.at += 1;
+                return (byte == b'"' && (1..=16).contains(&length)).then_some(number);
+            }
+            number = number << 4 | u64::from(digit);
+            self.at += 1;
         }
-        text.iter().try_fold(0, |number, &digit| Some(number << 4 | u64::from((digit as char).to_digit(16)?)))
     }
 
+    /// An entry of a heap.
     fn entry(&mut self) -> Option<RawEntry> {
         let (mut backtrace, mut type_id, mut bytes, mut allocations) = (None, None, None, None);
-        self.members(|usual, key| {
-            match key {
-                b"bt" => backtrace = Some(usual.id()?),
-                b"type" => type_id = Some(usual.id()?),
-                b"size" => bytes = Some(usual.hex()?),
-                b"count" => allocations = Some(usual.hex()?),
+        self.expect(b'{')?;
+        loop {
+            self.expect(b'"')?;
+            // All of a key at once: there are millions.
+            match &self.json[self.at..] {
+                [b'b', b't', b'"', ..] => {
+                    self.pass_key(2)?;
+                    backtrace = Some(self.id()?);
+                }
+                [b't', b'y', b'p', b'e', b'"', ..] => {
+                    self.pass_key(4)?;
+                    type_id = Some(self.id()?);
+                }
+                [b's', b'i', b'z', b'e', b'"', ..] => {
+                    self.pass_key(4)?;
+                    bytes = Some(self.hex()?);
+                }
+                [b'c', b'o', b'u', b'n', b't', b'"', ..] => {
+                    self.pass_key(5)?;
+                    allocations = Some(self.hex()?);
+                }
                 _ => return None,
             }
-            Some(())
-        })?;
-        Some(RawEntry::new(backtrace, type_id, bytes, allocations))
+            match self.next()? {
+                b',' => {}
+                b'}' => return Some(RawEntry::new(backtrace, type_id, bytes, allocations)),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Passes a key's letters, its quote, and the colon.
+    #[inline]
+    fn pass_key(&mut self, letters: usize) -> Option<()> {
+        self.at += letters + 1;
+        self.expect(b':')
     }
 
     fn text_row(&mut self, texts: &mut Texts) -> Option<()> {

@@ -20,6 +20,8 @@ pub(super) struct MapsOfProcess {
     rows: Vec<NodeRow>,
     /// By row.
     known: Vec<Known>,
+    /// By row: its node in the heap at hand.
+    nodes_in_heap: Vec<u32>,
     /// Of names; names of earlier turns are forgotten.
     turn: u32,
     /// Rows that have a node in the heap at hand.
@@ -49,6 +51,7 @@ impl MapsOfProcess {
                 self.nodes.insert(node.id, self.rows.len() as u32);
                 self.rows.push(node);
                 self.known.push(Known::NOTHING);
+                self.nodes_in_heap.push(NONE);
                 continue;
             };
             let row = row as usize;
@@ -97,7 +100,7 @@ impl MapsOfProcess {
         }
         let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
         for row in self.in_heap.drain(..) {
-            self.known[row as usize].node = NONE;
+            self.nodes_in_heap[row as usize] = NONE;
         }
         HeapParts { meaning: Meaning::Parts, frames, entries }
     }
@@ -128,7 +131,7 @@ impl MapsOfProcess {
                 }
                 break 0;
             };
-            match self.known[row as usize].node {
+            match self.nodes_in_heap[row as usize] {
                 NONE => {}
                 node => break node,
             }
@@ -154,6 +157,7 @@ impl MapsOfProcess {
                 }
             });
             node = known.make_node(&mut assembler.builder, node, name);
+            self.nodes_in_heap[row as usize] = node;
             self.in_heap.push(row);
         }
         node

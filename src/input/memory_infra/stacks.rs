@@ -16,6 +16,8 @@ use crate::input::diagnostics::excerpt;
 #[derive(Default)]
 pub(super) struct Stacks {
     known: Vec<Known>,
+    /// By frame: its node in the heap at hand. Apart, for every entry asks for one.
+    nodes: Vec<u32>,
     /// Of names; names of earlier turns are forgotten.
     turn: u32,
     /// Frames that have a node in the heap at hand.
@@ -27,8 +29,6 @@ pub(super) struct Stacks {
 /// What is known of a frame.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
-    /// Its node in the heap at hand.
-    pub(super) node: u32,
     /// How it is called there.
     shown: Option<NameId>,
     /// Its caller's path and its own, in the heap where it was met last.
@@ -40,12 +40,12 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) const NOTHING: Self = Known { node: NONE, shown: None, below: None, own: None, turn: 0 };
+    pub(super) const NOTHING: Self = Known { shown: None, below: None, own: None, turn: 0 };
 
     /// How it is called, which is known since it was asked for in this turn.
     pub(super) fn name(&mut self, turn: u32, find: impl FnOnce() -> NameId) -> NameId {
         if self.turn != turn {
-            *self = Known { node: self.node, turn, ..Known::NOTHING };
+            *self = Known { turn, ..Known::NOTHING };
         }
         *self.shown.get_or_insert_with(find)
     }
@@ -61,8 +61,7 @@ impl Known {
                 path
             }
         };
-        self.node = builder.frame_at(caller, path);
-        self.node
+        builder.frame_at(caller, path)
     }
 }
 
@@ -88,10 +87,11 @@ impl Stacks {
         modules: &Modules,
     ) -> HeapParts {
         self.known.resize(frames.rows.len(), Known::NOTHING);
+        self.nodes.resize(frames.rows.len(), NONE);
         let heap = Heap { stacks: self, event, process, frames, modules };
         let parts = heap.read(assembler, &entries);
         for row in self.in_heap.drain(..) {
-            self.known[row as usize].node = NONE;
+            self.nodes[row as usize] = NONE;
         }
         parts
     }
@@ -149,16 +149,16 @@ impl Heap<'_> {
 
     /// The node of a stack frame, made with all its callers. Each frame is looked at once in a heap.
     fn node_of(&mut self, assembler: &mut Assembler<'_>, row: u32) -> u32 {
-        let known = self.stacks.known[row as usize].node;
+        let known = self.stacks.nodes[row as usize];
         if known != NONE {
             return known;
         }
         let mut at = row;
         let mut node = loop {
             let frame = &self.frames.rows[at as usize];
-            let known = &mut self.stacks.known[at as usize];
-            match known.node {
-                NONE => known.node = ON_PATH,
+            let node = &mut self.stacks.nodes[at as usize];
+            match *node {
+                NONE => *node = ON_PATH,
                 ON_PATH => {
                     unknown(assembler, &codes::CYCLIC_STACK_FRAMES, self.event, frame.id);
                     break 0;
@@ -180,6 +180,7 @@ impl Heap<'_> {
             let known = &mut self.stacks.known[row as usize];
             let name = known.name(self.stacks.turn, || assembler.frame_name(name, self.modules));
             node = known.make_node(&mut assembler.builder, node, name);
+            self.stacks.nodes[row as usize] = node;
             self.stacks.in_heap.push(row);
         }
         node
