@@ -6,6 +6,7 @@ use super::assemble::{Assembler, HeapParts};
 use super::codes;
 use super::collect::{DumpEvent, Frames, Process};
 use super::dumps::RawEntry;
+use super::event::StackFrame;
 use super::ids::RawId;
 use super::naming::{Modules, unwrapped};
 use crate::allocations::{Entry, HeapBuilder, Meaning, NameId, Path};
@@ -16,6 +17,8 @@ use crate::input::diagnostics::excerpt;
 #[derive(Default)]
 pub(super) struct Stacks {
     known: Vec<Known>,
+    /// By frame: its caller's row.
+    callers: Vec<u32>,
     /// By frame: its node in the heap at hand. Apart, for every entry asks for one.
     nodes: Vec<u32>,
     /// Of names; names of earlier turns are forgotten.
@@ -65,6 +68,18 @@ impl Known {
     }
 }
 
+/// For a caller's row: it has none.
+const ROOT: u32 = u32::MAX;
+/// For a caller's row: nobody has told of it.
+const UNKNOWN: u32 = u32::MAX - 1;
+
+fn caller_of(frame: &StackFrame, frames: &Frames) -> u32 {
+    match frame.parent {
+        Some(parent) if parent != RawId::EMPTY => frames.by_id.find(parent).unwrap_or(UNKNOWN),
+        _ => ROOT,
+    }
+}
+
 /// No node yet.
 pub(super) const NONE: u32 = u32::MAX;
 /// No node yet, and the way up came by.
@@ -86,8 +101,11 @@ impl Stacks {
         frames: &Frames,
         modules: &Modules,
     ) -> HeapParts {
-        self.known.resize(frames.rows.len(), Known::NOTHING);
-        self.nodes.resize(frames.rows.len(), NONE);
+        if self.callers.len() < frames.rows.len() {
+            self.known.resize(frames.rows.len(), Known::NOTHING);
+            self.nodes.resize(frames.rows.len(), NONE);
+            self.callers = frames.rows.iter().map(|frame| caller_of(frame, frames)).collect();
+        }
         let heap = Heap { stacks: self, event, process, frames, modules };
         let parts = heap.read(assembler, &entries);
         for row in self.in_heap.drain(..) {
@@ -155,24 +173,25 @@ impl Heap<'_> {
         }
         let mut at = row;
         let mut node = loop {
-            let frame = &self.frames.rows[at as usize];
             let node = &mut self.stacks.nodes[at as usize];
             match *node {
                 NONE => *node = ON_PATH,
                 ON_PATH => {
-                    unknown(assembler, &codes::CYCLIC_STACK_FRAMES, self.event, frame.id);
+                    unknown(assembler, &codes::CYCLIC_STACK_FRAMES, self.event, self.frames.rows[at as usize].id);
                     break 0;
                 }
                 node => break node,
             }
             self.stacks.path.push(at);
-            let Some(parent) = frame.parent.filter(|&parent| parent != RawId::EMPTY) else { break 0 };
-            match self.frames.by_id.find(parent) {
-                Some(parent) => at = parent,
-                None => {
-                    unknown(assembler, &codes::UNKNOWN_FRAME, self.event, parent);
+            match self.stacks.callers[at as usize] {
+                ROOT => break 0,
+                UNKNOWN => {
+                    if let Some(caller) = self.frames.rows[at as usize].parent {
+                        unknown(assembler, &codes::UNKNOWN_FRAME, self.event, caller);
+                    }
                     break 0;
                 }
+                caller => at = caller,
             }
         };
         while let Some(row) = self.stacks.path.pop() {
