@@ -12,7 +12,7 @@
 use memchr::{memchr, memmem};
 
 use super::dumps::RawEntry;
-use super::ids::{RawId, decimal};
+use super::usual::Usual;
 
 /// The first number that stands in for an array, and what all of them begin with.
 const STAND_IN: u64 = 9_731_406_582_000_000_000;
@@ -64,12 +64,12 @@ pub(super) fn lift(json: &[u8]) -> Option<(Vec<u8>, Arrays)> {
     while let Some(found) = memchr(b'[', &json[at..]) {
         let start = at + found;
         at = start + 1;
-        let mut usual = Usual { json, at };
+        let mut usual = Usual::new(json, at);
         if let Some(array) = key_before(&json[..start]).and_then(|key| usual.array(key)) {
             rest.extend(&json[kept..start]);
             rest.extend((STAND_IN + arrays.0.len() as u64).to_string().as_bytes());
             arrays.0.push(Some(array));
-            (kept, at) = (usual.at, usual.at);
+            (kept, at) = (usual.at(), usual.at());
         }
     }
     rest.extend(&json[kept..]);
@@ -104,25 +104,7 @@ const KEYS: [(&[u8], Key); 6] = [
     (b"counts", Key::Column),
 ];
 
-/// What hexadecimal digits stand for; other bytes for more than 15.
-const HEX_DIGITS: [u8; 256] = {
-    let mut digits = [16; 256];
-    let mut digit = 0;
-    while digit < 16 {
-        digits[b"0123456789abcdef"[digit] as usize] = digit as u8;
-        digits[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
-        digit += 1;
-    }
-    digits
-};
-
-/// Reads JSON in its usual form: `None` where it is not, be it wrong or just uncommon.
-struct Usual<'a> {
-    json: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Usual<'a> {
+impl Usual<'_> {
     /// The array behind its bracket.
     fn array(&mut self, key: Key) -> Option<Array> {
         match key {
@@ -149,110 +131,6 @@ impl<'a> Usual<'a> {
         }
     }
 
-    /// The next byte that is no blank.
-    #[inline]
-    fn peek(&mut self) -> Option<u8> {
-        loop {
-            match *self.json.get(self.at)? {
-                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                byte => return Some(byte),
-            }
-        }
-    }
-
-    /// The next byte that is no blank, passed.
-    #[inline]
-    fn next(&mut self) -> Option<u8> {
-        let byte = self.peek()?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    #[inline]
-    fn expect(&mut self, byte: u8) -> Option<()> {
-        (self.next()? == byte).then_some(())
-    }
-
-    /// Elements up to the closing bracket; at least one.
-    #[inline]
-    fn elements(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        loop {
-            element(self)?;
-            match self.next()? {
-                b',' => {}
-                b']' => return Some(()),
-                _ => return None,
-            }
-        }
-    }
-
-    /// The members of an object; at least one.
-    #[inline]
-    fn members(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
-        self.expect(b'{')?;
-        loop {
-            self.expect(b'"')?;
-            let key = self.string()?;
-            self.expect(b':')?;
-            member(self, key)?;
-            match self.next()? {
-                b',' => {}
-                b'}' => return Some(()),
-                _ => return None,
-            }
-        }
-    }
-
-    /// A string behind its quote, without escapes.
-    #[inline]
-    fn string(&mut self) -> Option<&'a [u8]> {
-        let rest = &self.json[self.at..];
-        let length = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < b' ')?;
-        self.at += length + 1;
-        (rest[length] == b'"').then(|| &rest[..length])
-    }
-
-    /// A number without sign, fraction and exponent: what follows it is seen by whoever reads on.
-    #[inline]
-    fn number(&mut self) -> Option<u64> {
-        self.peek()?;
-        let rest = &self.json[self.at..];
-        let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-        self.at += length;
-        decimal(&rest[..length])
-    }
-
-    /// An id in quotes.
-    #[inline]
-    fn id(&mut self) -> Option<RawId> {
-        self.expect(b'"')?;
-        let rest = &self.json[self.at..];
-        let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-        self.at += length + 1;
-        if rest[length] != b'"' {
-            return None;
-        }
-        if length == 0 { Some(RawId::EMPTY) } else { RawId::of_small(decimal(&rest[..length])?) }
-    }
-
-    /// Up to 16 hexadecimal digits in quotes.
-    #[inline]
-    fn hex(&mut self) -> Option<u64> {
-        self.expect(b'"')?;
-        let (start, mut number) = (self.at, 0u64);
-        loop {
-            let byte = *self.json.get(self.at)?;
-            let digit = HEX_DIGITS[usize::from(byte)];
-            if digit > 15 {
-                let length = self.at - start;
-                self.at += 1;
-                return (byte == b'"' && (1..=16).contains(&length)).then_some(number);
-            }
-            number = number << 4 | u64::from(digit);
-            self.at += 1;
-        }
-    }
-
     /// An entry of a heap.
     fn entry(&mut self) -> Option<RawEntry> {
         let (mut backtrace, mut type_id, mut bytes, mut allocations) = (None, None, None, None);
@@ -260,7 +138,7 @@ impl<'a> Usual<'a> {
         loop {
             self.expect(b'"')?;
             // All of a key at once: there are millions.
-            match &self.json[self.at..] {
+            match self.ahead() {
                 [b'b', b't', b'"', ..] => {
                     self.pass_key(2)?;
                     backtrace = Some(self.id()?);
@@ -285,13 +163,6 @@ impl<'a> Usual<'a> {
                 _ => return None,
             }
         }
-    }
-
-    /// Passes a key's letters, its quote, and the colon.
-    #[inline]
-    fn pass_key(&mut self, letters: usize) -> Option<()> {
-        self.at += letters + 1;
-        self.expect(b':')
     }
 
     fn text_row(&mut self, texts: &mut Texts) -> Option<()> {

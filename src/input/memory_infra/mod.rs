@@ -10,7 +10,8 @@
 //!
 //! Sizes are hexadecimal and include everything below a backtrace; what was too small is not in the dump. Older traces
 //! have sizes of exact backtraces, newer ones (`heaps_v2`) columns of numbers with tables of names. A trace is mostly
-//! other events: `container` finds the ends of those without parsing them.
+//! other events: `container` finds the ends of those without parsing them, in a thread of its own, and `lift` reads the
+//! long arrays of the others before serde_json reads the rest.
 //! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
 
 mod assemble;
@@ -28,6 +29,7 @@ mod naming;
 mod rows;
 mod stacks;
 mod trace;
+mod usual;
 mod values;
 
 use std::io::Cursor;

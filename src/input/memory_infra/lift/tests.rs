@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::event::Event;
+use super::super::ids::RawId;
 use super::*;
 use crate::allocations::Names;
 
