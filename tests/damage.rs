@@ -57,7 +57,7 @@ fn walk(dump: &AllocationDump) -> usize {
         assert!((1..=dump.dumps.len()).contains(&heap.dump));
         let frames = heap.frames.iter().enumerate().skip(1);
         frames.for_each(|(at, frame)| assert!((frame.parent as usize) < at));
-        assert!(heap.entries.iter().all(|entry| (entry.frame as usize) < heap.frames.len()));
+        assert!(heap.entries.iter().all(|entry| (entry.frame() as usize) < heap.frames.len()));
         let totals = Totals::compute(heap, &TotalsOptions { depth: 500, by_type: true, wanted: None });
         assert!(totals.types(0).iter().all(|amount| dump.names.text(amount.type_name).len() < usize::MAX));
     }

@@ -9,7 +9,11 @@
 //!   missing. Nothing is ever subtracted across both axes: what is missing cannot be told apart by backtrace and type.
 //! - Counts are optional: early dumps have none.
 
+mod builder;
+
 use rustc_hash::FxHashMap;
+
+pub use builder::{HeapBuilder, Path};
 
 /// A name, by its number in [`Names`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,17 +56,62 @@ pub struct Frame {
     pub is_self: bool,
 }
 
-/// How much there is at a node.
+/// How much there is at a node. 24 bytes: a trace can have millions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
+    /// The node, with a mark when allocations are counted.
+    frame: u32,
+    type_name: u32,
+    bytes: u64,
+    allocations: u64,
+}
+
+/// Marks entries with a count. There are never so many nodes.
+const IS_COUNTED: u32 = 1 << 31;
+/// Stands for all types together.
+const ALL_TYPES: u32 = u32::MAX;
+
+impl Entry {
+    /// An entry of a node below 2^31.
+    pub fn new(frame: u32, type_name: Option<NameId>, bytes: u64, allocations: Option<u64>) -> Self {
+        Entry {
+            frame: frame | if allocations.is_some() { IS_COUNTED } else { 0 },
+            type_name: type_name.map_or(ALL_TYPES, |name| name.0),
+            bytes,
+            allocations: allocations.unwrap_or(0),
+        }
+    }
+
     /// Number of the backtrace node.
-    pub frame: u32,
+    pub fn frame(&self) -> u32 {
+        self.frame & !IS_COUNTED
+    }
+
     /// The type; `None` for all together (in heaps of totals only).
-    pub type_name: Option<NameId>,
+    pub fn type_name(&self) -> Option<NameId> {
+        (self.type_name != ALL_TYPES).then_some(NameId(self.type_name))
+    }
+
     /// Bytes.
-    pub bytes: u64,
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Allocations, if the dump counts them.
-    pub allocations: Option<u64>,
+    pub fn allocations(&self) -> Option<u64> {
+        (self.frame & IS_COUNTED != 0).then_some(self.allocations)
+    }
+
+    /// Node and type.
+    fn place(&self) -> u64 {
+        u64::from(self.frame()) << 32 | u64::from(self.type_name)
+    }
+
+    /// With the figures of another of the same node and type.
+    fn with(&self, other: &Entry) -> Entry {
+        let allocations = add_counts(self.allocations(), other.allocations());
+        Entry::new(self.frame(), self.type_name(), self.bytes.saturating_add(other.bytes), allocations)
+    }
 }
 
 /// What an entry's figures include.
@@ -117,65 +166,6 @@ pub struct AllocationDump {
     pub dumps: Vec<DumpTime>,
     /// The heaps, in order of dump, then of the moments at which the processes wrote theirs.
     pub heaps: Vec<AllocationHeap>,
-}
-
-/// Makes a heap: gives nodes to backtraces and adds up entries.
-#[derive(Debug)]
-pub struct HeapBuilder {
-    frames: Vec<Frame>,
-    below: FxHashMap<(u32, NameId), u32>,
-    entries: Vec<Entry>,
-    places: FxHashMap<(u32, Option<NameId>), usize>,
-}
-
-impl HeapBuilder {
-    /// A heap with node 0 alone; `root` is the empty name.
-    pub fn new(root: NameId) -> Self {
-        HeapBuilder {
-            frames: vec![Frame { name: root, parent: 0, is_self: false }],
-            below: FxHashMap::default(),
-            entries: Vec::new(),
-            places: FxHashMap::default(),
-        }
-    }
-
-    /// The node of a name below a node, made when it is new. O(1).
-    pub fn frame(&mut self, parent: u32, name: NameId) -> u32 {
-        let next = self.frames.len() as u32;
-        *self.below.entry((parent, name)).or_insert_with(|| {
-            self.frames.push(Frame { name, parent, is_self: false });
-            next
-        })
-    }
-
-    /// Adds figures to those of the same node and type. O(1).
-    pub fn add(&mut self, entry: Entry) {
-        match self.places.entry((entry.frame, entry.type_name)) {
-            std::collections::hash_map::Entry::Occupied(place) => {
-                let known = &mut self.entries[*place.get()];
-                known.bytes = known.bytes.saturating_add(entry.bytes);
-                known.allocations = add_counts(known.allocations, entry.allocations);
-            }
-            std::collections::hash_map::Entry::Vacant(place) => {
-                place.insert(self.entries.len());
-                self.entries.push(entry);
-            }
-        }
-    }
-
-    /// The finished parts. Nodes called `self_name` with nothing below them are what their parents allocated themselves.
-    pub fn finish(mut self, self_name: Option<NameId>) -> (Vec<Frame>, Vec<Entry>) {
-        if let Some(self_name) = self_name {
-            let mut has_callees = vec![false; self.frames.len()];
-            for frame in &self.frames[1..] {
-                has_callees[frame.parent as usize] = true;
-            }
-            for (frame, has_callees) in self.frames.iter_mut().zip(has_callees).skip(1) {
-                frame.is_self = !has_callees && frame.name == self_name;
-            }
-        }
-        (self.frames, self.entries)
-    }
 }
 
 /// Two counts together, as far as they are known.

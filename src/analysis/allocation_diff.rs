@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::allocation_totals::{Amount, Totals};
+use super::allocation_totals::{Amount, Totals, TypeAmount};
 use crate::allocations::{AllocationHeap, NameId, Names, add_counts};
 
 /// Before and after.
@@ -56,8 +56,8 @@ impl AllocationDiff {
     }
 
     /// Adds a heap's types to the old side or the new one. O(types).
-    pub fn add_types(&mut self, totals: &Totals, names: &Names, new: bool) {
-        for amount in totals.types(0) {
+    pub fn add_types(&mut self, types: &[TypeAmount], names: &Names, new: bool) {
+        for amount in types {
             let name = self.names.intern(names.text(amount.type_name));
             add_amount(self.types.entry(name).or_default().side(new), amount.total);
         }

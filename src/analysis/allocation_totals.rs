@@ -21,17 +21,17 @@ pub struct Amount {
 }
 
 impl Amount {
-    fn add(&mut self, bytes: u64, allocations: Option<u64>) {
+    pub(super) fn add(&mut self, bytes: u64, allocations: Option<u64>) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.allocations = add_counts(self.allocations, allocations);
     }
 
     fn of(entry: &crate::allocations::Entry) -> Self {
-        Amount { bytes: entry.bytes, allocations: entry.allocations, stated: true, at_least: false }
+        Amount { bytes: entry.bytes(), allocations: entry.allocations(), stated: true, at_least: false }
     }
 
     /// What is stated against what is known below.
-    fn settle(stated: Option<Amount>, below: Amount) -> Self {
+    pub(super) fn settle(stated: Option<Amount>, below: Amount) -> Self {
         let Some(stated) = stated else { return Amount { stated: false, at_least: true, ..below } };
         Amount {
             bytes: stated.bytes.max(below.bytes),
@@ -39,6 +39,21 @@ impl Amount {
             stated: true,
             at_least: below.bytes > stated.bytes,
         }
+    }
+
+    /// What there is of all types at a backtrace of a heap of totals: what is stated, what its types have together, and
+    /// what is below it. `None` when nothing is known.
+    pub(super) fn of_all(stated: Option<Amount>, of_types: Option<Amount>, below: Option<Amount>) -> Option<Amount> {
+        if stated.is_none() && of_types.is_none() && below.is_none() {
+            return None;
+        }
+        let (of_types, below) = (of_types.unwrap_or_default(), below.unwrap_or_default());
+        let known = Amount {
+            bytes: below.bytes.max(of_types.bytes),
+            allocations: below.allocations.max(of_types.allocations),
+            ..Amount::default()
+        };
+        Some(Amount::settle(stated.map(|stated| Amount { stated: true, at_least: false, ..stated }), known))
     }
 }
 
@@ -65,7 +80,7 @@ pub struct TotalsOptions<'a> {
 }
 
 /// Pairs of backtrace and type that may be inferred: a file of some megabytes can ask for a billion of them.
-const MOST_PAIRS: usize = 4_000_000;
+pub(super) const MOST_PAIRS: usize = 4_000_000;
 
 /// The totals of a heap.
 #[derive(Debug)]
@@ -167,15 +182,15 @@ impl<'a> Computation<'a> {
             left_out: 0,
         };
         for entry in &heap.entries {
-            let frame = shown[entry.frame as usize];
-            match entry.type_name {
+            let frame = shown[entry.frame() as usize];
+            match entry.type_name() {
                 None if !computation.filtered => {
-                    computation.stated[frame as usize].get_or_insert_default().add(entry.bytes, entry.allocations);
+                    computation.stated[frame as usize].get_or_insert_default().add(entry.bytes(), entry.allocations());
                 }
                 Some(type_name) if options.wanted.is_none_or(|wanted| wanted(type_name)) => {
                     let pair = computation.pair(frame, type_name);
                     match &mut pair.stated {
-                        Some(stated) => stated.add(entry.bytes, entry.allocations),
+                        Some(stated) => stated.add(entry.bytes(), entry.allocations()),
                         none => *none = Some(Amount::of(entry)),
                     }
                 }
@@ -252,21 +267,16 @@ impl<'a> Computation<'a> {
             return (!types.is_empty() || below.is_some() || frame == 0).then_some(Amount { stated: true, ..total });
         }
         let stated = self.stated[frame as usize];
-        if stated.is_none() && types.is_empty() && below.is_none() {
+        let of_types = (!types.is_empty()).then_some(of_types);
+        let all = Amount::of_all(stated, of_types, below);
+        if all.is_none() {
             return (frame == 0).then(|| Amount { at_least: true, ..Amount::default() });
         }
         if self.filtered {
             // Types that were too small to be dumped are missing in the sum.
-            return Some(Amount { at_least: true, ..of_types });
+            return Some(Amount { at_least: true, ..of_types.unwrap_or_default() });
         }
-        let below = below.unwrap_or_default();
-        let known = Amount {
-            bytes: below.bytes.max(of_types.bytes),
-            allocations: below.allocations.max(of_types.allocations),
-            ..Amount::default()
-        };
-        let stated = stated.map(|stated| Amount { stated: true, at_least: false, ..stated });
-        Some(Amount::settle(stated, known))
+        all
     }
 
     fn pass_up(&mut self, parent: u32, amount: &TypeAmount) {

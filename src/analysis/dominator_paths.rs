@@ -43,7 +43,7 @@ pub fn heap_of_dominator_paths(
         };
         above.push(place);
         let bytes = graph.shallow_bytes(node);
-        builder.add(Entry { frame: place.0, type_name: Some(type_name), bytes, allocations: Some(1) });
+        builder.add(Entry::new(place.0, Some(type_name), bytes, Some(1)));
     });
     let (frames, entries) = builder.finish(None);
     let process = graph.sections().first().filter(|_| graph.sections().len() == 1);

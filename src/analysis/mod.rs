@@ -15,6 +15,7 @@
 //! | `suspects` | what leaks? | down the dominator tree from large objects and groups | O(objects) | per suspect |
 //! | `diff` | what grew? | two answers joined by name | O(names) | per name |
 //! | `allocation_totals` | how much is at each backtrace, by type? | one sweep from the last frame to the first | O(frames + entries x depth) | per backtrace and type |
+//! | `allocation_top` | how much is there in all, and of each type? | passing up, a type at a time | O(frames + entries x depth) | O(frames + entries) |
 //! | `allocation_diff` | what grew between two of them? | joined by names | O(frames) | per path |
 //! | `breakdown`, `callers` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
 //! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
@@ -22,6 +23,7 @@
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
 
 pub mod allocation_diff;
+pub mod allocation_top;
 pub mod allocation_totals;
 pub mod breakdown;
 pub mod callers;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::common::Common;
 use super::output::fields;
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
-use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
+use crate::analysis::allocation_totals::Amount;
 use crate::analysis::selection::TypePattern;
 
 /// Options that choose heaps of allocation totals.
@@ -122,18 +122,12 @@ pub(super) fn heap_json(heap: &AllocationHeap, total: &Amount) -> Map<String, Va
     json
 }
 
-/// The heap's total, and what it has by type.
-pub(super) fn totals_at_the_top(heap: &AllocationHeap) -> Totals {
-    // Without levels all that is allocated counts at the top, so that its types are all there.
-    Totals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None })
-}
-
 /// Heaps that would need more pairs of backtrace and type than are kept.
 ///
 /// # Errors
 /// When any were left out: figures by type would be too small without saying so.
-pub(super) fn refuse_left_out(heap: &AllocationHeap, totals: &Totals) -> Result<()> {
-    if totals.pairs_left_out > 0 {
+pub(super) fn refuse_left_out(heap: &AllocationHeap, pairs_left_out: u64) -> Result<()> {
+    if pairs_left_out > 0 {
         bail!("{}: too many pairs of backtrace and type; a smaller --depth tells fewer apart", heap_title(heap));
     }
     Ok(())

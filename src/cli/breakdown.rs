@@ -159,7 +159,7 @@ impl Args {
         // Callers are found from the last frames, however deep these are.
         let kept = if self.invert { u32::MAX } else { depth };
         let totals = Totals::compute(heap, &TotalsOptions { depth: kept, by_type, wanted });
-        refuse_left_out(heap, &totals)?;
+        refuse_left_out(heap, totals.pairs_left_out)?;
         let output = &self.common.output;
         let known = [("bytes", "bytes"), ("allocations", "allocations"), ("name", "name")];
         let order = match sort_key(output.sort.as_deref(), "bytes", &known)? {

@@ -5,12 +5,13 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::allocations::{HeapArgs, process_title, refuse_left_out, totals_at_the_top};
+use super::allocations::{HeapArgs, process_title, refuse_left_out};
 use super::common::{Common, parse_amount, sort_key};
 use super::load::OpenedAllocations;
 use super::output::{fields, print_sentence};
 use crate::allocations::AllocationHeap;
 use crate::analysis::allocation_diff::{AllocationDiff, Change};
+use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::report::{Cell, Column, Format, Report, Table, Unit, format_bytes};
 
@@ -64,11 +65,11 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
     for (number, (heaps, opened)) in chosen.iter().zip(opened).enumerate() {
         for heap in heaps {
             let prefix = several.then(|| prefix(heap));
-            let by_type = totals_at_the_top(heap);
-            refuse_left_out(heap, &by_type)?;
+            let by_type = Top::compute(heap);
+            refuse_left_out(heap, by_type.pairs_left_out)?;
             let paths = Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: false, wanted: None });
             let (names, new) = (&opened.dump.names, number == 1);
-            diff.add_types(&by_type, names, new);
+            diff.add_types(&by_type.types, names, new);
             diff.add_paths(heap, &paths, names, prefix.as_deref(), new);
         }
     }

@@ -98,7 +98,7 @@ fn write_trace(
     for &heap in heaps {
         let depth = request.depth.unwrap_or(u32::MAX);
         let totals = Totals::compute(heap, &TotalsOptions { depth, by_type: true, wanted: None });
-        refuse_left_out(heap, &totals)?;
+        refuse_left_out(heap, totals.pairs_left_out)?;
         let chosen = choose_entries(heap, &totals, rule);
         let at = match processes.iter().position(|process| process.is(heap)) {
             Some(at) => at,

@@ -1,15 +1,17 @@
 //! `heapdump info` on allocation totals: which heaps there are, of which dump, process and allocator.
 
 use anyhow::Result;
+use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
-use super::allocations::{heap_json, heap_title, processes, totals_at_the_top};
+use super::allocations::{heap_json, heap_title, processes};
 use super::common::Common;
 use super::info_facts::{Lines, Rows, records_json};
 use super::load::OpenedAllocations;
 use super::output::{fields, problems_json};
 use crate::allocations::add_counts;
+use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
 use crate::report::{Style, format_count};
 
@@ -24,7 +26,7 @@ pub(super) fn run(opened: &OpenedAllocations<'_>, common: &Common) -> Result<Out
 
 /// What each heap holds.
 pub(super) fn totals(opened: &OpenedAllocations<'_>) -> Vec<Amount> {
-    opened.dump.heaps.iter().map(|heap| totals_at_the_top(heap).at(0)).collect()
+    opened.dump.heaps.par_iter().map(|heap| Top::compute(heap).total).collect()
 }
 
 /// What the heaps of the last memory dump that has any hold together.

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out, totals_at_the_top};
+use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out};
 use super::common::{Common, sort_key};
 use super::load::OpenedAllocations;
 use super::output::{bold, fields, problems_json};
 use crate::allocations::{NameId, add_counts};
+use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
 use crate::report::{Cell, Column, Report, Table, Unit, escape_controls, format_count};
 
@@ -28,15 +30,15 @@ pub(super) fn report(opened: &OpenedAllocations<'_>, heaps: &HeapArgs, common: &
     let (mut total, mut of_types) = (Amount::default(), 0u64);
     let mut heaps_json: Vec<Value> = Vec::new();
     let mut summary = String::new();
-    for heap in chosen {
-        let totals = totals_at_the_top(heap);
-        refuse_left_out(heap, &totals)?;
-        let whole = totals.at(0);
+    let tops: Vec<Top> = chosen.par_iter().map(|heap| Top::compute(heap)).collect();
+    for (heap, top) in chosen.into_iter().zip(tops) {
+        refuse_left_out(heap, top.pairs_left_out)?;
+        let whole = top.total;
         total.bytes = total.bytes.saturating_add(whole.bytes);
         total.allocations = add_counts(total.allocations, whole.allocations);
-        let of_heap = totals.types(0).iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));
+        let of_heap = top.types.iter().fold(0u64, |sum, amount| sum.saturating_add(amount.total.bytes));
         of_types = of_types.saturating_add(of_heap);
-        for amount in totals.types(0) {
+        for amount in &top.types {
             let known = types.entry(amount.type_name).or_default();
             known.bytes = known.bytes.saturating_add(amount.total.bytes);
             known.allocations = add_counts(known.allocations, amount.total.allocations);

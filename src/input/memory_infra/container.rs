@@ -6,7 +6,7 @@
 
 use std::io;
 
-use memchr::memchr2;
+use super::brackets::Scan;
 
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
@@ -25,7 +25,7 @@ pub(super) struct Text<'s> {
 }
 
 /// Gives bytes, fewer than asked for at the end alone.
-pub(super) type Feed<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + 's>;
+pub(super) type Feed<'s> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + Send + 's>;
 
 /// A value that was found.
 pub(super) enum Value<'a> {
@@ -124,73 +124,5 @@ impl<'s> Text<'s> {
                 return Ok(if scan.is_scalar() { Value::Whole(text, from) } else { Value::Cut(text, from) });
             }
         }
-    }
-}
-
-/// Finds the end of a value in pieces of text.
-#[derive(Default)]
-struct Scan {
-    depth: u64,
-    begun: bool,
-    in_string: bool,
-    after_backslash: bool,
-}
-
-impl Scan {
-    /// A number or word, which ends where the text does.
-    fn is_scalar(&self) -> bool {
-        self.depth == 0 && !self.in_string
-    }
-
-    /// How many bytes of this piece still belong to the value, if it ends here.
-    fn find_end(&mut self, text: &[u8]) -> Option<usize> {
-        let mut at = 0;
-        while at < text.len() {
-            if self.in_string {
-                if std::mem::take(&mut self.after_backslash) {
-                    at += 1;
-                    continue;
-                }
-                let found = end_of_plain(&text[at..])?;
-                at += found + 1;
-                if text[at - 1] == b'\\' {
-                    self.after_backslash = true;
-                    continue;
-                }
-                self.in_string = false;
-                if self.depth == 0 {
-                    return Some(at);
-                }
-                continue;
-            }
-            match text[at] {
-                b'"' => (self.in_string, self.begun) = (true, true),
-                b'{' | b'[' => {
-                    self.depth += 1;
-                    self.begun = true;
-                }
-                b'}' | b']' => {
-                    if self.depth <= 1 {
-                        // A closing bracket behind a number belongs to what is around it.
-                        return Some(if self.depth == 1 { at + 1 } else { at });
-                    }
-                    self.depth -= 1;
-                }
-                b',' | b' ' | b'\t' | b'\r' | b'\n' | b':' if self.depth == 0 && self.begun => return Some(at),
-                _ => self.begun = true,
-            }
-            at += 1;
-        }
-        None
-    }
-}
-
-/// Where a string ends, or has a backslash. Most strings of a trace are shorter than what a vector search is good for.
-fn end_of_plain(text: &[u8]) -> Option<usize> {
-    const SHORT: usize = 16;
-    let head = &text[..text.len().min(SHORT)];
-    match head.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
-        None if text.len() > SHORT => memchr2(b'"', b'\\', &text[SHORT..]).map(|at| at + SHORT),
-        found => found,
     }
 }

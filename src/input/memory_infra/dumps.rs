@@ -7,11 +7,13 @@
 use serde::de::{MapAccess, SeqAccess};
 
 use super::heaps_v2::{HeapsV2, HeapsV2Reader};
-use super::values::{Element, Elements, Hex, Id, Member, Members, Scalar, Text, ignore};
+use super::ids::RawId;
+use super::lift::{Array, Arrays};
+use super::values::{Element, Elements, Hex, Id, Member, Members, Name, Scalar, Text, ignore};
 use crate::allocations::{NameId, Names};
 
 /// What an event's `dumps` hold.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Dumps {
     pub(super) detail: String,
     /// By allocator, in the order of the file.
@@ -20,17 +22,51 @@ pub(super) struct Dumps {
     pub(super) regions: Vec<Region>,
 }
 
-/// An entry of `heaps` with its ids as they stand there.
-#[derive(Clone, Copy, Default)]
+/// An entry of `heaps` with its ids as they stand there. 24 bytes: all of a trace are kept until its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RawEntry {
-    pub(super) backtrace: Option<NameId>,
-    pub(super) type_id: Option<NameId>,
-    pub(super) bytes: Option<u64>,
-    pub(super) allocations: Option<u64>,
+    /// With a mark when there are bytes.
+    backtrace: u32,
+    /// With a mark when there are allocations.
+    type_id: u32,
+    bytes: u64,
+    allocations: u64,
+}
+
+impl RawEntry {
+    pub(super) fn new(
+        backtrace: Option<RawId>,
+        type_id: Option<RawId>,
+        bytes: Option<u64>,
+        allocations: Option<u64>,
+    ) -> Self {
+        RawEntry {
+            backtrace: RawId::pack(backtrace, bytes.is_some()),
+            type_id: RawId::pack(type_id, allocations.is_some()),
+            bytes: bytes.unwrap_or(0),
+            allocations: allocations.unwrap_or(0),
+        }
+    }
+
+    pub(super) fn backtrace(&self) -> Option<RawId> {
+        RawId::unpack(self.backtrace).0
+    }
+
+    pub(super) fn type_id(&self) -> Option<RawId> {
+        RawId::unpack(self.type_id).0
+    }
+
+    pub(super) fn bytes(&self) -> Option<u64> {
+        RawId::unpack(self.backtrace).1.then_some(self.bytes)
+    }
+
+    pub(super) fn allocations(&self) -> Option<u64> {
+        RawId::unpack(self.type_id).1.then_some(self.allocations)
+    }
 }
 
 /// A region of the process's memory that a file is mapped into.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Region {
     pub(super) start: u64,
     pub(super) bytes: u64,
@@ -40,17 +76,18 @@ pub(super) struct Region {
 pub(super) struct DumpsReader<'a> {
     pub(super) dumps: &'a mut Dumps,
     pub(super) names: &'a mut Names,
+    pub(super) arrays: &'a mut Arrays,
 }
 
 impl Member for DumpsReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let (dumps, names) = (&mut *self.dumps, &mut *self.names);
+        let (dumps, names, arrays) = (&mut *self.dumps, &mut *self.names, &mut *self.arrays);
         match key {
             "level_of_detail" => dumps.detail = map.next_value_seed(Scalar(Text))?.unwrap_or_default(),
-            "heaps" => map.next_value_seed(Members(&mut HeapsReader { heaps: &mut dumps.heaps, names }))?,
+            "heaps" => map.next_value_seed(Members(&mut HeapsReader { heaps: &mut dumps.heaps, names, arrays }))?,
             "heaps_v2" => {
                 let heaps = dumps.heaps_v2.get_or_insert_default();
-                map.next_value_seed(Members(&mut HeapsV2Reader { heaps, names }))?;
+                map.next_value_seed(Members(&mut HeapsV2Reader { heaps, names, arrays }))?;
             }
             "process_mmaps" => {
                 map.next_value_seed(Members(&mut MapsReader { regions: &mut dumps.regions, names }))?;
@@ -64,13 +101,15 @@ impl Member for DumpsReader<'_> {
 struct HeapsReader<'a> {
     heaps: &'a mut Vec<(NameId, Vec<RawEntry>)>,
     names: &'a mut Names,
+    arrays: &'a mut Arrays,
 }
 
 impl Member for HeapsReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let allocator = self.names.intern(key);
         let mut entries = Vec::new();
-        let read = map.next_value_seed(Members(&mut HeapReader { entries: &mut entries, names: self.names }));
+        let (names, arrays) = (&mut *self.names, &mut *self.arrays);
+        let read = map.next_value_seed(Members(&mut HeapReader { entries: &mut entries, names, arrays }));
         self.heaps.push((allocator, entries));
         read
     }
@@ -79,12 +118,16 @@ impl Member for HeapsReader<'_> {
 struct HeapReader<'a> {
     entries: &'a mut Vec<RawEntry>,
     names: &'a mut Names,
+    arrays: &'a mut Arrays,
 }
 
 impl Member for HeapReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
-            "entries" => map.next_value_seed(Elements(EntriesReader { entries: self.entries, names: self.names })),
+            "entries" => {
+                let (names, arrays) = (&mut *self.names, &mut *self.arrays);
+                map.next_value_seed(Elements(EntriesReader { entries: self.entries, names, arrays }))
+            }
             _ => ignore(map),
         }
     }
@@ -93,31 +136,50 @@ impl Member for HeapReader<'_> {
 struct EntriesReader<'a> {
     entries: &'a mut Vec<RawEntry>,
     names: &'a mut Names,
+    arrays: &'a mut Arrays,
 }
 
 impl Element for EntriesReader<'_> {
     fn next<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<Option<()>, A::Error> {
-        let mut reader = EntryReader { entry: RawEntry::default(), names: self.names };
-        let found = seq.next_element_seed(Members(&mut reader))?;
+        let mut entry =
+            EntryReader { backtrace: None, type_id: None, bytes: None, allocations: None, names: self.names };
+        let found = seq.next_element_seed(Members(&mut entry))?;
         if found.is_some() {
-            self.entries.push(reader.entry);
+            self.entries.push(RawEntry::new(entry.backtrace, entry.type_id, entry.bytes, entry.allocations));
         }
         Ok(found)
+    }
+
+    fn lifted(&mut self, number: u64) {
+        if let Some(Array::Entries(entries)) = self.arrays.take(number) {
+            // What is read here one by one stores the root's name when it comes to it.
+            if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY)) {
+                self.names.intern("");
+            }
+            if self.entries.is_empty() {
+                *self.entries = entries;
+            } else {
+                self.entries.extend(entries);
+            }
+        }
     }
 }
 
 struct EntryReader<'a> {
-    entry: RawEntry,
+    backtrace: Option<RawId>,
+    type_id: Option<RawId>,
+    bytes: Option<u64>,
+    allocations: Option<u64>,
     names: &'a mut Names,
 }
 
 impl Member for EntryReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
-            "bt" => self.entry.backtrace = map.next_value_seed(Scalar(Id(self.names)))?,
-            "type" => self.entry.type_id = map.next_value_seed(Scalar(Id(self.names)))?,
-            "size" => self.entry.bytes = map.next_value_seed(Scalar(Hex))?,
-            "count" => self.entry.allocations = map.next_value_seed(Scalar(Hex))?,
+            "bt" => self.backtrace = map.next_value_seed(Scalar(Id(self.names)))?,
+            "type" => self.type_id = map.next_value_seed(Scalar(Id(self.names)))?,
+            "size" => self.bytes = map.next_value_seed(Scalar(Hex))?,
+            "count" => self.allocations = map.next_value_seed(Scalar(Hex))?,
             _ => ignore(map)?,
         }
         Ok(())
@@ -168,7 +230,7 @@ impl Member for RegionReader<'_> {
         match key {
             "sa" => self.start = map.next_value_seed(Scalar(Hex))?,
             "sz" => self.bytes = map.next_value_seed(Scalar(Hex))?,
-            "mf" => self.file = map.next_value_seed(Scalar(Id(self.names)))?,
+            "mf" => self.file = map.next_value_seed(Scalar(Name(self.names)))?,
             _ => ignore(map)?,
         }
         Ok(())

@@ -12,11 +12,13 @@
 use serde::de::{DeserializeSeed, MapAccess};
 
 use super::dumps::{Dumps, DumpsReader};
-use super::values::{Id, Member, Members, Number, Scalar, Text, ignore};
+use super::ids::RawId;
+use super::lift::{Arrays, lift};
+use super::values::{Id, Member, Members, Name, Number, Scalar, Text, ignore};
 use crate::allocations::{NameId, Names};
 
 /// An event's members.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Event {
     pub(super) phase: String,
     pub(super) name: String,
@@ -28,24 +30,36 @@ pub(super) struct Event {
     pub(super) arg_labels: Option<String>,
     pub(super) stack_frames: Option<Vec<StackFrame>>,
     /// (id, name)
-    pub(super) type_names: Option<Vec<(NameId, NameId)>>,
+    pub(super) type_names: Option<Vec<(RawId, NameId)>>,
     pub(super) dumps: Dumps,
 }
 
 /// An entry of `stackFrames`; ids are strings.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct StackFrame {
-    pub(super) id: NameId,
+    pub(super) id: RawId,
     pub(super) name: NameId,
-    pub(super) parent: Option<NameId>,
+    pub(super) parent: Option<RawId>,
 }
 
 impl Event {
-    /// Reads what it can; `Err` says where and why it ended early.
-    pub(super) fn read(json: &[u8], names: &mut Names) -> (Self, Result<(), serde_json::Error>) {
+    /// Reads what it can; `Err` says where and why it ended early. `whole` is false when the file ends in the event.
+    pub(super) fn read(json: &[u8], whole: bool, names: &mut Names) -> (Self, Result<(), serde_json::Error>) {
+        if let Some((rest, mut arrays)) = whole.then(|| lift(json)).flatten() {
+            let (event, read) = Self::read_all(&rest, names, &mut arrays);
+            if read.is_ok() {
+                return (event, read);
+            }
+            // Places of faults are those in the whole text.
+        }
+        Self::read_all(json, names, &mut Arrays::default())
+    }
+
+    fn read_all(json: &[u8], names: &mut Names, arrays: &mut Arrays) -> (Self, Result<(), serde_json::Error>) {
         let mut event = Event::default();
         let mut deserializer = serde_json::Deserializer::from_slice(json);
-        let read = Members(&mut EventReader { event: &mut event, names }).deserialize(&mut deserializer);
+        let mut reader = EventReader { event: &mut event, names, arrays };
+        let read = Members(&mut reader).deserialize(&mut deserializer);
         (event, read.and_then(|()| deserializer.end()))
     }
 }
@@ -61,6 +75,7 @@ pub(super) fn read_stack_frames(json: &[u8], names: &mut Names) -> (Vec<StackFra
 struct EventReader<'a> {
     event: &'a mut Event,
     names: &'a mut Names,
+    arrays: &'a mut Arrays,
 }
 
 impl Member for EventReader<'_> {
@@ -72,7 +87,10 @@ impl Member for EventReader<'_> {
             "pid" => event.pid = map.next_value_seed(Scalar(Number))?.map(|pid| pid as i64),
             "ts" => event.time_us = map.next_value_seed(Scalar(Number))?.unwrap_or(0) as i64,
             "id" => event.id = map.next_value_seed(Scalar(Text))?.unwrap_or_default(),
-            "args" => map.next_value_seed(Members(&mut ArgsReader { event, names: self.names }))?,
+            "args" => {
+                let (names, arrays) = (&mut *self.names, &mut *self.arrays);
+                map.next_value_seed(Members(&mut ArgsReader { event, names, arrays }))?;
+            }
             _ => ignore(map)?,
         }
         Ok(())
@@ -82,6 +100,7 @@ impl Member for EventReader<'_> {
 struct ArgsReader<'a> {
     event: &'a mut Event,
     names: &'a mut Names,
+    arrays: &'a mut Arrays,
 }
 
 impl Member for ArgsReader<'_> {
@@ -98,7 +117,10 @@ impl Member for ArgsReader<'_> {
                 let types = event.type_names.get_or_insert_default();
                 map.next_value_seed(Members(&mut TypesReader { types, names }))?;
             }
-            "dumps" => map.next_value_seed(Members(&mut DumpsReader { dumps: &mut event.dumps, names }))?,
+            "dumps" => {
+                let (dumps, arrays) = (&mut event.dumps, &mut *self.arrays);
+                map.next_value_seed(Members(&mut DumpsReader { dumps, names, arrays }))?;
+            }
             _ => ignore(map)?,
         }
         Ok(())
@@ -112,7 +134,7 @@ struct FramesReader<'a> {
 
 impl Member for FramesReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let id = self.names.intern(key);
+        let id = RawId::of_text(key, self.names);
         let mut fields = FrameFields { name: None, parent: None, names: self.names };
         map.next_value_seed(Members(&mut fields))?;
         let (name, parent) = (fields.name, fields.parent);
@@ -124,14 +146,14 @@ impl Member for FramesReader<'_> {
 
 struct FrameFields<'a> {
     name: Option<NameId>,
-    parent: Option<NameId>,
+    parent: Option<RawId>,
     names: &'a mut Names,
 }
 
 impl Member for FrameFields<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
-            "name" => self.name = map.next_value_seed(Scalar(Id(self.names)))?,
+            "name" => self.name = map.next_value_seed(Scalar(Name(self.names)))?,
             "parent" => self.parent = map.next_value_seed(Scalar(Id(self.names)))?,
             _ => ignore(map)?,
         }
@@ -140,13 +162,13 @@ impl Member for FrameFields<'_> {
 }
 
 struct TypesReader<'a> {
-    types: &'a mut Vec<(NameId, NameId)>,
+    types: &'a mut Vec<(RawId, NameId)>,
     names: &'a mut Names,
 }
 
 impl Member for TypesReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let id = self.names.intern(key);
+        let id = RawId::of_text(key, self.names);
         if let Some(name) = map.next_value_seed(Scalar(Text))? {
             self.types.push((id, self.names.intern(&name)));
         }

@@ -6,13 +6,15 @@
 //!   "allocators":{"malloc":{"counts":[..],"sizes":[..],"types":[..],"nodes":[..]}}}
 //! ```
 
+use rustc_hash::FxHashSet;
 use serde::de::{MapAccess, SeqAccess};
 
-use super::values::{Element, Elements, Id, Member, Members, Number, Scalar, ignore};
+use super::lift::{Array, Arrays};
+use super::values::{Element, Elements, Member, Members, Name, Number, Scalar, ignore};
 use crate::allocations::{NameId, Names};
 
 /// The maps and columns of one event.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct HeapsV2 {
     pub(super) version: Option<u64>,
     /// (id, text)
@@ -24,35 +26,64 @@ pub(super) struct HeapsV2 {
 }
 
 /// A node of the backtrace tree.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NodeRow {
     pub(super) id: u64,
     pub(super) name_sid: u64,
     pub(super) parent: Option<u64>,
 }
 
-/// The columns of an allocator. What is no number stands as `None`, so that the rows keep their places.
-#[derive(Default)]
+/// The columns of an allocator.
+#[derive(Debug, Default)]
 pub(super) struct Columns {
-    pub(super) counts: Vec<Option<u64>>,
-    pub(super) sizes: Vec<Option<u64>>,
-    pub(super) types: Vec<Option<u64>>,
-    pub(super) nodes: Vec<Option<u64>>,
+    pub(super) counts: Column,
+    pub(super) sizes: Column,
+    pub(super) types: Column,
+    pub(super) nodes: Column,
+}
+
+/// A column of numbers.
+#[derive(Debug, Default)]
+pub(super) struct Column {
+    numbers: Vec<u64>,
+    /// Rows that hold something else; they keep their places.
+    other: FxHashSet<usize>,
+}
+
+impl Column {
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The number in a row; `None` for other things, and behind the end.
+    pub(super) fn at(&self, row: usize) -> Option<u64> {
+        let number = self.numbers.get(row).copied();
+        if self.other.is_empty() || !self.other.contains(&row) { number } else { None }
+    }
+
+    fn push(&mut self, number: Option<u64>) {
+        if number.is_none() {
+            self.other.insert(self.numbers.len());
+        }
+        self.numbers.push(number.unwrap_or(0));
+    }
 }
 
 pub(super) struct HeapsV2Reader<'a> {
     pub(super) heaps: &'a mut HeapsV2,
     pub(super) names: &'a mut Names,
+    pub(super) arrays: &'a mut Arrays,
 }
 
 impl Member for HeapsV2Reader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
-        let (heaps, names) = (&mut *self.heaps, &mut *self.names);
+        let (heaps, names, arrays) = (&mut *self.heaps, &mut *self.names, &mut *self.arrays);
         match key {
             "version" => heaps.version = map.next_value_seed(Scalar(Number))?,
-            "maps" => map.next_value_seed(Members(&mut MapsReader { heaps, names }))?,
+            "maps" => map.next_value_seed(Members(&mut MapsReader { heaps, names, arrays }))?,
             "allocators" => {
-                map.next_value_seed(Members(&mut AllocatorsReader { allocators: &mut heaps.allocators, names }))?;
+                let allocators = &mut heaps.allocators;
+                map.next_value_seed(Members(&mut AllocatorsReader { allocators, names, arrays }))?;
             }
             _ => ignore(map)?,
         }
@@ -63,6 +94,7 @@ impl Member for HeapsV2Reader<'_> {
 struct MapsReader<'a> {
     heaps: &'a mut HeapsV2,
     names: &'a mut Names,
+    arrays: &'a mut Arrays,
 }
 
 impl Member for MapsReader<'_> {
@@ -78,13 +110,14 @@ impl Member for MapsReader<'_> {
             "types" => |heaps, row| heaps.types.extend(row.id.zip(row.name_sid)),
             _ => return ignore(map),
         };
-        map.next_value_seed(Elements(RowsReader { heaps, names: self.names, row }))
+        map.next_value_seed(Elements(RowsReader { heaps, names: self.names, arrays: self.arrays, row }))
     }
 }
 
 struct RowsReader<'a> {
     heaps: &'a mut HeapsV2,
     names: &'a mut Names,
+    arrays: &'a mut Arrays,
     row: fn(&mut HeapsV2, &Row),
 }
 
@@ -96,6 +129,23 @@ impl Element for RowsReader<'_> {
             (self.row)(self.heaps, &reader.row);
         }
         Ok(found)
+    }
+
+    fn lifted(&mut self, number: u64) {
+        match self.arrays.take(number) {
+            Some(Array::Texts(texts)) => {
+                for (id, text) in texts.iter() {
+                    let row = Row { id: Some(id), string: Some(self.names.intern(text)), ..Row::default() };
+                    (self.row)(self.heaps, &row);
+                }
+            }
+            Some(Array::Rows(rows)) => {
+                for (id, name_sid, parent) in rows {
+                    (self.row)(self.heaps, &Row { id: Some(id), string: None, name_sid: Some(name_sid), parent });
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -117,7 +167,7 @@ impl Member for RowReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "id" => self.row.id = map.next_value_seed(Scalar(Number))?,
-            "string" => self.row.string = map.next_value_seed(Scalar(Id(self.names)))?,
+            "string" => self.row.string = map.next_value_seed(Scalar(Name(self.names)))?,
             "name_sid" => self.row.name_sid = map.next_value_seed(Scalar(Number))?,
             "parent" => self.row.parent = map.next_value_seed(Scalar(Number))?,
             _ => ignore(map)?,
@@ -129,36 +179,49 @@ impl Member for RowReader<'_> {
 struct AllocatorsReader<'a> {
     allocators: &'a mut Vec<(NameId, Columns)>,
     names: &'a mut Names,
+    arrays: &'a mut Arrays,
 }
 
 impl Member for AllocatorsReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let mut columns = Columns::default();
-        let read = map.next_value_seed(Members(&mut ColumnsReader(&mut columns)));
+        let read = map.next_value_seed(Members(&mut ColumnsReader { columns: &mut columns, arrays: self.arrays }));
         self.allocators.push((self.names.intern(key), columns));
         read
     }
 }
 
-struct ColumnsReader<'a>(&'a mut Columns);
+struct ColumnsReader<'a> {
+    columns: &'a mut Columns,
+    arrays: &'a mut Arrays,
+}
 
 impl Member for ColumnsReader<'_> {
     fn value<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         let column = match key {
-            "counts" => &mut self.0.counts,
-            "sizes" => &mut self.0.sizes,
-            "types" => &mut self.0.types,
-            "nodes" => &mut self.0.nodes,
+            "counts" => &mut self.columns.counts,
+            "sizes" => &mut self.columns.sizes,
+            "types" => &mut self.columns.types,
+            "nodes" => &mut self.columns.nodes,
             _ => return ignore(map),
         };
-        map.next_value_seed(Elements(NumbersReader(column)))
+        map.next_value_seed(Elements(NumbersReader { column, arrays: self.arrays }))
     }
 }
 
-struct NumbersReader<'a>(&'a mut Vec<Option<u64>>);
+struct NumbersReader<'a> {
+    column: &'a mut Column,
+    arrays: &'a mut Arrays,
+}
 
 impl Element for NumbersReader<'_> {
     fn next<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<Option<()>, A::Error> {
-        Ok(seq.next_element_seed(Scalar(Number))?.map(|value| self.0.push(value)))
+        Ok(seq.next_element_seed(Scalar(Number))?.map(|value| self.column.push(value)))
+    }
+
+    fn lifted(&mut self, number: u64) {
+        if let Some(Array::Numbers(numbers)) = self.arrays.take(number) {
+            self.column.numbers.extend(numbers);
+        }
     }
 }

@@ -10,19 +10,26 @@
 //!
 //! Sizes are hexadecimal and include everything below a backtrace; what was too small is not in the dump. Older traces
 //! have sizes of exact backtraces, newer ones (`heaps_v2`) columns of numbers with tables of names. A trace is mostly
-//! other events: `container` finds the ends of those without parsing them.
+//! other events: `container` finds the ends of those without parsing them, in a thread of its own, and `lift` reads the
+//! long arrays of the others before serde_json reads the rest.
 //! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
 
 mod assemble;
+mod brackets;
 mod codes;
+mod collect;
 mod container;
 mod dumps;
 mod event;
 mod heaps_v2;
 mod html;
+mod ids;
+mod lift;
 mod naming;
 mod rows;
+mod stacks;
 mod trace;
+mod usual;
 mod values;
 
 use std::io::Cursor;
@@ -31,9 +38,10 @@ use super::{BROKEN_COMPRESSION, Counted, Detected, Diagnostics, Dump, Facts, Loa
 use super::{Position, ReadOptions, Reader, Source};
 use crate::allocations::{AllocationDump, Names};
 use assemble::Assembler;
+use collect::Trace;
 use container::Text;
 use html::Page;
-use trace::{Trace, read_trace};
+use trace::read_trace;
 
 /// The reader.
 pub(super) struct MemoryInfra;
@@ -93,11 +101,12 @@ impl Reader for MemoryInfra {
         let mut names = Names::default();
         let mut traces = Vec::new();
         if source.start().trim_ascii_start().starts_with(b"<") {
-            read_page(&mut source, &mut names, &mut diagnostics, &mut traces)?;
+            read_page(&mut source, &mut names, &mut diagnostics, &mut traces, options.threads)?;
             facts.version = Some("in a page of the trace viewer".into());
         } else {
+            let threads = if source.is_whole() { 1 } else { options.threads };
             let mut text = Text::new(Box::new(|buf| source.fill(buf)));
-            let trace = read_trace(&mut text, &mut names, &mut diagnostics, 0)?;
+            let trace = read_trace(&mut text, &mut names, &mut diagnostics, 0, threads)?;
             let end = text.offset();
             drop(text);
             traces.push(trace);
@@ -164,6 +173,7 @@ fn read_page(
     names: &mut Names,
     diagnostics: &mut Diagnostics,
     traces: &mut Vec<Trace>,
+    threads: usize,
 ) -> Result<(), ReadError> {
     let mut page = Page::new(source);
     while let Some(block) = page.next_block()? {
@@ -178,8 +188,9 @@ fn read_page(
                 continue;
             }
         };
+        let threads = if inner.is_whole() { 1 } else { threads };
         let mut text = Text::new(Box::new(|buf| inner.fill(buf)));
-        traces.push(read_trace(&mut text, names, diagnostics, block.offset)?);
+        traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads)?);
         drop(text);
         if let Some(why) = inner.ended_early() {
             diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(block.offset), || why);

@@ -23,14 +23,14 @@ pub(super) fn unwrapped(name: &str) -> &str {
 
 /// Names that were escaped before the JSON writer escaped them again (so in the exporter of Chromium's heap profiler).
 pub(super) fn unescaped_twice(name: &str) -> Option<String> {
-    if !name.contains("\\\"") && !name.contains("\\u00") {
+    if !name.contains('\\') || (!name.contains("\\\"") && !name.contains("\\u00")) {
         return None;
     }
     serde_json::from_str(&format!("\"{name}\"")).ok()
 }
 
 /// Where the files of a process lie.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct Modules {
     /// (start, end, file, lowest start of that file), by start.
     regions: Vec<(u64, u64, NameId, u64)>,

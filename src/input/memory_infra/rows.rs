@@ -4,45 +4,74 @@ use rustc_hash::FxHashMap;
 
 use super::assemble::{Assembler, HeapParts};
 use super::codes;
+use super::collect::DumpEvent;
 use super::heaps_v2::{Columns, HeapsV2, NodeRow};
+use super::ids::ByNumber;
 use super::naming::{Modules, unescaped_twice, unwrapped};
-use super::trace::DumpEvent;
-use crate::allocations::{Entry, HeapBuilder, Meaning, NameId, Names};
+use super::stacks::{Known, NONE};
+use crate::allocations::{Entry, Meaning, NameId, Names};
 
 /// Strings, nodes and types of a process. Later dumps send what is new; an id sent again has its new meaning.
 #[derive(Default)]
 pub(super) struct MapsOfProcess {
-    strings: FxHashMap<u64, NameId>,
-    nodes: FxHashMap<u64, NodeRow>,
+    strings: ByNumber<NameId>,
+    /// Places in `rows`.
+    nodes: ByNumber<u32>,
+    rows: Vec<NodeRow>,
+    /// By row.
+    known: Vec<Known>,
+    /// By row: its node in the heap at hand.
+    nodes_in_heap: Vec<u32>,
+    /// Of names; names of earlier turns are forgotten.
+    turn: u32,
+    /// Rows that have a node in the heap at hand.
+    in_heap: Vec<u32>,
     types: FxHashMap<u64, u64>,
-}
-
-/// How far the nodes of a heap are known.
-struct Nodes<'a> {
-    builder: HeapBuilder,
-    /// By id.
-    known: FxHashMap<u64, u32>,
-    event: &'a DumpEvent,
-    modules: &'a Modules,
+    /// Names of nodes were asked for whose string nobody had told.
+    has_unnamed: bool,
 }
 
 impl MapsOfProcess {
     /// Takes over the maps of a dump.
     pub(super) fn learn(&mut self, heaps: &HeapsV2, names: &mut Names) {
+        let mut renamed = false;
         for &(id, name) in &heaps.strings {
             let name = match unescaped_twice(names.text(name)) {
                 Some(text) => names.intern(&text),
                 None => name,
             };
-            self.strings.insert(id, name);
+            let before = self.strings.insert(id, name);
+            renamed |= before.map_or(self.has_unnamed, |before| before != name);
         }
-        self.nodes.extend(heaps.nodes.iter().map(|node| (node.id, *node)));
+        if renamed {
+            self.forget_names();
+        }
+        for &node in &heaps.nodes {
+            let Some(row) = self.nodes.find(node.id) else {
+                self.nodes.insert(node.id, self.rows.len() as u32);
+                self.rows.push(node);
+                self.known.push(Known::NOTHING);
+                self.nodes_in_heap.push(NONE);
+                continue;
+            };
+            let row = row as usize;
+            if self.rows[row] != node {
+                self.rows[row] = node;
+                self.known[row] = Known::NOTHING;
+            }
+        }
         self.types.extend(heaps.types.iter().copied());
+    }
+
+    /// Nodes may be called otherwise now: another memory map, or other strings.
+    pub(super) fn forget_names(&mut self) {
+        self.turn += 1;
+        self.has_unnamed = false;
     }
 
     /// The heap of an allocator.
     pub(super) fn heap(
-        &self,
+        &mut self,
         assembler: &mut Assembler<'_>,
         columns: &Columns,
         event: &DumpEvent,
@@ -50,34 +79,36 @@ impl MapsOfProcess {
     ) -> HeapParts {
         let rows = columns.sizes.len().min(columns.types.len()).min(columns.nodes.len());
         let longest = columns.sizes.len().max(columns.types.len()).max(columns.nodes.len());
-        if rows < longest || (!columns.counts.is_empty() && columns.counts.len() != longest) {
+        if rows < longest || (columns.counts.len() != 0 && columns.counts.len() != longest) {
             assembler.note(&codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
         }
-        let builder = HeapBuilder::new(assembler.root());
-        let mut nodes = Nodes { builder, known: FxHashMap::default(), event, modules };
+        assembler.builder.reserve(rows);
         let mut types: FxHashMap<u64, NameId> = FxHashMap::default();
         for row in 0..rows {
-            let Some(bytes) = columns.sizes[row] else {
+            let Some(bytes) = columns.sizes.at(row) else {
                 assembler.note(&codes::BAD_ENTRY, event, String::new);
                 continue;
             };
-            let frame = match columns.nodes[row] {
-                Some(id) => self.node_of(assembler, &mut nodes, id),
+            let frame = match columns.nodes.at(row) {
+                Some(id) => self.node_of(assembler, id, event, modules),
                 None => 0,
             };
-            let type_id = columns.types[row].unwrap_or(0);
+            let type_id = columns.types.at(row).unwrap_or(0);
             let type_name = *types.entry(type_id).or_insert_with(|| self.type_of(assembler, type_id, event));
-            let allocations = columns.counts.get(row).copied().flatten();
-            nodes.builder.add(Entry { frame, type_name: Some(type_name), bytes, allocations });
+            let allocations = columns.counts.at(row);
+            assembler.builder.add(Entry::new(frame, Some(type_name), bytes, allocations));
         }
-        let (frames, entries) = nodes.builder.finish(Some(assembler.self_name()));
+        let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
+        for row in self.in_heap.drain(..) {
+            self.nodes_in_heap[row as usize] = NONE;
+        }
         HeapParts { meaning: Meaning::Parts, frames, entries }
     }
 
     fn type_of(&self, assembler: &mut Assembler<'_>, id: u64, event: &DumpEvent) -> NameId {
-        match self.types.get(&id).and_then(|string| self.strings.get(string)) {
-            Some(&name) if assembler.raw_types => name,
-            Some(&name) => {
+        match self.types.get(&id).and_then(|string| self.strings.find(*string)) {
+            Some(name) if assembler.raw_types => name,
+            Some(name) => {
                 let text = unwrapped(assembler.names.text(name)).to_string();
                 assembler.names.intern(&text)
             }
@@ -90,38 +121,44 @@ impl MapsOfProcess {
 
     /// The node of an id, made with all its callers; node 0 for ids that nobody has told (-1 stands for an empty
     /// backtrace).
-    fn node_of(&self, assembler: &mut Assembler<'_>, nodes: &mut Nodes<'_>, id: u64) -> u32 {
-        let event = nodes.event;
+    fn node_of(&mut self, assembler: &mut Assembler<'_>, id: u64, event: &DumpEvent, modules: &Modules) -> u32 {
         let mut path = Vec::new();
         let mut at = id;
         let mut node = loop {
-            if let Some(&node) = nodes.known.get(&at) {
-                break node;
-            }
-            let Some(row) = self.nodes.get(&at) else {
+            let Some(row) = self.nodes.find(at) else {
                 if at != u64::MAX {
                     assembler.note(&codes::UNKNOWN_FRAME, event, || at.to_string());
                 }
                 break 0;
             };
+            match self.nodes_in_heap[row as usize] {
+                NONE => {}
+                node => break node,
+            }
             // A path longer than there are nodes goes in circles.
-            if path.len() >= self.nodes.len() {
+            if path.len() >= self.rows.len() {
                 assembler.note(&codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
                 break 0;
             }
             path.push(row);
-            match row.parent {
+            match self.rows[row as usize].parent {
                 Some(parent) => at = parent,
                 None => break 0,
             }
         };
         while let Some(row) = path.pop() {
-            let name = match self.strings.get(&row.name_sid) {
-                Some(&name) => assembler.frame_name(name, nodes.modules),
-                None => assembler.names.intern(&format!("<string {}>", row.name_sid)),
-            };
-            node = nodes.builder.frame(node, name);
-            nodes.known.insert(row.id, node);
+            let name_sid = self.rows[row as usize].name_sid;
+            let known = &mut self.known[row as usize];
+            let name = known.name(self.turn, || match self.strings.find(name_sid) {
+                Some(name) => assembler.frame_name(name, modules),
+                None => {
+                    self.has_unnamed = true;
+                    assembler.names.intern(&format!("<string {name_sid}>"))
+                }
+            });
+            node = known.make_node(&mut assembler.builder, node, name);
+            self.nodes_in_heap[row as usize] = node;
+            self.in_heap.push(row);
         }
         node
     }

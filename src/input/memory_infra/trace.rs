@@ -1,100 +1,100 @@
-//! One trace: its events sorted out, and what they say of processes kept until the dumps can be put together.
-//!
-//! Names of frames and types may come before or after the dumps that need them, so dumps keep their ids until the end.
+//! One trace: its events found, and those that may have to do with memory dumps handed on.
 
 use std::io;
+use std::sync::mpsc::{channel, sync_channel};
 
 use memchr::memmem::Finder;
-use rustc_hash::FxHashMap;
 
 use super::codes;
+use super::collect::{Collector, Trace};
 use super::container::{Text, Value};
-use super::dumps::Dumps;
-use super::event::{Event, StackFrame, read_stack_frames};
-use crate::allocations::{NameId, Names};
-use crate::input::diagnostics::excerpt;
+use crate::allocations::Names;
 use crate::input::{Diagnostics, Position};
 
-/// What is known of a process.
-#[derive(Default)]
-pub(super) struct Process {
-    pub(super) name: Option<String>,
-    pub(super) labels: String,
-    /// It has the thread that only browsers have.
-    pub(super) is_browser: bool,
-    pub(super) frames: FxHashMap<NameId, StackFrame>,
-    /// `None` until there is a `typeNames` event, even an empty one.
-    pub(super) types: Option<FxHashMap<NameId, NameId>>,
-}
-
-/// An event with something of a dump.
-pub(super) struct DumpEvent {
-    pub(super) offset: u64,
-    pub(super) pid: i64,
-    pub(super) time_us: i64,
-    pub(super) id: String,
-    pub(super) dumps: Dumps,
-}
-
-/// What a trace holds of memory dumps.
-#[derive(Default)]
-pub(super) struct Trace {
-    pub(super) events: u64,
-    pub(super) dump_events: u64,
-    pub(super) processes: FxHashMap<i64, Process>,
-    /// Frames that stand outside events: for processes that have none of their own.
-    pub(super) global_frames: FxHashMap<NameId, StackFrame>,
-    /// When the first event of each dump was written.
-    pub(super) started_us: FxHashMap<String, i64>,
-    /// In the order of the file.
-    pub(super) dumps: Vec<DumpEvent>,
+/// What is handed on.
+#[derive(Clone, Copy)]
+pub(super) enum Found {
+    /// An event that may matter.
+    Event,
+    /// The last event, which the file ends in.
+    CutEvent,
+    /// The `stackFrames` that stand outside events.
+    StackFrames,
 }
 
 /// Reads a trace from its first byte on. `before` is added to the places of problems.
+///
+/// With several threads, another finds the events, and this one reads those that matter.
 pub(super) fn read_trace(
     text: &mut Text<'_>,
     names: &mut Names,
     diagnostics: &mut Diagnostics,
     before: u64,
+    threads: usize,
 ) -> io::Result<Trace> {
-    let mut reader = TraceReader { trace: Trace::default(), names, diagnostics, before, phase: Finder::new(b"\"ph\"") };
-    match text.peek()? {
-        Some(b'[') => {
-            text.pass();
-            if !reader.events(text)? {
-                let at = reader.place(text.offset());
-                reader.diagnostics.add(&codes::UNTERMINATED_ARRAY, 1, at, String::new);
-                return Ok(reader.trace);
-            }
-        }
-        Some(b'{') => {
-            text.pass();
-            if !reader.members(text)? {
-                reader.truncated(text.offset());
-                return Ok(reader.trace);
-            }
-        }
-        _ => {
-            reader.diagnostics.add(&codes::NOT_AN_EVENT, 1, Position::Byte(before), String::new);
-            return Ok(reader.trace);
-        }
+    let mut collector = Collector { trace: Trace::default(), names, diagnostics: Diagnostics::default(), before };
+    let mut found = Diagnostics::default();
+    let mut events = 0;
+    let mut find = |hand_on: HandOn<'_>| {
+        let phase = Finder::new(b"\"ph\"");
+        let mut reader = TraceReader { events: 0, diagnostics: &mut found, before, phase, hand_on };
+        let read = reader.read(text);
+        events = reader.events;
+        read
+    };
+    if threads > 1 {
+        handing_on(find, |found, json, offset| collector.take(found, json, offset))?;
+    } else {
+        find(&mut |found, json, offset| collector.take(found, json, offset))?;
     }
-    if text.peek()?.is_some() {
-        let at = reader.place(text.offset());
-        reader.diagnostics.add(&codes::TRAILING_DATA, 1, at, String::new);
-    }
-    Ok(reader.trace)
+    // An event's fault can lie where the next problem does, and comes before it.
+    diagnostics.absorb(&mut collector.diagnostics, 0);
+    diagnostics.absorb(&mut found, 0);
+    collector.trace.events = events;
+    Ok(collector.trace)
 }
 
+/// What is handed on, and where it begins.
+type HandOn<'a> = &'a mut dyn FnMut(Found, &[u8], u64);
+
 struct TraceReader<'a> {
-    trace: Trace,
-    names: &'a mut Names,
+    events: u64,
     diagnostics: &'a mut Diagnostics,
     before: u64,
     phase: Finder<'static>,
+    hand_on: HandOn<'a>,
 }
 
 impl TraceReader<'_> {
+    fn read(&mut self, text: &mut Text<'_>) -> io::Result<()> {
+        match text.peek()? {
+            Some(b'[') => {
+                text.pass();
+                if !self.events(text)? {
+                    let at = self.place(text.offset());
+                    self.diagnostics.add(&codes::UNTERMINATED_ARRAY, 1, at, String::new);
+                    return Ok(());
+                }
+            }
+            Some(b'{') => {
+                text.pass();
+                if !self.members(text)? {
+                    self.truncated(text.offset());
+                    return Ok(());
+                }
+            }
+            _ => {
+                self.diagnostics.add(&codes::NOT_AN_EVENT, 1, Position::Byte(self.before), String::new);
+                return Ok(());
+            }
+        }
+        if text.peek()?.is_some() {
+            let at = self.place(text.offset());
+            self.diagnostics.add(&codes::TRAILING_DATA, 1, at, String::new);
+        }
+        Ok(())
+    }
+
     fn place(&self, offset: u64) -> Position {
         Position::Byte(self.before + offset)
     }
@@ -145,8 +145,7 @@ impl TraceReader<'_> {
                     Value::Cut(json, _) => (json, false),
                     Value::TooLong(_) => (&b"{}"[..], true),
                 };
-                let (frames, _) = read_stack_frames(json, self.names);
-                self.trace.global_frames.extend(frames.iter().map(|frame| (frame.id, *frame)));
+                (self.hand_on)(Found::StackFrames, json, 0);
                 Ok(whole)
             }
             // A bracket that closes something else would be skipped as a value of no length.
@@ -195,6 +194,16 @@ impl TraceReader<'_> {
         Ok(false)
     }
 
+    /// An event, whole or cut. Keys may be sorted, so that in one that is cut the phase may be missing.
+    fn event(&mut self, json: &[u8], offset: u64, whole: bool) {
+        self.events += 1;
+        if !whole {
+            (self.hand_on)(Found::CutEvent, json, offset);
+        } else if self.may_matter(json) {
+            (self.hand_on)(Found::Event, json, offset);
+        }
+    }
+
     /// Can the event be one of ours? Told without parsing: no if all that looks like its phase is another.
     fn may_matter(&self, json: &[u8]) -> bool {
         let mut found = false;
@@ -207,65 +216,52 @@ impl TraceReader<'_> {
         }
         !found
     }
+}
 
-    fn event(&mut self, json: &[u8], offset: u64, whole: bool) {
-        self.trace.events += 1;
-        // Keys may be sorted, so that in an event that is cut the phase may be missing.
-        if whole && !self.may_matter(json) {
-            return;
-        }
-        let (mut event, read) = Event::read(json, self.names);
-        let ours = matches!(&*event.phase, "v" | "V" | "M") || (!whole && event.phase.is_empty());
-        if let (Err(error), true, true) = (read, ours, whole) {
-            let at = self.place(offset + if error.line() == 1 { error.column() as u64 } else { 0 });
-            self.diagnostics.add(&codes::MALFORMED_EVENT, 1, at, || excerpt(error.to_string().as_bytes()));
-        }
-        if !ours {
-            return;
-        }
-        let pid = event.pid.unwrap_or(0);
-        if event.phase != "M" {
-            self.dump_event(&mut event, pid, offset);
-        }
-        self.metadata(event, pid, offset);
-    }
+/// Texts on their way to the other thread, all in one.
+#[derive(Default)]
+struct Batch {
+    text: Vec<u8>,
+    /// (what, its end in the text, its place in the file)
+    pieces: Vec<(Found, usize, u64)>,
+}
 
-    fn dump_event(&mut self, event: &mut Event, pid: i64, offset: u64) {
-        self.trace.dump_events += u64::from(!event.phase.is_empty());
-        let started = self.trace.started_us.entry(event.id.clone()).or_insert(event.time_us);
-        *started = (*started).min(event.time_us);
-        let dumps = std::mem::take(&mut event.dumps);
-        if !dumps.heaps.is_empty() || dumps.heaps_v2.is_some() || !dumps.regions.is_empty() {
-            let (time_us, id) = (event.time_us, std::mem::take(&mut event.id));
-            self.trace.dumps.push(DumpEvent { offset: self.before + offset, pid, time_us, id, dumps });
-        }
-    }
+/// Bytes of text that are worth a hand-over.
+const BATCH: usize = 256 * 1024;
 
-    fn metadata(&mut self, event: Event, pid: i64, offset: u64) {
-        if event.phase == "v" || event.phase == "V" {
-            return;
-        }
-        let mut repeated = 0;
-        let process = self.trace.processes.entry(pid).or_default();
-        match (&*event.name, event.arg_name) {
-            ("process_name", Some(name)) => process.name = Some(name),
-            ("thread_name", Some(name)) => process.is_browser |= name == "CrBrowserMain",
-            _ => {}
-        }
-        if let ("process_labels", Some(labels)) = (&*event.name, event.arg_labels) {
-            process.labels = labels;
-        }
-        for frame in event.stack_frames.into_iter().flatten() {
-            let known = process.frames.entry(frame.id).or_insert(frame);
-            repeated += u64::from(known.name != frame.name || known.parent != frame.parent);
-        }
-        if let Some(types) = event.type_names {
-            let known = process.types.get_or_insert_default();
-            for (id, name) in types {
-                repeated += u64::from(*known.entry(id).or_insert(name) != name);
+/// Calls `take` with what `find`, in another thread, hands on, in the same order.
+fn handing_on(
+    find: impl FnOnce(HandOn<'_>) -> io::Result<()> + Send,
+    mut take: impl FnMut(Found, &[u8], u64),
+) -> io::Result<()> {
+    // One batch on its way: what waits is memory.
+    let (send, batches) = sync_channel::<Batch>(1);
+    let (give_back, used) = channel::<Batch>();
+    std::thread::scope(|scope| {
+        let finding = scope.spawn(move || {
+            let mut batch = Batch::default();
+            let read = find(&mut |found, json, offset| {
+                batch.text.extend_from_slice(json);
+                batch.pieces.push((found, batch.text.len(), offset));
+                if batch.text.len() >= BATCH {
+                    // Cannot fail: the other thread takes all there is.
+                    let _ = send.send(std::mem::replace(&mut batch, used.try_recv().unwrap_or_default()));
+                }
+            });
+            let _ = send.send(batch);
+            read
+        });
+        for mut batch in batches {
+            let mut start = 0;
+            for &(found, end, offset) in &batch.pieces {
+                take(found, &batch.text[start..end], offset);
+                start = end;
             }
+            batch.text.clear();
+            batch.pieces.clear();
+            // Nobody waits for the last ones.
+            let _ = give_back.send(batch);
         }
-        let at = self.place(offset);
-        self.diagnostics.add(&codes::REPEATED_NAMES, repeated, at, String::new);
-    }
+        finding.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }

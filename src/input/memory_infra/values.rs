@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::ids::RawId;
 use crate::allocations::{NameId, Names};
 
 /// What a text or a number means; both may mean nothing.
@@ -25,6 +26,8 @@ pub(super) struct Text;
 pub(super) struct Number;
 /// A hexadecimal number without `0x`, or with it; JSON numbers as they are.
 pub(super) struct Hex;
+/// A name: a string as it is, a number as its digits.
+pub(super) struct Name<'a>(pub(super) &'a mut Names);
 /// An id: a string as it is, a number as its digits, which is how it stands as a key.
 pub(super) struct Id<'a>(pub(super) &'a mut Names);
 
@@ -66,7 +69,7 @@ impl Meaning for Hex {
     }
 }
 
-impl Meaning for Id<'_> {
+impl Meaning for Name<'_> {
     type Out = NameId;
 
     fn of_text(self, text: &str) -> Option<NameId> {
@@ -75,6 +78,18 @@ impl Meaning for Id<'_> {
 
     fn of_number(self, number: u64) -> Option<NameId> {
         Some(self.0.intern(&number.to_string()))
+    }
+}
+
+impl Meaning for Id<'_> {
+    type Out = RawId;
+
+    fn of_text(self, text: &str) -> Option<RawId> {
+        Some(RawId::of_text(text, self.0))
+    }
+
+    fn of_number(self, number: u64) -> Option<RawId> {
+        Some(RawId::of_number(number, self.0))
     }
 }
 
@@ -135,13 +150,9 @@ impl<'de, M: Meaning> Visitor<'de> for Scalar<M> {
     }
 }
 
-/// Visits of numbers, booleans and null that take nothing.
+/// Visits of most numbers, booleans and null that take nothing.
 macro_rules! pass_over_scalars {
     () => {
-        fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-            Ok(())
-        }
-
         fn visit_i64<E>(self, _: i64) -> Result<(), E> {
             Ok(())
         }
@@ -237,6 +248,10 @@ impl<'de, F: Member> Visitor<'de> for Members<&mut F> {
         Ok(())
     }
 
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
     pass_over_scalars!();
 }
 
@@ -247,6 +262,9 @@ pub(super) struct Elements<F>(pub(super) F);
 pub(super) trait Element {
     /// Takes the next element; `None` when there is none.
     fn next<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<Option<()>, A::Error>;
+
+    /// Takes the whole array instead, if the number stands for one that was lifted out of the text.
+    fn lifted(&mut self, _number: u64) {}
 }
 
 impl<'de, F: Element> DeserializeSeed<'de> for Elements<F> {
@@ -275,6 +293,11 @@ impl<'de, F: Element> Visitor<'de> for Elements<F> {
     }
 
     fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(mut self, number: u64) -> Result<(), E> {
+        self.0.lifted(number);
         Ok(())
     }
 

@@ -1,0 +1,281 @@
+//! How much a heap has in all, and of each type: what [`Totals`] says of its top, without the rest.
+//!
+//! `info` asks this of every heap of a file. In a heap of totals what is stated deep below can exceed what is stated
+//! above it, so the answer needs the totals of all backtraces after all; but of one type at a time, and none are kept.
+
+use rustc_hash::FxHashMap;
+
+use super::allocation_totals::{Amount, MOST_PAIRS, Totals, TotalsOptions, TypeAmount};
+use crate::allocations::{AllocationHeap, Entry, Meaning, NameId};
+
+/// The top of a heap.
+#[derive(Debug)]
+pub struct Top {
+    /// All there is.
+    pub total: Amount,
+    /// By type, by number of the type's name.
+    pub types: Vec<TypeAmount>,
+    /// As in [`Totals`].
+    pub pairs_left_out: u64,
+}
+
+impl Top {
+    /// Computes the top. O(frames + entries x depth), memory O(frames + entries).
+    pub fn compute(heap: &AllocationHeap) -> Self {
+        let by_type = EntriesByType::new(&heap.entries);
+        let top = match heap.meaning {
+            Meaning::Parts => Some(top_of_parts(&by_type)),
+            Meaning::Totals => TopOfTotals::new(heap).run(&by_type),
+        };
+        top.unwrap_or_else(|| Self::of_totals(heap))
+    }
+
+    /// The same from the totals of all backtraces, which knows how to leave pairs out where there are too many.
+    fn of_totals(heap: &AllocationHeap) -> Self {
+        // Without levels all that is allocated counts at the top, so that its types are all there.
+        let totals = Totals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None });
+        Top { total: totals.at(0), types: totals.types(0).to_vec(), pairs_left_out: totals.pairs_left_out }
+    }
+}
+
+/// The entries that have a type, by type.
+struct EntriesByType {
+    /// (type, end of its entries), by type.
+    types: Vec<(NameId, usize)>,
+    entries: Vec<Entry>,
+}
+
+impl EntriesByType {
+    fn new(entries: &[Entry]) -> Self {
+        let typed = || entries.iter().filter_map(|entry| entry.type_name().map(|type_name| (type_name, entry)));
+        let mut counts: FxHashMap<NameId, usize> = FxHashMap::default();
+        typed().for_each(|(type_name, _)| *counts.entry(type_name).or_default() += 1);
+        let mut types: Vec<_> = counts.into_iter().collect();
+        types.sort_unstable();
+        let mut next: FxHashMap<NameId, usize> = FxHashMap::default();
+        let mut end = 0;
+        for (type_name, count) in &mut types {
+            next.insert(*type_name, end);
+            end += *count;
+            *count = end;
+        }
+        let mut sorted = vec![Entry::new(0, None, 0, None); end];
+        for (type_name, entry) in typed() {
+            let place = next.entry(type_name).or_default();
+            sorted[*place] = *entry;
+            *place += 1;
+        }
+        EntriesByType { types, entries: sorted }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (NameId, &[Entry])> {
+        let starts = std::iter::once(0).chain(self.types.iter().map(|&(_, end)| end));
+        self.types.iter().zip(starts).map(|(&(type_name, end), start)| (type_name, &self.entries[start..end]))
+    }
+}
+
+fn top_of_parts(by_type: &EntriesByType) -> Top {
+    let mut total = STATED;
+    let types = by_type.iter().map(|(type_name, entries)| {
+        let mut own = STATED;
+        entries.iter().for_each(|entry| own.add(entry.bytes(), entry.allocations()));
+        total.add(own.bytes, own.allocations);
+        TypeAmount { type_name, total: own, own }
+    });
+    Top { types: types.collect(), total, pairs_left_out: 0 }
+}
+
+/// Nothing yet of what the dump says itself.
+const STATED: Amount = Amount { bytes: 0, allocations: None, stated: true, at_least: false };
+
+/// Bytes and allocations of types. There is one for every backtrace, and what is small stays in the processor's cache.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    bytes: u64,
+    allocations: u64,
+}
+
+/// The backtrace has types, with counts. Besides its [`Sum`].
+const HAS_TYPES: u8 = 1;
+const HAS_COUNTS: u8 = 2;
+
+/// What is known of a backtrace in the type at hand.
+struct Known {
+    frame: u32,
+    /// The place of its caller.
+    caller: usize,
+    /// Callees whose totals are not settled yet.
+    open: u32,
+    stated: Option<Amount>,
+    below: Amount,
+}
+
+struct TopOfTotals<'a> {
+    heap: &'a AllocationHeap,
+    /// Backtraces that have the type at hand.
+    known: Vec<Known>,
+    /// By backtrace: where it is among those, plus `before`, plus one; what is not above `before` is of earlier types.
+    places: Vec<u32>,
+    before: u32,
+    /// By backtrace: its caller.
+    callers: Vec<u32>,
+    /// By backtrace: the totals of its types together.
+    of_types: Vec<Sum>,
+    /// By backtrace: which of those there are.
+    has: Vec<u8>,
+    /// Pairs of backtrace and type that are known from below only.
+    inferred: usize,
+}
+
+impl<'a> TopOfTotals<'a> {
+    fn new(heap: &'a AllocationHeap) -> Self {
+        let count = heap.frames.len();
+        TopOfTotals {
+            heap,
+            known: Vec::new(),
+            places: vec![0; count],
+            before: 0,
+            callers: heap.frames.iter().map(|frame| frame.parent).collect(),
+            of_types: vec![Sum::default(); count],
+            has: vec![0; count],
+            inferred: 0,
+        }
+    }
+
+    /// `None` when there are more pairs than are kept in [`Totals`].
+    fn run(mut self, by_type: &EntriesByType) -> Option<Top> {
+        let mut types = Vec::with_capacity(by_type.types.len());
+        for (type_name, entries) in by_type.iter() {
+            for entry in entries {
+                let place = self.reach(entry.frame());
+                let stated = &mut self.known[place].stated;
+                self.inferred -= usize::from(stated.is_none());
+                stated.get_or_insert(STATED).add(entry.bytes(), entry.allocations());
+            }
+            if self.inferred > MOST_PAIRS {
+                return None;
+            }
+            types.push(TypeAmount { type_name, total: self.settle(), own: Amount::default() });
+        }
+        Some(Top { total: self.total(), types, pairs_left_out: 0 })
+    }
+
+    /// Marks a backtrace and its callers as ones that have the type; gives its place among them.
+    fn reach(&mut self, frame: u32) -> usize {
+        let (mut at, mut callee) = (frame, None);
+        loop {
+            let place = self.places[at as usize].checked_sub(self.before + 1).map(|place| place as usize);
+            let caller = place.unwrap_or(self.known.len());
+            if let Some(callee) = callee {
+                let callee: &mut Known = &mut self.known[callee];
+                callee.caller = caller;
+            }
+            if place.is_none() {
+                self.known.push(Known { frame: at, caller: 0, open: 0, stated: None, below: Amount::default() });
+                self.places[at as usize] = self.before + self.known.len() as u32;
+                self.inferred += 1;
+            }
+            self.known[caller].open += u32::from(callee.is_some());
+            if place.is_some() || at == 0 {
+                return (self.places[frame as usize] - self.before - 1) as usize;
+            }
+            (at, callee) = (self.callers[at as usize], Some(caller));
+        }
+    }
+
+    /// The total of the type at the top: its figures are passed up. The next type begins.
+    fn settle(&mut self) -> Amount {
+        let mut top = Amount::default();
+        for place in 0..self.known.len() {
+            let mut at = place;
+            // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
+            while let Known { open: 0, frame, caller, stated, below } = self.known[at] {
+                let total = Amount::settle(stated, below);
+                self.add_to_types(frame as usize, &total);
+                self.known[at].open = u32::MAX;
+                if frame == 0 {
+                    top = total;
+                    break;
+                }
+                let caller_known = &mut self.known[caller];
+                caller_known.below.add(total.bytes, total.allocations);
+                caller_known.open -= 1;
+                at = caller;
+            }
+        }
+        self.before += self.known.len() as u32;
+        self.known.clear();
+        top
+    }
+
+    fn add_to_types(&mut self, frame: usize, total: &Amount) {
+        let sum = &mut self.of_types[frame];
+        sum.bytes = sum.bytes.saturating_add(total.bytes);
+        sum.allocations = sum.allocations.saturating_add(total.allocations.unwrap_or(0));
+        self.has[frame] |= HAS_TYPES | if total.allocations.is_some() { HAS_COUNTS } else { 0 };
+    }
+
+    fn types_of(&self, frame: usize) -> Option<Amount> {
+        let (sum, has) = (self.of_types[frame], self.has[frame]);
+        let allocations = (has & HAS_COUNTS != 0).then_some(sum.allocations);
+        (has & HAS_TYPES != 0).then(|| Amount { bytes: sum.bytes, allocations, ..Amount::default() })
+    }
+
+    /// All there is at the top, types or not.
+    fn total(&self) -> Amount {
+        let mut stated: Vec<Option<Amount>> = vec![None; self.heap.frames.len()];
+        for entry in self.heap.entries.iter().filter(|entry| entry.type_name().is_none()) {
+            stated[entry.frame() as usize].get_or_insert(STATED).add(entry.bytes(), entry.allocations());
+        }
+        let mut below = vec![None::<Amount>; self.heap.frames.len()];
+        for at in (1..self.heap.frames.len()).rev() {
+            if let Some(total) = Amount::of_all(stated[at], self.types_of(at), below[at]) {
+                let below = below[self.callers[at] as usize].get_or_insert_default();
+                below.add(total.bytes, total.allocations);
+            }
+        }
+        let nothing = Amount { at_least: true, ..Amount::default() };
+        Amount::of_all(stated[0], self.types_of(0), below[0]).unwrap_or(nothing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocations::{HeapBuilder, Names};
+    use proptest::prelude::*;
+
+    fn heap(meaning: Meaning, parents: &[usize], entries: &[(usize, u32, u64, u64)]) -> AllocationHeap {
+        let mut names = Names::default();
+        let types = ["", "A", "B", "C"].map(|name| names.intern(name));
+        let mut builder = HeapBuilder::new(types[0]);
+        let mut frames = vec![0];
+        for (at, &parent) in parents.iter().enumerate() {
+            let parent = frames[parent % frames.len()];
+            frames.push(builder.frame(parent, names.intern(&at.to_string())));
+        }
+        for &(frame, type_number, bytes, allocations) in entries {
+            let type_name = types.get(type_number as usize).copied().filter(|_| type_number > 0);
+            builder.add(Entry::new(frames[frame % frames.len()], type_name, bytes, allocations.checked_sub(1)));
+        }
+        let (frames, entries) = builder.finish(None);
+        let (process, labels, allocator) = (String::new(), String::new(), String::new());
+        AllocationHeap { dump: 1, pid: 1, part: 1, process, labels, allocator, meaning, frames, entries }
+    }
+
+    proptest! {
+        #[test]
+        fn the_top_is_that_of_the_totals(
+            parts: bool,
+            parents in proptest::collection::vec(0usize..64, 0..40),
+            entries in proptest::collection::vec((0usize..64, 0u32..4, prop_oneof![0u64..9, Just(u64::MAX)], 0u64..9), 0..60),
+        ) {
+            let heap = heap(if parts { Meaning::Parts } else { Meaning::Totals }, &parents, &entries);
+            let (top, same) = (Top::compute(&heap), Top::of_totals(&heap));
+            prop_assert_eq!(top.total, same.total);
+            prop_assert_eq!(top.pairs_left_out, same.pairs_left_out);
+            let types = |top: &Top| top.types.iter().map(|t| (t.type_name, t.total, t.own)).collect::<Vec<_>>();
+            prop_assert_eq!(types(&top), types(&same));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Where a JSON value ends, told by its brackets and strings alone.
+
+use memchr::memchr2;
+
+/// Finds the end of a value in pieces of text.
+#[derive(Default)]
+pub(super) struct Scan {
+    depth: u64,
+    begun: bool,
+    in_string: bool,
+    after_backslash: bool,
+}
+
+impl Scan {
+    /// A number or word, which ends where the text does.
+    pub(super) fn is_scalar(&self) -> bool {
+        self.depth == 0 && !self.in_string
+    }
+
+    /// How many bytes of this piece still belong to the value, if it ends here.
+    pub(super) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < text.len() {
+            let ahead = &text[at..];
+            let (length, found) = match ahead.first_chunk() {
+                Some(block) if self.depth > 0 && !self.after_backslash => {
+                    // Backslashes are rare, and a quote behind one is none.
+                    let plain = !block.iter().fold(false, |found, &byte| found | (byte == b'\\'));
+                    (BLOCK, if plain { self.pass_block(block) } else { self.walk(block) })
+                }
+                _ => {
+                    // Most values begin with a bracket, and can be passed in blocks from there on.
+                    let length = if self.depth == 0 && !self.in_string { 1 } else { ahead.len().min(BLOCK) };
+                    (length, self.walk(&ahead[..length]))
+                }
+            };
+            if let Some(length) = found {
+                return Some(at + length);
+            }
+            at += length;
+        }
+        None
+    }
+
+    /// The same for text of any kind, byte by byte.
+    fn walk(&mut self, text: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < text.len() {
+            if self.in_string {
+                if std::mem::take(&mut self.after_backslash) {
+                    at += 1;
+                    continue;
+                }
+                let found = end_of_plain(&text[at..])?;
+                at += found + 1;
+                if text[at - 1] == b'\\' {
+                    self.after_backslash = true;
+                    continue;
+                }
+                self.in_string = false;
+                if self.depth == 0 {
+                    return Some(at);
+                }
+                continue;
+            }
+            match text[at] {
+                b'"' => (self.in_string, self.begun) = (true, true),
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    self.begun = true;
+                }
+                b'}' | b']' => {
+                    if self.depth <= 1 {
+                        // A closing bracket behind a number belongs to what is around it.
+                        return Some(if self.depth == 1 { at + 1 } else { at });
+                    }
+                    self.depth -= 1;
+                }
+                b',' | b' ' | b'\t' | b'\r' | b'\n' | b':' if self.depth == 0 && self.begun => return Some(at),
+                _ => self.begun = true,
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The same for a block without backslashes, inside of brackets: without a branch for every string.
+    fn pass_block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
+        // A bit for every byte that has an odd number of quotes before it, or is the first of them.
+        let mut strings = bits(block, |byte| byte == b'"');
+        for shift in [1, 2, 4, 8, 16, 32] {
+            strings ^= strings << shift;
+        }
+        if self.in_string {
+            strings = !strings;
+        }
+        self.in_string = strings >> (BLOCK - 1) == 1;
+        // `[`, `]`, `{` and `}`, besides what is between those.
+        let mut brackets = bits(block, |byte| (byte | 0x20).wrapping_sub(b'{') <= 2) & !strings;
+        while brackets != 0 {
+            let at = brackets.trailing_zeros() as usize;
+            match block[at] {
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' if self.depth == 1 => {
+                    (self.depth, self.in_string) = (0, false);
+                    return Some(at + 1);
+                }
+                b'}' | b']' => self.depth -= 1,
+                _ => {}
+            }
+            brackets &= brackets - 1;
+        }
+        None
+    }
+}
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 64;
+
+/// A bit for each byte of a kind, the first byte's lowest. In two steps, of which the compiler makes vector instructions.
+fn bits(block: &[u8; BLOCK], is: impl Fn(u8) -> bool) -> u64 {
+    let marks = block.map(|byte| u8::from(is(byte)));
+    let (eights, _) = marks.as_chunks::<8>();
+    // The product's highest byte has the lowest bits of all eight.
+    let gather = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    eights.iter().rev().fold(0, |bits, eight| bits << 8 | gather(eight))
+}
+
+/// Where a string ends, or has a backslash. Most strings of a trace are shorter than what a vector search is good for.
+fn end_of_plain(text: &[u8]) -> Option<usize> {
+    const SHORT: usize = 16;
+    let head = &text[..text.len().min(SHORT)];
+    match head.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+        None if text.len() > SHORT => memchr2(b'"', b'\\', &text[SHORT..]).map(|at| at + SHORT),
+        found => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Text in which all that counts is frequent.
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![
+            8 => Just(b'a'),
+            4 => proptest::sample::select(b"\"\"\"{}[]{}[],: ".to_vec()),
+            1 => Just(b'\\'),
+            1 => any::<u8>(),
+        ];
+        proptest::collection::vec(byte, 0..400)
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_end_where_bytes_do(inside in text(), depth in 0usize..6, cut in 0usize..400) {
+            let text = [vec![b'['; depth], inside].concat();
+            let cut = cut.min(text.len());
+            let mut by_bytes = Scan::default();
+            let mut in_pieces = Scan::default();
+            let expected = by_bytes.walk(&text);
+            prop_assert_eq!(Scan::default().find_end(&text), expected);
+            let found = in_pieces.find_end(&text[..cut]);
+            let found = found.or_else(|| in_pieces.find_end(&text[cut..]).map(|length| cut + length));
+            prop_assert_eq!(found, expected);
+            if expected.is_none() {
+                let state = |scan: &Scan| (scan.depth, scan.in_string, scan.begun, scan.after_backslash);
+                prop_assert_eq!(state(&in_pieces), state(&by_bytes));
+            }
+        }
+
+        #[test]
+        fn bits_are_in_the_order_of_bytes(block in proptest::collection::vec(any::<u8>(), BLOCK)) {
+            let block: &[u8; BLOCK] = block.as_slice().try_into().expect("as long");
+            let found = bits(block, |byte| byte > 0x60);
+            prop_assert!((0..BLOCK).all(|at| (found >> at & 1 == 1) == (block[at] > 0x60)));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What the events of a trace say of memory dumps, kept until the dumps can be put together.
+//!
+//! Names of frames and types may come before or after the dumps that need them, so dumps keep their ids until the end.
+
+use rustc_hash::FxHashMap;
+
+use super::codes;
+use super::dumps::Dumps;
+use super::event::{Event, StackFrame, read_stack_frames};
+use super::ids::ById;
+use super::trace::Found;
+use crate::allocations::{NameId, Names};
+use crate::input::diagnostics::excerpt;
+use crate::input::{Diagnostics, Position};
+
+/// What is known of a process.
+#[derive(Default)]
+pub(super) struct Process {
+    pub(super) name: Option<String>,
+    pub(super) labels: String,
+    /// It has the thread that only browsers have.
+    pub(super) is_browser: bool,
+    pub(super) frames: Frames,
+    /// `None` until there is a `typeNames` event, even an empty one.
+    pub(super) types: Option<ById<NameId>>,
+}
+
+/// An event with something of a dump.
+pub(super) struct DumpEvent {
+    pub(super) offset: u64,
+    pub(super) pid: i64,
+    pub(super) time_us: i64,
+    pub(super) id: String,
+    pub(super) dumps: Dumps,
+}
+
+/// Stack frames by id.
+#[derive(Default)]
+pub(super) struct Frames {
+    pub(super) rows: Vec<StackFrame>,
+    pub(super) by_id: ById<u32>,
+}
+
+impl Frames {
+    /// Adds a frame, unless its id is there; gives back the frame that has the id.
+    fn insert(&mut self, frame: StackFrame) -> StackFrame {
+        if let Some(row) = self.by_id.find(frame.id) {
+            return self.rows[row as usize];
+        }
+        self.by_id.insert(frame.id, self.rows.len() as u32);
+        self.rows.push(frame);
+        frame
+    }
+
+    /// Adds a frame; a later one takes the place of an earlier one with its id.
+    fn replace(&mut self, frame: StackFrame) {
+        self.insert(frame);
+        if let Some(row) = self.by_id.find(frame.id) {
+            self.rows[row as usize] = frame;
+        }
+    }
+}
+
+/// What a trace holds of memory dumps.
+#[derive(Default)]
+pub(super) struct Trace {
+    pub(super) events: u64,
+    pub(super) dump_events: u64,
+    pub(super) processes: FxHashMap<i64, Process>,
+    /// Frames that stand outside events: for processes that have none of their own.
+    pub(super) global_frames: Frames,
+    /// When the first event of each dump was written.
+    pub(super) started_us: FxHashMap<String, i64>,
+    /// In the order of the file.
+    pub(super) dumps: Vec<DumpEvent>,
+}
+
+/// Takes what may have to do with dumps, in the order of the file.
+pub(super) struct Collector<'a> {
+    pub(super) trace: Trace,
+    pub(super) names: &'a mut Names,
+    pub(super) diagnostics: Diagnostics,
+    /// Is added to the places of problems.
+    pub(super) before: u64,
+}
+
+impl Collector<'_> {
+    pub(super) fn take(&mut self, found: Found, json: &[u8], offset: u64) {
+        match found {
+            Found::Event => self.event(json, offset, true),
+            Found::CutEvent => self.event(json, offset, false),
+            Found::StackFrames => {
+                let (frames, _) = read_stack_frames(json, self.names);
+                frames.into_iter().for_each(|frame| self.trace.global_frames.replace(frame));
+            }
+        }
+    }
+
+    fn place(&self, offset: u64) -> Position {
+        Position::Byte(self.before + offset)
+    }
+
+    fn event(&mut self, json: &[u8], offset: u64, whole: bool) {
+        let (mut event, read) = Event::read(json, whole, self.names);
+        let ours = matches!(&*event.phase, "v" | "V" | "M") || (!whole && event.phase.is_empty());
+        if let (Err(error), true, true) = (read, ours, whole) {
+            let at = self.place(offset + if error.line() == 1 { error.column() as u64 } else { 0 });
+            self.diagnostics.add(&codes::MALFORMED_EVENT, 1, at, || excerpt(error.to_string().as_bytes()));
+        }
+        if !ours {
+            return;
+        }
+        let pid = event.pid.unwrap_or(0);
+        if event.phase != "M" {
+            self.dump_event(&mut event, pid, offset);
+        }
+        self.metadata(event, pid, offset);
+    }
+
+    fn dump_event(&mut self, event: &mut Event, pid: i64, offset: u64) {
+        self.trace.dump_events += u64::from(!event.phase.is_empty());
+        let started = self.trace.started_us.entry(event.id.clone()).or_insert(event.time_us);
+        *started = (*started).min(event.time_us);
+        let dumps = std::mem::take(&mut event.dumps);
+        if !dumps.heaps.is_empty() || dumps.heaps_v2.is_some() || !dumps.regions.is_empty() {
+            let (time_us, id) = (event.time_us, std::mem::take(&mut event.id));
+            self.trace.dumps.push(DumpEvent { offset: self.before + offset, pid, time_us, id, dumps });
+        }
+    }
+
+    fn metadata(&mut self, event: Event, pid: i64, offset: u64) {
+        if event.phase == "v" || event.phase == "V" {
+            return;
+        }
+        let mut repeated = 0;
+        let process = self.trace.processes.entry(pid).or_default();
+        match (&*event.name, event.arg_name) {
+            ("process_name", Some(name)) => process.name = Some(name),
+            ("thread_name", Some(name)) => process.is_browser |= name == "CrBrowserMain",
+            _ => {}
+        }
+        if let ("process_labels", Some(labels)) = (&*event.name, event.arg_labels) {
+            process.labels = labels;
+        }
+        for frame in event.stack_frames.into_iter().flatten() {
+            let known = process.frames.insert(frame);
+            repeated += u64::from(known.name != frame.name || known.parent != frame.parent);
+        }
+        if let Some(types) = event.type_names {
+            let known = process.types.get_or_insert_default();
+            for (id, name) in types {
+                known.insert(id, name);
+                repeated += u64::from(known.find(id) != Some(name));
+            }
+        }
+        let at = self.place(offset);
+        self.diagnostics.add(&codes::REPEATED_NAMES, repeated, at, String::new);
+    }
+}

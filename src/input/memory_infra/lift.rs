@@ -1,0 +1,202 @@
+//! Long arrays of an event, read in one go before the rest of it: entries of heaps, rows and columns of `heaps_v2`.
+//!
+//! ```text
+//! {"heaps":{"malloc":{"entries":[{"bt":"0","size":"9860"},...]}}}   becomes
+//! {"heaps":{"malloc":{"entries":9731406582000000000}}}              and the entries
+//! ```
+//!
+//! Only arrays in their usual form are lifted out, and a number that the event has nowhere else stands in for each.
+//! What is unusual or broken stays where it is, and is read, or complained of, by the reader that takes any JSON: nothing
+//! here finds fault.
+
+use memchr::{memchr, memmem};
+
+use super::dumps::RawEntry;
+use super::usual::Usual;
+
+/// The first number that stands in for an array, and what all of them begin with.
+const STAND_IN: u64 = 9_731_406_582_000_000_000;
+const STAND_IN_DIGITS: &[u8] = b"9731406582";
+
+/// An array that was lifted out.
+#[derive(Debug, PartialEq)]
+pub(super) enum Array {
+    /// `entries`
+    Entries(Vec<RawEntry>),
+    /// `strings`
+    Texts(Texts),
+    /// `nodes` and `types`: id, name, parent.
+    Rows(Vec<(u64, u64, Option<u64>)>),
+    /// A column.
+    Numbers(Vec<u64>),
+}
+
+/// Ids and texts.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Texts {
+    /// (id, end of its text)
+    rows: Vec<(u64, usize)>,
+    text: String,
+}
+
+impl Texts {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &str)> {
+        let starts = std::iter::once(0).chain(self.rows.iter().map(|&(_, end)| end));
+        self.rows.iter().zip(starts).map(|(&(id, end), start)| (id, &self.text[start..end]))
+    }
+}
+
+/// The arrays of an event.
+#[derive(Default)]
+pub(super) struct Arrays(Vec<Option<Array>>);
+
+impl Arrays {
+    /// The array that a number stands for, once.
+    pub(super) fn take(&mut self, number: u64) -> Option<Array> {
+        self.0.get_mut(usize::try_from(number.checked_sub(STAND_IN)?).ok()?)?.take()
+    }
+}
+
+/// The event without its long arrays, and those; `None` when there is nothing to lift out.
+pub(super) fn lift(json: &[u8]) -> Option<(Vec<u8>, Arrays)> {
+    let (mut rest, mut arrays) = (Vec::new(), Arrays::default());
+    let (mut kept, mut at) = (0, 0);
+    while let Some(found) = memchr(b'[', &json[at..]) {
+        let start = at + found;
+        at = start + 1;
+        let mut usual = Usual::new(json, at);
+        if let Some(array) = key_before(&json[..start]).and_then(|key| usual.array(key)) {
+            rest.extend(&json[kept..start]);
+            rest.extend((STAND_IN + arrays.0.len() as u64).to_string().as_bytes());
+            arrays.0.push(Some(array));
+            (kept, at) = (usual.at(), usual.at());
+        }
+    }
+    rest.extend(&json[kept..]);
+    let stand_ins = memmem::find_iter(&rest, STAND_IN_DIGITS).count();
+    (!arrays.0.is_empty() && stand_ins == arrays.0.len()).then_some((rest, arrays))
+}
+
+/// The key that a value at the end of `text` belongs to, if it is one of those that matter. In valid JSON the first quote
+/// cannot be the end of a string, nor one inside: nothing but a key is followed by a colon and preceded by these.
+fn key_before(text: &[u8]) -> Option<Key> {
+    let text = text.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end().strip_suffix(b"\"")?;
+    let (key, text) = KEYS.iter().find_map(|&(name, key)| Some((key, text.strip_suffix(name)?)))?;
+    let before = text.strip_suffix(b"\"")?.last()?;
+    matches!(before, b'{' | b',' | b' ' | b'\n' | b'\r' | b'\t').then_some(key)
+}
+
+#[derive(Clone, Copy)]
+enum Key {
+    Entries,
+    Strings,
+    /// Rows of a map, or a column.
+    NodesOrTypes,
+    Column,
+}
+
+const KEYS: [(&[u8], Key); 6] = [
+    (b"entries", Key::Entries),
+    (b"strings", Key::Strings),
+    (b"nodes", Key::NodesOrTypes),
+    (b"types", Key::NodesOrTypes),
+    (b"sizes", Key::Column),
+    (b"counts", Key::Column),
+];
+
+impl Usual<'_> {
+    /// The array behind its bracket.
+    fn array(&mut self, key: Key) -> Option<Array> {
+        match key {
+            Key::Entries => {
+                let mut entries = Vec::new();
+                self.elements(|usual| usual.entry().map(|entry| entries.push(entry)))?;
+                Some(Array::Entries(entries))
+            }
+            Key::Strings => {
+                let mut texts = Texts::default();
+                self.elements(|usual| usual.text_row(&mut texts))?;
+                Some(Array::Texts(texts))
+            }
+            Key::NodesOrTypes if self.peek()? == b'{' => {
+                let mut rows = Vec::new();
+                self.elements(|usual| usual.row().map(|row| rows.push(row)))?;
+                Some(Array::Rows(rows))
+            }
+            Key::NodesOrTypes | Key::Column => {
+                let mut numbers = Vec::new();
+                self.elements(|usual| usual.number().map(|number| numbers.push(number)))?;
+                Some(Array::Numbers(numbers))
+            }
+        }
+    }
+
+    /// An entry of a heap.
+    fn entry(&mut self) -> Option<RawEntry> {
+        let (mut backtrace, mut type_id, mut bytes, mut allocations) = (None, None, None, None);
+        self.expect(b'{')?;
+        loop {
+            self.expect(b'"')?;
+            // All of a key at once: there are millions.
+            match self.ahead() {
+                [b'b', b't', b'"', ..] => {
+                    self.pass_key(2)?;
+                    backtrace = Some(self.id()?);
+                }
+                [b't', b'y', b'p', b'e', b'"', ..] => {
+                    self.pass_key(4)?;
+                    type_id = Some(self.id()?);
+                }
+                [b's', b'i', b'z', b'e', b'"', ..] => {
+                    self.pass_key(4)?;
+                    bytes = Some(self.hex()?);
+                }
+                [b'c', b'o', b'u', b'n', b't', b'"', ..] => {
+                    self.pass_key(5)?;
+                    allocations = Some(self.hex()?);
+                }
+                _ => return None,
+            }
+            match self.next()? {
+                b',' => {}
+                b'}' => return Some(RawEntry::new(backtrace, type_id, bytes, allocations)),
+                _ => return None,
+            }
+        }
+    }
+
+    fn text_row(&mut self, texts: &mut Texts) -> Option<()> {
+        let (mut id, mut text) = (None, None);
+        self.members(|usual, key| {
+            match key {
+                b"id" => id = Some(usual.number()?),
+                b"string" => {
+                    usual.expect(b'"')?;
+                    text = Some(str::from_utf8(usual.string()?).ok()?);
+                }
+                _ => return None,
+            }
+            Some(())
+        })?;
+        texts.text.push_str(text?);
+        texts.rows.push((id?, texts.text.len()));
+        Some(())
+    }
+
+    fn row(&mut self) -> Option<(u64, u64, Option<u64>)> {
+        let (mut id, mut name, mut parent) = (None, None, None);
+        self.members(|usual, key| {
+            match key {
+                b"id" => id = Some(usual.number()?),
+                b"name_sid" => name = Some(usual.number()?),
+                b"parent" => parent = Some(usual.number()?),
+                _ => return None,
+            }
+            Some(())
+        })?;
+        Some((id?, name?, parent))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Entries of `heaps` to heaps, with the stack frames and types of their process.
+
+use rustc_hash::FxHashMap;
+
+use super::assemble::{Assembler, HeapParts};
+use super::codes;
+use super::collect::{DumpEvent, Frames, Process};
+use super::dumps::RawEntry;
+use super::event::StackFrame;
+use super::ids::RawId;
+use super::naming::{Modules, unwrapped};
+use crate::allocations::{Entry, HeapBuilder, Meaning, NameId, Path};
+use crate::input::Code;
+use crate::input::diagnostics::excerpt;
+
+/// What is known of a process's stack frames from the heaps before: nearly all have the same backtraces.
+#[derive(Default)]
+pub(super) struct Stacks {
+    known: Vec<Known>,
+    /// By frame: its caller's row.
+    callers: Vec<u32>,
+    /// By frame: its node in the heap at hand. Apart, for every entry asks for one.
+    nodes: Vec<u32>,
+    /// Of names; names of earlier turns are forgotten.
+    turn: u32,
+    /// Frames that have a node in the heap at hand.
+    in_heap: Vec<u32>,
+    /// On the way up from a frame to one that has a node.
+    path: Vec<u32>,
+}
+
+/// What is known of a frame.
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    /// How it is called there.
+    shown: Option<NameId>,
+    /// Its caller's path and its own, in the heap where it was met last.
+    below: Option<(Path, Path)>,
+    /// The path of what it allocated itself.
+    own: Option<Path>,
+    /// When all that was found out.
+    turn: u32,
+}
+
+impl Known {
+    pub(super) const NOTHING: Self = Known { shown: None, below: None, own: None, turn: 0 };
+
+    /// How it is called, which is known since it was asked for in this turn.
+    pub(super) fn name(&mut self, turn: u32, find: impl FnOnce() -> NameId) -> NameId {
+        if self.turn != turn {
+            *self = Known { turn, ..Known::NOTHING };
+        }
+        *self.shown.get_or_insert_with(find)
+    }
+
+    /// Makes its node below its caller's, and gives it.
+    pub(super) fn make_node(&mut self, builder: &mut HeapBuilder, caller: u32, name: NameId) -> u32 {
+        let above = builder.path_of(caller);
+        let path = match self.below {
+            Some((before, path)) if before == above => path,
+            _ => {
+                let path = builder.path(caller, name);
+                (self.below, self.own) = (Some((above, path)), None);
+                path
+            }
+        };
+        builder.frame_at(caller, path)
+    }
+}
+
+/// For a caller's row: it has none.
+const ROOT: u32 = u32::MAX;
+/// For a caller's row: nobody has told of it.
+const UNKNOWN: u32 = u32::MAX - 1;
+
+fn caller_of(frame: &StackFrame, frames: &Frames) -> u32 {
+    match frame.parent {
+        Some(parent) if parent != RawId::EMPTY => frames.by_id.find(parent).unwrap_or(UNKNOWN),
+        _ => ROOT,
+    }
+}
+
+/// No node yet.
+pub(super) const NONE: u32 = u32::MAX;
+/// No node yet, and the way up came by.
+const ON_PATH: u32 = u32::MAX - 1;
+
+impl Stacks {
+    /// Addresses may be called otherwise now: another memory map.
+    pub(super) fn forget_names(&mut self) {
+        self.turn += 1;
+    }
+
+    /// The heap of an allocator, in all three meanings.
+    pub(super) fn heap(
+        &mut self,
+        assembler: &mut Assembler<'_>,
+        entries: Vec<RawEntry>,
+        event: &DumpEvent,
+        process: &Process,
+        frames: &Frames,
+        modules: &Modules,
+    ) -> HeapParts {
+        if self.callers.len() < frames.rows.len() {
+            self.known.resize(frames.rows.len(), Known::NOTHING);
+            self.nodes.resize(frames.rows.len(), NONE);
+            self.callers = frames.rows.iter().map(|frame| caller_of(frame, frames)).collect();
+        }
+        let heap = Heap { stacks: self, event, process, frames, modules };
+        let parts = heap.read(assembler, &entries);
+        for row in self.in_heap.drain(..) {
+            self.nodes[row as usize] = NONE;
+        }
+        parts
+    }
+}
+
+/// A heap that is being read.
+struct Heap<'a> {
+    stacks: &'a mut Stacks,
+    event: &'a DumpEvent,
+    process: &'a Process,
+    frames: &'a Frames,
+    modules: &'a Modules,
+}
+
+impl Heap<'_> {
+    fn read(mut self, assembler: &mut Assembler<'_>, entries: &[RawEntry]) -> HeapParts {
+        assembler.builder.reserve(entries.len());
+        // Before Chromium 48 sizes were those of the exact backtrace, and the total had no backtrace at all.
+        let old = entries[0].backtrace().is_none();
+        let mut types: FxHashMap<RawId, Option<NameId>> = FxHashMap::default();
+        for entry in entries {
+            let Some(bytes) = entry.bytes() else {
+                assembler.note(&codes::BAD_ENTRY, self.event, String::new);
+                continue;
+            };
+            let mut frame = 0;
+            if let Some(id) = entry.backtrace() {
+                let row = self.frames.by_id.find(id).filter(|_| id != RawId::EMPTY);
+                match row {
+                    Some(row) => frame = self.node_of(assembler, row),
+                    None if id == RawId::EMPTY => {}
+                    None => {
+                        unknown(assembler, &codes::UNKNOWN_FRAME, self.event, id);
+                        continue;
+                    }
+                }
+                if old {
+                    frame = self.own_node(assembler, frame, row);
+                }
+            }
+            let type_name = match entry.type_id() {
+                None => None,
+                Some(id) => {
+                    match *types.entry(id).or_insert_with(|| type_of(assembler, self.process, id, self.event)) {
+                        None => continue,
+                        known => known,
+                    }
+                }
+            };
+            assembler.builder.add(Entry::new(frame, type_name, bytes, entry.allocations()));
+        }
+        let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
+        HeapParts { meaning: Meaning::Totals, frames, entries }
+    }
+
+    /// The node of a stack frame, made with all its callers. Each frame is looked at once in a heap.
+    fn node_of(&mut self, assembler: &mut Assembler<'_>, row: u32) -> u32 {
+        let known = self.stacks.nodes[row as usize];
+        if known != NONE {
+            return known;
+        }
+        let mut at = row;
+        let mut node = loop {
+            let node = &mut self.stacks.nodes[at as usize];
+            match *node {
+                NONE => *node = ON_PATH,
+                ON_PATH => {
+                    unknown(assembler, &codes::CYCLIC_STACK_FRAMES, self.event, self.frames.rows[at as usize].id);
+                    break 0;
+                }
+                node => break node,
+            }
+            self.stacks.path.push(at);
+            match self.stacks.callers[at as usize] {
+                ROOT => break 0,
+                UNKNOWN => {
+                    if let Some(caller) = self.frames.rows[at as usize].parent {
+                        unknown(assembler, &codes::UNKNOWN_FRAME, self.event, caller);
+                    }
+                    break 0;
+                }
+                caller => at = caller,
+            }
+        };
+        while let Some(row) = self.stacks.path.pop() {
+            let name = self.frames.rows[row as usize].name;
+            let known = &mut self.stacks.known[row as usize];
+            let name = known.name(self.stacks.turn, || assembler.frame_name(name, self.modules));
+            node = known.make_node(&mut assembler.builder, node, name);
+            self.stacks.nodes[row as usize] = node;
+            self.stacks.in_heap.push(row);
+        }
+        node
+    }
+
+    /// The node of what a stack frame, or with none the root, allocated itself.
+    fn own_node(&mut self, assembler: &mut Assembler<'_>, node: u32, row: Option<u32>) -> u32 {
+        let self_name = assembler.self_name();
+        let path = match row {
+            None => assembler.builder.path(node, self_name),
+            Some(row) => {
+                *self.stacks.known[row as usize].own.get_or_insert_with(|| assembler.builder.path(node, self_name))
+            }
+        };
+        assembler.builder.frame_at(node, path)
+    }
+}
+
+fn unknown(assembler: &mut Assembler<'_>, code: &'static Code, event: &DumpEvent, id: RawId) {
+    let text = id.text(assembler.names).into_owned();
+    assembler.note(code, event, || excerpt(text.as_bytes()));
+}
+
+/// The name of a type by its id; `None` for an id that the trace does not have, though it has others.
+fn type_of(assembler: &mut Assembler<'_>, process: &Process, id: RawId, event: &DumpEvent) -> Option<NameId> {
+    let Some(types) = &process.types else {
+        unknown(assembler, &codes::MISSING_TYPE_NAMES, event, id);
+        let text = format!("<type {}>", id.text(assembler.names));
+        return Some(assembler.names.intern(&text));
+    };
+    match types.find(id) {
+        Some(name) if assembler.raw_types => Some(name),
+        Some(name) => {
+            let text = unwrapped(assembler.names.text(name)).to_string();
+            Some(assembler.names.intern(&text))
+        }
+        None => {
+            unknown(assembler, &codes::UNKNOWN_TYPE, event, id);
+            None
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! JSON in its usual form, as the writers of traces write it: no escapes, no signs, no fractions. Whatever else there is
+//! ends the reading without a word, be it wrong or just uncommon.
+
+use super::ids::{RawId, decimal};
+
+/// What hexadecimal digits stand for; other bytes for more than 15.
+const HEX_DIGITS: [u8; 256] = {
+    let mut digits = [16; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        digits[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        digits[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    digits
+};
+
+/// Reads JSON in its usual form: `None` where it is not, be it wrong or just uncommon.
+pub(super) struct Usual<'a> {
+    json: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Usual<'a> {
+    /// Begins behind the first bytes.
+    pub(super) fn new(json: &'a [u8], at: usize) -> Self {
+        Usual { json, at }
+    }
+
+    /// Where it has come to.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// What lies ahead.
+    #[inline]
+    pub(super) fn ahead(&self) -> &'a [u8] {
+        &self.json[self.at..]
+    }
+
+    /// The next byte that is no blank.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        loop {
+            match *self.json.get(self.at)? {
+                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    /// The next byte that is no blank, passed.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    #[inline]
+    pub(super) fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.next()? == byte).then_some(())
+    }
+
+    /// Elements up to the closing bracket; at least one.
+    #[inline]
+    pub(super) fn elements(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        loop {
+            element(self)?;
+            match self.next()? {
+                b',' => {}
+                b']' => return Some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    /// The members of an object; at least one.
+    #[inline]
+    pub(super) fn members(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
+        self.expect(b'{')?;
+        loop {
+            self.expect(b'"')?;
+            let key = self.string()?;
+            self.expect(b':')?;
+            member(self, key)?;
+            match self.next()? {
+                b',' => {}
+                b'}' => return Some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    /// A string behind its quote, without escapes.
+    #[inline]
+    pub(super) fn string(&mut self) -> Option<&'a [u8]> {
+        let rest = &self.json[self.at..];
+        let length = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < b' ')?;
+        self.at += length + 1;
+        (rest[length] == b'"').then(|| &rest[..length])
+    }
+
+    /// A number without sign, fraction and exponent: what follows it is seen by whoever reads on.
+    #[inline]
+    pub(super) fn number(&mut self) -> Option<u64> {
+        self.peek()?;
+        let rest = &self.json[self.at..];
+        let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+        self.at += length;
+        decimal(&rest[..length])
+    }
+
+    /// An id in quotes.
+    #[inline]
+    pub(super) fn id(&mut self) -> Option<RawId> {
+        self.expect(b'"')?;
+        let rest = &self.json[self.at..];
+        let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+        self.at += length + 1;
+        if rest[length] != b'"' {
+            return None;
+        }
+        if length == 0 { Some(RawId::EMPTY) } else { RawId::of_small(decimal(&rest[..length])?) }
+    }
+
+    /// Up to 16 hexadecimal digits in quotes.
+    #[inline]
+    pub(super) fn hex(&mut self) -> Option<u64> {
+        self.expect(b'"')?;
+        let (start, mut number) = (self.at, 0u64);
+        loop {
+            let byte = *self.json.get(self.at)?;
+            let digit = HEX_DIGITS[usize::from(byte)];
+            if digit > 15 {
+                let length = self.at - start;
+                self.at += 1;
+                return (byte == b'"' && (1..=16).contains(&length)).then_some(number);
+            }
+            number = number << 4 | u64::from(digit);
+            self.at += 1;
+        }
+    }
+
+    /// Passes a key's letters, its quote, and the colon.
+    #[inline]
+    pub(super) fn pass_key(&mut self, letters: usize) -> Option<()> {
+        self.at += letters + 1;
+        self.expect(b':')
+    }
+}
