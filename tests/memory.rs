@@ -38,6 +38,16 @@ fn what_turns_out_too_large_on_the_way_is_an_error() {
 }
 
 #[test]
+fn allocation_totals_are_counted_too() {
+    for name in ["chromium66-heaps.trace.gz", "seed-example.trace", "seed-embedded.html"] {
+        let path = format!("fixtures/memory_infra/{name}");
+        let ran = run(&["stats", "--max-memory", "100", &path]).expect_code(2);
+        assert!(ran.stderr.contains("takes more than 100 bytes"), "{}", ran.stderr);
+        run(&["stats", "--max-memory", "100MB", &path]).expect_code(0);
+    }
+}
+
+#[test]
 fn the_dominator_tree_is_counted() {
     let dump = large_dump();
     let words = |limit: &'static str| ["dominators", "-n", "1", "--max-memory", limit];

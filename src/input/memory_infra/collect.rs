@@ -82,10 +82,18 @@ pub(super) struct Collector<'a> {
     pub(super) diagnostics: Diagnostics,
     /// Is added to the places of problems.
     pub(super) before: u64,
+    /// Memory that may still be taken, and was not enough once it is `None`.
+    pub(super) memory_left: Option<u64>,
 }
 
 impl Collector<'_> {
     pub(super) fn take(&mut self, found: Found, json: &[u8], offset: u64) {
+        // An entry of 24 bytes has some 50 characters, a frame more than its name and its number. Events that are not
+        // kept are few here.
+        self.memory_left = self.memory_left.and_then(|left| left.checked_sub(json.len() as u64 / 2));
+        if self.memory_left.is_none() {
+            return;
+        }
         match found {
             Found::Event => self.event(json, offset, true),
             Found::CutEvent => self.event(json, offset, false),

@@ -101,12 +101,12 @@ impl Reader for MemoryInfra {
         let mut names = Names::default();
         let mut traces = Vec::new();
         if source.start().trim_ascii_start().starts_with(b"<") {
-            read_page(&mut source, &mut names, &mut diagnostics, &mut traces, options.threads)?;
+            read_page(&mut source, &mut names, &mut diagnostics, &mut traces, options)?;
             facts.version = Some("in a page of the trace viewer".into());
         } else {
             let threads = if source.is_whole() { 1 } else { options.threads };
             let mut text = Text::new(Box::new(|buf| source.fill(buf)));
-            let trace = read_trace(&mut text, &mut names, &mut diagnostics, 0, threads)?;
+            let trace = read_trace(&mut text, &mut names, &mut diagnostics, 0, threads, options.max_memory_bytes)?;
             let end = text.offset();
             drop(text);
             traces.push(trace);
@@ -173,7 +173,7 @@ fn read_page(
     names: &mut Names,
     diagnostics: &mut Diagnostics,
     traces: &mut Vec<Trace>,
-    threads: usize,
+    options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let mut page = Page::new(source);
     while let Some(block) = page.next_block()? {
@@ -188,9 +188,9 @@ fn read_page(
                 continue;
             }
         };
-        let threads = if inner.is_whole() { 1 } else { threads };
+        let threads = if inner.is_whole() { 1 } else { options.threads };
         let mut text = Text::new(Box::new(|buf| inner.fill(buf)));
-        traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads)?);
+        traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads, options.max_memory_bytes)?);
         drop(text);
         if let Some(why) = inner.ended_early() {
             diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(block.offset), || why);

@@ -9,7 +9,8 @@ use super::codes;
 use super::collect::{Collector, Trace};
 use super::container::{Text, Value};
 use crate::allocations::Names;
-use crate::input::{Diagnostics, Position};
+use crate::graph::BuildError;
+use crate::input::{Diagnostics, Position, ReadError};
 
 /// What is handed on.
 #[derive(Clone, Copy)]
@@ -31,8 +32,15 @@ pub(super) fn read_trace(
     diagnostics: &mut Diagnostics,
     before: u64,
     threads: usize,
-) -> io::Result<Trace> {
-    let mut collector = Collector { trace: Trace::default(), names, diagnostics: Diagnostics::default(), before };
+    max_memory_bytes: Option<u64>,
+) -> Result<Trace, ReadError> {
+    let mut collector = Collector {
+        trace: Trace::default(),
+        names,
+        diagnostics: Diagnostics::default(),
+        before,
+        memory_left: Some(max_memory_bytes.unwrap_or(u64::MAX)),
+    };
     let mut found = Diagnostics::default();
     let mut events = 0;
     let mut find = |hand_on: HandOn<'_>| {
@@ -51,6 +59,9 @@ pub(super) fn read_trace(
     diagnostics.absorb(&mut collector.diagnostics, 0);
     diagnostics.absorb(&mut found, 0);
     collector.trace.events = events;
+    if let (None, Some(limit)) = (collector.memory_left, max_memory_bytes) {
+        return Err(BuildError::TooMuchMemory(limit).into());
+    }
     Ok(collector.trace)
 }
 
