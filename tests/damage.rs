@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use common::fixtures::{Fixture, all};
 use common::read;
 use heapdump::allocations::AllocationDump;
@@ -9,7 +12,8 @@ use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;
-use heapdump::input::{Diagnostics, Dump, ReadOptions};
+use heapdump::input::{Diagnostics, Dump, ReadOptions, Source};
+use rayon::prelude::*;
 
 const CUTS_OF_LARGE: usize = 60;
 const SMALL: usize = 600;
@@ -119,6 +123,83 @@ fn changed_bytes_never_panic() {
             }
             bytes[at] = before;
         }
+    }
+}
+
+/// A generator of numbers that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit.max(1)
+    }
+}
+
+/// The dump without its packing, so that damage meets the reader and not a checksum.
+fn unpacked(fixture: &Fixture) -> Vec<u8> {
+    let mut source = Source::open(&fixture.path, Arc::default()).expect("a dump");
+    let mut bytes = vec![0; 4 << 20];
+    let length = source.fill(&mut bytes).expect("readable");
+    bytes.truncate(length);
+    bytes
+}
+
+/// What happens to files: bits turn, blocks are lost, written twice, from another file or of zeros; the end is missing.
+fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
+    for _ in 0..=random.below(3) {
+        let at = random.below(bytes.len());
+        let longest = 1 << random.below(13);
+        let length = 1 + random.below(longest);
+        let end = (at + length).min(bytes.len());
+        match random.below(9) {
+            0 => bytes[at..end].fill(0),
+            1 => bytes[at..end].fill(0xFF),
+            2 => drop(bytes.drain(at..end)),
+            3 => bytes.extend_from_within(at..end),
+            4 => bytes.truncate(at.max(1)),
+            5 => {
+                let from = random.below(other.len());
+                let part = &other[from..other.len().min(from + length)];
+                bytes.splice(at..at, part.iter().copied());
+            }
+            6 => {
+                let copy = bytes[at..end].to_vec();
+                bytes.splice(at..at, copy);
+            }
+            7 => bytes[at..end].iter_mut().for_each(|byte| *byte = random.below(256) as u8),
+            _ => bytes[at] ^= 1 << random.below(8),
+        }
+        if bytes.is_empty() {
+            bytes.push(b' ');
+        }
+    }
+}
+
+#[test]
+fn a_thousand_damaged_dumps_of_each_format_never_panic() {
+    const TIMES: usize = 1000;
+    /// Larger ones take their turn less often.
+    const LARGE: usize = 100_000;
+    let mut formats: BTreeMap<String, Vec<(Vec<u8>, ReadOptions)>> = BTreeMap::new();
+    for fixture in all().iter().filter(|fixture| !fixture.expected["error"].is_string()) {
+        let options = ReadOptions { threads: 1, ..options(fixture) };
+        formats.entry(fixture.format.clone()).or_default().push((unpacked(fixture), options));
+    }
+    assert_eq!(formats.len(), 5);
+    for (format, dumps) in &mut formats {
+        dumps.sort_by_key(|(bytes, _)| bytes.len());
+        let small = dumps.partition_point(|(bytes, _)| bytes.len() < LARGE).max(1);
+        (0..TIMES).into_par_iter().for_each(|number| {
+            let mut random = Random(number as u64 + 1);
+            let among = if number % 10 == 0 { dumps.len() } else { small };
+            let (bytes, options) = &dumps[random.below(among)];
+            let mut bytes = bytes.clone();
+            damage(&mut bytes, &dumps[random.below(among)].0, &mut random);
+            // Says which when it fails: the default panic message does not.
+            let outcome = std::panic::catch_unwind(|| survives(&bytes, options));
+            assert!(outcome.is_ok(), "{format}: number {number}");
+        });
     }
 }
 
