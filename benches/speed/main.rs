@@ -1,4 +1,4 @@
-//! `cargo bench --bench speed [-- text|programs|graphs|shapes|large ...]`: figures of this machine as Markdown tables.
+//! `cargo bench --bench speed [-- text|programs|index|graphs|shapes|large ...]`: figures of this machine as Markdown tables.
 //!
 //! Dumps and graphs are generated; nothing else is needed. Every step runs in a process of its own, so that the peak
 //! memory is its own, and the median of its runs is printed. Without words: all but `large` (50 and 100 million objects).
@@ -39,6 +39,9 @@ fn main() {
     }
     if wanted("programs") {
         program_tables();
+    }
+    if wanted("index") {
+        index_table();
     }
     if wanted("graphs") {
         graph_table();
@@ -175,6 +178,41 @@ fn program_tables() {
             );
         }
     }
+}
+
+/// What the second question takes through an index.
+fn index_table() {
+    heading("Asked again, 10 M objects", "| dump | command | from the dump, s | through the index, s | peak MiB |");
+    for format in ["xna-cf", "ibm-classic"] {
+        let path = dumps::dump(format, 10 * MILLION).expect("written");
+        let index = std::path::PathBuf::from(format!("{}.hdx", path.display()));
+        let line = |command: &str, without: Option<f64>, with: Figure| {
+            let without = without.map_or("-".into(), |seconds| format!("{seconds:.3}"));
+            let peak = with.peak_bytes as f64 / (1u64 << 20) as f64;
+            println!("| {format} | `{command}` | {without} | {:.3} | {peak:.0} |", with.seconds);
+        };
+        line("index", None, measure::heapdump(&["index", "-q"], &path, 3));
+        let object = middle_object(&path);
+        for command in
+            [&["stats"][..], &["dominators", "-n", "30"], &["show", &object], &["roots", &object], &["leaks"]]
+        {
+            let without = measure::heapdump(&[command, &["--no-index"]].concat(), &path, 3).seconds;
+            line(&command.join(" "), Some(without), measure::heapdump(command, &path, 5));
+        }
+        let bytes = std::fs::metadata(&index).expect("written").len();
+        println!("\n{format}: the index has {:.1} bytes per object.\n", bytes as f64 / (10 * MILLION) as f64);
+        // Other tables time what is done without it.
+        std::fs::remove_file(&index).expect("removed");
+    }
+}
+
+/// The id of the object in the middle of a dump.
+fn middle_object(path: &Path) -> String {
+    let source = Source::open(path, Arc::default()).expect("opens");
+    let input::Dump::Graph(graph) = input::read(source, &ReadOptions::default()).expect("a dump").dump else {
+        panic!("not a graph")
+    };
+    graph.display_id(NodeId::new(graph.node_count() / 2))
 }
 
 /// Dominators of a graph in memory: seconds, and bytes per object above the graph itself.
