@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::common::Common;
-use super::output::fields;
+use super::output::{fields, print_sentence};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::selection::TypePattern;
@@ -47,6 +47,9 @@ impl HeapArgs {
                 _ => bail!("--dump: no dump \"{asked}\"; there are 1 to {}, last, and all", dump.dumps.len()),
             },
         };
+        if let (None, None, Some(number), false) = (&self.dump, &common.input.snapshot, number, common.output.quiet) {
+            tell_of_fuller_dump(dump, number);
+        }
         let of_dump: Vec<&AllocationHeap> =
             dump.heaps.iter().filter(|heap| number.is_none_or(|number| heap.dump == number)).collect();
         let mut heaps = of_dump.clone();
@@ -70,6 +73,20 @@ impl HeapArgs {
             bail!("no heap fits --dump, --process and --allocator; there are: {}", there.join("; "));
         }
         Ok(heaps)
+    }
+}
+
+/// Some dumps of a trace are lighter than others, and hold heaps of fewer allocators.
+fn tell_of_fuller_dump(dump: &AllocationDump, chosen: usize) {
+    let heaps_of = |number: usize| dump.heaps.iter().filter(|heap| heap.dump == number).count();
+    let own = heaps_of(chosen);
+    // The latest of the fullest.
+    let fullest = (1..=dump.dumps.len()).max_by_key(|&number| (heaps_of(number), number)).unwrap_or(chosen);
+    if heaps_of(fullest) > own {
+        print_sentence(&format!(
+            "note: dump {chosen} is the last and has {own} heaps, dump {fullest} has {}; --dump {fullest} shows those",
+            heaps_of(fullest)
+        ));
     }
 }
 

@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             }));
             drop(opened.progress);
             print_trees("breakdown", json, &trees, names, &args.common)?;
-            Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+            Ok(args.common.outcome(nothing_matches))
         }
     }
 }
@@ -133,7 +133,7 @@ fn run_objects(args: &Args, least: Option<Least>, opened: &Opened) -> Result<Out
     }
     print_trees("breakdown", json, &trees, &names, &args.common)?;
     let nothing_matches = pattern.is_some() && trees[0].rows[0].amount.bytes == 0;
-    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+    Ok(args.common.outcome(nothing_matches))
 }
 
 impl Args {

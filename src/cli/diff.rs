@@ -105,6 +105,9 @@ struct Summary {
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     // Wrong limits are told before the work, not after.
     args.fail_over.as_deref().map(|text| parse_amount(text, 0)).transpose()?;
+    if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+        bail!("standard input is one dump: only one side may be -");
+    }
     let (mut graphs, mut allocations) = (Vec::new(), Vec::new());
     for file in &args.files {
         match open_dump(Some(file), &args.common)? {

@@ -1,5 +1,7 @@
 //! `heapdump diff` of allocation totals: two files, or two dumps of one, joined by names of backtraces and types.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -48,6 +50,31 @@ fn sides(request: &Request<'_>) -> Result<[HeapArgs; 2]> {
     }
 }
 
+const LONE_HEAPS_SHOWN: usize = 6;
+
+/// A heap that only one side has counts as grown or gone, though it may only not have been dumped.
+fn tell_of_lone_heaps(sides: &[Vec<&AllocationHeap>]) {
+    let keys = |side: &[&AllocationHeap]| -> BTreeSet<String> {
+        let name = |heap: &AllocationHeap| match heap.process.as_str() {
+            // Numbers of processes mean nothing in another trace.
+            "" => heap.allocator.clone(),
+            _ => format!("{} ({})", process_title(heap), heap.allocator),
+        };
+        side.iter().map(|heap| name(heap)).collect()
+    };
+    let [old, new] = sides else { return };
+    let (old, new) = (keys(old), keys(new));
+    for (side, lone) in [("old", old.difference(&new)), ("new", new.difference(&old))] {
+        let lone: Vec<&str> = lone.map(String::as_str).collect();
+        if !lone.is_empty() {
+            let shown = &lone[..lone.len().min(LONE_HEAPS_SHOWN)];
+            let more = lone.len() - shown.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            print_sentence(&format!("note: only the {side} dump has heaps of {}{more}", shown.join(", ")));
+        }
+    }
+}
+
 pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
     let common = request.common;
     let known =
@@ -59,6 +86,9 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
     let mut chosen = Vec::new();
     for (heaps, opened) in sides.iter().zip(opened) {
         chosen.push(heaps.choose(opened.dump, common)?);
+    }
+    if !common.output.quiet {
+        tell_of_lone_heaps(&chosen);
     }
     let several = chosen.iter().any(|heaps| heaps.len() > 1);
     let mut diff = AllocationDiff::new();

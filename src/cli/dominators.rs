@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         markdown: None,
     };
     args.common.output.print(&report)?;
-    Ok(if is_no { Outcome::No } else { Outcome::Done })
+    Ok(if is_reachable { args.common.outcome(is_no) } else { Outcome::No })
 }
 
 /// An object of the answer, and how many more of its level were left out after it.
@@ -395,5 +395,5 @@ fn run_groups(
         markdown: None,
     };
     output.print(&report)?;
-    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+    Ok(args.common.outcome(nothing_matches))
 }

@@ -13,7 +13,7 @@ use petgraph::graph::DiGraph;
 use super::allocations::HeapArgs;
 use super::breakdown::Least;
 use super::common::{Common, parse_amount};
-use super::load::open_graph;
+use super::load::{Place, open_graph, refuse_to_overwrite};
 use super::object::{TypedId, root_text, type_text};
 use super::output::refuse_sort;
 use super::{Outcome, export_memory_infra, progress};
@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, value_name = "NAME")]
     to: Form,
     /// Where to write [default: standard output]
-    #[arg(short, long, value_name = "PATH")]
+    #[arg(short, long, alias = "output", value_name = "PATH")]
     output_file: Option<PathBuf>,
     /// The object to begin at
     #[arg(long, value_name = "OBJID")]
@@ -85,6 +85,9 @@ const DEPTH_OF_DOT: u32 = 2;
 const LEAST_OF_PATHS: &str = "0.1%";
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
+    if let Some(output) = &args.output_file {
+        refuse_to_overwrite(&Place::find(args.file.as_deref())?, output)?;
+    }
     if args.to == Form::MemoryInfra {
         return export_memory_infra::run(&export_memory_infra::Request {
             file: args.file.as_deref(),

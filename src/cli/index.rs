@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use super::Outcome;
 use super::common::Common;
 use super::indexed;
-use super::load::{Place, read, set_threads, warn};
+use super::load::{Place, read, refuse_to_overwrite, set_threads, warn};
 use super::memory::MemoryLimit;
 use super::output::print_sentence;
 use super::progress::Progress;
@@ -37,8 +37,15 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     let input = &args.common.input;
-    if input.keep_unreachable || !input.exclude_roots.is_empty() {
-        bail!("--keep-unreachable and --exclude-roots are for questions; an index serves with and without them");
+    if input.keep_unreachable
+        || !input.exclude_roots.is_empty()
+        || input.domain.is_some()
+        || input.type_pattern.is_some()
+    {
+        bail!(
+            "--keep-unreachable, --exclude-roots, --domain and --type are for questions; an index serves with and \
+             without them"
+        );
     }
     let place = Place::find(args.file.as_deref())?;
     let output = match (&args.output, &place) {
@@ -47,6 +54,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         (None, Place::Path(path)) => indexed::beside(path),
         (None, Place::Stdin) => bail!("the dump comes from standard input: say with -o where the index shall be"),
     };
+    refuse_to_overwrite(&place, &output)?;
+    if output.exists() && !crate::index::is_index(&output) {
+        bail!("{} is there already and is no index: choose another name with -o", output.display());
+    }
     let progress = Progress::start(args.common.output.quiet, None);
     let memory = MemoryLimit::find(input)?;
     let options = ReadOptions { max_memory_bytes: memory.bytes(), ..input.read_options()? };

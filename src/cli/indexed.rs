@@ -93,6 +93,30 @@ impl ReadKey {
         same_format && *asked == ReadKey { input_format: asked.input_format.clone(), ..self.rest() }
     }
 
+    /// As the user writes them.
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        words.extend(self.input_format.iter().map(|format| format!("--input-format {format}")));
+        words.extend(self.raw_types.then(|| "--raw-types".to_string()));
+        words.extend((self.size_radix == SizeRadix::Dec).then(|| "--size-radix dec".to_string()));
+        words.extend(match self.snapshot {
+            SnapshotChoice::FirstComplete => None,
+            SnapshotChoice::Number(number) => Some(format!("--snapshot {number}")),
+            SnapshotChoice::Last => Some("--snapshot last".to_string()),
+        });
+        if words.is_empty() { "none".into() } else { words.join(" ") }
+    }
+
+    /// Reading as the index was read.
+    fn apply(&self, options: &ReadOptions) -> ReadOptions {
+        let mut own = options.clone();
+        own.input_format = self.input_format.clone();
+        own.raw_types = self.raw_types;
+        own.snapshot = self.snapshot;
+        own.xna_cf.size_radix = self.size_radix;
+        own
+    }
+
     fn rest(&self) -> Self {
         ReadKey { input_format: None, ..*self }
     }
@@ -130,7 +154,10 @@ pub(super) fn find(path: &Path, options: &ReadOptions, common: &Common) -> Resul
     if index::is_index(path) {
         let dump = path.with_extension("");
         let dump = (path.extension().is_some_and(|own| own == EXTENSION) && dump.is_file()).then_some(dump);
-        return match (open(path, dump.as_deref(), options), dump) {
+        // Asked for by its name and for nothing else, it serves as it was made.
+        let is_plain = ReadKey::of(options) == ReadKey::of(&ReadOptions::default());
+        let asked = (!is_plain).then(|| ReadKey::of(options));
+        return match (open(path, dump.as_deref(), options, asked.as_ref()), dump) {
             (Ok(indexed), _) if !common.input.no_index => Ok(Found::Indexed(Box::new(indexed))),
             (Ok(_), None) => bail!("{}: is an index, and --no-index says to use none", path.display()),
             (Ok(_), Some(dump)) => Ok(Found::Behind(dump)),
@@ -145,7 +172,7 @@ pub(super) fn find(path: &Path, options: &ReadOptions, common: &Common) -> Resul
     if common.input.no_index || !candidate.is_file() {
         return Ok(Found::Nothing);
     }
-    match open(&candidate, Some(path), options) {
+    match open(&candidate, Some(path), options, Some(&ReadKey::of(options))) {
         Ok(indexed) => Ok(Found::Indexed(Box::new(indexed))),
         Err(why) => {
             tell(common.output.quiet, &format!("{} {why}; reading the dump", candidate.display()));
@@ -165,7 +192,8 @@ fn tell(quiet: bool, text: &str) {
 enum Refusal {
     Unusable(IndexError),
     Stale,
-    Options,
+    /// The options it was made with, in words.
+    Options(String),
     /// Problems, which `--strict` asks to be told as the reader tells them.
     Strict,
 }
@@ -175,7 +203,7 @@ impl std::fmt::Display for Refusal {
         match self {
             Refusal::Unusable(error) => write!(f, "{error}"),
             Refusal::Stale => f.write_str("is older than the dump or of another one (heapdump index makes it anew)"),
-            Refusal::Options => f.write_str("was made with other reading options"),
+            Refusal::Options(words) => write!(f, "was made with other reading options ({words})"),
             Refusal::Strict => f.write_str("cannot tell how --strict ends"),
         }
     }
@@ -187,8 +215,8 @@ impl From<IndexError> for Refusal {
     }
 }
 
-/// Opens an index, of `dump` where that is known.
-fn open(path: &Path, dump: Option<&Path>, options: &ReadOptions) -> Result<Indexed, Refusal> {
+/// Opens an index, of `dump` where that is known, when it serves for the reading options that are asked for.
+fn open(path: &Path, dump: Option<&Path>, options: &ReadOptions, asked: Option<&ReadKey>) -> Result<Indexed, Refusal> {
     let index = Index::open(path)?;
     if let Some(dump) = dump {
         let key = SourceKey::of(dump).map_err(IndexError::Io)?;
@@ -197,8 +225,8 @@ fn open(path: &Path, dump: Option<&Path>, options: &ReadOptions) -> Result<Index
         }
     }
     let content: Content = index.content()?;
-    if !content.options.serves(&ReadKey::of(options), content.facts.format) {
-        return Err(Refusal::Options);
+    if asked.is_some_and(|asked| !content.options.serves(asked, content.facts.format)) {
+        return Err(Refusal::Options(content.options.words()));
     }
     if content.diagnostics.check(options.strict).is_err() {
         return Err(Refusal::Strict);
@@ -206,7 +234,7 @@ fn open(path: &Path, dump: Option<&Path>, options: &ReadOptions) -> Result<Index
     let rebuild = Rebuild {
         path: path.to_path_buf(),
         dump: dump.map(Path::to_path_buf),
-        options: ReadOptions { strict: false, ..options.clone() },
+        options: ReadOptions { strict: false, ..content.options.apply(options) },
         layout: index.layout(),
     };
     let columns = index.into_columns(Box::new(move |reason| rebuild.run(reason)));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::common::{Common, parse_amount};
-use super::load::open_graph;
+use super::load::{Place, open_graph};
 use super::object::{object_json, path_json, roots_words, type_text};
 use super::output::{bold, fields, refuse_sort};
 use crate::analysis::root_paths::{RootPath, find_root_paths};
@@ -111,10 +111,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         .collect();
     let found = findings.len();
     let shown = args.common.output.rows(found);
+    let place = Place::find(args.file.as_deref())?;
     let told: Vec<Told<'_>> = findings
         .into_iter()
         .take(shown)
-        .map(|finding| Told::new(graph, finding, reachable_bytes, &is_library))
+        .map(|finding| Told::new(graph, finding, reachable_bytes, &is_library, &place))
         .collect();
     let style = args.common.output.style();
     let report = Report {
@@ -131,7 +132,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     };
     args.common.output.print(&report)?;
     let nothing_matches = found == 0 && wanted.is_some();
-    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+    Ok(args.common.outcome(nothing_matches))
 }
 
 fn largest(finding: &Finding) -> NodeId {
@@ -139,6 +140,15 @@ fn largest(finding: &Finding) -> NodeId {
         Suspect::Object(node) => *node,
         // A group has members, or it would be none.
         Suspect::Group(_, members) => members[0],
+    }
+}
+
+/// As a shell takes it for one word.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./+:,=@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
 
@@ -152,11 +162,11 @@ struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    fn new(graph: &'a HeapGraph, finding: Finding, reachable_bytes: u64, is_library: &[bool]) -> Self {
+    fn new(graph: &'a HeapGraph, finding: Finding, reachable_bytes: u64, is_library: &[bool], place: &Place) -> Self {
         let path = find_root_paths(graph, largest(&finding), 1, false, |_| false).into_iter().next();
         let share = finding.retained_bytes as f64 / reachable_bytes.max(1) as f64;
         let mut told = Told { graph, finding, share, path, text: String::new() };
-        told.text = told.paragraph(is_library);
+        told.text = told.paragraph(is_library, place);
         told
     }
 
@@ -175,7 +185,7 @@ impl<'a> Told<'a> {
     }
 
     /// What, how much, how many, held by whom, piling up where, what is inside.
-    fn paragraph(&self, is_library: &[bool]) -> String {
+    fn paragraph(&self, is_library: &[bool], place: &Place) -> String {
         let graph = self.graph;
         let finding = &self.finding;
         let named = |node: NodeId| format!("{} ({})", type_text(graph, node), graph.display_id(node));
@@ -251,9 +261,13 @@ impl<'a> Told<'a> {
             })
             .collect();
         text + &format!(
-            " Inside: {}. Look further with: heapdump dominators {} --depth 3",
+            " Inside: {}. Look further with: heapdump dominators {} --depth 3{}",
             inside.join(", "),
-            graph.display_id(point.node)
+            graph.display_id(point.node),
+            match place {
+                Place::Path(path) => format!(" {}", shell_word(&path.display().to_string())),
+                Place::Stdin => String::new(),
+            }
         )
     }
 

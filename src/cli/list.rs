@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         args.common.output.print(&report)?;
     }
     let nothing_matches = found == 0 && args.common.input.type_pattern.is_some();
-    Ok(if nothing_matches { Outcome::No } else { Outcome::Done })
+    Ok(args.common.outcome(nothing_matches))
 }
 
 /// Orders the objects and keeps the first `rows`; ties by node, that is by section and id.

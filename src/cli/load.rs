@@ -114,6 +114,17 @@ impl Place {
     }
 }
 
+/// An output that is the dump itself would destroy it.
+pub(super) fn refuse_to_overwrite(dump: &Place, output: &Path) -> Result<()> {
+    let Place::Path(dump) = dump else { return Ok(()) };
+    // What cannot be resolved is not there, so it is not the dump.
+    let (Ok(dump), Ok(output)) = (dump.canonicalize(), output.canonicalize()) else { return Ok(()) };
+    if dump == output {
+        bail!("-o: {} is the dump itself", output.display());
+    }
+    Ok(())
+}
+
 /// A dump of allocation totals, ready to be asked.
 pub(super) struct OpenedAllocations<'d> {
     pub(super) dump: &'d AllocationDump,
@@ -294,6 +305,15 @@ pub(super) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: b
             warn(&opened.diagnostics, file, quiet);
             if quiet {
                 return;
+            }
+            let snapshots = &opened.facts.snapshots;
+            if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
+                let all = snapshots.len();
+                say(
+                    "note",
+                    file,
+                    &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1),
+                );
             }
             if opened.graph.node_count() > 0 && opened.graph.strong_roots().next().is_none() {
                 say(

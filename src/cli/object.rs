@@ -28,6 +28,9 @@ impl<'a> TypedId<'a> {
         let id = valid.then(|| u64::from_str_radix(digits, 16).ok()).flatten();
         match id {
             Some(id) if section.is_some() || !text.contains('#') => Ok(TypedId { text, section, id }),
+            _ if std::path::Path::new(text).exists() => {
+                bail!("\"{text}\" is a file, not an object id: the id comes first, then FILE")
+            }
             _ => bail!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it)"),
         }
     }

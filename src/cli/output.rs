@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
-use super::common::{ColorArg, FormatArg, OutputArgs};
-use super::progress;
+use super::common::{ColorArg, Common, FormatArg, OutputArgs};
+use super::{Outcome, progress};
 use crate::input::Diagnostics;
 use crate::report::{Format, Report, Style, escape_controls, write_several};
 
@@ -86,6 +86,19 @@ pub(super) fn refuse_sort(output: &OutputArgs) -> Result<()> {
 pub(super) fn print_sentence(text: &str) {
     // A closed standard error must not change the answer.
     progress::print_aside(|| drop(writeln!(io::stderr(), "heapdump: {}", escape_controls(text))));
+}
+
+impl Common {
+    /// The outcome of a command that shows what `--type` matches.
+    pub(super) fn outcome(&self, nothing_matches: bool) -> Outcome {
+        if !nothing_matches {
+            return Outcome::Done;
+        }
+        if let (Some(pattern), false) = (&self.input.type_pattern, self.output.quiet) {
+            print_sentence(&format!("no type matches --type {pattern} (capitals matter)"));
+        }
+        Outcome::No
+    }
 }
 
 /// Bold where colours are on.

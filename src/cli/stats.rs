@@ -92,7 +92,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     };
     args.common.output.print(&report)?;
     verdict.sentences.iter().for_each(|sentence| print_sentence(sentence));
-    Ok(if nothing_matches || verdict.is_over { Outcome::No } else { Outcome::Done })
+    let outcome = args.common.outcome(nothing_matches);
+    Ok(if verdict.is_over { Outcome::No } else { outcome })
 }
 
 fn run_several(args: &Args, limits: &[Limit]) -> Result<Outcome> {
@@ -108,7 +109,8 @@ fn run_several(args: &Args, limits: &[Limit]) -> Result<Outcome> {
     })?;
     let nothing_matches = answers.of_files.iter().all(|(_, answer)| answer.nothing_matches);
     let is_over = answers.of_files.iter().any(|(_, answer)| answer.verdict.is_over);
-    let outcome = answers.outcome(if nothing_matches || is_over { Outcome::No } else { Outcome::Done });
+    let matched = common.outcome(nothing_matches);
+    let outcome = answers.outcome(if is_over { Outcome::No } else { matched });
     let mut sentences = Vec::new();
     let mut reports = Vec::new();
     for (file, answer) in std::mem::take(&mut answers.of_files) {

@@ -254,13 +254,17 @@ impl<R: Read> Read for ZstdFrames<R> {
                         }
                         _ => {
                             let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
-                                .map_err(|error| io::Error::other(error.to_string()))?;
+                                .map_err(|_| io::Error::other("the head of a zstd frame is cut or damaged"))?;
                             self.state = ZstdState::Frame(Box::new(decoder));
                         }
                     }
                 }
                 ZstdState::Frame(mut decoder) => {
-                    let count = decoder.read(buf)?;
+                    // What the decoder says of itself tells users nothing.
+                    let count = decoder.read(buf).map_err(|error| match error.raw_os_error() {
+                        Some(_) => error,
+                        None => io::Error::other("a zstd frame is cut or damaged"),
+                    })?;
                     if count > 0 || buf.is_empty() {
                         self.state = ZstdState::Frame(decoder);
                         return Ok(count);
