@@ -1,9 +1,12 @@
 //! `heapdump list`: the objects themselves, one a row.
 
+use std::cell::{Cell as Counter, RefCell};
+use std::cmp::Ordering;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Result;
+use rayon::prelude::*;
 use serde_json::json;
 
 use super::common::{Common, sort_key};
@@ -49,21 +52,21 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         None => 0..graph.node_count(),
     };
     let wanted = pattern.map(|pattern| pattern.select(graph));
-    let mut nodes: Vec<NodeId> = nodes
+    let nodes: Vec<NodeId> = nodes
         .map(NodeId::new)
         .filter(|&node| wanted.as_ref().is_none_or(|wanted| wanted[graph.type_of(node).index()]))
         .collect();
     let found = nodes.len();
     let tree = if !args.ids || order == "retained_bytes" { Some(opened.dominators()?) } else { None };
     let retained_bytes =
-        |node: NodeId| tree.as_ref().and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
+        move |node: NodeId| tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
     let rows = args.common.output.rows(found);
-    sort_nodes(graph, &mut nodes, rows, order, args.common.output.reverse, &retained_bytes);
+    let ordered = Ordered::new(nodes, compare_nodes(graph, order, args.common.output.reverse, retained_bytes));
     if args.ids {
         progress::end();
         let mut out = BufWriter::new(std::io::stdout().lock());
-        for &node in &nodes {
-            writeln!(out, "{}", graph.display_id(node))?;
+        for row in 0..rows {
+            writeln!(out, "{}", graph.display_id(ordered.get(row)))?;
         }
         out.flush()?;
     } else {
@@ -86,10 +89,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             }),
             table: Table {
                 columns,
-                row_count: nodes.len(),
-                rows_hidden: found - nodes.len(),
+                row_count: rows,
+                rows_hidden: found - rows,
                 row: Box::new(|row| {
-                    let node = nodes[row];
+                    let node = ordered.get(row);
                     let mut cells = vec![
                         Cell::text(graph.display_id(node)),
                         Cell::Number(graph.shallow_bytes(node)),
@@ -115,19 +118,49 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     Ok(args.common.outcome(nothing_matches))
 }
 
-/// Orders the objects and keeps the first `rows`; ties by node, that is by section and id.
-fn sort_nodes(
-    graph: &HeapGraph,
-    nodes: &mut Vec<NodeId>,
-    rows: usize,
-    order: &str,
+/// Objects in order, sorted no further than somebody has asked: the first rows of ten million are there at once.
+struct Ordered<C> {
+    nodes: RefCell<Vec<NodeId>>,
+    sorted: Counter<usize>,
+    compare: C,
+}
+
+/// Rows that are sorted first; each further piece is as large as all before it, four times over.
+const FIRST_SORTED: usize = 4096;
+
+impl<C: Fn(&NodeId, &NodeId) -> Ordering + Sync> Ordered<C> {
+    fn new(nodes: Vec<NodeId>, compare: C) -> Self {
+        Ordered { nodes: RefCell::new(nodes), sorted: Counter::new(0), compare }
+    }
+
+    /// The object of a row. O(objects) for the first row of a piece, with the sort of the piece.
+    fn get(&self, row: usize) -> NodeId {
+        while row >= self.sorted.get() {
+            let sorted = self.sorted.get();
+            let mut nodes = self.nodes.borrow_mut();
+            let rest = &mut nodes[sorted..];
+            let piece = FIRST_SORTED.max(4 * sorted).min(rest.len());
+            if piece < rest.len() {
+                rest.select_nth_unstable_by(piece - 1, &self.compare);
+            }
+            rest[..piece].par_sort_unstable_by(&self.compare);
+            self.sorted.set(sorted + piece);
+        }
+        self.nodes.borrow()[row]
+    }
+}
+
+/// The order of the rows; ties by node, that is by section and id.
+fn compare_nodes<'a>(
+    graph: &'a HeapGraph,
+    order: &'static str,
     reverse: bool,
-    retained_bytes: &impl Fn(NodeId) -> Option<u64>,
-) {
-    let compare = |a: &NodeId, b: &NodeId| {
+    retained_bytes: impl Fn(NodeId) -> Option<u64> + Sync + 'a,
+) -> impl Fn(&NodeId, &NodeId) -> Ordering + Sync + 'a {
+    move |a, b| {
         let by_number = |value: &dyn Fn(NodeId) -> u64| value(*b).cmp(&value(*a));
         let ordering = match order {
-            "id" => std::cmp::Ordering::Equal,
+            "id" => Ordering::Equal,
             "references" => by_number(&|node| graph.references(node).len() as u64),
             "retained_bytes" => by_number(&|node| retained_bytes(node).map_or(0, |bytes| bytes.saturating_add(1))),
             "type" => graph.type_name(graph.type_of(*a)).cmp(graph.type_name(graph.type_of(*b))),
@@ -135,12 +168,5 @@ fn sort_nodes(
         };
         let ordering = ordering.then(a.cmp(b));
         if reverse { ordering.reverse() } else { ordering }
-    };
-    if rows < nodes.len() {
-        if rows > 0 {
-            nodes.select_nth_unstable_by(rows - 1, compare);
-        }
-        nodes.truncate(rows);
     }
-    nodes.sort_unstable_by(compare);
 }
