@@ -286,6 +286,114 @@ fn a_damaged_index_without_its_dump_is_an_error() {
     assert_eq!(ran.stdout, "");
 }
 
+/// Damage that shows only in the middle of an answer: every block in turn, in an index of many.
+#[test]
+fn every_block_is_checked_when_it_is_touched() {
+    let (_folder, dump) = folder_with(&project("fixtures/ibm_classic/small.native.txt.gz"));
+    run(&["index", "-q", &dump]).expect_code(0);
+    let good = fs::read(index_of(&dump)).expect("readable");
+    let id = run(&["list", "-q", "--ids", "-n", "1", &dump]).stdout.trim().to_string();
+    let lines = [
+        vec!["stats", "--retained", "-f", "csv"],
+        vec!["dominators", "--depth", "5", "-f", "json"],
+        vec!["list", "-f", "csv"],
+        vec!["roots", "-t", "String", "-f", "json"],
+        vec!["show", &id, "-f", "json"],
+    ];
+    let ask = |line: &[&str], threads: &str| {
+        let mut words = line.to_vec();
+        words.extend([dump.as_str(), "--threads", threads]);
+        run(&words)
+    };
+    let expected: Vec<Ran> = lines.iter().map(|line| ask(line, "2")).collect();
+    let (mut noticed, mut untouched) = (0, 0);
+    for block in (64..good.len()).step_by(1 << 16) {
+        let mut index = good.clone();
+        index[block + block / 7 % 1000] ^= 1 << (block % 7);
+        fs::write(index_of(&dump), index).expect("written");
+        for (line, expected) in lines.iter().zip(&expected) {
+            let threads = if block % 2 == 0 { "1" } else { "4" };
+            let ran = ask(line, threads);
+            assert_eq!((&ran.stdout, ran.code), (&expected.stdout, expected.code), "{line:?} block at {block}");
+            match ran.stderr.contains("is damaged") {
+                true => noticed += 1,
+                false => untouched += 1,
+            }
+        }
+        assert_eq!(run(&["stats", "-q", &dump]).stderr, "");
+    }
+    assert!(noticed > 50 && untouched > 20, "{noticed}, {untouched}");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_but_an_index_is_written_over() {
+    let (folder, dump) = small_dump();
+    let before = fs::read(&dump).expect("readable");
+    let link = folder.path().join("link").display().to_string();
+    std::os::unix::fs::symlink(&dump, &link).expect("linked");
+    for output in [&dump, &link, "/dev/null", "-"] {
+        let ran = run(&["index", &dump, "-o", output]).expect_code(2);
+        assert!(ran.stderr.contains("-o"), "{output}: {}", ran.stderr);
+    }
+    run(&["export", "--to", "folded", &dump, "-o", &dump]).expect_code(2);
+    run(&["export", "--to", "memory-infra", &dump, "-o", &link]).expect_code(2);
+    assert_eq!(fs::read(&dump).expect("readable"), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_with_a_name_is_read_from_its_first_byte() {
+    let (folder, dump) = small_dump();
+    let expected = run(&["stats", "-f", "json", &dump]).stdout;
+    for line in ["stats -f json <(cat \"$1\")", "cat \"$1\" | \"$0\" stats -f json /dev/stdin"] {
+        let line = if line.starts_with("stats") { format!("\"$0\" {line}") } else { line.to_string() };
+        let mut command = Command::new("bash");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_heapdump"), &dump]).env_remove("HEAPDUMP_FILE");
+        assert_eq!(finish(command).expect_code(0).stdout, expected, "{line}");
+    }
+    let mut command = Command::new("bash");
+    let output = folder.path().join("o.hdx").display().to_string();
+    let line = "\"$0\" index <(cat \"$1\") -o \"$2\" && \"$0\" stats -f json \"$2\"";
+    command.args(["-c", line, env!("CARGO_BIN_EXE_heapdump"), &dump, &output]).env_remove("HEAPDUMP_FILE");
+    assert_eq!(finish(command).expect_code(0).stdout, expected);
+}
+
+#[test]
+fn an_index_by_its_own_name_serves_as_it_was_made() {
+    let (folder, dump) = folder_with(&project("fixtures/nettrace/three-gcs-net9.nettrace.zst"));
+    let named = |name: &str| folder.path().join(name).display().to_string();
+    for number in ["1", "3"] {
+        run(&["index", "-q", "--snapshot", number, &dump, "-o", &named(&format!("{number}.hdx"))]).expect_code(0);
+        let expected = run(&["stats", "-f", "json", "--no-index", "--snapshot", number, &dump]).stdout;
+        assert_eq!(run(&["stats", "-f", "json", &named(&format!("{number}.hdx"))]).expect_code(0).stdout, expected);
+    }
+    let grown = run(&["diff", "-q", "-f", "json", &named("1.hdx"), &named("3.hdx")]).expect_code(0);
+    assert!(grown.json()["types"].as_array().expect("rows").len() > 3);
+    let refused = run(&["stats", "--snapshot", "2", &named("1.hdx")]).expect_code(2);
+    assert!(refused.stderr.contains("--snapshot 1"), "{}", refused.stderr);
+    // A file of that name beside it that is not its dump changes nothing.
+    let expected = run(&["stats", "-f", "json", &named("3.hdx")]).stdout;
+    fs::write(named("3"), "another file").expect("written");
+    assert_eq!(run(&["stats", "-f", "json", &named("3.hdx")]).expect_code(0).stdout, expected);
+}
+
+#[test]
+fn counting_without_a_graph_goes_to_the_dump_behind_an_index() {
+    let (_folder, dump) = small_dump();
+    run(&["index", "-q", &dump]).expect_code(0);
+    let index = index_of(&dump).display().to_string();
+    assert_eq!(run(&["stats", "--shallow", &index]).stdout, run(&["stats", "--shallow", &dump]).stdout);
+    fs::write(&index, "no index at all").expect("written");
+    let ran = run(&["stats", &index]).expect_code(0);
+    assert!(ran.stderr.contains("is no index") || ran.stderr.contains("is cut"), "{}", ran.stderr);
+    run(&["index", "-q", &dump]).expect_code(2);
+    fs::remove_file(&index).expect("removed");
+    run(&["index", "-q", &dump]).expect_code(0);
+    fs::remove_file(&dump).expect("removed");
+    assert!(run(&["stats", "--shallow", &index]).expect_code(2).stderr.contains("without --shallow"));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn what_cannot_be_written_leaves_nothing_behind() {
@@ -308,6 +416,8 @@ fn what_cannot_be_written_leaves_nothing_behind() {
 
 #[test]
 fn allocation_totals_have_no_index() {
-    let ran = run(&["index", "fixtures/memory_infra/seed-example.trace", "-o", "/nowhere/x.hdx"]).expect_code(2);
+    let (folder, trace) = folder_with(&project("fixtures/memory_infra/seed-example.trace"));
+    let ran = run(&["index", &trace]).expect_code(2);
     assert!(ran.stderr.contains("allocation totals"), "{}", ran.stderr);
+    assert_files(folder.path(), &["seed-example.trace"]);
 }

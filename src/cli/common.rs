@@ -125,7 +125,8 @@ impl InputArgs {
             ..ReadOptions::default()
         };
         if let Some(threads) = self.threads {
-            options.threads = threads.max(1);
+            // More than any machine has cores would only be started, not run.
+            options.threads = threads.clamp(1, 256);
         }
         options.xna_cf.size_radix = match self.size_radix {
             RadixArg::Hex => SizeRadix::Hex,

@@ -6,12 +6,13 @@ use anyhow::{Context, Result, bail};
 
 use super::Outcome;
 use super::common::Common;
+use super::index_content::make;
 use super::indexed;
 use super::load::{Place, read, refuse_to_overwrite, set_threads, warn};
 use super::memory::MemoryLimit;
 use super::output::print_sentence;
 use super::progress::Progress;
-use crate::index::SourceKey;
+use crate::index::{SourceKey, check_writable, is_index};
 use crate::input::ReadOptions;
 use crate::report::format_bytes;
 
@@ -48,29 +49,37 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         );
     }
     let place = Place::find(args.file.as_deref())?;
-    let output = match (&args.output, &place) {
-        (Some(output), _) => output.clone(),
-        (None, Place::Path(path)) if crate::index::is_index(path) => bail!("{} is an index already", path.display()),
-        (None, Place::Path(path)) => indexed::beside(path),
-        (None, Place::Stdin) => bail!("the dump comes from standard input: say with -o where the index shall be"),
+    // A pipe with a name is read as standard input is.
+    let file = match &place {
+        Place::Path(path) if path.is_file() => Some(path.as_path()),
+        _ => None,
+    };
+    if let Some(path) = file.filter(|path| is_index(path)) {
+        bail!("{} is an index already; name its dump to make it anew", path.display());
+    }
+    let output = match (&args.output, file) {
+        (Some(output), _) if output.as_os_str() == "-" => bail!("-o -: an index is a file, for it is mapped"),
+        // The file a link leads to is written, not the link.
+        (Some(output), _) => output.canonicalize().unwrap_or_else(|_| output.clone()),
+        (None, Some(path)) => indexed::beside(path),
+        (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
     };
     refuse_to_overwrite(&place, &output)?;
-    if output.exists() && !crate::index::is_index(&output) {
+    if output.exists() && !(output.is_file() && is_index(&output)) {
         bail!("{} is there already and is no index: choose another name with -o", output.display());
     }
+    // Before the work, not after it.
+    check_writable(&output).with_context(|| format!("cannot write {}; -o puts it elsewhere", output.display()))?;
     let progress = Progress::start(args.common.output.quiet, None);
     let memory = MemoryLimit::find(input)?;
     let options = ReadOptions { max_memory_bytes: memory.bytes(), ..input.read_options()? };
     set_threads(options.threads)?;
     // Before it is read: what is written to it meanwhile makes the index stale.
-    let key = match &place {
-        Place::Path(path) => Some(SourceKey::of(path).with_context(|| place.name())?),
-        Place::Stdin => None,
-    };
+    let key = file.map(SourceKey::of).transpose().with_context(|| place.name())?;
     let loaded = read(&place, &progress, &options, memory)?;
     input.check_snapshot(&loaded.facts)?;
     warn(&loaded.diagnostics, None, args.common.output.quiet);
-    let bytes = indexed::make(loaded, &options, key, &output, &progress, memory)?;
+    let bytes = make(loaded, &options, key, &output, &progress, memory)?;
     drop(progress);
     if !args.common.output.quiet {
         print_sentence(&format!("wrote {} ({})", output.display(), format_bytes(bytes)));

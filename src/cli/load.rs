@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
 use super::common::Common;
-use super::indexed::{self, Derived, Found, Indexed};
+use super::index_content::{self, Derived};
+use super::indexed::{self, Found, Indexed};
 use super::memory::MemoryLimit;
 use super::output::print_sentence;
 use super::progress::Progress;
@@ -20,8 +21,8 @@ use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::root_inference;
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::graph::{BuildError, HeapGraph, NodeSet, RootKind};
-use crate::input::{self, Diagnostics, Dump, Facts, Loaded, ReadErrorKind, ReadOptions, Source};
+use crate::graph::{HeapGraph, NodeSet, RootKind};
+use crate::input::{self, Diagnostics, Dump, Facts, Loaded, ReadOptions, Source};
 
 /// A dump ready to be asked.
 pub(super) struct Opened<'d> {
@@ -60,6 +61,14 @@ impl<'d> Opened<'d> {
         self.memory.check_dominators(self.graph)?;
         self.progress.phase("computing dominators");
         Ok(self.dominators.get_or_init(|| Dominators::compute(self.graph)))
+    }
+
+    /// Makes sure that there is room for what refers to each object.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub(super) fn check_referrers(&self) -> Result<()> {
+        if self.derived.is_some() { Ok(()) } else { self.memory.check_referrers(self.graph) }
     }
 
     /// What strong roots reach.
@@ -159,6 +168,10 @@ impl ReadDump {
     /// piece by piece takes longer than letting the system take all of it.
     fn keep(self) -> OpenedDump<'static> {
         let content: &'static Content = Box::leak(Box::new(self.content));
+        // What comes from an index stays on the disk.
+        if let (Dump::Graph(graph), None) = (&content.dump, &content.derived) {
+            MemoryLimit::hold(graph);
+        }
         opened(content, self.facts, self.diagnostics, self.progress, self.memory)
     }
 
@@ -220,7 +233,7 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> R
     let options = ReadOptions { max_memory_bytes: memory.bytes(), ..common.input.read_options()? };
     set_threads(options.threads)?;
     let found = match place {
-        Place::Path(path) => indexed::find(path, &options, common)?,
+        Place::Path(path) => indexed::find(path, &options, common, memory)?,
         Place::Stdin => Found::Nothing,
     };
     let (mut content, facts, diagnostics) = match found {
@@ -242,7 +255,7 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> R
                 if facts.has_no_roots {
                     progress.phase("inferring roots");
                 }
-                indexed::with_roots(graph, &facts);
+                index_content::with_roots(graph, &facts);
             }
             (Content { dump, derived: None }, facts, diagnostics)
         }
@@ -267,12 +280,7 @@ pub(super) fn read(place: &Place, progress: &Progress, options: &ReadOptions, me
     let source = place.open(progress)?;
     let file_bytes = progress.read.bytes_total.load(Ordering::Relaxed);
     memory.check_source(&source, file_bytes, options).with_context(|| place.name())?;
-    input::read(source, options).map_err(|error| {
-        let is_too_large = matches!(error.kind(), ReadErrorKind::TooLarge(BuildError::TooMuchMemory(_)));
-        let error = anyhow::Error::new(error);
-        let error = if is_too_large { anyhow!("{error:#}, {}", memory.explain()) } else { error };
-        error.context(place.name())
-    })
+    memory.explained(input::read(source, options)).with_context(|| place.name())
 }
 
 /// Kinds of roots that are left out, as the graph names them.

@@ -14,6 +14,7 @@ mod export;
 mod export_memory_infra;
 mod groups;
 mod index;
+mod index_content;
 mod indexed;
 mod info;
 mod info_allocations;

@@ -92,6 +92,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     let Some(object) = object else { bail!("which object? heapdump roots OBJID [FILE]") };
     let node = object.find(graph, input)?;
+    opened.check_referrers()?;
     let (dominators, retained) = opened.dominators()?;
     opened.progress.phase("finding paths");
     let is_plain = args.paths == 1 && !args.all_kinds && exclude.is_empty();

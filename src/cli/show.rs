@@ -40,6 +40,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;
     let node = object.find(graph, &args.common.input)?;
+    opened.check_referrers()?;
     let (dominators, retained) = opened.dominators()?;
     let facts = Facts {
         graph,

@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::several::ask_each;
 use super::stats_limits::{Limit, Verdict, check_limits};
 use super::stats_rows::{Histogram, Row, estimated_total, sort_rows, total};
-use super::{Outcome, stats_allocations};
+use super::{Outcome, indexed, stats_allocations};
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use crate::graph::{NodeId, SectionId};
@@ -301,6 +301,12 @@ fn ask_shallow(args: &Args, limits: &[Limit], place: &Place, file: Option<&str>)
     let pattern = input.pattern()?;
     let order = order(args, false)?;
     let progress = Progress::start(args.common.output.quiet, file);
+    // An index has no records to count: its dump has.
+    let behind = match place {
+        Place::Path(path) => indexed::dump_of(path)?.map(Place::Path),
+        Place::Stdin => None,
+    };
+    let place = behind.as_ref().unwrap_or(place);
     let source = place.open(&progress)?;
     let counted = input::count_types(source, &input.read_options()?).with_context(|| place.name())?;
     input.check_snapshot(&counted.facts)?;

@@ -98,6 +98,8 @@ pub struct GraphBuilder {
     pub(super) generations: Vec<GenerationRange>,
     pub(super) id_style: IdStyle,
     memory_limit_bytes: Option<u64>,
+    /// Of all names together.
+    name_bytes: usize,
 }
 
 impl GraphBuilder {
@@ -106,20 +108,35 @@ impl GraphBuilder {
         GraphBuilder { id_style, ..Self::default() }
     }
 
-    /// Makes `append` and `append_references` fail when the dump takes more memory; `None` for no limit.
+    /// Makes `append`, `append_references` and `check_memory` fail when the dump takes more memory; `None` for no limit.
     pub fn limit_memory(&mut self, bytes: Option<u64>) {
         self.memory_limit_bytes = bytes;
     }
 
-    /// Fails when what was appended so far takes more memory than it may.
-    pub(super) fn check_memory(&self) -> Result<(), BuildError> {
+    /// Fails when what was appended so far takes more memory than it may. O(1): readers call it once a block.
+    ///
+    /// # Errors
+    /// When it does.
+    pub fn check_memory(&self) -> Result<(), BuildError> {
         let Some(limit) = self.memory_limit_bytes else { return Ok(()) };
         let words = self.id_words.len()
             + self.types.len()
             + self.shallow.len()
             + self.counts.len()
             + self.reference_words.len();
-        let bytes = words * size_of::<u32>() + self.roots.len() * size_of::<(u32, RootRecord)>();
+        // Names stand in a list and in a map.
+        const NAME_BYTES: usize = 80;
+        let names = self.names.len() + self.root_names.len() + self.module_names.len();
+        let bytes = words * size_of::<u32>()
+            + self.roots.len() * size_of::<(u32, RootRecord)>()
+            + self.slots.len() * size_of::<Option<u32>>()
+            + self.labels.len() * size_of::<(u32, TypeSlot)>()
+            + self.large.len() * size_of::<(u32, u64)>()
+            + self.positions.len() * size_of::<PositionRun>()
+            + self.segments.len() * size_of::<Segment>()
+            + self.sections.len() * size_of::<SectionBuild>()
+            + names * NAME_BYTES
+            + 2 * self.name_bytes;
         if bytes as u64 > limit { Err(BuildError::TooMuchMemory(limit)) } else { Ok(()) }
     }
 
@@ -162,6 +179,7 @@ impl GraphBuilder {
             None => {
                 let number = self.names.len() as u32;
                 self.names.push(name.into());
+                self.name_bytes += name.len();
                 self.name_numbers.insert(name.into(), number);
                 number
             }
@@ -174,6 +192,7 @@ impl GraphBuilder {
         const NO_MODULE: u32 = u32::MAX;
         let number = self.names.len();
         self.names.push(name.into());
+        self.name_bytes += name.len();
         if let Some(module) = module {
             let known = self.module_names.len() as u32;
             let module = *self.module_numbers.entry(module.into()).or_insert_with_key(|module| {
@@ -247,6 +266,7 @@ impl GraphBuilder {
         }
         let number = self.root_names.len() as u32;
         self.root_names.push(name.into());
+        self.name_bytes += name.len();
         self.root_name_numbers.insert(name.into(), number);
         RootName(number)
     }

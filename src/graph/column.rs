@@ -28,7 +28,7 @@ pub trait Image: fmt::Debug + Send + Sync {
 
 /// Takes columns, each under a name of its own.
 pub trait ColumnSink {
-    /// Takes a column's bytes, little-endian.
+    /// Takes a column's bytes, in the order of this machine.
     ///
     /// # Errors
     /// When they cannot be written.

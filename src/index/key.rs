@@ -13,8 +13,9 @@ use super::layout::check_of;
 const END_BYTES: u64 = 1 << 16;
 
 /// What a source is recognised by. O(1): a change that keeps length, time and both ends is not seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SourceKey {
+    name: String,
     bytes: u64,
     modified_ns: Option<i128>,
     start_check: u64,
@@ -39,6 +40,18 @@ impl SourceKey {
         file.seek(SeekFrom::Start(facts.len().saturating_sub(END_BYTES)))?;
         end.clear();
         file.take(END_BYTES).read_to_end(&mut end)?;
-        Ok(SourceKey { bytes: facts.len(), modified_ns, start_check, end_check: check_of(&end) })
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(SourceKey { name, bytes: facts.len(), modified_ns, start_check, end_check: check_of(&end) })
+    }
+
+    /// The file's name without its folder, when the key was taken.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Is it the same file, by whatever name?
+    pub fn is_same(&self, other: &SourceKey) -> bool {
+        let facts = |key: &SourceKey| (key.bytes, key.modified_ns, key.start_check, key.end_check);
+        facts(self) == facts(other)
     }
 }

@@ -35,7 +35,7 @@ pub enum IndexError {
 impl fmt::Display for IndexError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            IndexError::Io(_) => f.write_str("cannot be read"),
+            IndexError::Io(error) => write!(f, "cannot be read: {error}"),
             IndexError::NotAnIndex => f.write_str("is no index"),
             IndexError::OtherVersion(whose) => write!(f, "was written by {whose}"),
             IndexError::Length => f.write_str("is cut, or was changed after it was written"),
@@ -47,7 +47,8 @@ impl fmt::Display for IndexError {
 impl std::error::Error for IndexError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            IndexError::Io(error) => Some(error),
+            // Its text is in ours already.
+            IndexError::Io(error) => error.source(),
             _ => None,
         }
     }
@@ -59,10 +60,10 @@ impl From<io::Error> for IndexError {
     }
 }
 
-/// Does the file begin as an index does? False when it cannot be read.
+/// Does the file begin as an index does? False when it cannot be read, and for pipes, which are not looked at.
 pub fn is_index(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
-    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == MAGIC
+    path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == MAGIC
 }
 
 /// An index whose header and tail are as they were written.

@@ -64,6 +64,30 @@ impl<W: Write> ColumnSink for Columns<W> {
     }
 }
 
+/// A file beside `path`, to become it when it is whole. Taken away again when it is dropped before.
+fn file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    folder.metadata()?;
+    let mut builder = Builder::new();
+    builder.prefix(".heapdump-").suffix(".hdx.part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any file the user makes: the system takes off what the user's mask says.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    // The name of the file that is not to be seen is left out of the error.
+    builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
+}
+
+/// Could an index be written there?
+///
+/// # Errors
+/// When no file can be made in the folder.
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    file_beside(path).map(drop)
+}
+
 /// Writes an index to `path`; what is there already is replaced when the new one is whole, and stays when it cannot be
 /// written. `store` puts the columns and gives what is no column.
 ///
@@ -74,16 +98,7 @@ pub fn write<C: Serialize>(
     source: Option<SourceKey>,
     store: impl FnOnce(&mut dyn ColumnSink) -> io::Result<C>,
 ) -> io::Result<u64> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = Builder::new();
-    builder.prefix(".heapdump-").suffix(".hdx.part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any file the user makes: the system takes off what the user's mask says.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder)?;
+    let mut file = file_beside(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
     out.write_all(&[0; ALIGNMENT])?;
     let mut columns = Columns::new(&mut out);

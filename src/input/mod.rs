@@ -184,6 +184,7 @@ pub struct Facts {
     /// Objects without a root are alive all the same: on the frozen heap, which is never collected.
     pub unrooted_are_alive: bool,
     /// The dump is a sample: objects and bytes of the heap are about so many times those in the dump.
+    #[serde(with = "stored::bits")]
     pub sampled: Option<(f32, f32)>,
 }
 

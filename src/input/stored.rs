@@ -28,3 +28,19 @@ pub(super) fn leaked_counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(F
 pub(super) fn code<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Code, D::Error> {
     Ok(Box::leak(Box::new(Code::deserialize(from)?)))
 }
+
+/// Two numbers by their bits: JSON has no infinities.
+pub(super) mod bits {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    type Pair = Option<(f32, f32)>;
+
+    pub fn serialize<S: Serializer>(pair: &Pair, to: S) -> Result<S::Ok, S::Error> {
+        pair.map(|(a, b)| (a.to_bits(), b.to_bits())).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Pair, D::Error> {
+        let bits = Option::<(u32, u32)>::deserialize(from)?;
+        Ok(bits.map(|(a, b)| (f32::from_bits(a), f32::from_bits(b))))
+    }
+}

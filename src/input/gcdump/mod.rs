@@ -50,9 +50,9 @@ impl Reader for Gcdump {
         if named { Detected::Yes } else { Detected::No }
     }
 
-    /// The file itself, and half as much for its graph.
+    /// The file itself: it is read whole.
     fn least_memory_bytes(&self, dump_bytes: u64) -> u64 {
-        dump_bytes.saturating_add(dump_bytes / 2)
+        dump_bytes
     }
 
     fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {

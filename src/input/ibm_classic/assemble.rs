@@ -57,6 +57,7 @@ impl Assembler {
 
     /// Takes the next block of the file.
     pub(super) fn take_block<S: ObjectSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+        self.builder.check_memory()?;
         self.take_early_lines(block);
         self.diagnostics.absorb(&mut block.diagnostics, self.lines);
         for name in &block.names.list[block.slots.len()..] {

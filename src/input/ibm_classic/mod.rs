@@ -62,9 +62,10 @@ impl Reader for IbmClassic {
         Detected::No
     }
 
-    /// An object of 14 bytes of memory has some 40 to 60 characters with its type's name, a reference of 4 bytes 11 or 19.
+    /// An object of 14 bytes of memory has some 40 to 100 characters with its type's name, a reference of 4 bytes 11 or 19;
+    /// in UTF-16 each takes two bytes.
     fn least_memory_bytes(&self, dump_bytes: u64) -> u64 {
-        dump_bytes / 5
+        dump_bytes / 16
     }
 
     fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {

@@ -85,6 +85,7 @@ impl Assembler {
 
     /// Takes the next block of the file.
     pub(super) fn take_block<S: ObjectSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+        self.builder.check_memory()?;
         self.diagnostics.absorb(&mut block.diagnostics, self.lines);
         self.any_size_letter |= block.any_size_letter;
         self.slots.clear();

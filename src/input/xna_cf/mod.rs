@@ -72,9 +72,10 @@ impl Reader for XnaCf {
         Detected::No
     }
 
-    /// An object of 14 bytes of memory has some 16 characters, a reference of 4 bytes 8 of them at most.
+    /// An object of 14 bytes of memory has some 16 to 20 characters, a reference of 4 bytes 9 of them at most; in UTF-16
+    /// each takes two bytes.
     fn least_memory_bytes(&self, dump_bytes: u64) -> u64 {
-        dump_bytes / 2
+        dump_bytes / 8
     }
 
     fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
