@@ -141,6 +141,15 @@ impl<T: Number> Column<T> {
         }
     }
 
+    /// All of them, where they are in memory of their own: for loops that ask once for each value.
+    #[inline(always)]
+    pub(super) fn in_memory(&self) -> Option<&[T]> {
+        match &self.0 {
+            Form::Owned(values) => Some(values),
+            Form::Stored(_) => None,
+        }
+    }
+
     /// All of them, for work that goes through the whole column anyway.
     pub fn all(&self) -> &[T] {
         self.slice(0..self.len())
@@ -166,6 +175,9 @@ impl<T: Number> Column<T> {
 }
 
 impl<T: Number> Stored<T> {
+    /// Out of line, so that loops over columns in memory stay tight.
+    #[cold]
+    #[inline(never)]
     fn slice(&self, range: Range<usize>) -> &[T] {
         let bytes = range.start * size_of::<T>()..range.end * size_of::<T>();
         assert!(bytes.end <= self.range.len(), "index {} of {}", range.end, self.range.len() / size_of::<T>());

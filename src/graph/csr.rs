@@ -64,8 +64,20 @@ pub(super) struct Csr {
 }
 
 impl Csr {
-    #[inline]
+    #[inline(always)]
     pub(super) fn targets_of(&self, index: usize) -> &[NodeId] {
+        // The common case on its own: walks over a whole graph come here for every object.
+        if let (Offsets::Narrow(offsets), Some(targets)) = (&self.offsets, self.targets.in_memory())
+            && let Some(offsets) = offsets.in_memory()
+        {
+            return &targets[offsets[index] as usize..offsets[index + 1] as usize];
+        }
+        self.targets_elsewhere(index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn targets_elsewhere(&self, index: usize) -> &[NodeId] {
         self.targets.slice(self.offsets.range(index))
     }
 

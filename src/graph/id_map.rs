@@ -87,8 +87,20 @@ impl BitmapWords {
 }
 
 impl Bitmap {
-    #[inline]
+    #[inline(always)]
     fn rank(&self, unit: usize) -> Option<u32> {
+        // The common case on its own: every reference of a dump comes here.
+        if let (Some(words), Some(ranks), 0) = (self.words.in_memory(), self.ranks.in_memory(), self.run_bits) {
+            let word = *words.get(unit >> 6)?;
+            let bit = 1u64 << (unit & 63);
+            return (word & bit != 0).then(|| ranks[unit >> 6] + (word & (bit - 1)).count_ones());
+        }
+        self.rank_elsewhere(unit)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn rank_elsewhere(&self, unit: usize) -> Option<u32> {
         if unit >> 6 >= self.words.len() {
             return None;
         }
