@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
@@ -53,6 +53,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let known = [("retained_bytes", "retained"), ("shallow_bytes", "shallow"), ("dominated_objects", "objects")];
     let order = sort_key(args.common.output.sort.as_deref(), "retained_bytes", &known)?;
     let pattern = args.common.input.pattern()?;
+    if object.is_some() && pattern.is_some() && args.by.is_none() {
+        bail!("--type begins at the objects of a type, OBJID at one object: leave one of them out");
+    }
     let object = object.as_deref().map(TypedId::parse).transpose()?;
     let opened = open_graph(file.as_deref(), &args.common)?;
     let graph = opened.graph;

@@ -9,7 +9,7 @@ use super::load::{self, OpenedDump};
 use super::several::ask_each;
 use super::{Outcome, info_allocations};
 use crate::input::{Diagnostics, Facts};
-use crate::report::{Cell, Column, Report, Table, Unit};
+use crate::report::{Cell, Column, Format, Report, Table, Unit, escape_controls};
 
 /// What is told of one file.
 struct Row {
@@ -47,7 +47,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if output.reverse {
         answers.of_files.reverse();
     }
-    output.print(&report(&answers.of_files, output.rows(answers.of_files.len())))?;
+    let style = output.style();
+    // Narrow terminals have room for what tells files apart, not for the folder they share.
+    let folder = if style.terminal && style.format == Format::Table { shared_folder(&answers.of_files) } else { "" };
+    output.print(&report(&answers.of_files, output.rows(answers.of_files.len()), folder))?;
     Ok(answers.outcome(Outcome::Done))
 }
 
@@ -103,7 +106,21 @@ fn sort_rows(rows: &mut [(String, Row)], order: &str) {
     });
 }
 
-fn report(rows: &[(String, Row)], shown: usize) -> Report<'_> {
+/// The folder that all files are in, as they were named, with the slash behind it.
+fn shared_folder(rows: &[(String, Row)]) -> &str {
+    let [(first, _), rest @ ..] = rows else { return "" };
+    let mut folder = &first[..first.rfind('/').map_or(0, |slash| slash + 1)];
+    for (file, _) in rest {
+        while !file.starts_with(folder) {
+            // Never longer than before, and empty at the latest without another slash.
+            folder = &folder[..folder.trim_end_matches('/').rfind('/').map_or(0, |slash| slash + 1)];
+        }
+    }
+    folder
+}
+
+/// The files' names stand without `folder`, which is said above them.
+fn report<'r>(rows: &'r [(String, Row)], shown: usize, folder: &'r str) -> Report<'r> {
     let with_allocations = rows.iter().any(|(_, row)| row.allocated.is_some());
     let with_objects = rows.iter().any(|(_, row)| row.heap.is_some());
     let mut columns = vec![
@@ -150,13 +167,13 @@ fn report(rows: &[(String, Row)], shown: usize) -> Report<'_> {
                     cells.push(Cell::number(row.allocated.and_then(|(allocations, _)| allocations)));
                     cells.push(Cell::number(row.allocated.map(|(_, bytes)| bytes)));
                 }
-                cells.extend([Cell::Number(row.problems), Cell::text(file.as_str())]);
+                cells.extend([Cell::Number(row.problems), Cell::text(&file[folder.len()..])]);
                 cells
             }),
         },
         rows_key: None,
         nested: None,
-        summary: String::new(),
+        summary: if folder.is_empty() { String::new() } else { format!("in {}\n", escape_controls(folder)) },
         text: None,
         markdown: None,
     }
