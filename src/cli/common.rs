@@ -77,7 +77,7 @@ pub(super) enum RadixArg {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(super) struct InputArgs {
-    /// Keep types that match: a substring, /regex/, or a glob with * or ?
+    /// Keep types that match: a substring, /regex/, or a glob with * or ?; capitals matter
     #[arg(short = 't', long = "type", value_name = "PATTERN")]
     pub(super) type_pattern: Option<String>,
     /// One section of several (AppDomain, process, heap space), by name or number

@@ -13,7 +13,7 @@ use super::output::{fields, problems_json};
 use crate::allocations::add_counts;
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
-use crate::report::{Style, format_count};
+use crate::report::{Style, escape_controls, format_count};
 
 pub(super) fn run(opened: &OpenedAllocations<'_>, common: &Common) -> Result<Outcome> {
     let totals = totals(opened);
@@ -104,6 +104,17 @@ fn text(opened: &OpenedAllocations<'_>, totals: &[Amount], style: &Style) -> Str
     let (dump, facts) = (opened.dump, &opened.facts);
     let mut lines = Lines::new(style);
     lines.say_format(facts);
+    if dump.dumps.len() > 1 {
+        for (at, time) in dump.dumps.iter().enumerate() {
+            let own = dump.heaps.iter().zip(totals).filter(|(heap, _)| heap.dump == at + 1);
+            let (heaps, bytes) =
+                own.fold((0, 0u64), |(heaps, bytes), (_, total)| (heaps + 1, bytes.saturating_add(total.bytes)));
+            let detail =
+                if time.detail.is_empty() { String::new() } else { format!(", {}", escape_controls(&time.detail)) };
+            let plural = if heaps == 1 { "heap" } else { "heaps" };
+            lines.say(&format!("dump {}", at + 1), format!("{} in {heaps} {plural}{detail}", style.bytes(bytes)));
+        }
+    }
     for (heap, total) in dump.heaps.iter().zip(totals) {
         let allocations =
             total.allocations.map_or(String::new(), |count| format!(" in {} allocations", format_count(count)));
