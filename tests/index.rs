@@ -159,6 +159,21 @@ fn an_index_can_be_made_of_a_pipe_and_put_anywhere() {
 }
 
 #[test]
+fn what_an_interrupted_run_left_is_taken_away() {
+    let (folder, dump) = small_dump();
+    let (old, new) = (".small_1k.txt.hdx.aaaaaa.part", ".small_1k.txt.hdx.bbbbbb.part");
+    for name in [old, new] {
+        fs::write(folder.path().join(name), "half an index").expect("written");
+    }
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    let file = fs::File::options().append(true).open(folder.path().join(old)).expect("opens");
+    file.set_modified(long_ago).expect("dated");
+    run(&["index", "-q", &dump]).expect_code(0);
+    // Somebody may still be writing the new one.
+    assert_files(folder.path(), &[new, "small_1k.txt", "small_1k.txt.hdx"]);
+}
+
+#[test]
 fn a_stale_index_is_told_and_not_used() {
     let (_folder, dump) = small_dump();
     run(&["index", &dump]).expect_code(0);

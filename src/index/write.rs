@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use tempfile::Builder;
@@ -64,12 +65,32 @@ impl<W: Write> ColumnSink for Columns<W> {
     }
 }
 
+/// Ends the name of an index that is not whole yet.
+const PART: &str = ".part";
+/// Nobody writes an index for so long without a byte.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// Takes away what runs that were interrupted have left of the same index.
+fn remove_leftovers(folder: &Path, prefix: &str) {
+    // A folder that cannot be listed may still be written to.
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_part = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(PART));
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_part && age().is_some_and(|age| age > ABANDONED) {
+            // Another run may have done it already; if it cannot be done, a new index can be written all the same.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A file beside `path`, to become it when it is whole. Taken away again when it is dropped before.
 fn file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    folder.metadata()?;
+    let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
+    remove_leftovers(folder, &prefix);
     let mut builder = Builder::new();
-    builder.prefix(".heapdump-").suffix(".hdx.part");
+    builder.prefix(&prefix).suffix(PART);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
