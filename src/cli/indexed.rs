@@ -29,6 +29,12 @@ pub(super) fn beside(dump: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The file that lies where the dump of an index of this name is looked for.
+fn beside_index(index: &Path) -> Option<PathBuf> {
+    let dump = index.with_extension("");
+    (index.extension().is_some_and(|own| own == EXTENSION) && dump.is_file()).then_some(dump)
+}
+
 /// What an index is good for.
 pub(super) enum Found {
     /// It has the dump.
@@ -47,8 +53,7 @@ pub(super) fn find(path: &Path, options: &ReadOptions, common: &Common, memory: 
         return Ok(Found::Nothing);
     }
     let quiet = common.output.quiet;
-    let dump = path.with_extension("");
-    let dump = (path.extension().is_some_and(|own| own == EXTENSION) && dump.is_file()).then_some(dump);
+    let dump = beside_index(path);
     if index::is_index(path) || dump.is_some() {
         return by_name(path, dump, &Asking { options, quiet, memory }, common.input.no_index);
     }
@@ -72,36 +77,36 @@ pub(super) fn find(path: &Path, options: &ReadOptions, common: &Common, memory: 
 
 /// An index that was asked for by its own name; `dump` is what lies beside it under the name of its dump.
 fn by_name(path: &Path, dump: Option<PathBuf>, asking: &Asking<'_>, no_index: bool) -> Result<Found> {
-    match (no_index, dump) {
-        (true, Some(dump)) => Ok(Found::Behind(dump)),
-        (true, None) => bail!("{} is an index, and --no-index says to use none", path.display()),
-        (false, dump) => {
-            // Asked for by its name and for nothing else, it serves as it was made.
-            let key = ReadKey::of(asking.options);
-            let asked = (key != ReadKey::of(&ReadOptions::default())).then_some(&key);
-            let mut own_dump = dump.as_deref();
-            let opened = Index::open(path).map_err(Refusal::from).and_then(|index| {
-                if let Some(dump) = &dump
-                    && !is_of(&index, dump)?
-                {
-                    // What has another name than its dump had is some other file.
-                    let name = dump.file_name().map(|name| name.to_string_lossy());
-                    if index.source().is_none_or(|source| Some(source.name()) == name.as_deref()) {
-                        return Err(Refusal::Stale);
-                    }
-                    own_dump = None;
-                }
-                asking.open(index, path, own_dump, asked)
-            });
-            match (opened, own_dump) {
-                (Ok(indexed), _) => Ok(Found::Indexed(Box::new(indexed))),
-                (Err(why), Some(dump)) => {
-                    tell(asking.quiet, &format!("{} {why}; reading {}", path.display(), dump.display()));
-                    Ok(Found::Behind(dump.to_path_buf()))
-                }
-                (Err(why), None) => bail!("{} {why}, and its dump is not beside it", path.display()),
+    if no_index {
+        return match dump {
+            Some(dump) => Ok(Found::Behind(dump)),
+            None => bail!("{} is an index, and --no-index says to use none", path.display()),
+        };
+    }
+    // Asked for by its name and for nothing else, it serves as it was made.
+    let key = ReadKey::of(asking.options);
+    let asked = (key != ReadKey::of(&ReadOptions::default())).then_some(&key);
+    let mut own_dump = dump.as_deref();
+    let opened = Index::open(path).map_err(Refusal::from).and_then(|index| {
+        if let Some(dump) = own_dump
+            && !is_of(&index, dump)?
+        {
+            // What has another name than its dump had is some other file.
+            let name = dump.file_name().map(|name| name.to_string_lossy());
+            if index.source().is_none_or(|source| Some(source.name()) == name.as_deref()) {
+                return Err(Refusal::Stale);
             }
+            own_dump = None;
         }
+        asking.open(index, path, own_dump, asked)
+    });
+    match (opened, own_dump) {
+        (Ok(indexed), _) => Ok(Found::Indexed(Box::new(indexed))),
+        (Err(why), Some(dump)) => {
+            tell(asking.quiet, &format!("{} {why}; reading {}", path.display(), dump.display()));
+            Ok(Found::Behind(dump.to_path_buf()))
+        }
+        (Err(why), None) => bail!("{} {why}, and its dump is not beside it", path.display()),
     }
 }
 
@@ -116,9 +121,9 @@ pub(super) fn dump_of(path: &Path) -> Result<Option<PathBuf>> {
     if !index::is_index(path) {
         return Ok(None);
     }
-    match path.with_extension("") {
-        dump if path.extension().is_some_and(|own| own == EXTENSION) && dump.is_file() => Ok(Some(dump)),
-        _ => bail!("{} is an index: it answers as quickly without --shallow", path.display()),
+    match beside_index(path) {
+        None => bail!("{} is an index: it answers as quickly without --shallow", path.display()),
+        dump => Ok(dump),
     }
 }
 

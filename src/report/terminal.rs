@@ -122,6 +122,14 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
 
+    fn drawn(table: &Table<'_>, width: usize) -> String {
+        let format = super::super::Format::Table;
+        let style = Style { format, terminal: true, width, human: true, header: true, color: false };
+        let mut out = Vec::new();
+        write(table, &mut out, &style).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
     #[test]
     fn a_table_fits_the_terminal() {
         let table = Table {
@@ -131,17 +139,7 @@ mod tests {
             row: Box::new(|row| vec![Cell::Number(1000 + row as u64), Cell::text("x".repeat(200))]),
         };
         for width in [60, 80, 200] {
-            let style = Style {
-                format: super::super::Format::Table,
-                terminal: true,
-                width,
-                human: true,
-                header: true,
-                color: false,
-            };
-            let mut out = Vec::new();
-            write(&table, &mut out, &style).unwrap();
-            let text = String::from_utf8(out).unwrap();
+            let text = drawn(&table, width);
             assert!(text.contains("1,001") && text.contains("3 more rows"));
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width && widest + 2 >= width.min(215), "{widest} of {width}\n{text}");
@@ -167,17 +165,7 @@ mod tests {
             (60, "Objects ┆", "Objects ┆ Objects", "1 more column on"),
             (50, "Growth", "Objects", "2 more columns on"),
         ] {
-            let style = Style {
-                format: super::super::Format::Table,
-                terminal: true,
-                width,
-                human: true,
-                header: true,
-                color: false,
-            };
-            let mut out = Vec::new();
-            write(&table, &mut out, &style).unwrap();
-            let text = String::from_utf8(out).unwrap();
+            let text = drawn(&table, width);
             assert!(text.contains(there) && !text.contains(gone) && text.contains(note), "{width}\n{text}");
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
         }
