@@ -1,10 +1,8 @@
 //! Random heaps: analyses against the definition and against petgraph.
 
-mod common;
-
-use common::graph;
-use common::heap::{Heap, HeapRoot, Object, TYPES, Target};
-use common::synth::xna_cf;
+use crate::common::graph;
+use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
+use crate::common::synth::xna_cf;
 use heapdump::analysis::dominators::{Dominator, Dominators, StoredDominators};
 use heapdump::analysis::histogram::tally_types;
 use heapdump::analysis::merged_paths::merge_root_paths;

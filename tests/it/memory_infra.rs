@@ -1,10 +1,8 @@
 //! The memory-infra reader on what a trace may hold besides: damage, hostile JSON, odd but legal forms.
 
-mod common;
-
 use std::time::Instant;
 
-use common::cmd::{run, run_with_input};
+use crate::common::cmd::{run, run_with_input};
 use serde_json::Value;
 
 fn trace(frames: &str, types: &str, heaps: &str) -> String {

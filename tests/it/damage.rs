@@ -1,12 +1,10 @@
 //! Every fixture cut and changed in many places: never a panic, and a cut is always reported.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::fixtures::{Fixture, all};
-use common::read;
+use crate::common::fixtures::{Fixture, all};
+use crate::common::read;
 use heapdump::allocations::AllocationDump;
 use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
 use heapdump::analysis::dominators::Dominators;

@@ -1,11 +1,9 @@
 //! What .NET formats add: several snapshots, generations, modules, names of roots, twins, samples, damage in the trace itself.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::cmd::{project, run};
-use common::{graph, read};
+use crate::common::cmd::{project, run};
+use crate::common::{graph, read};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::reachability::compute_reachable;
 use heapdump::analysis::retained::Retained;

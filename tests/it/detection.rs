@@ -1,14 +1,12 @@
 //! Every reader against every fixture: exactly the right one recognises it.
 
-mod common;
-
 use std::sync::Arc;
 
 use heapdump::input::{Detected, READERS, ReadOptions, Source, detect};
 
 #[test]
 fn exactly_one_reader_recognises_each_fixture() {
-    for fixture in common::fixtures::all() {
+    for fixture in crate::common::fixtures::all() {
         let Ok(source) = Source::open(&fixture.path, Arc::default()) else {
             assert!(fixture.expected["error"].is_string(), "{}", fixture.name());
             continue;

@@ -1,9 +1,7 @@
 //! What was once wrong, each with the sentence that describes it.
 
-mod common;
-
-use common::cmd::{run, run_with_input};
-use common::graph;
+use crate::common::cmd::{run, run_with_input};
+use crate::common::graph;
 use serde_json::Value;
 
 fn info(dump: &str) -> Value {

@@ -1,11 +1,9 @@
 //! Allocation totals through the binary: the worked example to its last number, both axes, callers, diff and export.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::cmd::{run, run_on_terminal, run_with_input};
-use common::expect::expect_file;
+use crate::common::cmd::{run, run_on_terminal, run_with_input};
+use crate::common::expect::expect_file;
 use serde_json::Value;
 
 const EXAMPLE: &str = "fixtures/memory_infra/seed-example.trace";
@@ -154,7 +152,7 @@ fn the_relative_rule_compares_with_what_was_taken_so_far() {
 #[test]
 fn reading_back_what_was_written_gives_the_same_trees() {
     let mut checked = 0;
-    for fixture in common::fixtures::all() {
+    for fixture in crate::common::fixtures::all() {
         if !fixture.holds_allocations() || fixture.expected["error"].is_string() {
             continue;
         }

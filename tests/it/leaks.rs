@@ -1,9 +1,7 @@
 //! Suspects, differences and exports on dumps whose leaks were planted and are known.
 
-mod common;
-
-use common::cmd::{project, run};
-use common::fixtures::all;
+use crate::common::cmd::{project, run};
+use crate::common::fixtures::all;
 use serde_json::Value;
 
 const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
@@ -101,7 +99,7 @@ fn shapes_are_named_without_a_limit_of_depth() {
         (&list, "linked-list", count, "App.Link", "a linked list of 20,000 App.Link"),
         (&array, "array", count, "App.Item", "an array of 20,000 App.Item"),
     ] {
-        let ran = common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
+        let ran = crate::common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
         let suspect = &ran["suspects"][0];
         let point = &suspect["accumulation_point"];
         assert_eq!((&point["shape"], &point["members"]), (&shape.into(), &members.into()), "{suspect}");
@@ -114,11 +112,11 @@ fn shapes_are_named_without_a_limit_of_depth() {
 fn structures_inside_a_giant_root_are_suspects_and_the_giant_is_not() {
     let mut dump = String::from("a 2 x\nt 1 App.World\nt 2 App.Cache\nt 3 App.Index\nt 4 System.Byte[]\n");
     dump += "o 1 1 10 2 3\no 2 2 10 4\no 3 3 10 5\no 4 4 10000\no 5 4 f000\nr 1 0 0\nc x\n";
-    let ran = common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
+    let ran = crate::common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
     let types: Vec<&str> =
         ran["suspects"].as_array().unwrap().iter().map(|suspect| suspect["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["App.Cache", "App.Index"]);
-    let none = common::cmd::run_with_input(&["leaks", "--threshold", "90%"], dump.as_bytes()).expect_code(0);
+    let none = crate::common::cmd::run_with_input(&["leaks", "--threshold", "90%"], dump.as_bytes()).expect_code(0);
     assert_eq!(none.stdout.lines().count(), 2, "the giant itself is one at 90 %: {}", none.stdout);
 }
 
@@ -160,7 +158,7 @@ fn many_small_objects_of_one_type_are_a_group() {
     let mut dump = String::from("a 2 x\nt 1 App.Ticket\nt 2 App.Rest\n");
     (0..500).for_each(|at| dump += &format!("o {:x} 1 20\nr {:x} 3 0\n", 0x10 + at, 0x10 + at));
     dump += "o 5 2 1000\nr 5 1 0\nc x\n";
-    let ran = common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
+    let ran = crate::common::cmd::run_with_input(&["leaks", "-f", "json"], dump.as_bytes()).expect_code(0).json();
     let suspect = &ran["suspects"][0];
     assert_eq!(
         (&suspect["kind"], &suspect["type"], &suspect["objects"]),
@@ -194,11 +192,11 @@ fn known_holders_can_be_walked_around() {
     let mut dump = String::from("a 2 x\nt 1 App.Known\nt 2 App.Other\nt 3 App.Leaked\n");
     dump += "o 1 1 10 3\no 2 2 10 4\no 4 2 10 3\no 3 3 10\nr 1 4 0 1\nr 2 1 0\nc x\n";
     let length =
-        |args: &[&str]| common::cmd::run_with_input(args, dump.as_bytes()).json()["paths"][0]["length"].clone();
+        |args: &[&str]| crate::common::cmd::run_with_input(args, dump.as_bytes()).json()["paths"][0]["length"].clone();
     assert_eq!(length(&["roots", "3", "-f", "json"]), 1);
     assert_eq!(length(&["roots", "3", "-f", "json", "--exclude", "App.Known"]), 2);
     let merged = ["roots", "--type", "App.Leaked", "-f", "json", "--exclude", "App.Known"];
-    let tree = common::cmd::run_with_input(&merged, dump.as_bytes()).json();
+    let tree = crate::common::cmd::run_with_input(&merged, dump.as_bytes()).json();
     assert_eq!(tree["tree"][0]["type"], "App.Other");
     // The two links of one type are one row.
     assert_eq!(tree["tree"][0]["children"][0]["type"], "App.Leaked");

@@ -1,12 +1,10 @@
 //! The binary as users and scripts call it: every output form, every way to name a dump, exit codes, hostile names.
 
-mod common;
-
 use std::io::Read;
 use std::process::Stdio;
 
-use common::cmd::{finish, heapdump, project, run, run_on_terminal, run_with_input};
-use common::expect::expect_file;
+use crate::common::cmd::{finish, heapdump, project, run, run_on_terminal, run_with_input};
+use crate::common::expect::expect_file;
 
 const SMALL: &str = "fixtures/xna_cf/43_finalizer.txt";
 const GAME: &str = "fixtures/xna_cf/small_1k.txt";

@@ -1,9 +1,7 @@
 //! `--max-memory`: an error in good time, and no error when there is enough.
 
-mod common;
-
-use common::cmd::{Ran, project, run, run_with_input};
-use common::fixtures;
+use crate::common::cmd::{Ran, project, run, run_with_input};
+use crate::common::fixtures;
 
 /// An XNA / .NET CF dump of several blocks.
 fn large_dump() -> String {

@@ -1,8 +1,6 @@
 //! Every command that the README shows gives the output that the README shows.
 
-mod common;
-
-use common::cmd::{project, run_on_terminal};
+use crate::common::cmd::{project, run_on_terminal};
 
 const COLUMNS: usize = 100;
 

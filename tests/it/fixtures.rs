@@ -1,9 +1,7 @@
 //! Every dump under fixtures/ against its expected results, through the binary.
 
-mod common;
-
-use common::cmd::{Ran, run};
-use common::fixtures::{Fixture, all};
+use crate::common::cmd::{Ran, run};
+use crate::common::fixtures::{Fixture, all};
 use serde_json::Value;
 
 fn ask(fixture: &Fixture, words: &[&str]) -> Ran {

@@ -1,8 +1,6 @@
 //! Larger samples and those of other projects, where a folder of them is named by HEAPDUMP_TEST_DATA: totals, reachable
 //! bytes and largest retained sizes against results of other programs.
 
-mod common;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,8 +1,6 @@
 //! Things that are listed once must be complete everywhere: readers with their documents and fixtures, commands with help.
 
-mod common;
-
-use common::cmd::{project, run, run_on_terminal};
+use crate::common::cmd::{project, run, run_on_terminal};
 use heapdump::input::READERS;
 
 #[test]
@@ -14,7 +12,7 @@ fn every_reader_has_its_document_and_fixtures() {
         assert!(document.contains(&format!("`{name}`")) && document.contains("## Problems"), "{name}");
         let folder = project("fixtures").join(name.replace('-', "_"));
         assert!(folder.join("MANIFEST.md").exists(), "{name} needs a MANIFEST.md");
-        let dumps = common::fixtures::all().into_iter().filter(|fixture| fixture.format == name).count();
+        let dumps = crate::common::fixtures::all().into_iter().filter(|fixture| fixture.format == name).count();
         assert!(dumps > 0, "{name} has no fixture");
         assert!(!reader.title().is_empty());
     }

@@ -1,14 +1,12 @@
 //! The index: the same answers with it as without, and never another one from a stale, cut or damaged index.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::cmd::{Ran, finish, heapdump, project, run};
-use common::fixtures;
+use crate::common::cmd::{Ran, finish, heapdump, project, run};
+use crate::common::fixtures;
 
 /// A fresh folder with a copy of a dump in it.
 fn folder_with(dump: &Path) -> (tempfile::TempDir, String) {
@@ -152,10 +150,10 @@ fn an_index_can_be_made_of_a_pipe_and_put_anywhere() {
     let (folder, dump) = small_dump();
     let output = folder.path().join("other.hdx").display().to_string();
     let bytes = fs::read(&dump).expect("readable");
-    let piped = common::cmd::run_with_input(&["index", "-", "-o", &output], &bytes);
+    let piped = crate::common::cmd::run_with_input(&["index", "-", "-o", &output], &bytes);
     assert_eq!(piped.code, 0, "{}", piped.stderr);
     assert_eq!(run(&["stats", &output]).stdout, run(&["stats", &dump]).stdout);
-    assert!(common::cmd::run_with_input(&["index"], &bytes).stderr.contains("say with -o"));
+    assert!(crate::common::cmd::run_with_input(&["index"], &bytes).stderr.contains("say with -o"));
 }
 
 #[test]

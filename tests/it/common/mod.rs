@@ -1,5 +1,4 @@
 //! What the integration tests share: running the binary, fixtures, heaps described in a test and written as dumps.
-#![allow(dead_code)] // each test file uses a part
 
 pub mod cmd;
 pub mod expect;

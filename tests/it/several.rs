@@ -1,8 +1,6 @@
 //! `info` and `stats` of several files at once: every form, files that cannot be read, and what a pipe gets.
 
-mod common;
-
-use common::cmd::{project, run, run_on_terminal, run_with_input};
+use crate::common::cmd::{project, run, run_on_terminal, run_with_input};
 
 const GAME: &str = "fixtures/xna_cf/pair_after.txt";
 const JAVA: &str = "fixtures/ibm_classic/small.native.txt.gz";

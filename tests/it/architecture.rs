@@ -1,8 +1,6 @@
 //! Layers and their crates: who may use whom. A change of this table is a change of the design.
 
-mod common;
-
-use common::cmd::project;
+use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
 const ALLOWED: [(&str, &[&str], &[&str]); 7] = [

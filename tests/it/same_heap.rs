@@ -1,13 +1,11 @@
 //! One heap written in every format gives the same answers.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::graph;
-use common::heap::{Heap, HeapRoot, Object, TYPES, Target};
-use common::synth::{SHAPES, Shape, ibm_classic, xna_cf};
-use common::synth_dotnet::nettrace;
+use crate::common::graph;
+use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
+use crate::common::synth::{SHAPES, Shape, ibm_classic, xna_cf};
+use crate::common::synth_dotnet::nettrace;
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;

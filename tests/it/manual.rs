@@ -1,10 +1,8 @@
 //! Manual pages: one for the program and one for each command, which tell what `--help` tells.
 
-mod common;
-
 use std::process::Command;
 
-use common::cmd::run;
+use crate::common::cmd::run;
 
 #[test]
 fn a_page_has_examples_options_and_exit_codes() {

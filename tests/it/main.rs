@@ -1,0 +1,24 @@
+//! Every integration test in one program, a theme a module: one link instead of twenty, and shared tools that are checked
+//! for being used.
+
+mod common;
+
+mod architecture;
+mod breakdown;
+mod cli;
+mod damage;
+mod detection;
+mod dotnet;
+mod fixtures;
+mod index;
+mod leaks;
+mod lists;
+mod manual;
+mod memory;
+mod memory_infra;
+mod oracle;
+mod readme;
+mod regressions;
+mod same_heap;
+mod samples;
+mod several;
