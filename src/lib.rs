@@ -5,6 +5,7 @@
 pub mod allocations;
 pub mod analysis;
 pub mod cli;
+pub mod dump;
 pub mod graph;
 pub mod index;
 pub mod input;

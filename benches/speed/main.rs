@@ -11,7 +11,6 @@ mod synthetic;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use heapdump::analysis::dominators::Dominators;
@@ -75,7 +74,7 @@ fn run_step(words: &[&str]) {
             let options = ReadOptions { threads: number(threads), ..ReadOptions::default() };
             rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global().expect("threads");
             let started = Instant::now();
-            let source = Source::open(Path::new(path), Arc::default()).expect("opens");
+            let source = Source::open(Path::new(path)).expect("opens");
             if *step == "count" {
                 std::hint::black_box(input::count_types(source, &options).expect("counts"));
                 report(started, 0);
@@ -208,7 +207,7 @@ fn index_table() {
 
 /// The id of the object in the middle of a dump.
 fn middle_object(path: &Path) -> String {
-    let source = Source::open(path, Arc::default()).expect("opens");
+    let source = Source::open(path).expect("opens");
     let input::Dump::Graph(graph) = input::read(source, &ReadOptions::default()).expect("a dump").dump else {
         panic!("not a graph")
     };

@@ -22,7 +22,7 @@ fn good() -> &'static [u8] {
     static GOOD: OnceLock<Vec<u8>> = OnceLock::new();
     GOOD.get_or_init(|| {
         let dump = include_bytes!("../../fixtures/xna_cf/pair_after.txt");
-        let source = Source::from_reader(Cursor::new(dump.to_vec()), Arc::default()).expect("a dump");
+        let source = Source::from_reader(Cursor::new(dump.to_vec())).expect("a dump");
         let Dump::Graph(graph) = input::read(source, &ReadOptions::default()).expect("a dump").dump else { panic!() };
         let dominators = Dominators::compute(&graph);
         let retained = Retained::compute(&graph, &dominators);

@@ -1,7 +1,6 @@
 //! What all targets do with a dump: read it, and walk what came out so that a broken graph would show.
 
 use std::io::Cursor;
-use std::sync::Arc;
 
 use heapdump::allocations::AllocationDump;
 use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
@@ -23,7 +22,7 @@ pub fn read(format: &str, bytes: &[u8]) {
         max_memory_bytes: Some(MAX_MEMORY_BYTES),
         ..ReadOptions::default()
     };
-    let source = || Source::from_reader(Cursor::new(bytes.to_vec()), Arc::default());
+    let source = || Source::from_reader(Cursor::new(bytes.to_vec()));
     if let Ok(source) = source() {
         let _ = input::count_types(source, &options);
     }

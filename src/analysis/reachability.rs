@@ -13,8 +13,8 @@ pub fn compute_reachable(graph: &HeapGraph) -> NodeSet {
     reach_from(graph, roots, NodeSet::new(graph.node_count()))
 }
 
-/// `reached` and whatever `starts` reach outside it.
-pub(super) fn reach_from(graph: &HeapGraph, starts: Vec<NodeId>, reached: NodeSet) -> NodeSet {
+/// `reached` and whatever `starts` reach outside it. O(objects + references).
+pub fn reach_from(graph: &HeapGraph, starts: Vec<NodeId>, reached: NodeSet) -> NodeSet {
     let mut walk = Dfs::from_parts(Vec::new(), reached);
     for start in starts {
         if !walk.discovered.contains(start) {

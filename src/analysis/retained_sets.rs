@@ -43,14 +43,15 @@ pub fn topmost_of_sets(
         }
         let open = &mut open[set as usize];
         match step {
-            Step::Leave(_) => *open -= 1,
+            // Wraps only over a damaged index, whose answers are thrown away.
+            Step::Leave(_) => *open = open.wrapping_sub(1),
             Step::Enter(_) => {
                 if *open == 0 {
                     let topmost = &mut topmost[set as usize];
                     topmost.objects += 1;
                     topmost.retained_bytes = topmost.retained_bytes.saturating_add(retained.bytes_at(number));
                 }
-                *open += 1;
+                *open = open.wrapping_add(1);
             }
         }
     });
@@ -71,12 +72,12 @@ pub fn topmost_members(
             return;
         }
         match step {
-            Step::Leave(_) => open -= 1,
+            Step::Leave(_) => open = open.wrapping_sub(1),
             Step::Enter(_) => {
                 if open == 0 {
                     members.push(number as u32);
                 }
-                open += 1;
+                open = open.wrapping_add(1);
             }
         }
     });

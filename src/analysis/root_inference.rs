@@ -9,7 +9,7 @@
 use petgraph::visit::Dfs;
 
 use super::reachability::reach_from;
-use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootFlags, RootKind};
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootFlags, RootKind, RootOrigin};
 
 /// Adds roots of kind class, unreferenced and cycle to a dump without root records. Every object is reached after.
 /// O(objects + references).
@@ -38,7 +38,7 @@ pub fn infer_roots(graph: &mut HeapGraph) {
     let roots: Vec<Root> =
         [(classes, RootKind::Class), (unreferenced, RootKind::Unreferenced), (cycles, RootKind::Cycle)]
             .into_iter()
-            .flat_map(|(nodes, kind)| nodes.into_iter().map(move |node| strong_root(node, kind)))
+            .flat_map(|(nodes, kind)| nodes.into_iter().map(move |node| strong_root(node, kind, RootOrigin::Inferred)))
             .collect();
     graph.add_roots(roots, true);
 }
@@ -47,13 +47,13 @@ pub fn infer_roots(graph: &mut HeapGraph) {
 /// remaining cycle. Every object is reached after. O(objects + references).
 pub fn keep_unreachable(graph: &mut HeapGraph) {
     let reached = super::reachability::compute_reachable(graph);
-    let roots: Vec<Root> =
-        source_components(graph, reached).into_iter().map(|node| strong_root(node, RootKind::Unreachable)).collect();
+    let added = source_components(graph, reached).into_iter();
+    let roots: Vec<Root> = added.map(|node| strong_root(node, RootKind::Unreachable, RootOrigin::Requested)).collect();
     graph.add_roots(roots, false);
 }
 
-fn strong_root(node: NodeId, kind: RootKind) -> Root {
-    Root { node, kind, flags: RootFlags::default(), container: None, name: None, excluded: false }
+fn strong_root(node: NodeId, kind: RootKind, origin: RootOrigin) -> Root {
+    Root { node, kind, flags: RootFlags::default(), container: None, name: None, origin, excluded: false }
 }
 
 /// The first object of every strongly connected component outside `reached` that nothing else outside leads into.

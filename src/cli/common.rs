@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::analysis::selection::TypePattern;
 use crate::graph::{HeapGraph, SectionId};
-use crate::input::{Facts, ReadOptions, SizeRadix, SnapshotChoice};
+use crate::input::{ReadOptions, SizeRadix, SnapshotChoice};
 use crate::report::parse_size;
 
 /// Options of input and output.
@@ -173,16 +173,6 @@ impl InputArgs {
                     sections.iter().enumerate().map(|(at, section)| format!("{} {}", at + 1, section.name)).collect();
                 bail!("--domain: no section \"{wanted}\"; there are: {}", names.join(", "));
             }
-        }
-    }
-
-    /// Readers of formats with one snapshot leave the choice alone: here it must be that one.
-    pub(super) fn check_snapshot(&self, facts: &Facts) -> Result<()> {
-        match self.snapshot_choice()? {
-            SnapshotChoice::Number(number) if number > 1 && facts.snapshots.len() < 2 => {
-                bail!("--snapshot: the file has one snapshot, there is no \"{number}\"")
-            }
-            _ => Ok(()),
         }
     }
 }

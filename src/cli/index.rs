@@ -2,18 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 
 use super::Outcome;
 use super::common::Common;
-use super::index_content::make;
-use super::indexed;
-use super::load::{Place, read, refuse_to_overwrite, set_threads, warn};
-use super::memory::MemoryLimit;
+use super::load::{Place, open_options, refuse_to_overwrite, warn};
 use super::output::print_sentence;
-use super::progress::Progress;
+use crate::dump::{IndexUse, OpenOptions, WriteIndexError, path_of_index, write_index};
 use crate::index::{SourceKey, check_writable, is_index};
-use crate::input::ReadOptions;
 use crate::report::format_bytes;
 
 /// Parse once, ask again at once: writes an index beside the dump
@@ -61,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         (Some(output), _) if output.as_os_str() == "-" => bail!("-o -: an index is a file, for it is mapped"),
         // The file a link leads to is written, not the link.
         (Some(output), _) => output.canonicalize().unwrap_or_else(|_| output.clone()),
-        (None, Some(path)) => indexed::beside(path),
+        (None, Some(path)) => path_of_index(path),
         (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
     };
     refuse_to_overwrite(&place, &output)?;
@@ -70,17 +66,25 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     // Before the work, not after it.
     check_writable(&output).with_context(|| format!("cannot write {}; -o puts it elsewhere", output.display()))?;
-    let progress = Progress::start(args.common.output.quiet, None);
-    let memory = MemoryLimit::find(input)?;
-    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..input.read_options()? };
-    set_threads(options.threads)?;
+    let (options, progress, memory) = open_options(None, &args.common)?;
+    let options = OpenOptions { index: IndexUse::Never, ..options };
     // Before it is read: what is written to it meanwhile makes the index stale.
     let key = file.map(SourceKey::of).transpose().with_context(|| place.name())?;
-    let loaded = read(&place, &progress, &options, memory)?;
-    input.check_snapshot(&loaded.facts)?;
-    warn(&loaded.diagnostics, None, args.common.output.quiet);
-    let bytes = make(loaded, &options, key, &output, &progress, memory)?;
-    drop(progress);
+    let opened = match &place {
+        Place::Path(path) => options.open(path),
+        Place::Stdin => options.open_reader(std::io::stdin()),
+    };
+    let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
+    warn(dump.diagnostics(), None, args.common.output.quiet);
+    let bytes = write_index(&dump, &output, key, &options).map_err(|error| match error {
+        WriteIndexError::NotObjects => {
+            anyhow!("the dump holds allocation totals, no objects: it is read as quickly without an index")
+        }
+        WriteIndexError::Memory(error) => memory.explain(error),
+        WriteIndexError::Io(error) => Error::from(error).context(format!("cannot write {}", output.display())),
+    })?;
+    drop((options, progress));
+    super::progress::end();
     if !args.common.output.quiet {
         print_sentence(&format!("wrote {} ({})", output.display(), format_bytes(bytes)));
     }

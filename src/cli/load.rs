@@ -1,40 +1,35 @@
 //! Opening the dump that a command works on, with everything the common options ask for.
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
+use sysinfo::System;
 
-use super::common::Common;
-use super::index_content::{self, Derived};
-use super::indexed::{self, Found, Indexed};
-use super::memory::MemoryLimit;
+use super::common::{Common, InputArgs};
 use super::output::print_sentence;
-use super::progress::Progress;
+use super::progress::{Progress, Watch};
 use crate::allocations::AllocationDump;
 use crate::analysis::dominators::Dominators;
-use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
-use crate::analysis::root_inference;
 use crate::analysis::shortest_parents::ShortestParents;
+use crate::dump::{
+    Content, Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy,
+};
 use crate::graph::{HeapGraph, NodeSet, RootKind};
-use crate::input::{self, Diagnostics, Dump, Facts, Loaded, ReadOptions, Source};
+use crate::input::{Diagnostics, Facts};
+use crate::report::{format_bytes, parse_size};
 
 /// A dump ready to be asked.
 pub(super) struct Opened<'d> {
+    pub(super) dump: &'d OpenDump,
     pub(super) graph: &'d HeapGraph,
     pub(super) facts: Facts,
     pub(super) diagnostics: Diagnostics,
-    pub(super) progress: Progress,
-    /// From an index, while the roots are those it was made with.
-    derived: Option<&'d Derived>,
-    memory: MemoryLimit,
-    dominators: OnceCell<Dominators>,
-    retained: OnceCell<Retained>,
+    pub(super) progress: Arc<Progress>,
+    memory: Memory,
 }
 
 impl<'d> Opened<'d> {
@@ -42,25 +37,16 @@ impl<'d> Opened<'d> {
     ///
     /// # Errors
     /// When there is not the memory for them.
-    pub(super) fn dominators(&self) -> Result<(&Dominators, &Retained)> {
-        if let Some(derived) = self.derived {
-            return Ok((&derived.dominators, &derived.retained));
-        }
-        let dominators = self.only_dominators()?;
-        Ok((dominators, self.retained.get_or_init(|| Retained::compute(self.graph, dominators))))
+    pub(super) fn dominators(&self) -> Result<(&'d Dominators, &'d Retained)> {
+        self.dump.dominators().map_err(|error| self.memory.explain(error))
     }
 
     /// The dominator tree without the sizes.
     ///
     /// # Errors
     /// When there is not the memory for it.
-    pub(super) fn only_dominators(&self) -> Result<&Dominators> {
-        if let Some(derived) = self.derived {
-            return Ok(&derived.dominators);
-        }
-        self.memory.check_dominators(self.graph)?;
-        self.progress.phase("computing dominators");
-        Ok(self.dominators.get_or_init(|| Dominators::compute(self.graph)))
+    pub(super) fn only_dominators(&self) -> Result<&'d Dominators> {
+        self.dump.dominator_tree().map_err(|error| self.memory.explain(error))
     }
 
     /// Makes sure that there is room for what refers to each object.
@@ -68,22 +54,82 @@ impl<'d> Opened<'d> {
     /// # Errors
     /// When there is not.
     pub(super) fn check_referrers(&self) -> Result<()> {
-        if self.derived.is_some() { Ok(()) } else { self.memory.check_referrers(self.graph) }
+        self.dump.check_referrers().map_err(|error| self.memory.explain(error))
     }
 
     /// What strong roots reach.
-    pub(super) fn reachable(&self) -> Cow<'d, NodeSet> {
-        if let Some(derived) = self.derived {
-            return Cow::Borrowed(&derived.reachable);
-        }
-        self.progress.phase("marking reachable objects");
-        Cow::Owned(compute_reachable(self.graph))
+    pub(super) fn reachable(&self) -> &'d NodeSet {
+        self.dump.reachable()
     }
 
     /// Shortest paths from strong roots, where an index has them.
     pub(super) fn shortest_parents(&self) -> Option<&'d ShortestParents> {
-        self.derived.map(|derived| &derived.parents)
+        self.dump.shortest_parents()
     }
+}
+
+/// Of dumps that were read before.
+static HELD_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// The memory limit, and whose it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory {
+    pub(super) limit: MemoryLimit,
+    is_asked_for: bool,
+}
+
+impl Memory {
+    /// `--max-memory`, else what the machine (or the container) has free.
+    pub(super) fn find(args: &InputArgs) -> Result<Self> {
+        if let Some(text) = &args.max_memory {
+            let bytes = parse_size(text).map_err(|error| anyhow!("--max-memory: {error}"))?;
+            // Free memory is what is left beside held dumps anyway.
+            let limit = MemoryLimit::of(bytes).beside(HELD_BYTES.load(Ordering::Relaxed));
+            return Ok(Memory { limit, is_asked_for: true });
+        }
+        Ok(Memory { limit: free_bytes().map_or(MemoryLimit::NONE, MemoryLimit::of), is_asked_for: false })
+    }
+
+    /// A library error in words that name the options.
+    pub(super) fn explain(self, error: MemoryError) -> Error {
+        let limit = format_bytes(error.limit_bytes);
+        let whose = match self.is_asked_for {
+            true => format!("and --max-memory allows {limit}"),
+            false => format!("and {limit} are free; --max-memory SIZE allows more"),
+        };
+        let needed = error.needed_bytes.map_or(String::new(), format_bytes);
+        let what = match error.what {
+            MemoryUse::Graph => format!("its graph takes at least {needed} of memory"),
+            MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
+            MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
+            MemoryUse::Index => format!("an index takes {needed} of memory with the graph"),
+            _ => "the dump takes more memory than it may".to_string(),
+        };
+        anyhow!("{what}, {whose}. `heapdump stats --shallow` takes memory for types alone")
+    }
+
+    pub(super) fn explain_open(self, error: OpenError) -> Error {
+        match error {
+            OpenError::Memory(error) => self.explain(error),
+            OpenError::NoSuchSnapshot(_) => anyhow!("--snapshot: {error}"),
+            OpenError::OnlyAnIndex(path) => {
+                anyhow!("{} is an index, and --no-index says to use none", path.display())
+            }
+            _ => error.into(),
+        }
+    }
+}
+
+/// Memory that can be had without the system giving something up; less in a container. `None` where it does not tell.
+fn free_bytes() -> Option<u64> {
+    let mut system = System::new();
+    system.refresh_memory();
+    if system.total_memory() == 0 {
+        return None;
+    }
+    // Of what a container has used, cached files are given back when somebody asks.
+    let container = system.cgroup_limits().map(|limits| limits.total_memory.saturating_sub(limits.rss));
+    Some(system.available_memory()).into_iter().chain(container).min()
 }
 
 /// Where a dump comes from.
@@ -113,14 +159,6 @@ impl Place {
             Place::Stdin => "standard input".into(),
         }
     }
-
-    pub(super) fn open(&self, progress: &Progress) -> Result<Source> {
-        match self {
-            Place::Path(path) => Source::open(path, progress.read.clone()),
-            Place::Stdin => Source::from_reader(std::io::stdin(), progress.read.clone()),
-        }
-        .with_context(|| self.name())
-    }
 }
 
 /// An output that is the dump itself would destroy it.
@@ -139,7 +177,7 @@ pub(super) struct OpenedAllocations<'d> {
     pub(super) dump: &'d AllocationDump,
     pub(super) facts: Facts,
     pub(super) diagnostics: Diagnostics,
-    pub(super) progress: Progress,
+    pub(super) progress: Arc<Progress>,
 }
 
 /// A dump of either model.
@@ -151,55 +189,30 @@ pub(super) enum OpenedDump<'d> {
 
 /// A dump as it was read, with the roots that were asked for.
 pub(super) struct ReadDump {
-    content: Content,
-    facts: Facts,
-    diagnostics: Diagnostics,
-    progress: Progress,
-    memory: MemoryLimit,
-}
-
-struct Content {
-    dump: Dump,
-    derived: Option<Derived>,
+    dump: OpenDump,
+    progress: Arc<Progress>,
+    memory: Memory,
 }
 
 impl ReadDump {
     /// The one dump of a command. Never freed: the program ends with its one answer, and giving a large graph back
     /// piece by piece takes longer than letting the system take all of it.
     fn keep(self) -> OpenedDump<'static> {
-        let content: &'static Content = Box::leak(Box::new(self.content));
-        // What comes from an index stays on the disk.
-        if let (Dump::Graph(graph), None) = (&content.dump, &content.derived) {
-            MemoryLimit::hold(graph);
-        }
-        opened(content, self.facts, self.diagnostics, self.progress, self.memory)
+        HELD_BYTES.fetch_add(self.dump.memory_bytes(), Ordering::Relaxed);
+        opened(Box::leak(Box::new(self.dump)), self.progress, self.memory)
     }
 
     /// One dump of many: freed after the answer, so that there is memory for the next.
     pub(super) fn lend<T>(self, answer: impl FnOnce(OpenedDump<'_>) -> Result<T>) -> Result<T> {
-        answer(opened(&self.content, self.facts, self.diagnostics, self.progress, self.memory))
+        answer(opened(&self.dump, self.progress, self.memory))
     }
 }
 
-fn opened(
-    content: &Content,
-    facts: Facts,
-    diagnostics: Diagnostics,
-    progress: Progress,
-    memory: MemoryLimit,
-) -> OpenedDump<'_> {
-    match &content.dump {
-        Dump::Graph(graph) => OpenedDump::Graph(Opened {
-            graph,
-            facts,
-            diagnostics,
-            progress,
-            derived: content.derived.as_ref(),
-            memory,
-            dominators: OnceCell::new(),
-            retained: OnceCell::new(),
-        }),
-        Dump::Allocations(dump) => OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }),
+fn opened(dump: &OpenDump, progress: Arc<Progress>, memory: Memory) -> OpenedDump<'_> {
+    let (facts, diagnostics) = (dump.info().clone(), dump.diagnostics().clone());
+    match dump.content() {
+        Content::Objects(graph) => OpenedDump::Graph(Opened { dump, graph, facts, diagnostics, progress, memory }),
+        Content::Allocations(dump) => OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }),
     }
 }
 
@@ -227,60 +240,61 @@ pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Res
 
 /// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
 pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> Result<ReadDump> {
-    let excluded = excluded_roots(common)?;
-    let progress = Progress::start(common.output.quiet, file);
-    let memory = MemoryLimit::find(&common.input)?;
-    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..common.input.read_options()? };
-    set_threads(options.threads)?;
-    let found = match place {
-        Place::Path(path) => indexed::find(path, &options, common, memory)?,
-        Place::Stdin => Found::Nothing,
+    let (options, progress, memory) = open_options(file, common)?;
+    let opened = match place {
+        Place::Path(path) => options.open(path),
+        Place::Stdin => options.open_reader(std::io::stdin()),
     };
-    let (mut content, facts, diagnostics) = match found {
-        Found::Indexed(indexed) => {
-            let Indexed { graph, derived, facts, diagnostics } = *indexed;
-            (Content { dump: Dump::Graph(graph), derived: Some(derived) }, facts, diagnostics)
-        }
-        other => {
-            let behind;
-            let place = match other {
-                Found::Behind(path) => {
-                    behind = Place::Path(path);
-                    &behind
-                }
-                _ => place,
-            };
-            let Loaded { mut dump, facts, diagnostics } = read(place, &progress, &options, memory)?;
-            if let Dump::Graph(graph) = &mut dump {
-                if facts.has_no_roots {
-                    progress.phase("inferring roots");
-                }
-                index_content::with_roots(graph, &facts);
-            }
-            (Content { dump, derived: None }, facts, diagnostics)
-        }
-    };
-    if let Dump::Graph(graph) = &mut content.dump {
-        common.input.check_snapshot(&facts)?;
-        if !excluded.is_empty() {
-            graph.exclude_roots(&excluded);
-            content.derived = None;
-        }
-        if common.input.keep_unreachable {
-            progress.phase("finding unreachable objects");
-            root_inference::keep_unreachable(graph);
-            content.derived = None;
+    let mut dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
+    dump.verify_index();
+    if let Some(why) = dump.index_damage() {
+        if let Place::Path(path) = place {
+            note(common.output.quiet, &format!("the index of {} is damaged ({why}); reading the dump", path.display()));
+            let options = OpenOptions { index: IndexUse::Never, ..options };
+            dump = options.open(path).map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
         }
     }
-    Ok(ReadDump { content, facts, diagnostics, progress, memory })
+    Ok(ReadDump { dump, progress, memory })
 }
 
-/// Reads a dump, unless it takes more memory than there is.
-pub(super) fn read(place: &Place, progress: &Progress, options: &ReadOptions, memory: MemoryLimit) -> Result<Loaded> {
-    let source = place.open(progress)?;
-    let file_bytes = progress.read.bytes_total.load(Ordering::Relaxed);
-    memory.check_source(&source, file_bytes, options).with_context(|| place.name())?;
-    memory.explained(input::read(source, options)).with_context(|| place.name())
+/// Counts a dump's types.
+pub(super) fn count_types(place: &Place, file: Option<&str>, common: &Common) -> Result<Counted> {
+    let (options, _progress, memory) = open_options(file, common)?;
+    let counted = match place {
+        Place::Path(path) => options.count_types(path),
+        Place::Stdin => options.count_types_of_reader(std::io::stdin()),
+    };
+    counted
+        .map_err(|error| match error {
+            OpenError::OnlyAnIndex(path) => {
+                anyhow!("{} is an index: it answers as quickly without --shallow", path.display())
+            }
+            error => memory.explain_open(error),
+        })
+        .with_context(|| place.name())
+}
+
+/// What the common options say of opening, and the progress that is shown meanwhile.
+pub(super) fn open_options(file: Option<&str>, common: &Common) -> Result<(OpenOptions, Arc<Progress>, Memory)> {
+    let without = excluded_roots(common)?;
+    let progress = Arc::new(Progress::start(common.output.quiet, file));
+    let memory = Memory::find(&common.input)?;
+    let read = common.input.read_options()?;
+    set_threads(read.threads)?;
+    let options = OpenOptions {
+        read,
+        roots: RootPolicy { without, keep_unreachable: common.input.keep_unreachable },
+        memory: memory.limit,
+        index: if common.input.no_index { IndexUse::Never } else { IndexUse::WhereFresh },
+        observer: Arc::new(Watch { progress: Arc::clone(&progress), quiet: common.output.quiet }),
+    };
+    Ok((options, progress, memory))
+}
+
+fn note(quiet: bool, text: &str) {
+    if !quiet {
+        print_sentence(&format!("note: {text}"));
+    }
 }
 
 /// Kinds of roots that are left out, as the graph names them.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::input::ReadProgress;
+use super::output::print_sentence;
+use crate::input::{Observer, Phase as Work};
 use crate::report::{escape_controls, format_bytes, shorten_middle};
 
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -20,6 +21,38 @@ const SHORTEST_BAR: usize = 8;
 const LONGEST_NAME: usize = 30;
 /// The first phase, and the only one with a known end.
 const READING: &str = "reading";
+
+/// How far reading has come, for the drawer in another thread.
+#[derive(Debug, Default)]
+pub(super) struct ReadProgress {
+    /// Bytes taken from the file or pipe (packed, if it is packed).
+    bytes_read: AtomicU64,
+    /// Bytes there are; 0 when unknown.
+    bytes_total: AtomicU64,
+}
+
+/// Shows what the library does, and says what it notes.
+pub(super) struct Watch {
+    pub(super) progress: Arc<Progress>,
+    pub(super) quiet: bool,
+}
+
+impl Observer for Watch {
+    fn phase(&self, phase: Work) {
+        self.progress.phase(phase.name());
+    }
+
+    fn bytes_read(&self, done: u64, total: Option<u64>) {
+        self.progress.read.bytes_read.store(done, Ordering::Relaxed);
+        self.progress.read.bytes_total.store(total.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn note(&self, sentence: &str) {
+        if !self.quiet {
+            print_sentence(&format!("note: {sentence}"));
+        }
+    }
+}
 
 /// The one line of standard error that shows progress, however many dumps are open.
 struct Line {
@@ -64,7 +97,7 @@ pub(super) fn end() {
 
 /// Shows how far the work is until it is dropped.
 pub(super) struct Progress {
-    pub(super) read: Arc<ReadProgress>,
+    read: Arc<ReadProgress>,
     number: u64,
     phase: Arc<Mutex<Phase>>,
     ended: Arc<AtomicBool>,

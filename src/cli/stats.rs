@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
@@ -12,15 +12,13 @@ use super::common::{Common, sort_key};
 use super::groups::{By, Groups};
 use super::load::{self, Opened, OpenedDump, Place, open_dump};
 use super::output::{bold, fields, print_sentence, problems_json};
-use super::progress::Progress;
 use super::several::ask_each;
 use super::stats_limits::{Limit, Verdict, check_limits};
 use super::stats_rows::{Histogram, Row, estimated_total, sort_rows, total};
-use super::{Outcome, indexed, stats_allocations};
+use super::{Outcome, stats_allocations};
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use crate::graph::{NodeId, SectionId};
-use crate::input;
 use crate::report::{Report, Style, format_count};
 
 /// How much is in the heap, by type
@@ -146,7 +144,7 @@ fn ask_graph(args: &Args, limits: &[Limit], opened: Opened<'_>) -> Result<Answer
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let groups = Groups::new(graph, args.by, section, wanted.as_deref(), input.raw_types)?;
     let reachable = opened.reachable();
-    let tallies = groups.tally(&reachable);
+    let tallies = groups.tally(reachable);
     let estimates = if graph.is_sample() { groups.estimated() } else { Vec::new() };
     let mut rows: Vec<Row> = groups
         .names
@@ -300,17 +298,7 @@ fn ask_shallow(args: &Args, limits: &[Limit], place: &Place, file: Option<&str>)
     let input = &args.common.input;
     let pattern = input.pattern()?;
     let order = order(args, false)?;
-    let progress = Progress::start(args.common.output.quiet, file);
-    // An index has no records to count: its dump has.
-    let behind = match place {
-        Place::Path(path) => indexed::dump_of(path)?.map(Place::Path),
-        Place::Stdin => None,
-    };
-    let place = behind.as_ref().unwrap_or(place);
-    let source = place.open(&progress)?;
-    let counted = input::count_types(source, &input.read_options()?).with_context(|| place.name())?;
-    input.check_snapshot(&counted.facts)?;
-    drop(progress);
+    let counted = load::count_types(place, file, &args.common)?;
     load::warn(&counted.diagnostics, file, args.common.output.quiet);
     let mut groups = BTreeMap::<&str, Tally>::new();
     for (name, objects, shallow_bytes) in &counted.types {

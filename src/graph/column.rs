@@ -1,29 +1,33 @@
 //! Columns of plain numbers: in memory of their own, or in an image of them (an index file) that is checked piece by
 //! piece as it is first touched.
+//!
+//! A piece that is not as it was written is never handed out: from then on the column gives zeros, which are in range
+//! everywhere, and the image remembers the damage. An answer that was computed meanwhile is not to be believed; whoever
+//! asked for it looks at the image before anything is printed.
 
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytemuck::Pod;
 
-/// Bytes that are checked at a time: what one question touches is little, and each check costs 4 microseconds.
+/// Bytes that are checked at a time: one question touches little, and each check costs 4 microseconds.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// Columns laid out in one run of bytes. Whoever has it knows where a good one is to be had when it turns out damaged.
+/// Columns laid out in one run of bytes.
 pub trait Image: fmt::Debug + Send + Sync {
-    /// Makes sure that these bytes are as they were written: to be called before they are first asked for. When they
-    /// are not, `bytes` gives those of a good image from then on.
-    fn verify(&self, range: Range<usize>);
+    /// Returns true if these bytes are as they were written. To be called before they are first asked for; an image
+    /// remembers that a check has failed.
+    fn verify(&self, range: Range<usize>) -> bool;
 
     /// These bytes, within the image. Columns begin at multiples of 64 bytes, the image at an address that is one too.
     fn bytes(&self, range: Range<usize>) -> &[u8];
 
-    /// Says that what was written cannot be right; from then on `bytes` gives those of a good image.
-    fn reject(&self, reason: &str);
+    /// Remembers that what was written cannot be right, though it is as it was written.
+    fn reject(&self, reason: &'static str);
 }
 
 /// Takes columns, each under a name of its own.
@@ -82,6 +86,8 @@ struct Stored<T> {
     /// What every value must be below; `u64::MAX` for no limit.
     limit: u64,
     checked: Box<[AtomicBool]>,
+    /// In place of the whole column, once a piece of it turned out damaged.
+    zeros: OnceLock<Box<[T]>>,
     number: PhantomData<T>,
 }
 
@@ -106,7 +112,14 @@ impl<T: Number> Column<T> {
             return None;
         }
         let checked = (0..range.len().div_ceil(PIECE_BYTES)).map(|_| AtomicBool::new(false)).collect();
-        Some(Column(Form::Stored(Box::new(Stored { image, range, limit, checked, number: PhantomData }))))
+        Some(Column(Form::Stored(Box::new(Stored {
+            image,
+            range,
+            limit,
+            checked,
+            zeros: OnceLock::new(),
+            number: PhantomData,
+        }))))
     }
 
     /// Values.
@@ -181,78 +194,87 @@ impl<T: Number> Stored<T> {
     fn slice(&self, range: Range<usize>) -> &[T] {
         let bytes = range.start * size_of::<T>()..range.end * size_of::<T>();
         assert!(bytes.end <= self.range.len(), "index {} of {}", range.end, self.range.len() / size_of::<T>());
+        if let Some(zeros) = self.zeros.get() {
+            return &zeros[range];
+        }
         if !bytes.is_empty() {
             for piece in bytes.start / PIECE_BYTES..=(bytes.end - 1) / PIECE_BYTES {
-                if !self.checked[piece].load(Ordering::Acquire) {
-                    self.check(piece);
+                if !self.checked[piece].load(Ordering::Acquire) && !self.check(piece) {
+                    let count = self.range.len() / size_of::<T>();
+                    return &self.zeros.get_or_init(|| vec![T::zeroed(); count].into_boxed_slice())[range];
                 }
             }
         }
         bytemuck::cast_slice(self.image.bytes(self.range.start + bytes.start..self.range.start + bytes.end))
     }
 
-    /// The image knows what was written; whether it makes sense only who reads it.
+    /// The image knows what was written; whether it makes sense only whoever reads it.
     #[cold]
-    fn check(&self, piece: usize) {
+    fn check(&self, piece: usize) -> bool {
         let start = self.range.start + piece * PIECE_BYTES;
         let end = self.range.end.min(start + PIECE_BYTES);
-        self.image.verify(start..end);
+        if !self.image.verify(start..end) {
+            return false;
+        }
         if self.limit < u64::MAX {
             let values: &[T] = bytemuck::cast_slice(self.image.bytes(start..end));
             if values.iter().map(|value| value.value()).max().is_some_and(|value| value >= self.limit) {
                 self.image.reject("a number in it is out of range");
+                return false;
             }
         }
         self.checked[piece].store(true, Ordering::Release);
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
 
-    /// Two images: the first until it is rejected.
+    /// An image that is as it was written, and remembers what it was told.
     #[derive(Debug)]
-    struct Pair {
-        images: [Vec<u64>; 2],
-        rejected: AtomicUsize,
+    struct Numbers {
+        words: Vec<u64>,
+        is_rejected: AtomicBool,
     }
 
-    impl Image for Pair {
-        fn verify(&self, _: Range<usize>) {}
+    impl Image for Numbers {
+        fn verify(&self, _: Range<usize>) -> bool {
+            true
+        }
 
         fn bytes(&self, range: Range<usize>) -> &[u8] {
-            &bytemuck::cast_slice(&self.images[self.rejected.load(Ordering::Relaxed)])[range]
+            &bytemuck::cast_slice(&self.words)[range]
         }
 
-        fn reject(&self, _: &str) {
-            self.rejected.store(1, Ordering::Relaxed);
+        fn reject(&self, _: &'static str) {
+            self.is_rejected.store(true, Ordering::Relaxed);
         }
     }
 
-    struct One(Arc<Pair>);
+    struct One(Arc<Numbers>);
 
     impl ColumnSource for One {
         fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)> {
             let image: Arc<dyn Image> = self.0.clone();
-            (name == "numbers").then(|| (image, 0..self.0.images[0].len() * 8))
+            (name == "numbers").then(|| (image, 0..self.0.words.len() * 8))
         }
     }
 
     #[test]
-    fn a_number_out_of_range_is_met_when_it_is_touched() {
-        let good: Vec<u64> = (0..20_000).collect();
-        let mut bad = good.clone();
-        bad[19_000] = 20_000;
-        let source = One(Arc::new(Pair { images: [bad, good], rejected: AtomicUsize::new(0) }));
+    fn a_number_out_of_range_is_met_when_it_is_touched_and_never_handed_out() {
+        let mut words: Vec<u64> = (0..20_000).collect();
+        words[19_000] = 20_000;
+        let source = One(Arc::new(Numbers { words, is_rejected: AtomicBool::new(false) }));
         let column: Column<u64> = Column::stored(&source, "numbers", 20_000).expect("it is there");
         assert_eq!(column.get(5), 5);
-        assert_eq!(source.0.rejected.load(Ordering::Relaxed), 0);
-        assert_eq!(column.get(19_000), 19_000);
-        assert_eq!(source.0.rejected.load(Ordering::Relaxed), 1);
-        assert_eq!(column.slice(8_000..8_200), (8_000..8_200).collect::<Vec<u64>>());
-        assert_eq!(column.partition_point(|value| value < 12_345), 12_345);
+        assert_eq!(column.slice(8_000..8_100), (8_000..8_100).collect::<Vec<u64>>());
+        assert_eq!(column.partition_point(|value| value < 1_234), 1_234);
+        assert!(!source.0.is_rejected.load(Ordering::Relaxed));
+        assert_eq!(column.get(19_000), 0);
+        assert!(source.0.is_rejected.load(Ordering::Relaxed));
+        assert_eq!(column.slice(8_000..8_002), [0, 0]);
         assert!(Column::<u64>::stored(&source, "others", 1).is_none());
     }
 }

@@ -56,8 +56,15 @@ impl Offsets {
     }
 }
 
+impl Default for Offsets {
+    /// Of no nodes.
+    fn default() -> Self {
+        Offsets::Narrow(vec![0].into())
+    }
+}
+
 /// References of all objects, or their reverse.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Csr {
     pub(super) offsets: Offsets,
     pub(super) targets: Column<NodeId>,

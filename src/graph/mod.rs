@@ -38,7 +38,7 @@ pub use generations::{Generation, GenerationRange, GenerationRun};
 pub use ids::{NodeId, SectionId, TypeId};
 pub use interop::{Neighbors, NodeSet, ReferenceEdge, References};
 pub use resolve::ResolveOptions;
-pub use roots::{Root, RootFlags, RootKind, RootName, RootRecord};
+pub use roots::{Root, RootFlags, RootKind, RootName, RootOrigin, RootRecord};
 pub use stored::StoredGraph;
 
 use csr::Csr;
@@ -106,7 +106,7 @@ pub enum Found {
 }
 
 /// Objects, what they refer to, and what holds them. Costs stand at each method; none allocates unless it says so.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HeapGraph {
     node_types: Column<TypeId>,
     shallow: ByteCounts,

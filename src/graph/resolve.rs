@@ -9,7 +9,7 @@ use super::columns::PositionRun;
 use super::csr::{Csr, Offsets};
 use super::findings::Findings;
 use super::id_map::{IdMap, IdRange};
-use super::{HeapGraph, NodeId, Root, SectionIds, TypeId, TypeSlot};
+use super::{HeapGraph, NodeId, Root, RootOrigin, SectionIds, TypeId, TypeSlot};
 
 /// What a reader knows only after the whole dump.
 #[derive(Debug, Clone, Copy, Default)]
@@ -232,6 +232,7 @@ impl GraphBuilder {
                     flags: root.flags,
                     container: root.container.map(|slot| slot_type(slot.0)),
                     name: root.name,
+                    origin: RootOrigin::Dump,
                     excluded: false,
                 }),
                 None => {

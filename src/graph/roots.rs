@@ -158,6 +158,18 @@ pub struct RootRecord {
     pub position: u64,
 }
 
+/// Who says that an object is a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RootOrigin {
+    /// The dump.
+    #[default]
+    Dump,
+    /// An analysis, for a dump whose format has no root records.
+    Inferred,
+    /// The user, who asked for roots of objects that nothing holds.
+    Requested,
+}
+
 /// One root record whose object is in the dump. An object may have several.
 #[derive(Debug, Clone)]
 pub struct Root {
@@ -171,6 +183,8 @@ pub struct Root {
     pub container: Option<TypeId>,
     /// Of the static variable, or of the method with the local; `HeapGraph::root_name` gives the text.
     pub name: Option<RootName>,
+    /// Who says so.
+    pub origin: RootOrigin,
     /// Left out of every analysis on the user's wish (`--exclude-roots`).
     pub excluded: bool,
 }
@@ -179,6 +193,11 @@ impl Root {
     /// Does this root keep its object alive?
     pub fn is_strong(&self) -> bool {
         !self.flags.has(RootFlags::WEAK) && !self.excluded
+    }
+
+    /// Returns true if the root was added on the user's wish.
+    pub fn is_requested(&self) -> bool {
+        self.origin == RootOrigin::Requested
     }
 
     /// Is this a weak root, whatever the user excluded?

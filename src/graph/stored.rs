@@ -9,8 +9,8 @@ use super::byte_counts::ByteCounts;
 use super::column::{Column, ColumnSink, ColumnSource};
 use super::csr::{Csr, Offsets};
 use super::id_map::{IdMap, StoredIds};
-use super::{Generation, GenerationRun, HeapGraph, IdStyle, NodeId, RootFlags, RootKind, RootName, Section};
-use super::{Root, SectionIds, TypeId};
+use super::{Generation, GenerationRun, HeapGraph, IdStyle, NodeId, RootFlags, RootKind, RootName, RootOrigin};
+use super::{Root, Section, SectionIds, TypeId};
 
 /// What of a graph is no column.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -26,8 +26,8 @@ pub struct StoredGraph {
     generations: Vec<(usize, usize, Generation)>,
 }
 
-/// Numbers of one root record: node, kind, its number where it has one, flags, container, name.
-const ROOT_NUMBERS: usize = 6;
+/// Numbers of one root record: node, kind, its number where it has one, flags, container, name, origin.
+const ROOT_NUMBERS: usize = 7;
 /// Stands for no container and no name.
 const NONE: u32 = u32::MAX;
 const NO_LIMIT: u64 = u64::MAX;
@@ -174,7 +174,12 @@ fn numbers_of(root: &Root) -> [u32; ROOT_NUMBERS] {
     };
     let container = root.container.map_or(NONE, |container| container.0);
     let name = root.name.map_or(NONE, |name| name.0);
-    [root.node.0, kind, number, root.flags.0, container, name]
+    let origin = match root.origin {
+        RootOrigin::Dump => 0,
+        RootOrigin::Inferred => 1,
+        RootOrigin::Requested => 2,
+    };
+    [root.node.0, kind, number, root.flags.0, container, name, origin]
 }
 
 fn roots(source: &dyn ColumnSource, nodes: usize, types: usize, names: usize) -> Option<Vec<Root>> {
@@ -186,7 +191,7 @@ fn roots(source: &dyn ColumnSource, nodes: usize, types: usize, names: usize) ->
     let below = |number: u32, limit: usize| (number as usize) < limit;
     records
         .iter()
-        .map(|&[node, kind, number, flags, container, name]| {
+        .map(|&[node, kind, number, flags, container, name, origin]| {
             let kind = match kind {
                 0 => RootKind::Static,
                 1 => RootKind::Local,
@@ -203,6 +208,12 @@ fn roots(source: &dyn ColumnSource, nodes: usize, types: usize, names: usize) ->
                 12 => RootKind::Unreachable,
                 _ => return None,
             };
+            let origin = match origin {
+                0 => RootOrigin::Dump,
+                1 => RootOrigin::Inferred,
+                2 => RootOrigin::Requested,
+                _ => return None,
+            };
             let fits = below(node, nodes)
                 && (container == NONE || below(container, types))
                 && (name == NONE || below(name, names));
@@ -212,6 +223,7 @@ fn roots(source: &dyn ColumnSource, nodes: usize, types: usize, names: usize) ->
                 flags: RootFlags(flags),
                 container: (container != NONE).then_some(TypeId(container)),
                 name: (name != NONE).then_some(RootName(name)),
+                origin,
                 excluded: false,
             })
         })

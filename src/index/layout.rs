@@ -16,7 +16,8 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
 /// Version of this layout and of every column's meaning.
 ///
 /// 1: the first.
-pub(super) const VERSION: u32 = 1;
+/// 2: who says that an object is a root.
+pub(super) const VERSION: u32 = 2;
 /// Reads otherwise where bytes are in another order.
 pub(super) const BYTE_ORDER: u32 = 0x0102_0304;
 /// Bytes of the header, and what columns begin at multiples of.

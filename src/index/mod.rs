@@ -8,8 +8,9 @@
 //! ```
 //!
 //! The header and the tail are checked when the index is opened, every block of columns when it is first touched: a
-//! whole-file check would cost more than the answer. A block that is not as it was written is not used, and nothing that
-//! came from it either: the image is made anew from the source (see `image`). Checks are XXH3, 64 bits.
+//! whole-file check would cost more than the answer. A block that is not as it was written is not used: its column gives
+//! zeros and the damage is remembered, so that the answer can be computed again from the source before anything is
+//! printed. Checks are XXH3, 64 bits.
 //!
 //! What the columns mean is known to those who write and read them (`graph`, `analysis`), not here.
 
@@ -20,8 +21,7 @@ mod map;
 mod read;
 mod write;
 
-pub use image::{Damage, MemoryImage};
 pub use key::SourceKey;
 pub use layout::EXTENSION;
-pub use read::{Index, IndexColumns, IndexError, Layout, is_index};
-pub use write::{check_writable, image_in_memory, write};
+pub use read::{Index, IndexColumns, IndexError, is_index};
+pub use write::{check_writable, write};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use serde::de::DeserializeOwned;
 
-use super::image::{Damage, FileImage};
+use super::image::FileImage;
 use super::key::SourceKey;
 use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY, check_of};
 use super::map::map;
@@ -141,21 +141,12 @@ impl Index {
         C::deserialize(&self.tail.content).map_err(|_| IndexError::Damaged)
     }
 
-    /// The columns; `damage` is called when one of them turns out not to be as it was written.
-    pub fn into_columns(self, damage: Damage) -> IndexColumns {
-        let image = FileImage::new(self.map, self.column_bytes, self.checks, damage);
+    /// The columns.
+    pub fn into_columns(self) -> IndexColumns {
+        let image = FileImage::new(self.map, self.column_bytes, self.checks);
         IndexColumns { image: Arc::new(image), places: self.tail.columns }
     }
-
-    /// Where the columns lie.
-    pub fn layout(&self) -> Layout {
-        Layout(self.tail.columns.clone())
-    }
 }
-
-/// Where the columns of an index lie: those of an image made anew must lie there too.
-#[derive(Debug)]
-pub struct Layout(pub(super) Places);
 
 /// The columns of an index by name.
 #[derive(Debug)]
@@ -169,5 +160,18 @@ impl ColumnSource for IndexColumns {
         let &(start, bytes) = self.places.get(name)?;
         let image: Arc<dyn Image> = self.image.clone();
         Some((image, start as usize..(start + bytes) as usize))
+    }
+}
+
+impl IndexColumns {
+    /// Why what was read from the index is not to be believed; `None` while everything that was touched is as it was
+    /// written.
+    pub fn damage(&self) -> Option<&'static str> {
+        self.image.damage()
+    }
+
+    /// Checks every block. O(bytes of the index), on all threads.
+    pub fn verify_all(&self) {
+        self.image.verify_all();
     }
 }

@@ -8,7 +8,6 @@ use serde::Serialize;
 use tempfile::Builder;
 use twox_hash::XxHash3_64;
 
-use super::image::MemoryImage;
 use super::key::SourceKey;
 use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY, check_of};
 use crate::graph::ColumnSink;
@@ -154,18 +153,4 @@ pub fn write<C: Serialize>(
     drop(out);
     file.persist(path)?;
     Ok(header.file_bytes)
-}
-
-/// The same columns in memory, when those of an index turned out damaged; `None` when they are not laid out as there.
-///
-/// # Errors
-/// Those of `store`.
-pub fn image_in_memory<C>(
-    layout: &super::Layout,
-    store: impl FnOnce(&mut dyn ColumnSink) -> io::Result<C>,
-) -> io::Result<Option<MemoryImage>> {
-    let mut columns = Columns::new(MemoryImage::default());
-    store(&mut columns)?;
-    columns.pad()?;
-    Ok((columns.places == layout.0).then_some(columns.out))
 }

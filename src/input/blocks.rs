@@ -237,10 +237,9 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     fn lines_of(text: Vec<u8>, cut: Cut, threads: usize) -> Vec<Vec<u8>> {
-        let source = Source::from_reader(std::io::Cursor::new(text), Arc::default()).unwrap();
+        let source = Source::from_reader(std::io::Cursor::new(text)).unwrap();
         let mut blocks = Vec::new();
         parse_blocks(
             source,

@@ -62,6 +62,8 @@ pub enum ReadErrorKind {
     Strict(&'static str, String),
     /// More than can be numbered.
     TooLarge(BuildError),
+    /// The observer of the reading said to stop.
+    Cancelled,
 }
 
 impl ReadError {
@@ -121,6 +123,7 @@ impl fmt::Display for ReadError {
             }
             ReadErrorKind::Strict(code, text) => write!(f, "{text} ({code}; an error because of --strict)"),
             ReadErrorKind::TooLarge(error) => write!(f, "{error}"),
+            ReadErrorKind::Cancelled => f.write_str("stopped before the end"),
         }
     }
 }
@@ -136,9 +139,22 @@ impl std::error::Error for ReadError {
 
 impl From<std::io::Error> for ReadError {
     fn from(error: std::io::Error) -> Self {
-        ReadError::new(ReadErrorKind::Io(error))
+        let is_cancelled = error.get_ref().is_some_and(|inner| inner.is::<Cancelled>());
+        ReadError::new(if is_cancelled { ReadErrorKind::Cancelled } else { ReadErrorKind::Io(error) })
     }
 }
+
+/// The observer's wish to stop, on its way through code that passes on errors of the system.
+#[derive(Debug)]
+pub(super) struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stopped before the end")
+    }
+}
+
+impl std::error::Error for Cancelled {}
 
 impl From<BuildError> for ReadError {
     fn from(error: BuildError) -> Self {

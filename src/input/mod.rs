@@ -13,6 +13,7 @@ mod gcdump;
 mod ibm_classic;
 mod memory_infra;
 mod nettrace;
+mod observer;
 mod sink;
 mod source;
 mod stored;
@@ -22,7 +23,8 @@ mod xna_cf;
 pub use diagnostics::{Code, Diagnostics, Problem};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
-pub use source::{ReadProgress, Source};
+pub use observer::{NoObserver, Observer, Phase};
+pub use source::Source;
 pub use xna_cf::SizeRadix;
 
 use serde::{Deserialize, Serialize};

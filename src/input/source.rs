@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::encoding::{Encoding, Utf8Reader};
-use super::error::{ReadError, ReadErrorKind};
+use super::error::{Cancelled, ReadError, ReadErrorKind};
+use super::observer::{NoObserver, Observer};
 
 /// Bytes that are looked at to recognise packing, encoding and format.
 const START_BYTES: usize = 8 * 1024;
@@ -15,15 +15,6 @@ const START_BYTES: usize = 8 * 1024;
 const MOST_BLANKS: usize = 1 << 20;
 /// Packings inside one another that are undone.
 const MAX_LAYERS: usize = 3;
-
-/// How far reading has come, for a progress bar in another thread.
-#[derive(Debug, Default)]
-pub struct ReadProgress {
-    /// Bytes taken from the file or pipe (packed, if it is packed).
-    pub bytes_read: AtomicU64,
-    /// Bytes there are; 0 when unknown.
-    pub bytes_total: AtomicU64,
-}
 
 /// Where a broken packing noted that it ended early.
 type BrokenNote = Arc<Mutex<Option<String>>>;
@@ -36,6 +27,8 @@ pub struct Source {
     encoding: Encoding,
     compression: Vec<&'static str>,
     broken: BrokenNote,
+    file_bytes: Option<u64>,
+    observer: Arc<dyn Observer>,
 }
 
 impl Source {
@@ -43,26 +36,48 @@ impl Source {
     ///
     /// # Errors
     /// When it cannot be opened or read, is a directory, is empty, or is packed data that gives nothing.
-    pub fn open(path: &Path, progress: Arc<ReadProgress>) -> Result<Self, ReadError> {
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::open_observed(path, Arc::new(NoObserver))
+    }
+
+    /// Opens a file and tells `observer` of the bytes that are read.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn open_observed(path: &Path, observer: Arc<dyn Observer>) -> Result<Self, ReadError> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(ReadError::new(ReadErrorKind::IsDirectory));
         }
-        if metadata.is_file() {
-            progress.bytes_total.store(metadata.len(), Ordering::Relaxed);
-        }
-        Self::from_reader(file, progress)
+        let total_bytes = metadata.is_file().then_some(metadata.len());
+        Self::build(file, Observed { observer, total_bytes })
     }
 
     /// Takes any reader, for instance standard input.
     ///
     /// # Errors
     /// As `open`.
-    pub fn from_reader(reader: impl Read + Send + 'static, progress: Arc<ReadProgress>) -> Result<Self, ReadError> {
+    pub fn from_reader(reader: impl Read + Send + 'static) -> Result<Self, ReadError> {
+        Self::from_reader_observed(reader, Arc::new(NoObserver))
+    }
+
+    /// Takes any reader and tells `observer` of the bytes that are read.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn from_reader_observed(
+        reader: impl Read + Send + 'static,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, ReadError> {
+        Self::build(reader, Observed { observer, total_bytes: None })
+    }
+
+    fn build(reader: impl Read + Send + 'static, observed: Observed) -> Result<Self, ReadError> {
+        let (file_bytes, observer) = (observed.total_bytes, Arc::clone(&observed.observer));
         let broken = BrokenNote::default();
         let mut compression = Vec::new();
-        let mut reader: Box<dyn Read + Send> = Box::new(Counted { inner: reader, progress });
+        let mut reader: Box<dyn Read + Send> = Box::new(Counted { inner: reader, observed, done_bytes: 0 });
         let mut start = read_start(&mut reader)?;
         while let Some(packing) = Packing::recognise(&start).filter(|_| compression.len() < MAX_LAYERS) {
             compression.push(packing.name());
@@ -88,7 +103,7 @@ impl Source {
             whole = more.len() < START_BYTES;
             start.extend(more);
         }
-        let source = Source { whole, reader, start, encoding, compression, broken };
+        let source = Source { whole, reader, start, encoding, compression, broken, file_bytes, observer };
         if source.start.is_empty() {
             return Err(ReadError::new(match source.ended_early() {
                 Some(text) => ReadErrorKind::BrokenCompression(text),
@@ -118,6 +133,11 @@ impl Source {
         &self.compression
     }
 
+    /// Bytes of the file, packed if it is packed; `None` for what is no regular file.
+    pub fn file_bytes(&self) -> Option<u64> {
+        self.file_bytes
+    }
+
     /// After the last byte: why packed data ended before its end, if it did.
     pub fn ended_early(&self) -> Option<String> {
         self.broken.lock().map_or(None, |note| note.clone())
@@ -126,8 +146,12 @@ impl Source {
     /// Fills `buf` as far as there is input; fewer bytes than asked for mean its end.
     ///
     /// # Errors
-    /// When the operating system cannot read. Packing that breaks off is the end of the input, see `ended_early`.
+    /// When the operating system cannot read, or the observer says to stop. Packing that breaks off is the end of the
+    /// input, see `ended_early`.
     pub fn fill(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.observer.is_cancelled() {
+            return Err(io::Error::other(Cancelled));
+        }
         let from_start = buf.len().min(self.start.len());
         buf[..from_start].copy_from_slice(&self.start[..from_start]);
         self.start.drain(..from_start);
@@ -173,16 +197,25 @@ impl Packing {
     }
 }
 
+/// Who is told how much was taken from the file, and how much there is.
+struct Observed {
+    observer: Arc<dyn Observer>,
+    total_bytes: Option<u64>,
+}
+
 /// Counts what is taken from the file.
 struct Counted<R> {
     inner: R,
-    progress: Arc<ReadProgress>,
+    observed: Observed,
+    done_bytes: u64,
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let Observed { observer, total_bytes } = &self.observed;
         let count = self.inner.read(buf)?;
-        self.progress.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
+        self.done_bytes += count as u64;
+        observer.bytes_read(self.done_bytes, *total_bytes);
         Ok(count)
     }
 }

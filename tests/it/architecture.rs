@@ -3,16 +3,17 @@
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 7] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 8] = [
     ("graph", &[], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde"]),
     ("allocations", &[], &["rustc_hash"]),
     ("input", &["graph", "allocations"], &["nom", "memchr", "flate2", "ruzstd", "rustc_hash", "serde", "serde_json"]),
     ("analysis", &["graph", "allocations"], &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"]),
-    ("index", &["graph"], &["bytemuck", "memmap2", "serde", "serde_json", "tempfile", "twox_hash"]),
+    ("index", &["graph"], &["bytemuck", "memmap2", "rayon", "serde", "serde_json", "tempfile", "twox_hash"]),
+    ("dump", &["graph", "allocations", "input", "analysis", "index"], &["rayon", "serde"]),
     ("report", &[], &["comfy_table", "csv", "serde", "serde_json"]),
     (
         "cli",
-        &["graph", "allocations", "input", "analysis", "index", "report"],
+        &["graph", "allocations", "input", "analysis", "index", "dump", "report"],
         &[
             "anyhow",
             "clap",

@@ -1,7 +1,6 @@
 //! Every fixture cut and changed in many places: never a panic, and a cut is always reported.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::common::fixtures::{Fixture, all};
 use crate::common::read;
@@ -136,7 +135,7 @@ impl Random {
 
 /// The dump without its packing, so that damage meets the reader and not a checksum.
 fn unpacked(fixture: &Fixture) -> Vec<u8> {
-    let mut source = Source::open(&fixture.path, Arc::default()).expect("a dump");
+    let mut source = Source::open(&fixture.path).expect("a dump");
     let mut bytes = vec![0; 4 << 20];
     let length = source.fill(&mut bytes).expect("readable");
     bytes.truncate(length);

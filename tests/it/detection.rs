@@ -1,13 +1,11 @@
 //! Every reader against every fixture: exactly the right one recognises it.
 
-use std::sync::Arc;
-
 use heapdump::input::{Detected, READERS, ReadOptions, Source, detect};
 
 #[test]
 fn exactly_one_reader_recognises_each_fixture() {
     for fixture in crate::common::fixtures::all() {
-        let Ok(source) = Source::open(&fixture.path, Arc::default()) else {
+        let Ok(source) = Source::open(&fixture.path) else {
             assert!(fixture.expected["error"].is_string(), "{}", fixture.name());
             continue;
         };
@@ -45,7 +43,7 @@ fn what_is_no_dump_is_nobodys() {
         b"0x12 is an address\n",
         b"// Copyright\nfn main() {}\n",
     ] {
-        let source = Source::from_reader(std::io::Cursor::new(text.to_vec()), Arc::default()).unwrap();
+        let source = Source::from_reader(std::io::Cursor::new(text.to_vec())).unwrap();
         assert!(detect(&source, &ReadOptions::default()).is_err(), "{}", String::from_utf8_lossy(text));
     }
 }
@@ -53,6 +51,6 @@ fn what_is_no_dump_is_nobodys() {
 #[test]
 fn text_around_a_dump_leaves_it_recognisable() {
     let wrapped = b"<html><pre>\n// Version: J2RE 6.0\n0x00CB03A0 [16] OBJ a/B\n\t\n</pre>\n";
-    let source = Source::from_reader(std::io::Cursor::new(wrapped.to_vec()), Arc::default()).unwrap();
+    let source = Source::from_reader(std::io::Cursor::new(wrapped.to_vec())).unwrap();
     assert_eq!(detect(&source, &ReadOptions::default()).unwrap().name(), "ibm-classic");
 }

@@ -1,7 +1,5 @@
 //! What .NET formats add: several snapshots, generations, modules, names of roots, twins, samples, damage in the trace itself.
 
-use std::sync::Arc;
-
 use crate::common::cmd::{project, run};
 use crate::common::{graph, read};
 use heapdump::analysis::dominators::Dominators;
@@ -18,7 +16,7 @@ const TWIN: &str = "fixtures/gcdump/small-net9.gcdump.zst";
 
 /// The file's content, unpacked.
 fn unpacked(path: &str) -> Vec<u8> {
-    let mut source = Source::open(&project(path), Arc::default()).expect("opens");
+    let mut source = Source::open(&project(path)).expect("opens");
     let mut bytes = vec![0; 2 << 20];
     let length = source.fill(&mut bytes).expect("readable");
     bytes.truncate(length);

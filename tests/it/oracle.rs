@@ -131,7 +131,7 @@ proptest! {
         .unwrap();
         let index = Index::open(&path).unwrap();
         let (stored_graph, stored_tree): (StoredGraph, StoredDominators) = index.content().unwrap();
-        let columns = index.into_columns(Box::new(|reason| panic!("{reason}")));
+        let columns = index.into_columns();
         let again = HeapGraph::from_stored(&stored_graph, &columns).unwrap();
         let (tree, sizes) = Dominators::from_stored(stored_tree, &again, &columns).unwrap();
         let parents = ShortestParents::from_stored(&again, &columns).unwrap();

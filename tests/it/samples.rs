@@ -2,7 +2,6 @@
 //! bytes and largest retained sizes against results of other programs.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::histogram::tally_types;
@@ -38,7 +37,7 @@ fn dotnet_samples_agree_with_other_programs() {
             continue;
         };
         let expected: Value = serde_json::from_str(&text).expect("JSON");
-        let source = Source::open(&folder.join(dump), Arc::default()).expect("opens");
+        let source = Source::open(&folder.join(dump)).expect("opens");
         let loaded = input::read(source, &ReadOptions::default()).expect("readable");
         let Dump::Graph(graph) = loaded.dump else { panic!("{dump}: not a graph") };
         let reachable = compute_reachable(&graph);

@@ -180,7 +180,7 @@ fn read_page(
         if !block.closed {
             diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(block.offset), String::new);
         }
-        let mut inner = match Source::from_reader(Cursor::new(block.content), std::sync::Arc::default()) {
+        let mut inner = match Source::from_reader(Cursor::new(block.content)) {
             Ok(inner) => inner,
             Err(error) => {
                 let at = Position::Byte(block.offset);

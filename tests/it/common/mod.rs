@@ -8,7 +8,6 @@ pub mod synth;
 pub mod synth_dotnet;
 
 use std::io::Cursor;
-use std::sync::Arc;
 
 use heapdump::analysis::root_inference::infer_roots;
 use heapdump::graph::HeapGraph;
@@ -16,7 +15,7 @@ use heapdump::input::{self, Dump, Loaded, ReadError, ReadOptions, Source};
 
 /// Reads a dump from memory.
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Loaded, ReadError> {
-    input::read(Source::from_reader(Cursor::new(bytes.to_vec()), Arc::default())?, options)
+    input::read(Source::from_reader(Cursor::new(bytes.to_vec()))?, options)
 }
 
 /// Reads a dump that must be readable, with roots inferred where the format has none, as the program does.

@@ -1,0 +1,59 @@
+//! Why a dump cannot be opened. Texts name no command-line options: the command line adds those.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::memory::MemoryError;
+use crate::input::ReadError;
+
+/// Why a dump, or an index in its place, cannot be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It cannot be read.
+    Read(ReadError),
+    /// It takes more memory than it may.
+    Memory(MemoryError),
+    /// The file has one snapshot, and another was asked for by this number.
+    NoSuchSnapshot(usize),
+    /// The path names an index that cannot be used, and its dump is not beside it: the index, and why in words.
+    UnusableIndex(PathBuf, String),
+    /// The path names an index, no index may be used, and its dump is not beside it.
+    OnlyAnIndex(PathBuf),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Read(error) => error.fmt(f),
+            OpenError::Memory(error) => error.fmt(f),
+            OpenError::NoSuchSnapshot(number) => write!(f, "the file has one snapshot, there is no \"{number}\""),
+            OpenError::UnusableIndex(path, why) => {
+                write!(f, "{} {why}, and its dump is not beside it", path.display())
+            }
+            OpenError::OnlyAnIndex(path) => write!(f, "{} is an index, and none is to be used", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Their text is this one's already.
+            OpenError::Read(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<ReadError> for OpenError {
+    fn from(error: ReadError) -> Self {
+        OpenError::Read(error)
+    }
+}
+
+impl From<MemoryError> for OpenError {
+    fn from(error: MemoryError) -> Self {
+        OpenError::Memory(error)
+    }
+}

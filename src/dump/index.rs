@@ -1,0 +1,370 @@
+//! The index of a dump: when it is used, what it holds, and how it is written.
+//!
+//! An index is believed as far as its checks go: its head and tail when it is opened, every block of columns when it is
+//! first touched. A block that is not as written gives zeros and is remembered; whoever asked looks at
+//! [`OpenDump::index_damage`](super::OpenDump::index_damage) before the answer is printed, and asks the dump again.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::open::OpenOptions;
+use super::{Observer, OpenDump, OpenError, Phase};
+use crate::analysis::dominators::{Dominators, StoredDominators};
+use crate::analysis::reachability::compute_reachable;
+use crate::analysis::retained::Retained;
+use crate::analysis::shortest_parents::ShortestParents;
+use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
+use crate::index::{self, EXTENSION, Index, IndexColumns, IndexError, SourceKey};
+use crate::input::{Diagnostics, Facts, ReadOptions, SizeRadix, SnapshotChoice};
+
+/// Is an index used?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IndexUse {
+    /// Where there is one that belongs to the dump as it is now, and was made with the same reading options.
+    #[default]
+    WhereFresh,
+    /// Never.
+    Never,
+}
+
+/// What follows from a graph and its strong roots, ready in an index.
+pub(super) struct Derived {
+    pub(super) dominators: Dominators,
+    pub(super) retained: Retained,
+    pub(super) reachable: NodeSet,
+    pub(super) parents: ShortestParents,
+}
+
+impl Derived {
+    /// All of it, on two threads. O(references x log objects).
+    fn compute(graph: &HeapGraph) -> Self {
+        let ((dominators, retained), (reachable, parents)) = rayon::join(
+            || {
+                let dominators = Dominators::compute(graph);
+                let retained = Retained::compute(graph, &dominators);
+                (dominators, retained)
+            },
+            || (compute_reachable(graph), ShortestParents::compute(graph)),
+        );
+        Derived { dominators, retained, reachable, parents }
+    }
+
+    fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<StoredDominators> {
+        Column::from(self.reachable.words().to_vec()).store(sink, "reachable")?;
+        self.parents.store(sink)?;
+        self.dominators.store(&self.retained, sink)
+    }
+
+    fn from_stored(stored: StoredDominators, graph: &HeapGraph, source: &dyn ColumnSource) -> Option<Self> {
+        let (dominators, retained) = Dominators::from_stored(stored, graph, source)?;
+        let reachable: Column<u64> = Column::stored(source, "reachable", u64::MAX)?;
+        let reachable = NodeSet::from_words(reachable.all().to_vec(), graph.node_count())?;
+        let parents = ShortestParents::from_stored(graph, source)?;
+        Some(Derived { dominators, retained, reachable, parents })
+    }
+}
+
+/// Results from an index, and the columns they lie in.
+pub(super) struct IndexedResults {
+    pub(super) derived: Derived,
+    columns: IndexColumns,
+}
+
+impl IndexedResults {
+    pub(super) fn damage(&self) -> Option<&'static str> {
+        self.columns.damage()
+    }
+
+    pub(super) fn verify_all(&self) {
+        self.columns.verify_all();
+    }
+}
+
+/// The part of an index that is stored as JSON: options, metadata, problems.
+#[derive(Serialize, Deserialize)]
+struct IndexMeta {
+    options: ReadKey,
+    graph: StoredGraph,
+    dominators: StoredDominators,
+    facts: Facts,
+    diagnostics: Diagnostics,
+}
+
+/// The options that change what a reader reads.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct ReadKey {
+    input_format: Option<String>,
+    raw_types: bool,
+    snapshot: SnapshotChoice,
+    size_radix: SizeRadix,
+}
+
+impl ReadKey {
+    fn of(options: &ReadOptions) -> Self {
+        ReadKey {
+            input_format: options.input_format.clone(),
+            raw_types: options.raw_types,
+            snapshot: options.snapshot,
+            size_radix: options.xna_cf.size_radix,
+        }
+    }
+
+    /// Returns true if reading with `asked` would give what was read with these.
+    fn serves(&self, asked: &ReadKey, format: &str) -> bool {
+        let format_is_known = asked.input_format.as_deref() == Some(format);
+        let same_format = self.input_format == asked.input_format || format_is_known;
+        let rest = ReadKey { input_format: asked.input_format.clone(), ..*self };
+        same_format && *asked == rest
+    }
+
+    /// As the user writes them.
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        words.extend(self.input_format.iter().map(|format| format!("--input-format {format}")));
+        words.extend(self.raw_types.then(|| "--raw-types".to_string()));
+        words.extend((self.size_radix == SizeRadix::Dec).then(|| "--size-radix dec".to_string()));
+        words.extend(match self.snapshot {
+            SnapshotChoice::FirstComplete => None,
+            SnapshotChoice::Number(number) => Some(format!("--snapshot {number}")),
+            SnapshotChoice::Last => Some("--snapshot last".to_string()),
+        });
+        if words.is_empty() { "none".into() } else { words.join(" ") }
+    }
+}
+
+/// A dump as an index has it.
+pub(super) struct Indexed {
+    pub(super) graph: HeapGraph,
+    pub(super) results: IndexedResults,
+    pub(super) info: Facts,
+    pub(super) diagnostics: Diagnostics,
+}
+
+/// Where a dump is read from.
+pub(super) enum Choice {
+    /// From its index.
+    Indexed(Box<Indexed>),
+    /// From this file.
+    Dump(PathBuf),
+}
+
+/// Where a dump's index is looked for: beside it.
+pub fn path_of_index(dump: &Path) -> PathBuf {
+    let mut name: OsString = dump.as_os_str().to_owned();
+    name.push(".");
+    name.push(EXTENSION);
+    PathBuf::from(name)
+}
+
+/// The file that lies where the dump of an index of this name is looked for.
+fn dump_of_index(index: &Path) -> Option<PathBuf> {
+    let dump = index.with_extension("");
+    (index.extension().is_some_and(|own| own == EXTENSION) && dump.is_file()).then_some(dump)
+}
+
+/// The dump behind an index that is to be read record by record; `None` for what is not an index.
+pub(super) fn dump_behind(path: &Path) -> Result<Option<PathBuf>, OpenError> {
+    if !index::is_index(path) {
+        return Ok(None);
+    }
+    match dump_of_index(path) {
+        None => Err(OpenError::OnlyAnIndex(path.to_path_buf())),
+        dump => Ok(dump),
+    }
+}
+
+/// The index that serves for `path`: `path` itself when it is one, else the one beside it; else the dump. The observer
+/// is told why an index was not used.
+pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<Choice, OpenError> {
+    let as_dump = || Ok(Choice::Dump(path.to_path_buf()));
+    // A pipe with a name must not lose its first bytes to a look.
+    if !path.is_file() {
+        return as_dump();
+    }
+    let dump = dump_of_index(path);
+    if index::is_index(path) || dump.is_some() {
+        return choose_by_name(path, dump, options);
+    }
+    let candidate = path_of_index(path);
+    if options.index == IndexUse::Never || !candidate.is_file() {
+        return as_dump();
+    }
+    let opened = Index::open(&candidate).map_err(Rejection::from).and_then(|index| {
+        is_of(&index, path)?.then_some(()).ok_or(Rejection::Stale)?;
+        load(index, options, Some(&ReadKey::of(&options.read)))
+    });
+    match opened {
+        Ok(indexed) => Ok(Choice::Indexed(Box::new(indexed))),
+        Err(why) => {
+            options.observer.note(&format!("{} {why}; reading the dump", candidate.display()));
+            as_dump()
+        }
+    }
+}
+
+/// An index that was asked for by its own name; `dump` is what lies beside it under the name of its dump.
+fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> Result<Choice, OpenError> {
+    if options.index == IndexUse::Never {
+        return dump.map(Choice::Dump).ok_or_else(|| OpenError::OnlyAnIndex(path.to_path_buf()));
+    }
+    // Asked for by its name and with no reading option, it serves as it was made.
+    let key = ReadKey::of(&options.read);
+    let asked = (key != ReadKey::of(&ReadOptions::default())).then_some(&key);
+    let mut own_dump = dump.as_deref();
+    let opened = Index::open(path).map_err(Rejection::from).and_then(|index| {
+        if let Some(dump) = own_dump
+            && !is_of(&index, dump)?
+        {
+            // A file with another name than the dump had is some other file.
+            let name = dump.file_name().map(|name| name.to_string_lossy());
+            if index.source().is_none_or(|source| Some(source.name()) == name.as_deref()) {
+                return Err(Rejection::Stale);
+            }
+            own_dump = None;
+        }
+        load(index, options, asked)
+    });
+    match (opened, own_dump) {
+        (Ok(indexed), _) => Ok(Choice::Indexed(Box::new(indexed))),
+        (Err(why), Some(dump)) => {
+            options.observer.note(&format!("{} {why}; reading {}", path.display(), dump.display()));
+            Ok(Choice::Dump(dump.to_path_buf()))
+        }
+        (Err(why), None) => Err(OpenError::UnusableIndex(path.to_path_buf(), why.to_string())),
+    }
+}
+
+/// Returns true if the index is of this dump as the dump is now.
+fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
+    let key = SourceKey::of(dump).map_err(IndexError::Io)?;
+    Ok(index.source().is_some_and(|source| source.is_same(&key)))
+}
+
+/// What an index holds, when it serves for the reading options that are asked for.
+fn load(index: Index, options: &OpenOptions, asked: Option<&ReadKey>) -> Result<Indexed, Rejection> {
+    let meta: IndexMeta = index.content()?;
+    if asked.is_some_and(|asked| !meta.options.serves(asked, meta.facts.format)) {
+        return Err(Rejection::Options(meta.options.words()));
+    }
+    if meta.diagnostics.check(options.read.strict).is_err() {
+        return Err(Rejection::Strict);
+    }
+    let columns = index.into_columns();
+    let parts = HeapGraph::from_stored(&meta.graph, &columns).and_then(|graph| {
+        let derived = Derived::from_stored(meta.dominators, &graph, &columns)?;
+        Some((graph, derived))
+    });
+    // What is read whole when it is opened (names, roots) was checked just now.
+    match parts {
+        Some((graph, derived)) if columns.damage().is_none() => Ok(Indexed {
+            graph,
+            results: IndexedResults { derived, columns },
+            info: meta.facts,
+            diagnostics: meta.diagnostics,
+        }),
+        _ => Err(Rejection::Unusable(IndexError::Damaged)),
+    }
+}
+
+/// Why an index does not serve, in words that follow its name.
+#[derive(Debug)]
+enum Rejection {
+    Unusable(IndexError),
+    Stale,
+    /// The options it was made with, in words.
+    Options(String),
+    /// It holds problems, and under strict reading these are to be reported as the reader reports them.
+    Strict,
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rejection::Unusable(error) => error.fmt(f),
+            Rejection::Stale => f.write_str("is older than the dump or of another one (heapdump index makes it anew)"),
+            Rejection::Options(words) => write!(f, "was made with other reading options ({words})"),
+            Rejection::Strict => f.write_str("cannot tell how --strict ends"),
+        }
+    }
+}
+
+impl From<IndexError> for Rejection {
+    fn from(error: IndexError) -> Self {
+        Rejection::Unusable(error)
+    }
+}
+
+/// Why an index was not written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WriteIndexError {
+    /// The dump holds allocation totals, no objects.
+    NotObjects,
+    /// There is not the memory to compute it.
+    Memory(super::MemoryError),
+    /// The file could not be written.
+    Io(io::Error),
+}
+
+impl fmt::Display for WriteIndexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteIndexError::NotObjects => f.write_str("the dump holds allocation totals, no objects"),
+            WriteIndexError::Memory(error) => error.fmt(f),
+            WriteIndexError::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WriteIndexError {}
+
+impl OpenDump {
+    /// Writes the dump's graph and what follows from it as an index to `path`; returns the bytes written. `source`
+    /// identifies the dump's file as it was before it was read; `None` for a dump from a pipe. `read` is how it was
+    /// read. O(references x log objects).
+    ///
+    /// # Errors
+    /// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
+    fn write_index_to(
+        &self,
+        path: &Path,
+        source: Option<SourceKey>,
+        read: &ReadOptions,
+        observer: &dyn Observer,
+    ) -> Result<u64, WriteIndexError> {
+        let graph = self.graph().ok_or(WriteIndexError::NotObjects)?;
+        self.memory.check_index(graph).map_err(WriteIndexError::Memory)?;
+        observer.phase(Phase::ComputingDominators);
+        let derived = Derived::compute(graph);
+        observer.phase(Phase::WritingIndex);
+        index::write(path, source, |sink| {
+            let stored = graph.store(sink)?;
+            let dominators = derived.store(sink)?;
+            Ok(IndexMeta {
+                options: ReadKey::of(read),
+                graph: stored,
+                dominators,
+                facts: self.info.clone(),
+                diagnostics: self.diagnostics.clone(),
+            })
+        })
+        .map_err(WriteIndexError::Io)
+    }
+}
+
+/// Writes the index of a dump that was opened with `options` and without an index.
+///
+/// # Errors
+/// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
+pub fn write_index(
+    dump: &OpenDump,
+    path: &Path,
+    source: Option<SourceKey>,
+    options: &OpenOptions,
+) -> Result<u64, WriteIndexError> {
+    dump.write_index_to(path, source, &options.read, &*options.observer)
+}

@@ -1,0 +1,202 @@
+//! An open dump: its content, what the file says of itself, and what follows from it, computed once when it is first
+//! asked for.
+//!
+//! Here: opening (from the dump or from its index), roots as they are asked for, the memory limit, derived results.
+//! Not here: formats (see `input`), algorithms (see `analysis`), questions and their answers (see `answers`), printing.
+
+mod error;
+mod index;
+mod memory;
+mod open;
+mod roots;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+pub use crate::input::{NoObserver, Observer, Phase};
+pub use error::OpenError;
+pub use index::{IndexUse, WriteIndexError, path_of_index, write_index};
+pub use memory::{MemoryError, MemoryLimit, MemoryUse};
+pub use open::{Counted, OpenOptions, open};
+pub use roots::RootPolicy;
+
+use crate::allocations::AllocationDump;
+use crate::analysis::dominators::Dominators;
+use crate::analysis::reachability::compute_reachable;
+use crate::analysis::retained::Retained;
+use crate::analysis::shortest_parents::ShortestParents;
+use crate::graph::{HeapGraph, NodeSet};
+use crate::input::{Diagnostics, Dump, Facts};
+use index::IndexedResults;
+
+/// What a dump holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Content<'d> {
+    /// Objects and references.
+    Objects(&'d HeapGraph),
+    /// Allocation totals by backtrace and type.
+    Allocations(&'d AllocationDump),
+}
+
+/// A dump that is ready to be asked. Roots are complete: inferred where the format has none.
+///
+/// Derived results (what is reachable, the dominator tree, retained sizes) are computed on the first call that needs
+/// them and kept; asking again costs nothing.
+pub struct OpenDump {
+    content: Dump,
+    info: Facts,
+    diagnostics: Diagnostics,
+    path: Option<PathBuf>,
+    memory: MemoryLimit,
+    observer: Arc<dyn Observer>,
+    /// From an index, while the roots are those it was made with.
+    indexed: Option<IndexedResults>,
+    reachable: OnceLock<NodeSet>,
+    reachable_as_dumped: OnceLock<NodeSet>,
+    dominators: OnceLock<Dominators>,
+    retained: OnceLock<Retained>,
+}
+
+impl std::fmt::Debug for OpenDump {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenDump").field("path", &self.path).field("format", &self.info.format).finish_non_exhaustive()
+    }
+}
+
+impl OpenDump {
+    /// What the dump holds: objects, or allocation totals.
+    pub fn content(&self) -> Content<'_> {
+        match &self.content {
+            Dump::Graph(graph) => Content::Objects(graph),
+            Dump::Allocations(dump) => Content::Allocations(dump),
+        }
+    }
+
+    /// The object graph; `None` for a dump of allocation totals.
+    pub fn graph(&self) -> Option<&HeapGraph> {
+        match &self.content {
+            Dump::Graph(graph) => Some(graph),
+            Dump::Allocations(_) => None,
+        }
+    }
+
+    /// What the file says of itself.
+    pub fn info(&self) -> &Facts {
+        &self.info
+    }
+
+    /// What was wrong with the file.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// The file it was read from; `None` for a pipe.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Bytes of memory that the dump itself takes; 0 for one that an index holds, which stays on disk.
+    pub fn memory_bytes(&self) -> u64 {
+        match (&self.content, &self.indexed) {
+            (Dump::Graph(graph), None) => memory::graph_bytes(graph),
+            _ => 0,
+        }
+    }
+
+    /// Tells the observer what is being done now.
+    pub(crate) fn phase(&self, phase: Phase) {
+        self.observer.phase(phase);
+    }
+
+    /// What strong roots reach; of a dump of allocation totals the empty set. Once: O(objects + references), a bit per
+    /// object.
+    pub fn reachable(&self) -> &NodeSet {
+        if let Some(indexed) = &self.indexed {
+            return &indexed.derived.reachable;
+        }
+        self.reachable.get_or_init(|| match &self.content {
+            Dump::Graph(graph) => {
+                self.phase(Phase::MarkingReachable);
+                compute_reachable(graph)
+            }
+            Dump::Allocations(_) => NodeSet::new(0),
+        })
+    }
+
+    /// What the dump's own strong roots reach, whatever roots were excluded or added on request. Once: as
+    /// [`reachable`](Self::reachable).
+    pub fn reachable_as_dumped(&self) -> &NodeSet {
+        match &self.content {
+            Dump::Graph(graph) if graph.roots().iter().any(|root| root.excluded || root.is_requested()) => {
+                self.reachable_as_dumped.get_or_init(|| roots::reachable_as_dumped(graph))
+            }
+            _ => self.reachable(),
+        }
+    }
+
+    /// The dominator tree and retained sizes. Once: O(references x log objects), some 33 bytes per object meanwhile.
+    ///
+    /// # Errors
+    /// When there is not the memory for them.
+    pub fn dominators(&self) -> Result<(&Dominators, &Retained), MemoryError> {
+        if let Some(indexed) = &self.indexed {
+            return Ok((&indexed.derived.dominators, &indexed.derived.retained));
+        }
+        let dominators = self.dominator_tree()?;
+        Ok((dominators, self.retained.get_or_init(|| Retained::compute(self.graph_or_empty(), dominators))))
+    }
+
+    /// The dominator tree without the sizes.
+    ///
+    /// # Errors
+    /// When there is not the memory for it.
+    pub fn dominator_tree(&self) -> Result<&Dominators, MemoryError> {
+        if let Some(indexed) = &self.indexed {
+            return Ok(&indexed.derived.dominators);
+        }
+        let graph = self.graph_or_empty();
+        if let Some(dominators) = self.dominators.get() {
+            return Ok(dominators);
+        }
+        self.memory.check_dominators(graph)?;
+        self.phase(Phase::ComputingDominators);
+        Ok(self.dominators.get_or_init(|| Dominators::compute(graph)))
+    }
+
+    /// Makes sure that there is room for all references reversed, which `HeapGraph::referrers` makes.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub fn check_referrers(&self) -> Result<(), MemoryError> {
+        if self.indexed.is_some() { Ok(()) } else { self.memory.check_referrers(self.graph_or_empty()) }
+    }
+
+    /// Shortest paths from strong roots to every object, where an index has them.
+    pub(crate) fn shortest_parents(&self) -> Option<&ShortestParents> {
+        self.indexed.as_ref().map(|indexed| &indexed.derived.parents)
+    }
+
+    /// Returns true if the dump came from an index.
+    pub fn is_indexed(&self) -> bool {
+        self.indexed.is_some()
+    }
+
+    /// Checks every block of the index that the dump came from: for answers that are printed while they are computed.
+    /// O(bytes of the index), on all threads. Does nothing for a dump that came from no index.
+    pub fn verify_index(&self) {
+        if let Some(indexed) = &self.indexed {
+            indexed.verify_all();
+        }
+    }
+
+    /// Why the index that the dump came from is not to be believed; `None` if everything read from it so far was as
+    /// written. To be asked after an answer was computed and before it is printed: see [`OpenOptions::ask`].
+    pub fn index_damage(&self) -> Option<&'static str> {
+        self.indexed.as_ref().and_then(IndexedResults::damage)
+    }
+
+    fn graph_or_empty(&self) -> &HeapGraph {
+        static EMPTY: OnceLock<HeapGraph> = OnceLock::new();
+        self.graph().unwrap_or_else(|| EMPTY.get_or_init(HeapGraph::default))
+    }
+}

@@ -1,0 +1,177 @@
+//! Opening a dump: by its index where that serves, else by reading it.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::index::{Choice, IndexUse, Indexed, dump_behind};
+use super::memory::{MemoryLimit, MemoryUse};
+use super::roots::complete_roots;
+use super::{MemoryError, NoObserver, Observer, OpenDump, OpenError, RootPolicy};
+use crate::graph::BuildError;
+use crate::input::{self, Dump, Loaded, ReadError, ReadErrorKind, ReadOptions, SnapshotChoice, Source};
+
+pub use crate::input::Counted;
+
+/// How a dump is opened. Fill what matters and leave the rest to `Default`.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// How it is read. Default: format detected, all cores.
+    pub read: ReadOptions,
+    /// Which roots it is seen with. Default: those of the dump.
+    pub roots: RootPolicy,
+    /// How much memory it and the answers from it may take. Default: no limit.
+    pub memory: MemoryLimit,
+    /// Is an index used? Default: yes, where there is a fresh one.
+    pub index: IndexUse,
+    /// Who watches. Default: nobody.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            read: ReadOptions::default(),
+            roots: RootPolicy::default(),
+            memory: MemoryLimit::NONE,
+            index: IndexUse::WhereFresh,
+            observer: Arc::new(NoObserver),
+        }
+    }
+}
+
+impl std::fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let OpenOptions { read, roots, memory, index, observer: _ } = self;
+        let mut text = f.debug_struct("OpenOptions");
+        text.field("read", read).field("roots", roots).field("memory", memory).field("index", index);
+        text.finish_non_exhaustive()
+    }
+}
+
+/// Opens a dump as it is: format detected by content, unpacked on the way, by its index where there is a fresh one.
+///
+/// # Errors
+/// When it cannot be read at all. What is wrong with a dump that can be read is in [`OpenDump::diagnostics`].
+pub fn open(path: impl AsRef<Path>) -> Result<OpenDump, OpenError> {
+    OpenOptions::default().open(path)
+}
+
+impl OpenOptions {
+    /// Opens the dump in a file, or behind an index.
+    ///
+    /// # Errors
+    /// When it cannot be read, or takes more memory than it may.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<OpenDump, OpenError> {
+        let path = path.as_ref();
+        match super::index::choose(path, self)? {
+            Choice::Indexed(indexed) => {
+                let Indexed { graph, results, info, diagnostics } = *indexed;
+                let loaded = Loaded { dump: Dump::Graph(graph), facts: info, diagnostics };
+                let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
+                dump.indexed = self.roots.is_as_dumped().then_some(results);
+                Ok(dump)
+            }
+            Choice::Dump(path) => {
+                let source = Source::open_observed(&path, Arc::clone(&self.observer))?;
+                let loaded = self.read(source)?;
+                self.finish(loaded, Some(path))
+            }
+        }
+    }
+
+    /// Opens a dump that comes from a reader, for instance standard input.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_reader(&self, reader: impl Read + Send + 'static) -> Result<OpenDump, OpenError> {
+        let loaded = self.read(Source::from_reader_observed(reader, Arc::clone(&self.observer))?)?;
+        self.finish(loaded, None)
+    }
+
+    /// Counts objects and bytes by type in one pass, with memory for types alone.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn count_types(&self, path: impl AsRef<Path>) -> Result<Counted, OpenError> {
+        // An index has no records to count: its dump has.
+        let path = path.as_ref();
+        let behind = dump_behind(path)?;
+        let source = Source::open_observed(behind.as_deref().unwrap_or(path), Arc::clone(&self.observer))?;
+        self.count(source)
+    }
+
+    /// The same of a dump that comes from a reader.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn count_types_of_reader(&self, reader: impl Read + Send + 'static) -> Result<Counted, OpenError> {
+        self.count(Source::from_reader_observed(reader, Arc::clone(&self.observer))?)
+    }
+
+    fn count(&self, source: Source) -> Result<Counted, OpenError> {
+        let counted = explained(input::count_types(source, &self.read_options()))?;
+        self.check_snapshot(counted.facts.snapshots.len())?;
+        Ok(counted)
+    }
+
+    /// Reads a dump, unless it takes more memory than it may.
+    pub(super) fn read(&self, source: Source) -> Result<Loaded, OpenError> {
+        let options = self.read_options();
+        if let (Some(limit), true) = (self.memory.bytes(), source.compression().is_empty()) {
+            // What cannot be recognised is reported by whoever reads it.
+            if let Ok(reader) = input::detect(&source, &options) {
+                let needed = reader.least_memory_bytes(source.file_bytes().unwrap_or(0));
+                MemoryLimit::of(limit).check(MemoryUse::Graph, needed)?;
+            }
+        }
+        let mut loaded = explained(input::read(source, &options))?;
+        if let Dump::Graph(graph) = &mut loaded.dump {
+            complete_roots(graph, &loaded.facts, &*self.observer);
+        }
+        Ok(loaded)
+    }
+
+    fn read_options(&self) -> ReadOptions {
+        ReadOptions { max_memory_bytes: self.memory.bytes(), ..self.read.clone() }
+    }
+
+    fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
+        let Loaded { dump: mut content, facts: info, diagnostics } = loaded;
+        if let Dump::Graph(graph) = &mut content {
+            self.check_snapshot(info.snapshots.len())?;
+            self.roots.apply(graph, &*self.observer);
+        }
+        Ok(OpenDump {
+            content,
+            info,
+            diagnostics,
+            path,
+            memory: self.memory,
+            observer: Arc::clone(&self.observer),
+            indexed: None,
+            reachable: OnceLock::new(),
+            reachable_as_dumped: OnceLock::new(),
+            dominators: OnceLock::new(),
+            retained: OnceLock::new(),
+        })
+    }
+
+    /// Readers of formats with one snapshot leave the choice alone: here it must be that one.
+    fn check_snapshot(&self, snapshots: usize) -> Result<(), OpenError> {
+        match self.read.snapshot {
+            SnapshotChoice::Number(number) if number > 1 && snapshots < 2 => Err(OpenError::NoSuchSnapshot(number)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A reader's result, with what it means that it went past the limit.
+pub(super) fn explained<T>(read: Result<T, ReadError>) -> Result<T, OpenError> {
+    read.map_err(|error| match error.kind() {
+        ReadErrorKind::TooLarge(BuildError::TooMuchMemory(limit_bytes)) => {
+            MemoryError { what: MemoryUse::Dump, needed_bytes: None, limit_bytes: *limit_bytes }.into()
+        }
+        _ => error.into(),
+    })
+}

@@ -1,0 +1,53 @@
+//! Which roots a dump is seen with.
+
+use crate::analysis::reachability::{compute_reachable, reach_from};
+use crate::analysis::root_inference::{infer_roots, keep_unreachable};
+use crate::graph::{HeapGraph, NodeSet};
+use crate::input::{Facts, Observer, Phase};
+
+/// Which roots a dump is seen with. The default is what the dump says; roots that its format lacks are always inferred.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RootPolicy {
+    /// Kinds that are left out, by the words of `RootKind::name`.
+    pub without: Vec<String>,
+    /// Objects that no strong root reaches get roots of their own.
+    pub keep_unreachable: bool,
+}
+
+impl RootPolicy {
+    /// Returns true if the roots are those of the dump.
+    pub fn is_as_dumped(&self) -> bool {
+        self.without.is_empty() && !self.keep_unreachable
+    }
+
+    /// Changes the roots of a graph that has those of the dump. O(objects + references) with `keep_unreachable`.
+    pub(super) fn apply(&self, graph: &mut HeapGraph, observer: &dyn Observer) {
+        if !self.without.is_empty() {
+            graph.exclude_roots(&self.without);
+        }
+        if self.keep_unreachable {
+            observer.phase(Phase::FindingUnreachable);
+            keep_unreachable(graph);
+        }
+    }
+}
+
+/// Gives a graph the roots that its format lacks.
+pub(super) fn complete_roots(graph: &mut HeapGraph, info: &Facts, observer: &dyn Observer) {
+    if info.has_no_roots {
+        observer.phase(Phase::InferringRoots);
+        infer_roots(graph);
+    }
+}
+
+/// What the strong roots reach that the dump has itself.
+pub(super) fn reachable_as_dumped(graph: &HeapGraph) -> NodeSet {
+    let own = graph.roots().iter().filter(|root| !root.is_weak() && !root.is_requested());
+    let mut starts: Vec<_> = own.map(|root| root.node).collect();
+    if starts.is_empty() {
+        return compute_reachable(graph);
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    reach_from(graph, starts, NodeSet::new(graph.node_count()))
+}
