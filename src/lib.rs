@@ -4,6 +4,7 @@
 
 pub mod allocations;
 pub mod analysis;
+pub mod answers;
 pub mod cli;
 pub mod dump;
 pub mod graph;

@@ -4,9 +4,15 @@ use crate::graph::{HeapGraph, TypeId};
 
 /// A pattern over type names.
 #[derive(Debug, Clone)]
-pub enum TypePattern {
-    /// The name contains this.
-    Substring(String),
+pub struct TypePattern {
+    text: String,
+    form: Form,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    /// The name contains the text.
+    Substring,
     /// The whole name matches, `*` for any text and `?` for any character.
     Glob(Vec<char>),
     /// The name has a match.
@@ -19,23 +25,27 @@ impl TypePattern {
     /// # Errors
     /// When the regular expression is none, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if let Some(regex) = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
-            return regex_lite::Regex::new(regex)
-                .map(|regex| TypePattern::Regex(Box::new(regex)))
-                .map_err(|error| format!("\"{regex}\" is not a regular expression: {error}"));
-        }
-        if text.contains(['*', '?']) {
-            return Ok(TypePattern::Glob(text.chars().collect()));
-        }
-        Ok(TypePattern::Substring(text.to_string()))
+        let form = match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            Some(regex) => regex_lite::Regex::new(regex)
+                .map(|regex| Form::Regex(Box::new(regex)))
+                .map_err(|error| format!("\"{regex}\" is not a regular expression: {error}"))?,
+            None if text.contains(['*', '?']) => Form::Glob(text.chars().collect()),
+            None => Form::Substring,
+        };
+        Ok(TypePattern { text: text.to_string(), form })
+    }
+
+    /// The pattern as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Does a name match?
     pub fn matches(&self, name: &str) -> bool {
-        match self {
-            TypePattern::Substring(part) => name.contains(part.as_str()),
-            TypePattern::Glob(pattern) => glob_matches(pattern, name),
-            TypePattern::Regex(regex) => regex.is_match(name),
+        match &self.form {
+            Form::Substring => name.contains(&self.text),
+            Form::Glob(pattern) => glob_matches(pattern, name),
+            Form::Regex(regex) => regex.is_match(name),
         }
     }
 

@@ -26,6 +26,7 @@ mod object;
 mod output;
 mod overview;
 mod progress;
+mod render;
 mod roots;
 mod roots_by_type;
 mod several;

@@ -7,6 +7,11 @@ use serde_json::ser::Formatter;
 
 use super::{Cell, Column, Nested, Report, Table, escape};
 
+/// A value, streamed as it serialises itself.
+pub(super) fn write_value<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
+    Ok(value.serialize(&mut serde_json::Serializer::with_formatter(out, Harmless))?)
+}
+
 /// One object: the schema, the fields, and the rows under their key, streamed.
 pub(super) fn write_object(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     write_members(report, ("schema", &schema(report.command)), out)?;

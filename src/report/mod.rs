@@ -8,6 +8,7 @@ mod escape;
 mod json;
 mod markdown;
 mod plain;
+mod present;
 mod several;
 mod terminal;
 mod units;
@@ -16,6 +17,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub use escape::escape_controls;
+pub use present::{Present, TextPage, write, write_each};
 pub use several::write_several;
 pub use terminal::shorten_middle;
 pub use units::{format_bytes, format_count, parse_size};

@@ -26,21 +26,21 @@ pub fn write_several(
             Ok(())
         }
         Format::Json => json::write_files(reports, command, out),
-        Format::Table => plain::write(&joined(reports), out, style),
-        Format::Markdown => markdown::write(&joined(reports), out, style),
-        Format::Csv => delimited::write(&joined(reports), out, style, b','),
-        Format::Tsv => delimited::write(&joined(reports), out, style, b'\t'),
-        Format::JsonLines => json::write_lines(&joined(reports), out),
+        Format::Table => plain::write(&old_joined(reports), out, style),
+        Format::Markdown => markdown::write(&old_joined(reports), out, style),
+        Format::Csv => delimited::write(&old_joined(reports), out, style, b','),
+        Format::Tsv => delimited::write(&old_joined(reports), out, style, b'\t'),
+        Format::JsonLines => json::write_lines(&old_joined(reports), out),
     }
 }
 
 /// One table of all: every column that any of them has, the file before the last one. The figures stay where they are
 /// for one file, so that a script need not care.
-fn joined<'r, 'a: 'r>(reports: &'r [(String, Report<'a>)]) -> Table<'r> {
+pub(super) fn joined<'a>(tables: Vec<(&'a str, Table<'a>)>) -> Table<'a> {
     let mut columns: Vec<Column> = Vec::new();
     let mut last: Vec<Column> = Vec::new();
-    for (_, report) in reports {
-        let Some((name, figures)) = report.table.columns.split_last() else { continue };
+    for (_, table) in &tables {
+        let Some((name, figures)) = table.columns.split_last() else { continue };
         for (known, new) in [(&mut columns, figures), (&mut last, std::slice::from_ref(name))] {
             for column in new {
                 if known.iter().all(|known| known.key != column.key) {
@@ -51,32 +51,42 @@ fn joined<'r, 'a: 'r>(reports: &'r [(String, Report<'a>)]) -> Table<'r> {
     }
     columns.push(Column::new("file", "File", Unit::Word));
     columns.extend(last);
-    // Where the rows of each report end.
-    let ends: Vec<usize> = reports
+    // Where the rows of each table end.
+    let ends: Vec<usize> = tables
         .iter()
-        .scan(0, |sum, (_, report)| {
-            *sum += report.table.row_count;
+        .scan(0, |sum, (_, table)| {
+            *sum += table.row_count;
             Some(*sum)
         })
         .collect();
     let row_columns = columns.clone();
     Table {
         row_count: ends.last().copied().unwrap_or(0),
-        rows_hidden: reports.iter().map(|(_, report)| report.table.rows_hidden).sum(),
+        rows_hidden: tables.iter().map(|(_, table)| table.rows_hidden).sum(),
         columns,
         row: Box::new(move |row| {
             let place = ends.partition_point(|&end| end <= row);
-            let (file, Report { table, .. }) = &reports[place];
+            let (file, table) = &tables[place];
             let start = ends[place] - table.row_count;
             let mut cells: Vec<Option<Cell<'_>>> = (table.row)(row - start).into_iter().map(Some).collect();
             let cell_of = |column: &Column| match table.columns.iter().position(|own| own.key == column.key) {
-                _ if column.key == "file" => Cell::text(file.as_str()),
+                _ if column.key == "file" => Cell::text(*file),
                 Some(at) => cells[at].take().unwrap_or(Cell::Missing),
                 None => Cell::Missing,
             };
             row_columns.iter().map(cell_of).collect()
         }),
     }
+}
+
+fn old_joined<'r, 'a: 'r>(reports: &'r [(String, Report<'a>)]) -> Table<'r> {
+    let table = |report: &'r Report<'a>| Table {
+        columns: report.table.columns.clone(),
+        row_count: report.table.row_count,
+        rows_hidden: report.table.rows_hidden,
+        row: Box::new(|row| (report.table.row)(row)),
+    };
+    joined(reports.iter().map(|(file, report)| (file.as_str(), table(report))).collect())
 }
 
 #[cfg(test)]

@@ -1,0 +1,93 @@
+//! Why a question has no answer. Texts name no command-line options: the command line adds those.
+
+use std::fmt;
+
+use crate::dump::MemoryError;
+
+/// Why a question has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// The dump holds allocation totals by backtrace and type, and the question is about objects.
+    NotObjects,
+    /// The dump holds objects, and the question is about allocation totals.
+    NotAllocations,
+    /// One dump holds objects, the other allocation totals.
+    MixedContents,
+    /// There is not the memory for it.
+    Memory(MemoryError),
+    /// The dump does not say what to group by: the group, and what is missing.
+    NoSuchGroups(super::GroupBy, &'static str),
+    /// No section is called so; there are these.
+    NoSuchSection(String, Vec<String>),
+    /// Several sections, by these numbers from 1, are called so.
+    AmbiguousSection(String, Vec<usize>),
+    /// No object has this id (as it would be printed) in the dump.
+    NoSuchObject(String),
+    /// No object has this id in the section asked for (its number from 1), but one has in another, by this full id.
+    NoSuchObjectInSection(String, usize, String),
+    /// Objects in several sections have this id; their full ids.
+    AmbiguousObject(String, Vec<String>),
+    /// The question names section `asked` for an object of another.
+    OtherSection(String, usize),
+    /// The id names a section by a number that there is not: the id, and how many sections there are.
+    NoSuchSectionOfObject(String, usize),
+    /// No heap of the allocation totals fits what was asked for; there are these.
+    NoSuchHeap(Vec<String>),
+    /// No memory dump of this number; there are so many.
+    NoSuchMemoryDump(String, usize),
+    /// A heap has more pairs of backtrace and type than are kept: its title.
+    TooManyPairs(String),
+    /// A tree has more rows than can be shown: its title, and the limit.
+    TooManyRows(String, usize),
+    /// The answer takes more work than is done without being asked: what, and how much is allowed.
+    TooMuchWork(String),
+    /// No strong root reaches the object, so it retains nothing: its id.
+    Unreachable(String),
+}
+
+impl fmt::Display for AnswerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AnswerError::NotObjects => f.write_str("the dump holds allocation totals by backtrace and type, no objects"),
+            AnswerError::NotAllocations => f.write_str("the dump holds objects, no allocation totals"),
+            AnswerError::MixedContents => {
+                f.write_str("one dump holds objects, the other allocation totals: nothing to compare")
+            }
+            AnswerError::Memory(error) => error.fmt(f),
+            AnswerError::NoSuchGroups(_, missing) => write!(f, "this dump does not say {missing}"),
+            AnswerError::NoSuchSection(asked, there) => {
+                write!(f, "no section \"{asked}\"; there are: {}", there.join(", "))
+            }
+            AnswerError::AmbiguousSection(asked, numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+                write!(f, "sections {} are all called \"{asked}\"; say which by number", numbers.join(", "))
+            }
+            AnswerError::NoSuchObject(id) => write!(f, "no object {id} in the dump"),
+            AnswerError::NoSuchObjectInSection(id, section, other) => {
+                write!(f, "no object {id} in section {section}; there is {other}")
+            }
+            AnswerError::AmbiguousObject(id, ids) => write!(f, "object {id} is in several sections: {}", ids.join(", ")),
+            AnswerError::OtherSection(id, asked) => write!(f, "object {id} is not in section {asked}"),
+            AnswerError::NoSuchSectionOfObject(id, count) => write!(f, "object {id}: there are sections 1 to {count}"),
+            AnswerError::NoSuchHeap(there) => write!(f, "no heap fits; there are: {}", there.join("; ")),
+            AnswerError::NoSuchMemoryDump(asked, count) => {
+                write!(f, "no dump \"{asked}\"; there are 1 to {count}, last, and all")
+            }
+            AnswerError::TooManyPairs(title) => write!(f, "{title}: too many pairs of backtrace and type"),
+            AnswerError::TooManyRows(title, limit) => write!(f, "{title}: the tree has more than {limit} rows"),
+            AnswerError::TooMuchWork(what) => f.write_str(what),
+            AnswerError::Unreachable(id) => {
+                write!(f, "{id} is not reachable from any strong root, so it retains nothing")
+            }
+        }
+    }
+}
+
+impl std::error::Error for AnswerError {}
+
+impl From<MemoryError> for AnswerError {
+    fn from(error: MemoryError) -> Self {
+        AnswerError::Memory(error)
+    }
+}

@@ -1,0 +1,181 @@
+//! Heaps of allocation totals: which a question is about, and what every answer says of one.
+
+use serde::Serialize;
+
+use super::{AnswerError, CommandLine};
+use crate::allocations::{AllocationDump, AllocationHeap};
+use crate::analysis::allocation_totals::Amount;
+
+/// Which heaps of a dump of allocation totals a question is about.
+#[derive(Debug, Clone, Default)]
+pub struct HeapChoice {
+    /// Which memory dump: a number from 1, `last` or `all`. Default: the last that has heaps.
+    pub dump: Option<String>,
+    /// One process, by number or name.
+    pub process: Option<String>,
+    /// One allocator.
+    pub allocator: Option<String>,
+    /// One process, by its number in the list of sections from 1, or as `process`.
+    pub section: Option<String>,
+}
+
+/// The heaps that were chosen.
+#[derive(Debug)]
+pub struct ChosenHeaps<'d> {
+    /// In the order of the file.
+    pub heaps: Vec<&'d AllocationHeap>,
+    /// What is to be said beside the answer, in sentences.
+    pub notes: Vec<String>,
+}
+
+impl HeapChoice {
+    /// Object graphs have one memory dump, and no allocators.
+    ///
+    /// # Errors
+    /// When anything is asked for that they do not have.
+    pub(super) fn check_on_objects(&self) -> Result<(), AnswerError> {
+        if self.process.is_some() || self.allocator.is_some() {
+            return Err(AnswerError::NotAllocations);
+        }
+        match self.dump.as_deref() {
+            None | Some("1" | "all" | "last") => Ok(()),
+            Some(other) => Err(AnswerError::NoSuchMemoryDump(other.to_string(), 1)),
+        }
+    }
+
+    /// The heaps of a dump.
+    ///
+    /// # Errors
+    /// When there is no such memory dump, or no heap fits.
+    pub fn choose<'d>(&self, dump: &'d AllocationDump) -> Result<ChosenHeaps<'d>, AnswerError> {
+        let number = match self.dump.as_deref() {
+            Some("all") => None,
+            Some("last") | None => Some(dump.dumps.len()),
+            Some(asked) => match asked.parse::<usize>() {
+                Ok(number) if (1..=dump.dumps.len()).contains(&number) => Some(number),
+                _ => return Err(AnswerError::NoSuchMemoryDump(asked.to_string(), dump.dumps.len())),
+            },
+        };
+        let of_dump: Vec<&AllocationHeap> =
+            dump.heaps.iter().filter(|heap| number.is_none_or(|number| heap.dump == number)).collect();
+        let mut heaps = of_dump.clone();
+        if let Some(process) = self.process.as_deref() {
+            heaps.retain(|heap| is_process(heap, process));
+        }
+        if let Some(section) = self.section.as_deref() {
+            let sections = processes_of(dump);
+            let numbered = section.parse::<usize>().ok().and_then(|number| sections.get(number.checked_sub(1)?));
+            heaps.retain(|heap| match numbered {
+                Some(&section) => (heap.pid, heap.part) == section,
+                None => is_process(heap, section),
+            });
+        }
+        if let Some(allocator) = self.allocator.as_deref() {
+            heaps.retain(|heap| heap.allocator == allocator);
+        }
+        if heaps.is_empty() {
+            let mut there: Vec<String> = of_dump.iter().map(|heap| title_of(heap)).collect();
+            there.dedup();
+            return Err(AnswerError::NoSuchHeap(there));
+        }
+        let is_default = self.dump.is_none();
+        let notes = number.filter(|_| is_default).and_then(|number| fuller_dump(dump, number));
+        Ok(ChosenHeaps { heaps, notes: notes.into_iter().collect() })
+    }
+
+    pub(super) fn add_to(&self, line: &mut CommandLine) {
+        line.option("--dump", self.dump.as_deref());
+        line.option("--process", self.process.as_deref());
+        line.option("--allocator", self.allocator.as_deref());
+    }
+}
+
+/// Some memory dumps of a trace are lighter than others, and hold heaps of fewer allocators: says which has more.
+fn fuller_dump(dump: &AllocationDump, chosen: usize) -> Option<String> {
+    let heaps_of = |number: usize| dump.heaps.iter().filter(|heap| heap.dump == number).count();
+    let own = heaps_of(chosen);
+    // The latest of the fullest.
+    let fullest = (1..=dump.dumps.len()).max_by_key(|&number| (heaps_of(number), number)).unwrap_or(chosen);
+    let most = heaps_of(fullest);
+    (most > own).then(|| {
+        format!("dump {chosen} is the last and has {own} heaps, dump {fullest} has {most}; --dump {fullest} shows those")
+    })
+}
+
+fn is_process(heap: &AllocationHeap, asked: &str) -> bool {
+    heap.pid.to_string() == asked || heap.process == asked || process_title_of(heap) == asked
+}
+
+/// (process number, part) of every process, in the order of the file.
+pub fn processes_of(dump: &AllocationDump) -> Vec<(i64, u32)> {
+    let mut found = Vec::new();
+    for heap in &dump.heaps {
+        if !found.contains(&(heap.pid, heap.part)) {
+            found.push((heap.pid, heap.part));
+        }
+    }
+    found
+}
+
+/// `Browser`, or the number of a process without a name; with its place where several have one number.
+pub fn process_title_of(heap: &AllocationHeap) -> String {
+    let name = if heap.process.is_empty() { format!("process {}", heap.pid) } else { heap.process.clone() };
+    if heap.part > 1 { format!("{name} #{}", heap.part) } else { name }
+}
+
+/// `dump 1, Browser (4315), malloc`.
+pub fn title_of(heap: &AllocationHeap) -> String {
+    let number = if heap.process.is_empty() { String::new() } else { format!(" ({})", heap.pid) };
+    format!("dump {}, {}{number}, {}", heap.dump, process_title_of(heap), heap.allocator)
+}
+
+/// One heap.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct HeapRow {
+    /// The process's name, where it has one.
+    pub process: Option<String>,
+    /// Its number.
+    pub pid: i64,
+    /// The memory dump, from 1.
+    pub dump: usize,
+    /// The allocator.
+    pub allocator: String,
+    /// All there is in it.
+    pub total_bytes: u64,
+    /// Allocations, where they are counted.
+    pub allocations: Option<u64>,
+    /// Which of several processes of this number, from 1; only said of the second and later ones.
+    #[serde(skip_serializing_if = "is_first")]
+    pub part: u32,
+    /// Labels of the process, as tabs have them.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub labels: String,
+    /// The total is a lower bound.
+    #[serde(skip_serializing_if = "super::histogram::is_false")]
+    pub at_least: bool,
+    /// The heap in words: `dump 1, Browser (4315), malloc`.
+    #[serde(skip)]
+    pub title: String,
+}
+
+fn is_first(part: &u32) -> bool {
+    *part <= 1
+}
+
+impl HeapRow {
+    pub(super) fn new(heap: &AllocationHeap, total: &Amount) -> Self {
+        HeapRow {
+            process: (!heap.process.is_empty()).then(|| heap.process.clone()),
+            pid: heap.pid,
+            dump: heap.dump,
+            allocator: heap.allocator.clone(),
+            total_bytes: total.bytes,
+            allocations: total.allocations,
+            part: heap.part,
+            labels: heap.labels.clone(),
+            at_least: total.at_least,
+            title: title_of(heap),
+        }
+    }
+}

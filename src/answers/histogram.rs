@@ -1,0 +1,626 @@
+//! How much is in the heap: totals, and a row for each type (or package, section, module, generation).
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::groups::Groups;
+use super::heaps::{HeapChoice, HeapRow};
+use super::problems::{ProblemRow, problems_of};
+use super::{AnswerError, CommandLine, GroupBy, Limits, Scope, ScopeOptions};
+use crate::allocations::{AllocationDump, NameId, add_counts};
+use crate::analysis::allocation_top::Top;
+use crate::analysis::allocation_totals::Amount;
+use crate::analysis::histogram::{Estimate, Tally};
+use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
+use crate::analysis::selection::TypePattern;
+use crate::dump::{Content, Counted, OpenDump, Phase};
+use crate::graph::HeapGraph;
+
+/// How retained bytes of a row are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RetainedBy {
+    /// By the dominator tree: the retained sizes of the row's objects that no other object of the row dominates. A lower
+    /// bound; O(objects) for all rows together.
+    Minimum,
+    /// By marking the heap without the row's objects: O(objects + references) for each row.
+    Exact,
+}
+
+/// What rows are ordered by; ties by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HistogramOrder {
+    /// Bytes (shallow bytes of objects, total bytes of allocations), largest first.
+    #[default]
+    Bytes,
+    /// Objects or allocations, most first.
+    Count,
+    /// Reachable objects, most first.
+    ReachableObjects,
+    /// Bytes of reachable objects, largest first.
+    ReachableBytes,
+    /// Retained bytes, largest first.
+    RetainedBytes,
+    /// Name.
+    Name,
+}
+
+/// What a type's objects may take at most.
+#[derive(Debug, Clone)]
+pub struct SizeLimit {
+    /// Which types. A whole name means that type alone, though it is part of others: `A.B` is not `A.B[]`.
+    pub types: TypePattern,
+    /// Shallow bytes of all their objects.
+    pub bytes: u64,
+}
+
+/// What a limit came to.
+#[derive(Debug, Clone)]
+pub struct LimitCheck {
+    /// The pattern, as it was written.
+    pub pattern: String,
+    /// What may be taken.
+    pub limit_bytes: u64,
+    /// What is taken; `None` when no type matches.
+    pub bytes: Option<u64>,
+}
+
+impl LimitCheck {
+    /// Returns true if more is taken than may be.
+    pub fn is_over(&self) -> bool {
+        self.bytes.is_some_and(|bytes| bytes > self.limit_bytes)
+    }
+}
+
+/// How a histogram is made.
+#[derive(Debug, Clone, Default)]
+pub struct HistogramOptions {
+    /// Which objects.
+    pub scope: ScopeOptions,
+    /// Which heaps, of allocation totals.
+    pub heaps: HeapChoice,
+    /// What objects are grouped by.
+    pub group_by: GroupBy,
+    /// Types of one name that the dump tells apart are rows of their own.
+    pub types_apart: bool,
+    /// Retained bytes too. Default: none.
+    pub retained: Option<RetainedBy>,
+    /// The order of the rows.
+    pub order: HistogramOrder,
+    /// How many rows.
+    pub limits: Limits,
+    /// Limits that are checked for all rows, shown or not.
+    pub size_limits: Vec<SizeLimit>,
+}
+
+impl HistogramOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("stats");
+        if self.group_by != GroupBy::default() {
+            line.option("--by", Some(self.group_by.name()));
+        }
+        match self.retained {
+            Some(RetainedBy::Minimum) => line.word("--retained"),
+            Some(RetainedBy::Exact) => line.word("--retained=exact"),
+            None => &mut line,
+        };
+        self.scope.add_to(&mut line);
+        self.heaps.add_to(&mut line);
+        line
+    }
+}
+
+/// How much is in the heap.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct Histogram {
+    /// The name of the dump's format.
+    pub format: String,
+    /// Names of the sections; none for allocation totals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sections: Option<Vec<String>>,
+    /// All rows together, those that are not shown too.
+    pub totals: Totals,
+    /// What was wrong with the dump.
+    pub problems: Vec<ProblemRow>,
+    /// Objects that no root reaches are alive all the same: on the frozen heap, which is never collected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreachable_are_alive: Option<bool>,
+    /// The dump is a sample; estimated figures are of the heap.
+    #[serde(rename = "sampled", serialize_with = "is_some", skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sample>,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// What the rows are groups of, unless they are types.
+    #[serde(rename = "by", skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
+    /// How retained bytes were computed, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retained: Option<RetainedBy>,
+    /// The heaps that were added up, of allocation totals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heaps: Option<Vec<HeapRow>>,
+    /// The rows that are shown, in their order.
+    #[serde(flatten)]
+    pub rows: Rows,
+    /// What the rows are.
+    #[serde(skip)]
+    pub group_by: GroupBy,
+    /// Rows that a limit left out.
+    #[serde(skip)]
+    pub rows_hidden: usize,
+    /// What the size limits came to.
+    #[serde(skip)]
+    pub limit_checks: Vec<LimitCheck>,
+    /// What is to be said beside the answer, in sentences.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+/// How many times as many objects and bytes the heap has as its sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Objects.
+    pub objects: f32,
+    /// Bytes.
+    pub bytes: f32,
+}
+
+/// All rows together.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Totals {
+    /// Of objects, counted with the graph.
+    Objects(ObjectTotals),
+    /// Of objects, counted without the graph.
+    Counted(CountedTotals),
+    /// Of allocation totals.
+    Allocations(AllocationTotals),
+}
+
+/// Totals of an object graph.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct ObjectTotals {
+    /// Objects.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+    /// Rows of the histogram.
+    pub types: usize,
+    /// References between objects of the dump, repeats included.
+    pub references: u64,
+    /// Root records whose object is in the dump.
+    pub roots: usize,
+    /// Objects that strong roots reach.
+    pub reachable_objects: u64,
+    /// Their shallow bytes.
+    pub reachable_bytes: u64,
+    /// References to ids that are not in the dump.
+    pub dangling_references: u64,
+    /// References to 0.
+    pub null_references: u64,
+    /// References from keys to values of dependent handles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dependent_references: Option<u64>,
+    /// What a sample stands for.
+    #[serde(flatten)]
+    pub estimate: Option<EstimateRow>,
+}
+
+/// Totals of a dump that was only counted.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct CountedTotals {
+    /// Objects.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+    /// Rows of the histogram.
+    pub types: usize,
+}
+
+/// Totals of allocation heaps.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct AllocationTotals {
+    /// Bytes.
+    pub total_bytes: u64,
+    /// Allocations, where they are counted.
+    pub allocations: Option<u64>,
+    /// Rows of the histogram.
+    pub types: usize,
+    /// Bytes of types too small to be dumped, or of none.
+    pub other_bytes: u64,
+}
+
+/// The rows, under the key that tells what they are.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rows {
+    /// A row for each type.
+    Types(Vec<HistogramRow>),
+    /// A row for each group of another kind.
+    Groups(Vec<HistogramRow>),
+}
+
+impl Rows {
+    fn new(group_by: GroupBy, rows: Vec<HistogramRow>) -> Self {
+        if group_by == GroupBy::Type { Rows::Types(rows) } else { Rows::Groups(rows) }
+    }
+
+    /// The rows, whatever they are of.
+    pub fn as_slice(&self) -> &[HistogramRow] {
+        let (Rows::Types(rows) | Rows::Groups(rows)) = self;
+        rows
+    }
+}
+
+/// A row.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct HistogramRow {
+    /// How much there is.
+    #[serde(flatten)]
+    pub amount: RowAmount,
+    /// Bytes that would be freed with the row's objects, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retained_bytes: Option<u64>,
+    /// The module a type is from, where types of one name are apart and modules are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// What the row is of.
+    #[serde(flatten)]
+    pub name: RowName,
+    /// The group's number while the answer is computed.
+    #[serde(skip)]
+    group: u32,
+}
+
+/// How much there is in a row.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
+pub enum RowAmount {
+    /// Objects, counted with the graph.
+    Objects {
+        /// Objects.
+        objects: u64,
+        /// Their shallow bytes.
+        shallow_bytes: u64,
+        /// Objects that strong roots reach.
+        reachable_objects: u64,
+        /// Their shallow bytes.
+        reachable_bytes: u64,
+        /// What the row stands for in a sample.
+        #[serde(flatten)]
+        estimate: Option<EstimateRow>,
+    },
+    /// Objects, counted without the graph.
+    Counted {
+        /// Objects.
+        objects: u64,
+        /// Their shallow bytes.
+        shallow_bytes: u64,
+    },
+    /// Allocations.
+    Allocations {
+        /// Bytes.
+        total_bytes: u64,
+        /// Allocations, where they are counted.
+        allocations: Option<u64>,
+    },
+}
+
+/// What a row is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowName {
+    /// A type.
+    Type(String),
+    /// A group of another kind.
+    Group(String),
+}
+
+/// Figures of the heap that a sample was taken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct EstimateRow {
+    /// Objects.
+    pub estimated_objects: u64,
+    /// Their shallow bytes.
+    pub estimated_bytes: u64,
+}
+
+impl From<Estimate> for EstimateRow {
+    fn from(estimate: Estimate) -> Self {
+        let Estimate { objects, bytes } = estimate;
+        EstimateRow { estimated_objects: objects.round() as u64, estimated_bytes: bytes.round() as u64 }
+    }
+}
+
+impl HistogramRow {
+    fn new(name: String, group_by: GroupBy, amount: RowAmount) -> Self {
+        let name = if group_by == GroupBy::Type { RowName::Type(name) } else { RowName::Group(name) };
+        HistogramRow { amount, retained_bytes: None, module: None, name, group: 0 }
+    }
+
+    /// The name of the type or group.
+    pub fn name(&self) -> &str {
+        let (RowName::Type(name) | RowName::Group(name)) = &self.name;
+        name
+    }
+
+    /// Shallow bytes of objects, or bytes of allocations.
+    pub fn bytes(&self) -> u64 {
+        match self.amount {
+            RowAmount::Objects { shallow_bytes, .. } | RowAmount::Counted { shallow_bytes, .. } => shallow_bytes,
+            RowAmount::Allocations { total_bytes, .. } => total_bytes,
+        }
+    }
+
+    /// The figure that an order compares.
+    fn figure(&self, order: HistogramOrder) -> u64 {
+        match (order, self.amount) {
+            (HistogramOrder::Bytes, _) => self.bytes(),
+            (HistogramOrder::Count, RowAmount::Objects { objects, .. } | RowAmount::Counted { objects, .. }) => objects,
+            // Counted allocations come before none at all.
+            (HistogramOrder::Count, RowAmount::Allocations { allocations, .. }) => {
+                allocations.map_or(0, |count| count.saturating_add(1))
+            }
+            (HistogramOrder::ReachableObjects, RowAmount::Objects { reachable_objects, .. }) => reachable_objects,
+            (HistogramOrder::ReachableBytes, RowAmount::Objects { reachable_bytes, .. }) => reachable_bytes,
+            (HistogramOrder::RetainedBytes, _) => self.retained_bytes.unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
+/// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
+///
+/// # Errors
+/// When the dump does not say what to group by, has no such section or heap, or takes more memory than it may.
+pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+    match dump.content() {
+        Content::Objects(graph) => of_objects(dump, graph, options),
+        Content::Allocations(allocations) => of_allocations(dump, allocations, options),
+    }
+}
+
+fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+    options.heaps.check_on_objects()?;
+    let scope = options.scope.resolve(graph)?;
+    let groups = Groups::new(&scope, options.group_by, options.types_apart)?;
+    let tallies = groups.tally(dump.reachable());
+    let (estimates, estimate) = if graph.is_sample() { groups.estimated() } else { Default::default() };
+    let mut rows: Vec<HistogramRow> = Vec::new();
+    let mut sum = Tally::default();
+    for (group, tally) in tallies.iter().enumerate().filter(|(_, tally)| tally.objects > 0) {
+        sum.add(tally);
+        let Tally { objects, shallow_bytes, reachable_objects, reachable_bytes } = *tally;
+        let estimate = estimates.get(group).map(|estimate| EstimateRow::from(*estimate));
+        let amount = RowAmount::Objects { objects, shallow_bytes, reachable_objects, reachable_bytes, estimate };
+        let row = HistogramRow::new(groups.names[group].clone(), options.group_by, amount);
+        rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
+    }
+    add_retained(dump, graph, options, &groups, &mut rows)?;
+    let nodes = scope.range();
+    let info = dump.info();
+    let dependent = graph.dependent_reference_count();
+    let sections = match scope.section() {
+        Some(section) => &graph.sections()[section.index()..=section.index()],
+        None => graph.sections(),
+    };
+    let totals = ObjectTotals {
+        objects: sum.objects,
+        shallow_bytes: sum.shallow_bytes,
+        types: rows.len(),
+        references: references_within(graph, &scope).saturating_sub(dependent),
+        roots: graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count(),
+        reachable_objects: sum.reachable_objects,
+        reachable_bytes: sum.reachable_bytes,
+        dangling_references: sections.iter().map(|section| section.dangling_references).sum(),
+        null_references: sections.iter().map(|section| section.null_references).sum(),
+        dependent_references: (dependent > 0).then_some(dependent),
+        estimate: info.sampled.map(|_| estimate.into()),
+    };
+    let answer = Histogram {
+        sections: Some(sections.iter().map(|section| section.name.clone()).collect()),
+        unreachable_are_alive: info.unrooted_are_alive.then_some(true),
+        sample: info.sampled.map(|(objects, bytes)| Sample { objects, bytes }),
+        roots_inferred: graph.roots_inferred(),
+        retained: options.retained,
+        problems: problems_of(dump.diagnostics()),
+        ..Histogram::new(info.format, Totals::Objects(totals), options)
+    };
+    Ok(answer.with_rows(rows, options))
+}
+
+/// References of the scope's section, or of all. O(1), or O(objects of the section).
+fn references_within(graph: &HeapGraph, scope: &Scope<'_>) -> u64 {
+    match scope.section() {
+        Some(_) => scope.range().map(|at| graph.references(crate::graph::NodeId::new(at)).len() as u64).sum(),
+        None => graph.reference_count() as u64,
+    }
+}
+
+fn add_retained(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    options: &HistogramOptions,
+    groups: &Groups<'_>,
+    rows: &mut [HistogramRow],
+) -> Result<(), AnswerError> {
+    let Some(retained_by) = options.retained else { return Ok(()) };
+    let by_retained = options.order == HistogramOrder::RetainedBytes;
+    if retained_by == RetainedBy::Minimum || by_retained {
+        let (dominators, retained) = dump.dominators()?;
+        let children = dominators.children();
+        let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
+        rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
+    }
+    if retained_by == RetainedBy::Exact {
+        dump.phase(Phase::RemovingTypes);
+        sort_rows(rows, options);
+        // Rows that are not shown are not computed, unless the order rests on them.
+        let shown = if by_retained { rows.len() } else { options.limits.shown(rows.len()) };
+        let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
+        let reachable = dump.reachable();
+        let reachable_nodes = graph.nodes().filter(|&node| reachable.contains(node));
+        let reachable_bytes = reachable_nodes.fold(0u64, |sum, node| sum.saturating_add(graph.shallow_bytes(node)));
+        let exact = exact_retained_bytes(graph, reachable_bytes, &sets, |node| groups.of(node));
+        rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
+    }
+    Ok(())
+}
+
+/// The histogram of a dump that was counted in one pass, without its graph: by type or by package.
+///
+/// # Errors
+/// When the rows are to be grouped by anything else.
+pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+    if !matches!(options.group_by, GroupBy::Type | GroupBy::Package) {
+        return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
+    }
+    let mut groups = BTreeMap::<&str, (u64, u64)>::new();
+    for (name, objects, shallow_bytes) in &counted.types {
+        if options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)) {
+            let sum = groups.entry(options.group_by.of_type_name(name)).or_default();
+            *sum = (sum.0 + objects, sum.1.saturating_add(*shallow_bytes));
+        }
+    }
+    let totals = CountedTotals {
+        objects: groups.values().map(|(objects, _)| objects).sum(),
+        shallow_bytes: groups.values().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)),
+        types: groups.len(),
+    };
+    let row = |(name, (objects, shallow_bytes)): (&str, (u64, u64))| {
+        HistogramRow::new(name.to_string(), options.group_by, RowAmount::Counted { objects, shallow_bytes })
+    };
+    let rows = groups.into_iter().map(row).collect();
+    let answer = Histogram {
+        sections: Some(counted.sections.clone()),
+        problems: problems_of(&counted.diagnostics),
+        ..Histogram::new(counted.facts.format, Totals::Counted(totals), options)
+    };
+    Ok(answer.with_rows(rows, options))
+}
+
+fn of_allocations(
+    dump: &OpenDump,
+    allocations: &AllocationDump,
+    options: &HistogramOptions,
+) -> Result<Histogram, AnswerError> {
+    use rayon::prelude::*;
+    if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
+        return Err(AnswerError::NotObjects);
+    }
+    let chosen = options.heaps.choose(allocations)?;
+    let mut types: BTreeMap<NameId, Amount> = BTreeMap::new();
+    let (mut total, mut of_types) = (Amount::default(), 0u64);
+    let mut heaps = Vec::new();
+    let tops: Vec<Top> = chosen.heaps.par_iter().map(|heap| Top::compute(heap)).collect();
+    for (heap, top) in chosen.heaps.iter().zip(tops) {
+        if top.pairs_left_out > 0 {
+            return Err(AnswerError::TooManyPairs(super::heaps::title_of(heap)));
+        }
+        total.bytes = total.bytes.saturating_add(top.total.bytes);
+        total.allocations = add_counts(total.allocations, top.total.allocations);
+        for amount in &top.types {
+            of_types = of_types.saturating_add(amount.total.bytes);
+            let known = types.entry(amount.type_name).or_default();
+            known.bytes = known.bytes.saturating_add(amount.total.bytes);
+            known.allocations = add_counts(known.allocations, amount.total.allocations);
+        }
+        heaps.push(HeapRow::new(heap, &top.total));
+    }
+    let rows: Vec<HistogramRow> = types
+        .into_iter()
+        .map(|(name, amount)| (allocations.names.text(name), amount))
+        .filter(|(name, _)| options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)))
+        .map(|(name, Amount { bytes: total_bytes, allocations, .. })| {
+            HistogramRow::new(name.to_string(), GroupBy::Type, RowAmount::Allocations { total_bytes, allocations })
+        })
+        .collect();
+    let totals = AllocationTotals {
+        total_bytes: total.bytes,
+        allocations: total.allocations,
+        types: rows.len(),
+        other_bytes: total.bytes.saturating_sub(of_types),
+    };
+    let answer = Histogram {
+        heaps: Some(heaps),
+        notes: chosen.notes,
+        problems: problems_of(dump.diagnostics()),
+        ..Histogram::new(dump.info().format, Totals::Allocations(totals), options)
+    };
+    Ok(answer.with_rows(rows, options))
+}
+
+fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions) {
+    let compare = |a: &HistogramRow, b: &HistogramRow| -> Ordering {
+        let by_figure = b.figure(options.order).cmp(&a.figure(options.order));
+        by_figure.then_with(|| (a.name(), &a.module).cmp(&(b.name(), &b.module)))
+    };
+    rows.sort_by(compare);
+    if options.limits.reverse {
+        rows.reverse();
+    }
+}
+
+impl Histogram {
+    /// A histogram without rows.
+    fn new(format: &str, totals: Totals, options: &HistogramOptions) -> Self {
+        Histogram {
+            format: format.to_string(),
+            sections: None,
+            totals,
+            problems: Vec::new(),
+            unreachable_are_alive: None,
+            sample: None,
+            roots_inferred: false,
+            by: (options.group_by != GroupBy::Type).then(|| options.group_by.name()),
+            retained: None,
+            heaps: None,
+            rows: Rows::new(options.group_by, Vec::new()),
+            group_by: options.group_by,
+            rows_hidden: 0,
+            limit_checks: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same with its rows in order, and the limits checked for all of them.
+    fn with_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
+        sort_rows(&mut rows, options);
+        let limit_checks = options.size_limits.iter().map(|limit| limit.check(&rows)).collect();
+        let shown = options.limits.shown(rows.len());
+        let rows_hidden = rows.len() - shown;
+        rows.truncate(shown);
+        Histogram { rows: Rows::new(self.group_by, rows), rows_hidden, limit_checks, ..self }
+    }
+}
+
+impl SizeLimit {
+    fn check(&self, rows: &[HistogramRow]) -> LimitCheck {
+        let pattern = self.types.text();
+        let is_whole = rows.iter().any(|row| row.name() == pattern);
+        let mut own = rows
+            .iter()
+            .filter(|row| if is_whole { row.name() == pattern } else { self.types.matches(row.name()) })
+            .peekable();
+        let bytes = own.peek().is_some().then(|| own.fold(0u64, |sum, row| sum.saturating_add(row.bytes())));
+        LimitCheck { pattern: pattern.to_string(), limit_bytes: self.bytes, bytes }
+    }
+}
+
+/// Serialises whether there is a sample; what it multiplies by is `info`'s to say.
+fn is_some<S: serde::Serializer>(sample: &Option<Sample>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_bool(sample.is_some())
+}
+
+pub(super) fn is_false(value: &bool) -> bool {
+    !value
+}

@@ -1,0 +1,23 @@
+//! Questions and their answers as plain data: one module a question, with an options struct, a function, and a result
+//! whose serde form is the documented JSON of the command of that name.
+//!
+//! An answer holds what its forms need and borrows from the dump where it may have millions of rows: those are made one
+//! by one when they are written. Beside each options struct one function writes the command line that asks the same.
+//!
+//! Not here: command lines, styles, input and output (see `cli`, `report`), algorithms (see `analysis`).
+
+mod command_line;
+mod error;
+mod groups;
+pub mod heaps;
+pub mod histogram;
+mod problems;
+mod scope;
+
+pub use command_line::CommandLine;
+pub use error::AnswerError;
+pub use groups::GroupBy;
+pub use heaps::HeapChoice;
+pub use histogram::{Histogram, HistogramOptions, RetainedBy, histogram};
+pub use problems::ProblemRow;
+pub use scope::{Limits, Scope, ScopeOptions};

@@ -1,0 +1,121 @@
+//! Which objects a question is about.
+
+use std::ops::Range;
+
+use super::{AnswerError, CommandLine};
+use crate::analysis::selection::TypePattern;
+use crate::graph::{HeapGraph, NodeId, SectionId};
+
+/// Which objects a question is about. The default is all.
+#[derive(Debug, Clone, Default)]
+pub struct ScopeOptions {
+    /// One section, by its name or its number from 1.
+    pub section: Option<String>,
+    /// Objects of the types that match.
+    pub types: Option<TypePattern>,
+}
+
+/// How many rows, and which first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Rows at most. Default: all.
+    pub rows: Option<usize>,
+    /// The order reversed.
+    pub reverse: bool,
+}
+
+impl Limits {
+    /// How many of `rows` are shown.
+    pub fn shown(&self, rows: usize) -> usize {
+        self.rows.map_or(rows, |limit| rows.min(limit))
+    }
+}
+
+/// The objects that a question is about, found once.
+#[derive(Debug)]
+pub struct Scope<'d> {
+    graph: &'d HeapGraph,
+    section: Option<SectionId>,
+    nodes: Range<usize>,
+    /// By type: is it wanted? `None` when all are.
+    types: Option<Vec<bool>>,
+}
+
+impl ScopeOptions {
+    /// Finds the objects in a graph. O(types).
+    ///
+    /// # Errors
+    /// When there is no such section, or several are called so.
+    pub fn resolve<'d>(&self, graph: &'d HeapGraph) -> Result<Scope<'d>, AnswerError> {
+        let section = self.section.as_deref().map(|asked| find_section(graph, asked)).transpose()?;
+        Ok(Scope {
+            graph,
+            section,
+            nodes: section.map_or(0..graph.node_count(), |section| graph.section_nodes(section)),
+            types: self.types.as_ref().map(|pattern| pattern.select(graph)),
+        })
+    }
+
+    /// Adds the options of a command line that asks for the same objects.
+    pub(super) fn add_to(&self, line: &mut CommandLine) {
+        line.option("--type", self.types.as_ref().map(TypePattern::text));
+        line.option("--domain", self.section.as_deref());
+    }
+}
+
+impl<'d> Scope<'d> {
+    /// The graph.
+    pub fn graph(&self) -> &'d HeapGraph {
+        self.graph
+    }
+
+    /// The section, if the question is about one.
+    pub fn section(&self) -> Option<SectionId> {
+        self.section
+    }
+
+    /// Indices of the section's objects, or of all; types are not looked at.
+    pub fn range(&self) -> Range<usize> {
+        self.nodes.clone()
+    }
+
+    /// The objects, ascending. O(objects of the section).
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.clone().map(NodeId::new).filter(|&node| self.has_type_of(node))
+    }
+
+    /// Returns true if the question is about the object. O(1).
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.nodes.contains(&node.index()) && self.has_type_of(node)
+    }
+
+    /// By type whether it is wanted; `None` when all are.
+    pub fn types(&self) -> Option<&[bool]> {
+        self.types.as_deref()
+    }
+
+    fn has_type_of(&self, node: NodeId) -> bool {
+        self.types.as_ref().is_none_or(|types| types[self.graph.type_of(node).index()])
+    }
+}
+
+/// The section of this name, or of this number from 1.
+fn find_section(graph: &HeapGraph, asked: &str) -> Result<SectionId, AnswerError> {
+    let sections = graph.sections();
+    let named: Vec<usize> = (0..sections.len()).filter(|&at| sections[at].name == *asked).collect();
+    match named[..] {
+        [only] => return Ok(SectionId::new(only)),
+        [] => {}
+        _ => {
+            let numbers = named.iter().map(|at| at + 1).collect();
+            return Err(AnswerError::AmbiguousSection(asked.to_string(), numbers));
+        }
+    }
+    match asked.parse::<usize>() {
+        Ok(number) if (1..=sections.len()).contains(&number) => Ok(SectionId::new(number - 1)),
+        _ => {
+            let there = sections.iter().enumerate().map(|(at, section)| format!("{} {}", at + 1, section.name));
+            Err(AnswerError::NoSuchSection(asked.to_string(), there.collect()))
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `heapdump stats`.
+
+use crate::answers::histogram::{
+    EstimateRow, Histogram, HistogramRow, ObjectTotals, RetainedBy, RowAmount, Totals,
+};
+use crate::answers::GroupBy;
+use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, escape_controls, format_count};
+
+impl Present for Histogram {
+    const COMMAND: &'static str = "stats";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        let rows = self.rows.as_slice();
+        let (key, title) = name_column(self.group_by);
+        let with_estimate = self.sample.is_some() && rows.iter().any(|row| estimate_of(row).is_some());
+        let with_modules = rows.iter().any(|row| row.module.is_some());
+        let with_retained = self.retained.is_some();
+        let mut columns = match self.totals {
+            Totals::Objects(_) | Totals::Counted(_) => vec![
+                Column::new("objects", "Objects", Unit::Count),
+                Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+            ],
+            Totals::Allocations(_) => vec![
+                Column::new("total_bytes", "Bytes", Unit::Bytes),
+                Column::new("allocations", "Allocations", Unit::Count),
+            ],
+        };
+        if let Totals::Objects(_) = self.totals {
+            columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count).spare(3));
+            columns.push(Column::new("reachable_bytes", "Reachable", Unit::Bytes));
+        }
+        if with_estimate {
+            columns.push(Column::new("estimated_objects", "Heap # (est.)", Unit::Count).spare(2));
+            columns.push(Column::new("estimated_bytes", "Heap (est.)", Unit::Bytes));
+        }
+        if with_retained {
+            columns.push(Column::new("retained_bytes", "Retained", Unit::Bytes));
+        }
+        if with_modules {
+            columns.push(Column::new("module", "Module", Unit::Word).spare(1));
+        }
+        columns.push(Column::new(key, title, Unit::Text));
+        Table {
+            columns,
+            row_count: rows.len(),
+            rows_hidden: self.rows_hidden,
+            row: Box::new(move |at| {
+                let row = &rows[at];
+                let mut cells = amount_cells(&row.amount);
+                if with_estimate {
+                    let estimate = estimate_of(row);
+                    cells.push(Cell::number(estimate.map(|estimate| estimate.estimated_objects)));
+                    cells.push(Cell::number(estimate.map(|estimate| estimate.estimated_bytes)));
+                }
+                if with_retained {
+                    cells.push(Cell::number(row.retained_bytes));
+                }
+                if with_modules {
+                    cells.push(Cell::text(row.module.as_deref().unwrap_or("(none)")));
+                }
+                cells.push(Cell::text(row.name()));
+                cells
+            }),
+        }
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        match &self.totals {
+            Totals::Objects(totals) => self.object_lines(totals, page),
+            Totals::Counted(totals) => {
+                let size = page.style().bold(&page.style().bytes(totals.shallow_bytes));
+                let (objects, types) = (format_count(totals.objects), format_count(totals.types as u64));
+                page.line(format!("{size} in {objects} objects of {types} {}\n", plural(self.group_by)));
+            }
+            Totals::Allocations(totals) => {
+                for heap in self.heaps.iter().flatten() {
+                    let size = page.style().bold(&page.style().bytes(heap.total_bytes));
+                    let allocations = heap.allocations.map(|count| format!(" in {} allocations", format_count(count)));
+                    page.line(format!("{size}{}: {}", allocations.unwrap_or_default(), escape_controls(&heap.title)));
+                }
+                if totals.other_bytes > 0 {
+                    let other = page.style().bytes(totals.other_bytes);
+                    page.line(format!("{other} of types too small to be dumped, or of none"));
+                }
+                page.line("");
+            }
+        }
+        let table = self.table(page.style());
+        page.table(&table);
+    }
+}
+
+impl Histogram {
+    fn object_lines(&self, totals: &ObjectTotals, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        let share = match totals.shallow_bytes {
+            0 => 0.0,
+            whole => totals.reachable_bytes as f64 * 100.0 / whole as f64,
+        };
+        page.line(format!(
+            "{} in {} objects of {} {}",
+            style.bold(&style.bytes(totals.shallow_bytes)),
+            format_count(totals.objects),
+            format_count(totals.types as u64),
+            plural(self.group_by),
+        ));
+        page.line(format!(
+            "{} in {} objects reachable from roots{}, {share:.1} %",
+            style.bytes(totals.reachable_bytes),
+            format_count(totals.reachable_objects),
+            if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
+        ));
+        let unrooted = totals.objects - totals.reachable_objects;
+        if unrooted > 0 && self.unreachable_are_alive == Some(true) {
+            page.line(format!(
+                "{} objects have no root and are alive all the same: they are on the frozen heap",
+                format_count(unrooted)
+            ));
+        }
+        if let (Some(sample), Some(estimate)) = (self.sample, totals.estimate) {
+            page.line(format!(
+                "a sample: figures of the heap are estimates, {} in {} objects (objects x{:.2}, bytes x{:.2})",
+                style.bytes(estimate.estimated_bytes),
+                format_count(estimate.estimated_objects),
+                sample.objects,
+                sample.bytes,
+            ));
+        }
+        match self.retained {
+            Some(RetainedBy::Minimum) => {
+                page.line("retained: at least so much would be freed with all objects of a row");
+            }
+            Some(RetainedBy::Exact) => page.line("retained: so much would be freed with all objects of a row"),
+            None => {}
+        }
+        page.line("");
+    }
+}
+
+fn amount_cells(amount: &RowAmount) -> Vec<Cell<'static>> {
+    match *amount {
+        RowAmount::Objects { objects, shallow_bytes, reachable_objects, reachable_bytes, .. } => {
+            [objects, shallow_bytes, reachable_objects, reachable_bytes].map(Cell::Number).into()
+        }
+        RowAmount::Counted { objects, shallow_bytes } => [objects, shallow_bytes].map(Cell::Number).into(),
+        RowAmount::Allocations { total_bytes, allocations } => {
+            vec![Cell::Number(total_bytes), Cell::number(allocations)]
+        }
+    }
+}
+
+fn estimate_of(row: &HistogramRow) -> Option<EstimateRow> {
+    match row.amount {
+        RowAmount::Objects { estimate, .. } => estimate,
+        _ => None,
+    }
+}
+
+/// The key and title of the column with a group's name.
+pub(in crate::cli) fn name_column(by: GroupBy) -> (&'static str, &'static str) {
+    match by {
+        GroupBy::Type => ("type", "Type"),
+        GroupBy::Package => ("group", "Package"),
+        GroupBy::Section => ("group", "Section"),
+        GroupBy::Module => ("group", "Module"),
+        GroupBy::Generation => ("group", "Generation"),
+    }
+}
+
+/// Several groups, in words.
+pub(in crate::cli) fn plural(by: GroupBy) -> &'static str {
+    match by {
+        GroupBy::Type => "types",
+        GroupBy::Package => "packages",
+        GroupBy::Section => "sections",
+        GroupBy::Module => "modules",
+        GroupBy::Generation => "generations",
+    }
+}

@@ -1,0 +1,181 @@
+//! One answer in every output form.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::{Format, Style, Table, delimited, json, markdown, plain, several, terminal, units};
+
+/// An answer that can be shown. Its serde form is its JSON; the other forms follow from the table and the text.
+pub trait Present: Serialize {
+    /// The command whose answer this is: JSON begins with `"schema": "heapdump.<command>/1"`.
+    const COMMAND: &'static str;
+
+    /// The main table: the whole answer in a pipe, as CSV, TSV, JSON lines and Markdown.
+    fn table(&self, style: &Style) -> Table<'_>;
+
+    /// The answer for people on a terminal. Default: the table.
+    fn text(&self, page: &mut TextPage<'_>) {
+        let table = self.table(page.style());
+        page.table(&table);
+    }
+
+    /// The answer for a ticket. Default: the table as Markdown.
+    fn markdown(&self, page: &mut TextPage<'_>) {
+        let table = self.table(page.style());
+        page.write(|out, style| markdown::write(&table, out, style));
+    }
+}
+
+/// Where an answer's text is written, line by line. Once the output fails, the rest is dropped and the error kept.
+pub struct TextPage<'w> {
+    out: &'w mut dyn Write,
+    style: Style,
+    result: io::Result<()>,
+}
+
+impl<'w> TextPage<'w> {
+    /// A page on `out`.
+    pub fn new(out: &'w mut dyn Write, style: Style) -> Self {
+        TextPage { out, style, result: Ok(()) }
+    }
+
+    /// How to print.
+    pub fn style(&self) -> &Style {
+        &self.style
+    }
+
+    /// The first error of the output, if there was one.
+    ///
+    /// # Errors
+    /// That one.
+    pub fn finish(self) -> io::Result<()> {
+        self.result
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut dyn Write, &Style) -> io::Result<()>) {
+        if self.result.is_ok() {
+            self.result = write(&mut *self.out, &self.style);
+        }
+    }
+
+    /// A line as it is: parts that come from a dump must be escaped.
+    pub fn line(&mut self, text: impl AsRef<str>) {
+        self.write(|out, _| writeln!(out, "{}", text.as_ref()));
+    }
+
+    /// A line broken at blanks so that it fits the width.
+    pub fn paragraph(&mut self, text: &str) {
+        let options = textwrap::Options::new(self.style.width)
+            .break_words(false)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
+        for line in textwrap::wrap(text, options) {
+            self.line(line);
+        }
+    }
+
+    /// A table drawn for the terminal.
+    pub fn table(&mut self, table: &Table<'_>) {
+        self.write(|out, style| terminal::write(table, out, style));
+    }
+}
+
+impl Style {
+    /// Bold where colours are on.
+    pub fn bold(&self, text: &str) -> String {
+        if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    /// A number of bytes in a column of text: `1.2 MiB`, or `1,234`, as in the tables of a terminal.
+    pub fn size(&self, bytes: u64) -> String {
+        if self.human { units::format_bytes(bytes) } else { units::format_count(bytes) }
+    }
+}
+
+/// Prints an answer.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    match style.format {
+        Format::Table if style.terminal => {
+            let mut page = TextPage::new(out, *style);
+            answer.text(&mut page);
+            page.finish()
+        }
+        Format::Markdown => {
+            let mut page = TextPage::new(out, *style);
+            answer.markdown(&mut page);
+            page.finish()
+        }
+        Format::Json => {
+            json::write_value(out, &WithSchema { schema: schema(A::COMMAND), answer })?;
+            writeln!(out)
+        }
+        _ => write_rows(&answer.table(style), out, style),
+    }
+}
+
+/// Prints the answers of one command to several files, each with the name of its file: one below the other for people,
+/// one table with a column for the file in every other form.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    match style.format {
+        Format::Table if style.terminal => {
+            for (place, (file, answer)) in answers.iter().enumerate() {
+                let name = style.bold(&style.fit(0, file));
+                writeln!(out, "{}{name}", if place > 0 { "\n" } else { "" })?;
+                write(answer, out, style)?;
+            }
+            Ok(())
+        }
+        Format::Json => {
+            let files: Vec<_> = answers.iter().map(|(file, answer)| WithFile { file, answer }).collect();
+            json::write_value(out, &Files { schema: schema(A::COMMAND), files })?;
+            writeln!(out)
+        }
+        _ => {
+            let tables = answers.iter().map(|(file, answer)| (file.as_str(), answer.table(style))).collect();
+            write_rows(&several::joined(tables), out, style)
+        }
+    }
+}
+
+/// A table in the forms that are rows alone.
+fn write_rows(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    match style.format {
+        Format::Table | Format::Json => plain::write(table, out, style),
+        Format::Markdown => markdown::write(table, out, style),
+        Format::Csv => delimited::write(table, out, style, b','),
+        Format::Tsv => delimited::write(table, out, style, b'\t'),
+        Format::JsonLines => json::write_lines(table, out),
+    }
+}
+
+fn schema(command: &str) -> String {
+    format!("heapdump.{command}/1")
+}
+
+#[derive(Serialize)]
+struct WithSchema<'a, A> {
+    schema: String,
+    #[serde(flatten)]
+    answer: &'a A,
+}
+
+#[derive(Serialize)]
+struct WithFile<'a, A> {
+    file: &'a str,
+    #[serde(flatten)]
+    answer: &'a A,
+}
+
+#[derive(Serialize)]
+struct Files<'a, A> {
+    schema: String,
+    files: Vec<WithFile<'a, A>>,
+}
