@@ -1,0 +1,232 @@
+//! The objects themselves, one a row.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+use super::histogram::is_false;
+use super::{AnswerError, CommandLine, Limits, ScopeOptions};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId};
+
+/// What objects are ordered by; ties by section and id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ObjectOrder {
+    /// Shallow bytes, largest first.
+    #[default]
+    ShallowBytes,
+    /// Retained bytes, largest first; unreachable objects last.
+    RetainedBytes,
+    /// Section and id.
+    Id,
+    /// References, most first.
+    References,
+    /// The name of the type.
+    Type,
+}
+
+/// Which objects, in which order.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectsOptions {
+    /// Which objects.
+    pub scope: ScopeOptions,
+    /// Their order.
+    pub order: ObjectOrder,
+    /// How many rows.
+    pub limits: Limits,
+    /// Ids alone: retained sizes are not computed unless the order needs them.
+    pub ids_only: bool,
+}
+
+impl ObjectsOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("list");
+        self.scope.add_to(&mut line);
+        line.switch("--ids", self.ids_only);
+        line
+    }
+}
+
+/// The objects. Rows are made when they are asked for.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct ObjectList<'d> {
+    /// The name of the dump's format.
+    pub format: String,
+    /// Objects that match, shown or not.
+    pub found: usize,
+    /// Retained sizes rest on inferred roots: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// The rows that are shown.
+    pub objects: ObjectRows<'d>,
+}
+
+/// An object of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ListedObject<'d> {
+    /// The object's id as the dump writes it.
+    pub id: String,
+    /// Bytes of the object itself.
+    pub shallow_bytes: u64,
+    /// Bytes that would be freed with it; `None` when no strong root reaches it.
+    pub retained_bytes: Option<u64>,
+    /// References that are stored in it.
+    pub references: u64,
+    /// Of a class object: the class that it stands for. Only in dumps whose classes are objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<Option<&'d str>>,
+    /// The name of its type.
+    #[serde(rename = "type")]
+    pub type_name: &'d str,
+}
+
+/// Lists the objects. O(objects), and a sort of the rows that are asked for.
+///
+/// # Errors
+/// When the dump holds no objects, has no such section, or takes more memory than it may.
+pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let scope = options.scope.resolve(graph)?;
+    let nodes: Vec<NodeId> = scope.nodes().collect();
+    let needs_tree = !options.ids_only || options.order == ObjectOrder::RetainedBytes;
+    let tree = if needs_tree { Some(dump.dominators()?) } else { None };
+    let found = nodes.len();
+    let mut objects = ObjectRows {
+        graph,
+        tree,
+        order: options.order,
+        reverse: options.limits.reverse,
+        len: options.limits.shown(found),
+        nodes: RefCell::new(nodes),
+        sorted: Cell::new(0),
+        few: None,
+    };
+    if objects.len <= FIRST_SORTED {
+        objects.few = Some(objects.iter().collect());
+    } else {
+        // Rows are printed while they are made.
+        dump.verify_index();
+    }
+    Ok(ObjectList { format: dump.info().format.to_string(), found, roots_inferred: graph.roots_inferred(), objects })
+}
+
+/// Rows in order, sorted no further than they were asked for: the first rows of ten million are there at once.
+pub struct ObjectRows<'d> {
+    graph: &'d HeapGraph,
+    tree: Option<(&'d Dominators, &'d Retained)>,
+    order: ObjectOrder,
+    reverse: bool,
+    len: usize,
+    nodes: RefCell<Vec<NodeId>>,
+    sorted: Cell<usize>,
+    /// All rows, where there are few.
+    few: Option<Vec<ListedObject<'d>>>,
+}
+
+/// Rows that are sorted (and, if there are no more, made) first; each further chunk is as large as all before it, four times over.
+const FIRST_SORTED: usize = 4096;
+
+impl<'d> ObjectRows<'d> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns true if the dump has class objects.
+    pub fn has_classes(&self) -> bool {
+        !self.graph.class_objects().is_empty()
+    }
+
+    /// The object's id of a row below `len`. As [`get`](Self::get).
+    pub fn id(&self, row: usize) -> String {
+        self.graph.display_id(self.node(row))
+    }
+
+    /// A row below `len`. O(log objects), and for the first row of a chunk the sort of the chunk.
+    pub fn get(&self, row: usize) -> ListedObject<'d> {
+        if let Some(rows) = &self.few {
+            return rows[row].clone();
+        }
+        let (graph, node) = (self.graph, self.node(row));
+        ListedObject {
+            id: graph.display_id(node),
+            shallow_bytes: graph.shallow_bytes(node),
+            retained_bytes: self.retained_bytes(node),
+            references: graph.references(node).len() as u64,
+            class: self.has_classes().then(|| graph.class_named_by(node).map(|class| graph.type_name(class))),
+            type_name: graph.type_name(graph.type_of(node)),
+        }
+    }
+
+    /// The rows, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = ListedObject<'d>> + '_ {
+        (0..self.len).map(|row| self.get(row))
+    }
+
+    fn retained_bytes(&self, node: NodeId) -> Option<u64> {
+        self.tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node))
+    }
+
+    fn node(&self, row: usize) -> NodeId {
+        while row >= self.sorted.get() {
+            let sorted = self.sorted.get();
+            let mut nodes = self.nodes.borrow_mut();
+            let rest = &mut nodes[sorted..];
+            let chunk = FIRST_SORTED.max(4 * sorted).min(rest.len());
+            let (graph, tree, order, reverse) = (self.graph, self.tree, self.order, self.reverse);
+            let compare = |a: &NodeId, b: &NodeId| compare_nodes(graph, tree, order, reverse, *a, *b);
+            if chunk < rest.len() {
+                rest.select_nth_unstable_by(chunk - 1, compare);
+            }
+            rest[..chunk].par_sort_unstable_by(compare);
+            self.sorted.set(sorted + chunk);
+        }
+        self.nodes.borrow()[row]
+    }
+}
+
+impl Serialize for ObjectRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.len))?;
+        for row in self.iter() {
+            rows.serialize_element(&row)?;
+        }
+        rows.end()
+    }
+}
+
+fn compare_nodes(
+    graph: &HeapGraph,
+    tree: Option<(&Dominators, &Retained)>,
+    order: ObjectOrder,
+    reverse: bool,
+    a: NodeId,
+    b: NodeId,
+) -> Ordering {
+    let largest_first = |value: &dyn Fn(NodeId) -> u64| value(b).cmp(&value(a));
+    let ordering = match order {
+        ObjectOrder::Id => Ordering::Equal,
+        ObjectOrder::References => largest_first(&|node| graph.references(node).len() as u64),
+        ObjectOrder::RetainedBytes => largest_first(&|node| {
+            let retained = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
+            retained.map_or(0, |bytes| bytes.saturating_add(1))
+        }),
+        ObjectOrder::Type => graph.type_name(graph.type_of(a)).cmp(graph.type_name(graph.type_of(b))),
+        ObjectOrder::ShallowBytes => largest_first(&|node| graph.shallow_bytes(node)),
+    };
+    let ordering = ordering.then(a.cmp(&b));
+    if reverse { ordering.reverse() } else { ordering }
+}
