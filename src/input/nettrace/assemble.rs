@@ -8,7 +8,7 @@ use super::sink::{GraphSink, Sink};
 use super::snapshots::{Snapshot, Stream, find_snapshots};
 use super::types::TypeTable;
 use crate::graph::{GraphBuilder, HeapGraph, ResolveOptions, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
-use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name};
+use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, ends_with_rank};
 use crate::input::{Counted, Facts, Position, ReadError, ReadErrorKind, SnapshotChoice, SnapshotFacts};
 
 /// What the snapshot that was asked for consists of.
@@ -273,12 +273,13 @@ fn name_of_type(types: &TypeTable, rundown: &Rundown, number: usize, raw_types: 
     let id = types.ids[number];
     let Some(info) = types.described.get(&id) else { return (format!("<type {id:#x}>"), None) };
     let module = rundown.module(info.module).map_or_else(|| format!("Module({:#x})", info.module), String::from);
+    let rank = if info.is_array && !ends_with_rank(&info.name) { "[]" } else { "" };
     let name = if info.name.is_empty() {
-        format!("Type({:#x}) of {module}", info.token)
+        format!("Type({:#x}){rank} of {module}", info.token)
     } else if raw_types {
         info.name.to_string()
     } else {
-        clean_type_name(&info.name)
+        clean_type_name(&info.name) + rank
     };
     (name, Some(module))
 }
