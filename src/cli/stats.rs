@@ -312,6 +312,7 @@ fn ask_shallow(args: &Args, limits: &[Limit], place: &Place, file: Option<&str>)
     input.check_snapshot(&counted.facts)?;
     drop(progress);
     load::warn(&counted.diagnostics, file, args.common.output.quiet);
+    load::note_problem(&counted.diagnostics, &input::POSSIBLE_REPEAT, file, args.common.output.quiet);
     let mut groups = BTreeMap::<&str, Tally>::new();
     for (name, objects, shallow_bytes) in &counted.types {
         if pattern.as_ref().is_none_or(|pattern| pattern.matches(name)) {
