@@ -5,8 +5,8 @@
 //!   name, stands for all of them; a node's number is greater than its parent's.
 //! - Siblings have different names: those that the dump repeats are one node, their figures added.
 //! - An entry says how much there is of one type, or of all, at a node. In a heap of `Totals` that includes everything
-//!   below the node, and entries may be missing; in one of `Parts` it is what was allocated right there, and nothing is
-//!   missing. Nothing is ever subtracted across both axes: what is missing cannot be told apart by backtrace and type.
+//!   below the node, and entries may be missing; in one of `WholeTotals` none is missing; in one of `Parts` it is what was
+//!   allocated right there, and nothing is missing. Nothing is ever subtracted across both axes: what is missing cannot be told apart by backtrace and type.
 //! - Counts are optional: early dumps have none.
 
 mod builder;
@@ -119,6 +119,8 @@ impl Entry {
 pub enum Meaning {
     /// Everything below the node; entries that were too small to dump are missing.
     Totals,
+    /// Everything below the node; nothing was left out, so a node without an entry has what is below it and no more.
+    WholeTotals,
     /// What was allocated at the node itself; nothing is missing.
     Parts,
 }

@@ -25,7 +25,7 @@ impl Top {
         let by_type = EntriesByType::new(&heap.entries);
         let top = match heap.meaning {
             Meaning::Parts => Some(top_of_parts(&by_type)),
-            Meaning::Totals => TopOfTotals::new(heap).run(&by_type),
+            Meaning::Totals | Meaning::WholeTotals => TopOfTotals::new(heap).run(&by_type),
         };
         top.unwrap_or_else(|| Self::of_totals(heap))
     }
@@ -112,6 +112,8 @@ struct Known {
 
 struct TopOfTotals<'a> {
     heap: &'a AllocationHeap,
+    /// What is not stated is what is below it, exactly.
+    whole: bool,
     /// Backtraces that have the type at hand.
     known: Vec<Known>,
     /// By backtrace: where it is among those, plus `before`, plus one; what is not above `before` is of earlier types.
@@ -132,6 +134,7 @@ impl<'a> TopOfTotals<'a> {
         let count = heap.frames.len();
         TopOfTotals {
             heap,
+            whole: heap.meaning == Meaning::WholeTotals,
             known: Vec::new(),
             places: vec![0; count],
             before: 0,
@@ -190,7 +193,7 @@ impl<'a> TopOfTotals<'a> {
             let mut at = place;
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
             while let Known { open: 0, frame, caller, stated, below } = self.known[at] {
-                let total = Amount::settle(stated, below);
+                let total = Amount::settle(stated, below, self.whole);
                 self.add_to_types(frame as usize, &total);
                 self.known[at].open = u32::MAX;
                 if frame == 0 {
@@ -229,13 +232,13 @@ impl<'a> TopOfTotals<'a> {
         }
         let mut below = vec![None::<Amount>; self.heap.frames.len()];
         for at in (1..self.heap.frames.len()).rev() {
-            if let Some(total) = Amount::of_all(stated[at], self.types_of(at), below[at]) {
+            if let Some(total) = Amount::of_all(stated[at], self.types_of(at), below[at], self.whole) {
                 let below = below[self.callers[at] as usize].get_or_insert_default();
                 below.add(total.bytes, total.allocations);
             }
         }
-        let nothing = Amount { at_least: true, ..Amount::default() };
-        Amount::of_all(stated[0], self.types_of(0), below[0]).unwrap_or(nothing)
+        let nothing = Amount { at_least: !self.whole, ..Amount::default() };
+        Amount::of_all(stated[0], self.types_of(0), below[0], self.whole).unwrap_or(nothing)
     }
 }
 
@@ -266,11 +269,11 @@ mod tests {
     proptest! {
         #[test]
         fn the_top_is_that_of_the_totals(
-            parts: bool,
+            meaning in prop_oneof![Just(Meaning::Totals), Just(Meaning::WholeTotals), Just(Meaning::Parts)],
             parents in proptest::collection::vec(0usize..64, 0..40),
             entries in proptest::collection::vec((0usize..64, 0u32..4, prop_oneof![0u64..9, Just(u64::MAX)], 0u64..9), 0..60),
         ) {
-            let heap = heap(if parts { Meaning::Parts } else { Meaning::Totals }, &parents, &entries);
+            let heap = heap(meaning, &parents, &entries);
             let (top, same) = (Top::compute(&heap), Top::of_totals(&heap));
             prop_assert_eq!(top.total, same.total);
             prop_assert_eq!(top.pairs_left_out, same.pairs_left_out);

@@ -1,7 +1,7 @@
 //! How much there is at each backtrace, in all and by type: what an allocation heap states, and what follows from it.
 //!
 //! Per backtrace and type the total is the larger of what is stated and of what is known below, along either axis; where
-//! nothing is stated it is a lower bound. Nothing is inferred by subtracting across both axes at once.
+//! nothing is stated it is a lower bound, unless the dump left nothing out. Nothing is inferred by subtracting across both axes at once.
 
 use rustc_hash::FxHashMap;
 
@@ -30,9 +30,9 @@ impl Amount {
         Amount { bytes: entry.bytes(), allocations: entry.allocations(), stated: true, at_least: false }
     }
 
-    /// What is stated against what is known below.
-    pub(super) fn settle(stated: Option<Amount>, below: Amount) -> Self {
-        let Some(stated) = stated else { return Amount { stated: false, at_least: true, ..below } };
+    /// What is stated against what is known below; `whole` where nothing else can be below.
+    pub(super) fn settle(stated: Option<Amount>, below: Amount, whole: bool) -> Self {
+        let Some(stated) = stated else { return Amount { stated: whole, at_least: !whole, ..below } };
         Amount {
             bytes: stated.bytes.max(below.bytes),
             allocations: stated.allocations.max(below.allocations),
@@ -43,7 +43,12 @@ impl Amount {
 
     /// What there is of all types at a backtrace of a heap of totals: what is stated, what its types have together, and
     /// what is below it. `None` when nothing is known.
-    pub(super) fn of_all(stated: Option<Amount>, of_types: Option<Amount>, below: Option<Amount>) -> Option<Amount> {
+    pub(super) fn of_all(
+        stated: Option<Amount>,
+        of_types: Option<Amount>,
+        below: Option<Amount>,
+        whole: bool,
+    ) -> Option<Amount> {
         if stated.is_none() && of_types.is_none() && below.is_none() {
             return None;
         }
@@ -53,7 +58,7 @@ impl Amount {
             allocations: below.allocations.max(of_types.allocations),
             ..Amount::default()
         };
-        Some(Amount::settle(stated.map(|stated| Amount { stated: true, at_least: false, ..stated }), known))
+        Some(Amount::settle(stated.map(|stated| Amount { stated: true, at_least: false, ..stated }), known, whole))
     }
 }
 
@@ -145,6 +150,8 @@ struct Pair {
 struct Computation<'a> {
     heap: &'a AllocationHeap,
     parts: bool,
+    /// What is not stated is what is below it, exactly.
+    whole: bool,
     by_type: bool,
     filtered: bool,
     stated: Vec<Option<Amount>>,
@@ -173,6 +180,7 @@ impl<'a> Computation<'a> {
         let mut computation = Computation {
             heap,
             parts,
+            whole: heap.meaning == Meaning::WholeTotals,
             by_type: options.by_type || !parts,
             filtered: options.wanted.is_some(),
             stated: vec![None; count],
@@ -255,7 +263,7 @@ impl<'a> Computation<'a> {
             total.add(pair.below.bytes, pair.below.allocations);
             (Amount { stated: true, ..total }, own)
         } else {
-            (Amount::settle(pair.stated, pair.below), Amount::default())
+            (Amount::settle(pair.stated, pair.below, self.whole), Amount::default())
         };
         TypeAmount { type_name: pair.type_name, total, own }
     }
@@ -268,13 +276,13 @@ impl<'a> Computation<'a> {
         }
         let stated = self.stated[frame as usize];
         let of_types = (!types.is_empty()).then_some(of_types);
-        let all = Amount::of_all(stated, of_types, below);
+        let all = Amount::of_all(stated, of_types, below, self.whole);
         if all.is_none() {
-            return (frame == 0).then(|| Amount { at_least: true, ..Amount::default() });
+            return (frame == 0).then(|| Amount { at_least: !self.whole, ..Amount::default() });
         }
         if self.filtered {
             // Types that were too small to be dumped are missing in the sum.
-            return Some(Amount { at_least: true, ..of_types.unwrap_or_default() });
+            return Some(Amount { stated: self.whole, at_least: !self.whole, ..of_types.unwrap_or_default() });
         }
         all
     }

@@ -49,7 +49,9 @@ pub enum AnswerError {
 impl fmt::Display for AnswerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AnswerError::NotObjects => f.write_str("the dump holds allocation totals by backtrace and type, no objects"),
+            AnswerError::NotObjects => {
+                f.write_str("the dump holds allocation totals by backtrace and type, no objects")
+            }
             AnswerError::NotAllocations => f.write_str("the dump holds objects, no allocation totals"),
             AnswerError::MixedContents => {
                 f.write_str("one dump holds objects, the other allocation totals: nothing to compare")
@@ -67,7 +69,9 @@ impl fmt::Display for AnswerError {
             AnswerError::NoSuchObjectInSection(id, section, other) => {
                 write!(f, "no object {id} in section {section}; there is {other}")
             }
-            AnswerError::AmbiguousObject(id, ids) => write!(f, "object {id} is in several sections: {}", ids.join(", ")),
+            AnswerError::AmbiguousObject(id, ids) => {
+                write!(f, "object {id} is in several sections: {}", ids.join(", "))
+            }
             AnswerError::OtherSection(id, asked) => write!(f, "object {id} is not in section {asked}"),
             AnswerError::NoSuchSectionOfObject(id, count) => write!(f, "object {id}: there are sections 1 to {count}"),
             AnswerError::NoSuchHeap(there) => write!(f, "no heap fits; there are: {}", there.join("; ")),

@@ -98,7 +98,9 @@ fn fuller_dump(dump: &AllocationDump, chosen: usize) -> Option<String> {
     let fullest = (1..=dump.dumps.len()).max_by_key(|&number| (heaps_of(number), number)).unwrap_or(chosen);
     let most = heaps_of(fullest);
     (most > own).then(|| {
-        format!("dump {chosen} is the last and has {own} heaps, dump {fullest} has {most}; --dump {fullest} shows those")
+        format!(
+            "dump {chosen} is the last and has {own} heaps, dump {fullest} has {most}; --dump {fullest} shows those"
+        )
     })
 }
 

@@ -294,10 +294,9 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph) -> ObjectInfo {
         trailer: info.trailer.clone(),
         problems: problems_of(dump.diagnostics()),
         roots_inferred: graph.roots_inferred(),
-        sampled: info.sampled.map(|(objects_multiplier, bytes_multiplier)| SampleRow {
-            objects_multiplier,
-            bytes_multiplier,
-        }),
+        sampled: info
+            .sampled
+            .map(|(objects_multiplier, bytes_multiplier)| SampleRow { objects_multiplier, bytes_multiplier }),
         snapshots: info.snapshots.iter().enumerate().map(|(at, snapshot)| snapshot_row(at + 1, snapshot)).collect(),
         roots_by_kind: roots.all,
     }
@@ -371,9 +370,8 @@ fn snapshot_row(number: usize, snapshot: &SnapshotFacts) -> SnapshotRow {
 
 /// A time in milliseconds since 1970, as `2026-11-20T06:04:12.898Z`; empty for a time outside years 0 to 9999.
 fn utc(unix_ms: i64) -> String {
-    const FORM: &[time::format_description::BorrowedFormatItem<'_>] = time::macros::format_description!(
-        "[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z"
-    );
+    const FORM: &[time::format_description::BorrowedFormatItem<'_>] =
+        time::macros::format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
     let time = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000);
     time.ok().and_then(|time| time.format(FORM).ok()).unwrap_or_default()
 }

@@ -28,6 +28,6 @@ pub use info::{Info, InfoOptions, info};
 pub use object::{ObjectAnswer, ObjectOptions, object};
 pub use object_id::{NotAnObjectId, ObjectId};
 pub use objects::{ObjectList, ObjectsOptions, objects};
-pub use rows::{ObjectRow, RootRow};
 pub use problems::ProblemRow;
+pub use rows::{ObjectRow, RootRow};
 pub use scope::{Limits, Scope, ScopeOptions};

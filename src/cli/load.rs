@@ -19,7 +19,7 @@ use crate::dump::{
     Content, Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy,
 };
 use crate::graph::{HeapGraph, NodeSet, RootKind};
-use crate::input::{Diagnostics, Facts};
+use crate::input::{Code, Diagnostics, Facts, Problem};
 use crate::report::{format_bytes, parse_size};
 
 /// A dump ready to be asked.
@@ -357,14 +357,24 @@ pub(super) fn warn(diagnostics: &Diagnostics, file: Option<&str>, quiet: bool) {
         return;
     }
     for problem in diagnostics.sorted() {
-        if problem.code.quiet {
-            continue;
+        if !problem.code.quiet {
+            say("warning", file, &line_of(problem));
         }
-        let text = if problem.first_text.is_empty() { String::new() } else { format!(": {}", problem.first_text) };
-        let count = if problem.count == 1 { String::new() } else { format!("{} times, first ", problem.count) };
-        let (name, at, meaning) = (problem.code.name, problem.first_at, problem.code.meaning);
-        say("warning", file, &format!("{name} ({count}at {at}{text}): {meaning}"));
     }
+}
+
+/// The same for a problem that is only listed in general.
+pub(super) fn note_problem(diagnostics: &Diagnostics, code: &Code, file: Option<&str>, quiet: bool) {
+    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.code == code && !quiet) {
+        say("note", file, &line_of(problem));
+    }
+}
+
+fn line_of(problem: &Problem) -> String {
+    let text = if problem.first_text.is_empty() { String::new() } else { format!(": {}", problem.first_text) };
+    let count = if problem.count == 1 { String::new() } else { format!("{} times, first ", problem.count) };
+    let (name, at, meaning) = (problem.code.name, problem.first_at, problem.code.meaning);
+    format!("{name} ({count}at {at}{text}): {meaning}")
 }
 
 fn say(what: &str, file: Option<&str>, text: &str) {

@@ -300,6 +300,7 @@ fn ask_shallow(args: &Args, limits: &[Limit], place: &Place, file: Option<&str>)
     let order = order(args, false)?;
     let counted = load::count_types(place, file, &args.common)?;
     load::warn(&counted.diagnostics, file, args.common.output.quiet);
+    load::note_problem(&counted.diagnostics, &crate::input::POSSIBLE_REPEAT, file, args.common.output.quiet);
     let mut groups = BTreeMap::<&str, Tally>::new();
     for (name, objects, shallow_bytes) in &counted.types {
         if pattern.as_ref().is_none_or(|pattern| pattern.matches(name)) {

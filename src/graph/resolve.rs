@@ -58,6 +58,7 @@ impl GraphBuilder {
         let ordered = self.sections.iter().all(|section| section.ascending);
         let (order, dropped) = if ordered { (None, Vec::new()) } else { self.find_order(&maps) };
         self.judge_dropped(&dropped, &mut findings);
+        findings.size_overflows = self.find_size_overflows(dropped.iter().map(|pair| pair.object));
         self.id_words = Vec::new();
         if let Some(streams) = self.streams.take() {
             let references = self.resolve_streams(&streams, &maps, &mut findings);

@@ -9,6 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::error::ReadError;
 use super::source::Source;
+use super::text::ends_lines_with_cr;
 
 const BLOCK_BYTES: usize = 1 << 20;
 
@@ -57,6 +58,8 @@ struct BlockReader {
     source: Source,
     carry: Vec<u8>,
     cut: Cut,
+    /// Line ends are CR alone: parsers see them as LF.
+    only_cr: bool,
     next: usize,
     ended: bool,
 }
@@ -86,6 +89,9 @@ impl BlockReader {
                 }
             };
             let full = len + got == buffer.len();
+            if self.only_cr {
+                buffer[len..len + got].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+            }
             len += got;
             if !full {
                 self.ended = true;
@@ -135,7 +141,8 @@ where
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
     let threads = if source.is_whole() { 1 } else { threads.max(1) };
-    let reader = Mutex::new(BlockReader { source, carry: Vec::new(), cut, next: 0, ended: false });
+    let only_cr = ends_lines_with_cr(source.start());
+    let reader = Mutex::new(BlockReader { source, carry: Vec::new(), cut, only_cr, next: 0, ended: false });
     let handing = Mutex::new(Handing {
         next: 0,
         ready: BTreeMap::new(),

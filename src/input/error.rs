@@ -56,6 +56,8 @@ pub enum ReadErrorKind {
     NotSupported(String),
     /// The file is of the format and holds no heap; the text says what to do.
     NoHeap(String),
+    /// The file is of the format, and of its objects none could be read: code, and what was found.
+    NothingRead(&'static str, String),
     /// `--snapshot` names none of the file's snapshots, of which there are so many.
     NoSuchSnapshot(usize, usize),
     /// A problem met under `--strict`: code, and what was found.
@@ -115,6 +117,7 @@ impl fmt::Display for ReadError {
                 write!(f, "no input format is called \"{name}\"; there are {}", names.join(", "))
             }
             ReadErrorKind::NotSupported(text) | ReadErrorKind::NoHeap(text) => f.write_str(text),
+            ReadErrorKind::NothingRead(code, text) => write!(f, "no object could be read: {text} ({code})"),
             ReadErrorKind::NoSuchSnapshot(asked, 1) => {
                 write!(f, "--snapshot: the file has one snapshot, there is no \"{asked}\"")
             }

@@ -14,6 +14,7 @@ mod ibm_classic;
 mod memory_infra;
 mod nettrace;
 mod observer;
+mod repeats;
 mod sink;
 mod source;
 mod stored;
@@ -210,6 +211,34 @@ pub struct SnapshotFacts {
 /// The packed input broke off; the same for every format.
 pub(crate) static BROKEN_COMPRESSION: Code =
     Code::warning("broken-compression", "the compressed data is cut or damaged; what came before was read");
+
+/// Sums do not fit 64 bits; the same for every format.
+pub(crate) static SIZE_OVERFLOW: Code =
+    Code::warning("size-overflow", "sections with more than 18,446,744,073,709,551,615 bytes; sums end there");
+
+/// Objects were counted, not kept: which of them came before is not known; the same for every format.
+pub(crate) static POSSIBLE_REPEAT: Code = Code::note(
+    "possible-repeat",
+    "objects that may be listed twice: --shallow counts repeats each time, a full read leaves them out",
+);
+
+/// An error when no object was read and some were lost.
+///
+/// # Errors
+/// When `objects` is 0 and the dump has any of these problems.
+pub(crate) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'static Code]) -> Result<(), ReadError> {
+    let first = problems.sorted().into_iter().filter(|problem| lost.contains(&problem.code));
+    match first.min_by_key(|problem| problem.first_at).filter(|_| objects == 0) {
+        None => Ok(()),
+        Some(problem) => {
+            let mut text = problem.code.meaning.to_string();
+            if !problem.first_text.is_empty() {
+                text = format!("{text}: {}", problem.first_text);
+            }
+            Err(ReadError::new(ReadErrorKind::NothingRead(problem.code.name, text)).at(problem.first_at))
+        }
+    }
+}
 
 /// Finds the reader for a source.
 ///

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::repeats::RepeatWatch;
+use super::{Diagnostics, POSSIBLE_REPEAT, Position, SIZE_OVERFLOW};
 use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
 /// What parsers need of the place that takes objects; generic, so that counting costs nothing of building.
@@ -43,20 +45,79 @@ pub(super) struct Part<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) by_slot: Vec<TypeTotal>,
+    pub(super) sums: Sums,
+    repeats: RepeatWatch,
+}
+
+/// Bytes of all objects and of one section's, to see where they no longer fit 64 bits.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    all: u128,
+    section: u128,
+    /// Sections that do not fit; and where the first object is with which the sum did not.
+    over: u64,
+    first_position: Option<u64>,
+}
+
+impl Sums {
+    /// Begins a section.
+    pub(super) fn begin_section(&mut self) {
+        self.section = 0;
+    }
+
+    /// Adds bytes; `position` is asked for with what was counted before, once they do not fit.
+    pub(super) fn add(&mut self, bytes: u128, position: impl FnOnce(u128) -> u64) {
+        const MOST: u128 = u64::MAX as u128;
+        if self.all + bytes > MOST && self.first_position.is_none() {
+            self.first_position = Some(position(self.all));
+        }
+        self.over += u64::from(self.section <= MOST && self.section + bytes > MOST);
+        self.section += bytes;
+        self.all += bytes;
+    }
+
+    /// Reports sums that end before the last object.
+    pub(super) fn report(&self, diagnostics: &mut Diagnostics, place: fn(u64) -> Position) {
+        if let Some(position) = self.first_position {
+            diagnostics.add(&SIZE_OVERFLOW, self.over.max(1), place(position), String::new);
+        }
+    }
 }
 
 impl Totals {
+    /// Begins a section, with ids of its own.
+    pub(super) fn begin_section(&mut self) {
+        self.sums.begin_section();
+        self.repeats.begin_section();
+    }
+
+    /// Takes the ids of objects, of which the least and the greatest are given; without order any may be a repeat.
+    pub(super) fn note_run(&mut self, ids: (u64, u64), objects: u64, ascending: bool, position: u64) {
+        if ascending {
+            self.repeats.add_run(ids, objects, position);
+        } else {
+            self.repeats.note(objects, position);
+            self.repeats.add_run(ids, 0, position);
+        }
+    }
+
+    /// Reports what counting alone can tell of the objects.
+    pub(super) fn report(&self, diagnostics: &mut Diagnostics, place: fn(u64) -> Position) {
+        self.sums.report(diagnostics, place);
+        diagnostics.add(&POSSIBLE_REPEAT, self.repeats.objects, place(self.repeats.first_position), String::new);
+    }
+
     /// (name, objects, bytes) of every type that has objects, slots of one name together, by name.
-    pub(super) fn by_name(&self, slot_names: Vec<String>) -> Vec<(String, u64, u64)> {
+    pub(super) fn by_name(&self, slot_names: impl IntoIterator<Item = String>) -> Vec<(String, u64, u64)> {
         let mut types = std::collections::BTreeMap::<String, TypeTotal>::new();
         for (total, name) in self.by_slot.iter().zip(slot_names) {
             if total.objects > 0 {
                 let sum = types.entry(name).or_default();
                 sum.objects += total.objects;
-                sum.bytes = sum.bytes.saturating_add(total.bytes);
+                sum.bytes += total.bytes;
             }
         }
-        types.into_iter().map(|(name, total)| (name, total.objects, total.bytes)).collect()
+        types.into_iter().map(|(name, total)| (name, total.objects, total.shown_bytes())).collect()
     }
 }
 
@@ -64,7 +125,14 @@ impl Totals {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TypeTotal {
     pub(super) objects: u64,
-    pub(super) bytes: u64,
+    pub(super) bytes: u128,
+}
+
+impl TypeTotal {
+    /// Bytes as far as they fit 64 bits.
+    pub(super) fn shown_bytes(&self) -> u64 {
+        u64::try_from(self.bytes).unwrap_or(u64::MAX)
+    }
 }
 
 impl ObjectSink for ObjectColumns {
@@ -105,7 +173,10 @@ impl ObjectSink for ObjectColumns {
 #[derive(Debug, Default)]
 pub(super) struct TypeCounts {
     totals: Vec<TypeTotal>,
-    objects: usize,
+    /// Id and line of each object of the block.
+    objects: Vec<(u64, u64)>,
+    /// Objects of 4 GiB or more: (number, bytes).
+    large: Vec<(usize, u64)>,
     references: usize,
 }
 
@@ -113,15 +184,18 @@ impl ObjectSink for TypeCounts {
     const BUILDS_GRAPH: bool = false;
 
     #[inline]
-    fn push_object(&mut self, _: u64, type_index: u32, shallow_bytes: u64, _: u64) {
+    fn push_object(&mut self, id: u64, type_index: u32, shallow_bytes: u64, line: u64) {
         let index = type_index as usize;
         if index >= self.totals.len() {
             self.totals.resize(index + 1, TypeTotal::default());
         }
         let total = &mut self.totals[index];
         total.objects += 1;
-        total.bytes = total.bytes.saturating_add(shallow_bytes);
-        self.objects += 1;
+        total.bytes += u128::from(shallow_bytes);
+        if shallow_bytes > u64::from(u32::MAX) {
+            self.large.push((self.objects.len(), shallow_bytes));
+        }
+        self.objects.push((id, line));
     }
 
     #[inline]
@@ -130,7 +204,7 @@ impl ObjectSink for TypeCounts {
     }
 
     fn object_count(&self) -> usize {
-        self.objects
+        self.objects.len()
     }
 
     fn reference_count(&self) -> usize {
@@ -139,14 +213,16 @@ impl ObjectSink for TypeCounts {
 
     fn clear(&mut self) {
         self.totals.clear();
-        self.objects = 0;
+        self.objects.clear();
+        self.large.clear();
         self.references = 0;
     }
 
     fn seal(&mut self) {}
 
     fn deliver(&self, part: Part<'_>, _: &mut GraphBuilder, totals: &mut Totals) -> Result<usize, BuildError> {
-        for index in part.type_indices {
+        let mut bytes = 0;
+        for index in part.type_indices.clone() {
             let Some(own) = self.totals.get(index) else { break };
             let slot = part.slots[index] as usize;
             if slot >= totals.by_slot.len() {
@@ -154,8 +230,27 @@ impl ObjectSink for TypeCounts {
             }
             let total = &mut totals.by_slot[slot];
             total.objects += own.objects;
-            total.bytes = total.bytes.saturating_add(own.bytes);
+            total.bytes += own.bytes;
+            bytes += own.bytes;
+        }
+        totals.sums.add(bytes, |before| part.lines_before + self.line_of_overflow(&part.objects, before));
+        for &(id, line) in &self.objects[part.objects] {
+            totals.repeats.add(id, part.lines_before + line);
         }
         Ok(0)
+    }
+}
+
+impl TypeCounts {
+    /// The line of the large object with which a sum no longer fits 64 bits; small ones are not looked at.
+    fn line_of_overflow(&self, objects: &Range<usize>, before: u128) -> u64 {
+        let mut sum = before;
+        let mut large = self.large.iter().filter(|(object, _)| objects.contains(object));
+        let over = large.find(|&&(_, bytes)| {
+            sum += u128::from(bytes);
+            sum > u128::from(u64::MAX)
+        });
+        let object = over.map_or(objects.end.saturating_sub(1), |&(object, _)| object);
+        self.objects.get(object).map_or(0, |&(_, line)| line)
     }
 }

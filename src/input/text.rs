@@ -121,6 +121,19 @@ pub(super) fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
+/// The same for any line end; what CR LF ends has an empty line behind it.
+pub(super) fn split_any_line(text: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr2(b'\n', b'\r', text) {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &[]),
+    }
+}
+
+/// Do lines end with CR alone, as on the first Macintosh? `start` is the start of the text, or all of it.
+pub(super) fn ends_lines_with_cr(start: &[u8]) -> bool {
+    memchr::memchr(b'\n', start).is_none() && memchr::memchr(b'\r', start).is_some()
+}
+
 /// The types that one block of input mentions, numbered in order of first mention.
 #[derive(Debug)]
 pub(super) struct NumberedTypes {

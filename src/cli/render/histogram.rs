@@ -1,9 +1,7 @@
 //! `heapdump stats`.
 
-use crate::answers::histogram::{
-    EstimateRow, Histogram, HistogramRow, ObjectTotals, RetainedBy, RowAmount, Totals,
-};
 use crate::answers::GroupBy;
+use crate::answers::histogram::{EstimateRow, Histogram, HistogramRow, ObjectTotals, RetainedBy, RowAmount, Totals};
 use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, escape_controls, format_count};
 
 impl Present for Histogram {

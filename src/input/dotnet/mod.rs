@@ -2,7 +2,7 @@
 
 mod names;
 
-pub(super) use names::{clean_type_name, file_name_of, repaired_type_name, without_size_suffix};
+pub(super) use names::{clean_type_name, ends_with_rank, file_name_of, repaired_type_name, without_size_suffix};
 
 /// What to do about a trace without a heap snapshot.
 pub(super) const HOW_TO_COLLECT: &str = "collect one with the keywords 0x1980001 of Microsoft-Windows-DotNETRuntime at \

@@ -39,6 +39,11 @@ pub(in crate::input) fn clean_type_name(raw: &str) -> String {
     clean
 }
 
+/// Is it the name of an array: are its last brackets those of a rank?
+pub(in crate::input) fn ends_with_rank(raw: &str) -> bool {
+    raw.ends_with(']') && raw.rfind('[').is_some_and(|at| is_rank(&raw.as_bytes()[at + 1..]))
+}
+
 fn is_rank(after_bracket: &[u8]) -> bool {
     after_bracket.iter().find(|byte| !matches!(byte, b',' | b'*')) == Some(&b']')
 }
@@ -107,6 +112,16 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(clean_type_name(raw), clean);
+        }
+    }
+
+    #[test]
+    fn arrays_by_name() {
+        for name in ["A[]", "A[,]", "A[*]", "A[][,]", "A`1[B[]][]"] {
+            assert!(ends_with_rank(name), "{name}");
+        }
+        for name in ["A", "", "A`1[B[]]", "A`1[B]", "]", "A["] {
+            assert!(!ends_with_rank(name), "{name}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::roots::{PseudoRoot, find_roots, is_wrapper};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{Diagnostics, Position, ReadError, ReadOptions};
+use crate::input::{BROKEN_COMPRESSION, Diagnostics, Position, ReadError, ReadOptions, check_any_read};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 32 * 1024;
@@ -43,6 +43,8 @@ pub(super) struct Assembly<'a> {
     /// Objects that must be held apart by their types: nodes with an address that are no objects.
     wrapper_types: Vec<bool>,
     wrappers: FxHashSet<usize>,
+    /// Id and index of each object, where only totals are kept of them.
+    counted: Vec<(u64, usize)>,
 }
 
 impl<'a> Assembly<'a> {
@@ -71,6 +73,7 @@ impl<'a> Assembly<'a> {
             slots: Vec::with_capacity(dump.graph.types.len()),
             wrapper_types: Vec::with_capacity(dump.graph.types.len()),
             wrappers: FxHashSet::default(),
+            counted: Vec::new(),
         };
         assembly.name_types(options.raw_types);
         assembly
@@ -132,6 +135,9 @@ impl<'a> Assembly<'a> {
             };
             left = rest;
             self.counts.objects += 1;
+            if !S::BUILDS_GRAPH {
+                self.counted.push((self.id(index), index));
+            }
             self.counts.bytes = self.counts.bytes.saturating_add(node.bytes);
             if node.bytes == LARGEST {
                 self.diagnostics.add(&SIZE_LIMIT, 1, Position::Byte(graph.position(index)), String::new);
@@ -156,6 +162,39 @@ impl<'a> Assembly<'a> {
             }
         }
         self.hand_on(&mut batch)
+    }
+
+    /// Takes objects that came before out of the totals, as the graph's builder does. Memory for every object, which
+    /// the file takes anyway.
+    pub(super) fn uncount_repeats(&mut self) {
+        let graph = &self.dump.graph;
+        let mut counted = std::mem::take(&mut self.counted);
+        counted.sort_unstable();
+        for same in counted.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+            for &(_, index) in &same[1..] {
+                let Record::Node(node) = graph.record(index) else { continue };
+                let slot = self.slots[node.type_index] as usize;
+                let Some(total) = self.totals.by_slot.get_mut(slot) else { continue };
+                total.objects = total.objects.saturating_sub(1);
+                total.bytes = total.bytes.saturating_sub(node.bytes.into());
+                let code = if self.same(same[0].1, index) { &DUPLICATE_OBJECT } else { &CONFLICTING_OBJECT };
+                self.diagnostics.add(code, 1, Position::Byte(graph.position(index)), String::new);
+            }
+        }
+    }
+
+    /// Have two nodes one type, one size, and the same references?
+    fn same(&self, a: usize, b: usize) -> bool {
+        let graph = &self.dump.graph;
+        let (Record::Node(a), Record::Node(b)) = (graph.record(a), graph.record(b)) else { return false };
+        let reference = |child: i32| {
+            let child = usize::try_from(child).ok().filter(|&child| child < graph.node_count)?;
+            let is_wrapper = self.wrappers.contains(&child) || graph.address(child) == Some(0);
+            (!is_wrapper).then(|| self.id(child))
+        };
+        self.slots[a.type_index] == self.slots[b.type_index]
+            && a.bytes == b.bytes
+            && a.children().filter_map(reference).eq(b.children().filter_map(reference))
     }
 
     fn hand_on<S: ObjectSink>(&mut self, batch: &mut S) -> Result<(), ReadError> {
@@ -248,6 +287,11 @@ impl<'a> Assembly<'a> {
     pub(super) fn is_sample(&self) -> bool {
         let (objects, bytes) = self.dump.multipliers;
         !self.dump.type_multipliers.is_empty() || objects != 1.0 || bytes != 1.0
+    }
+
+    /// An error when something of the heap was lost and no object is left.
+    pub(super) fn check_any_read(&self) -> Result<(), ReadError> {
+        check_any_read(self.counts.objects, &self.diagnostics, &[&BROKEN_COMPRESSION, &MALFORMED_NODE, &TRUNCATED])
     }
 
     /// What the dump says of itself against what was found.

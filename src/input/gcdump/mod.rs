@@ -63,6 +63,7 @@ impl Reader for Gcdump {
         assembly.take_objects::<ObjectColumns>()?;
         assembly.take_roots();
         finish(&mut assembly, &mut facts, broken, file.len());
+        assembly.check_any_read()?;
         assembly.diagnostics.check(options.strict)?;
         assembly.builder.set_generations(dump.generations.clone());
         let multipliers = assembly.multipliers();
@@ -89,6 +90,8 @@ impl Reader for Gcdump {
         let mut assembly = Assembly::new(&dump, options);
         assembly.take_objects::<TypeCounts>()?;
         finish(&mut assembly, &mut facts, broken, file.len());
+        assembly.check_any_read()?;
+        assembly.uncount_repeats();
         assembly.diagnostics.check(options.strict)?;
         let (sections, names) = assembly.builder.into_names();
         let types = assembly.totals.by_name(names);

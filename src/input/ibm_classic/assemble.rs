@@ -8,7 +8,8 @@ use super::record::{Breakdown, Eof};
 use super::shape::Shape;
 use crate::graph::{GraphBuilder, HeapGraph, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{BROKEN_COMPRESSION, Counted, Diagnostics, Facts, Position, ReadError, ReadOptions, Reader, Source};
+use crate::input::{BROKEN_COMPRESSION, Counted, Diagnostics, Facts, Position, SIZE_OVERFLOW, check_any_read};
+use crate::input::{ReadError, ReadOptions, Reader, Source};
 
 /// Puts blocks together.
 pub(super) struct Assembler {
@@ -137,7 +138,15 @@ impl Assembler {
         if self.eof.is_none() {
             self.diagnostics.on_line(&MISSING_TRAILER, last_line, b"");
         }
+        self.totals.report(&mut self.diagnostics, Position::Line);
         self.builder.set_id_style(IdStyle::Padded(if counts.most_digits > 8 { 16 } else { 8 }));
+    }
+
+    /// An error when records were lost and no object is left. Around a dump that is whole there may be anything.
+    pub(super) fn check_any_read(&self) -> Result<(), ReadError> {
+        let lost = [&BROKEN_COMPRESSION, &MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
+        let junk = usize::from(self.eof.is_some());
+        check_any_read(self.records, &self.diagnostics, &lost[..lost.len() - junk])
     }
 
     /// The dump's own totals against what was read. Of records that were dropped as repeated only the number is known,
@@ -161,14 +170,16 @@ impl Assembler {
             compare("records", line, said.records, &[self.records]);
         }
         if let (Some((said, line)), 0) = (self.eof, dropped) {
-            // Shapes A and C print all references they count; shape B counts its nulls without printing them.
+            // Shapes A and C print all references they count; shape B counts its nulls without printing them. Where the
+            // trailer does not say how many, the counts can differ by any number of them.
             let printed = counts.references;
             let without_nulls = printed - counts.nulls;
+            let nulls = said.nulls.unwrap_or_else(|| said.references.saturating_sub(printed));
             compare(
                 "references",
                 line,
                 said.references,
-                &[printed, printed.saturating_add(said.nulls), without_nulls, without_nulls.saturating_add(said.nulls)],
+                &[printed, printed.saturating_add(nulls), without_nulls, without_nulls.saturating_add(nulls)],
             );
         }
         self.facts.trailer = Some(match (self.eof, differences.is_empty()) {
@@ -199,6 +210,7 @@ impl Assembler {
             (&DANGLING_REF, findings.dangling_references),
             (&DUPLICATE_OBJECT, findings.duplicate_objects),
             (&CONFLICTING_OBJECT, findings.conflicting_objects),
+            (&SIZE_OVERFLOW, findings.size_overflows),
         ];
         self.diagnostics.add_tallies(&tallies, Position::Line);
         self.check_trailers(findings.duplicate_objects.count + findings.conflicting_objects.count);

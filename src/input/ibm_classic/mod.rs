@@ -47,7 +47,7 @@ impl Reader for IbmClassic {
         let mut rest = start;
         let mut first = true;
         while !rest.is_empty() {
-            let (line, after) = text::split_line(rest);
+            let (line, after) = text::split_any_line(rest);
             rest = after;
             let line = text::trim(line);
             if line.is_empty() {
@@ -94,6 +94,7 @@ impl IbmClassic {
             |block| assembler.take_block(block),
         )?;
         assembler.finish(&source);
+        assembler.check_any_read()?;
         Ok(assembler)
     }
 }

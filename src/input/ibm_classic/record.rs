@@ -140,7 +140,8 @@ pub(super) struct Breakdown {
 pub(super) struct Eof {
     pub(super) records: u64,
     pub(super) references: u64,
-    pub(super) nulls: u64,
+    /// `None` where the part in brackets is not there.
+    pub(super) nulls: Option<u64>,
 }
 
 /// A word with blanks or line ends before it, as trailers are wrapped anywhere between words.
@@ -150,6 +151,15 @@ fn word<'a>(text: &'static str) -> impl Parser<&'a [u8], Output = &'a [u8], Erro
 
 fn number(input: &[u8]) -> IResult<&[u8], u64, ()> {
     preceded(multispace0, decimal).parse(input)
+}
+
+/// Blanks up to a line end, which is left; what ends with the file may have lost its rest.
+fn blanks_to_line_end(input: &[u8]) -> IResult<&[u8], (), ()> {
+    let blanks = input.iter().take_while(|&&byte| byte != b'\n' && is_blank(byte)).count();
+    match &input[blanks..] {
+        rest @ [b'\n', ..] => Ok((rest, ())),
+        _ => Err(Err::Error(())),
+    }
 }
 
 /// `// Breakdown - Classes: c, Objects: o, ObjectArrays: a, PrimitiveArrays: p`
@@ -165,13 +175,13 @@ pub(super) fn breakdown(input: &[u8]) -> IResult<&[u8], Breakdown, ()> {
     Ok((rest, Breakdown { classes, objects, object_arrays, primitive_arrays, compact: blanks.is_empty() }))
 }
 
-/// `// EOF:  Total 'Objects',Refs(null) : t,r(n)`
+/// `// EOF:  Total 'Objects',Refs(null) : t,r(n)`; `(n)` may be missing where the line ends.
 pub(super) fn eof(input: &[u8]) -> IResult<&[u8], Eof, ()> {
     let (rest, (_, records, references, nulls)) = (
         (word("//"), word("EOF:"), word("Total"), word("'Objects',Refs(null)"), word(":")),
         number,
         preceded(word(","), number),
-        delimited(word("("), number, word(")")),
+        alt((delimited(word("("), number, word(")")).map(Some), blanks_to_line_end.map(|()| None))),
     )
         .parse(input)?;
     Ok((rest, Eof { records, references, nulls }))
@@ -244,10 +254,13 @@ mod tests {
         let found =
             Breakdown { classes: 321, objects: 3718, object_arrays: 169, primitive_arrays: 2141, compact: false };
         assert_eq!(breakdown(wrapped), Ok((&b"\n"[..], found)));
-        let found = Eof { records: 6349, references: 23240, nulls: 7282 };
+        let found = Eof { records: 6349, references: 23240, nulls: Some(7282) };
         assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(7282)"), Ok((&b""[..], found)));
         assert_eq!(eof(b"// EOF: Total 'Objects',Refs(null) :6349,23240(7282)"), Ok((&b""[..], found)));
         assert!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,232").is_err());
+        assert!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240(72\n").is_err());
+        let found = Eof { nulls: None, ..found };
+        assert_eq!(eof(b"// EOF:  Total 'Objects',Refs(null) : 6349,23240 \r\n"), Ok((&b"\n"[..], found)));
     }
 
     #[test]

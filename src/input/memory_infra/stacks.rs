@@ -129,10 +129,12 @@ impl Heap<'_> {
         assembler.builder.reserve(entries.len());
         // Before Chromium 48 sizes were those of the exact backtrace, and the total had no backtrace at all.
         let old = entries[0].backtrace().is_none();
+        let mut skipped = false;
         let mut types: FxHashMap<RawId, Option<NameId>> = FxHashMap::default();
         for entry in entries {
             let Some(bytes) = entry.bytes() else {
                 assembler.note(&codes::BAD_ENTRY, self.event, String::new);
+                skipped = true;
                 continue;
             };
             let mut frame = 0;
@@ -143,6 +145,7 @@ impl Heap<'_> {
                     None if id == RawId::EMPTY => {}
                     None => {
                         unknown(assembler, &codes::UNKNOWN_FRAME, self.event, id);
+                        skipped = true;
                         continue;
                     }
                 }
@@ -162,7 +165,9 @@ impl Heap<'_> {
             assembler.builder.add(Entry::new(frame, type_name, bytes, entry.allocations()));
         }
         let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
-        HeapParts { meaning: Meaning::Totals, frames, entries }
+        // What was allocated at an exact backtrace was never too small for those writers.
+        let meaning = if old && !skipped { Meaning::WholeTotals } else { Meaning::Totals };
+        HeapParts { meaning, frames, entries }
     }
 
     /// The node of a stack frame, made with all its callers. Each frame is looked at once in a heap.

@@ -8,8 +8,9 @@ use super::sink::{GraphSink, Sink};
 use super::snapshots::{Snapshot, Stream, find_snapshots};
 use super::types::TypeTable;
 use crate::graph::{GraphBuilder, HeapGraph, ResolveOptions, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
-use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name};
-use crate::input::{Counted, Facts, Position, ReadError, ReadErrorKind, SnapshotChoice, SnapshotFacts};
+use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, ends_with_rank};
+use crate::input::{BROKEN_COMPRESSION, Counted, Facts, Position, ReadError, ReadErrorKind, SIZE_OVERFLOW};
+use crate::input::{SnapshotChoice, SnapshotFacts, check_any_read};
 
 /// What the snapshot that was asked for consists of.
 pub(super) struct Chosen {
@@ -117,6 +118,20 @@ impl Collector {
         (missing, first.map_or(0, |(_, &(_, offset))| offset))
     }
 
+    /// An error when something of the snapshot was lost and no object is left.
+    pub(super) fn check_any_read(&self, chosen: &Chosen) -> Result<(), ReadError> {
+        let lost = [
+            &BROKEN_COMPRESSION,
+            &DROPPED_EVENTS,
+            &MALFORMED_BLOCK,
+            &MALFORMED_CONTAINER,
+            &MALFORMED_EVENT,
+            &MISSING_NODE_EVENTS,
+            &TRUNCATED,
+        ];
+        check_any_read(chosen.nodes.count, &self.diagnostics, &lost)
+    }
+
     /// Records by kind, and what else the file says of itself.
     pub(super) fn state_facts(&self, chosen: &Chosen, facts: &mut Facts) {
         let rows = |wanted: fn(&What) -> usize| -> u64 {
@@ -175,6 +190,7 @@ impl Collector {
             (&DANGLING_ROOT, findings.dangling_roots),
             (&DUPLICATE_OBJECT, findings.duplicate_objects),
             (&CONFLICTING_OBJECT, findings.conflicting_objects),
+            (&SIZE_OVERFLOW, findings.size_overflows),
         ];
         self.diagnostics.add_tallies(&tallies, Position::Byte);
         graph
@@ -254,14 +270,10 @@ impl Collector {
     pub(super) fn into_counted(mut self, chosen: &Chosen, raw_types: bool, facts: Facts) -> Counted {
         let mut types = Vec::new();
         if let Sink::Counts(counts) = &self.sink {
-            let mut runs = chosen.nodes.pieces.clone();
-            runs.dedup();
-            for run in runs.iter().filter_map(|&run| counts.runs.get(run)) {
-                for (number, total) in run.iter().enumerate().filter(|(_, total)| total.objects > 0) {
-                    let name = name_of_type(&self.types, &self.rundown, number, raw_types).0;
-                    types.push((name, total.objects, total.bytes));
-                }
-            }
+            let totals = counts.totals_of(&chosen.nodes.pieces, &mut self.diagnostics);
+            let names = 0..totals.by_slot.len();
+            let names = names.map(|number| name_of_type(&self.types, &self.rundown, number, raw_types).0);
+            types = totals.by_name(names);
         }
         self.note_types();
         Counted { types, sections: vec![self.section_name()], facts, diagnostics: self.diagnostics }
@@ -273,12 +285,13 @@ fn name_of_type(types: &TypeTable, rundown: &Rundown, number: usize, raw_types: 
     let id = types.ids[number];
     let Some(info) = types.described.get(&id) else { return (format!("<type {id:#x}>"), None) };
     let module = rundown.module(info.module).map_or_else(|| format!("Module({:#x})", info.module), String::from);
+    let rank = if info.is_array && !ends_with_rank(&info.name) { "[]" } else { "" };
     let name = if info.name.is_empty() {
-        format!("Type({:#x}) of {module}", info.token)
+        format!("Type({:#x}){rank} of {module}", info.token)
     } else if raw_types {
         info.name.to_string()
     } else {
-        clean_type_name(&info.name)
+        clean_type_name(&info.name) + rank
     };
     (name, Some(module))
 }

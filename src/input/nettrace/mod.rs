@@ -18,6 +18,7 @@ mod assemble;
 mod codes;
 mod collect;
 mod container;
+mod counts;
 mod events;
 mod fields;
 mod metadata;
@@ -32,7 +33,8 @@ use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, Position
 use super::{ReadOptions, Reader, Source};
 use assemble::Chosen;
 use collect::Collector;
-use sink::{CountSink, Sink};
+use counts::CountSink;
+use sink::Sink;
 use window::Window;
 
 /// The reader.
@@ -60,7 +62,8 @@ impl Reader for Nettrace {
     }
 
     fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
-        let (collector, chosen, facts) = self.collect(source, options, Sink::Counts(CountSink::default()))?;
+        let (collector, chosen, facts) =
+            self.collect(source, options, Sink::Counts(CountSink::new(options.max_memory_bytes)))?;
         let counted = collector.into_counted(&chosen, options.raw_types, facts);
         counted.diagnostics.check(options.strict)?;
         Ok(counted)
@@ -99,6 +102,7 @@ impl Nettrace {
         }
         let chosen = collector.choose(options.snapshot, &mut facts)?;
         collector.judge(&chosen);
+        collector.check_any_read(&chosen)?;
         collector.state_facts(&chosen, &mut facts);
         collector.diagnostics.check(options.strict)?;
         Ok((collector, chosen, facts))

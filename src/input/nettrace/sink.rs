@@ -1,11 +1,11 @@
 //! Where bulk data goes: into the graph's builder, or into totals by type alone.
 
 use super::collect::Bulk;
+use super::counts::CountSink;
 use super::fields::{u32_at, u64_at};
 use super::payload::BulkHead;
 use super::types::TypeTable;
 use crate::graph::{BuildError, GraphBuilder, IdStyle, ObjectColumns, Section, SectionId};
-use crate::input::sink::TypeTotal;
 
 /// Takes the bulk streams.
 pub(super) enum Sink {
@@ -20,12 +20,6 @@ pub(super) struct GraphSink {
     columns: ObjectColumns,
     /// The builder's slot of each type number.
     pub(super) slots: Vec<u32>,
-}
-
-/// Totals by type number, apart for each run of objects: a run begins with the event of number 0.
-#[derive(Debug, Default)]
-pub(super) struct CountSink {
-    pub(super) runs: Vec<Vec<TypeTotal>>,
 }
 
 impl Sink {
@@ -87,19 +81,8 @@ impl Sink {
                 }
             }
             Sink::Counts(counts) => {
-                if index == 0 || counts.runs.is_empty() {
-                    counts.runs.push(Vec::new());
-                }
-                bulk.piece = counts.runs.len() - 1;
-                let run = &mut counts.runs[bulk.piece];
-                for (_, number, bytes, _) in noted {
-                    let number = number as usize;
-                    if number >= run.len() {
-                        run.resize(number + 1, TypeTotal::default());
-                    }
-                    run[number].objects += 1;
-                    run[number].bytes = run[number].bytes.saturating_add(bytes);
-                }
+                let noted = noted.map(|(address, number, bytes, _)| (address, number, bytes));
+                bulk.piece = counts.add(offset, noted)?;
             }
         }
         Ok(bulk)

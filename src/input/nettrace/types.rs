@@ -9,12 +9,17 @@ use super::fields::{Parsed, text_of_utf16, utf16z};
 /// Slots of the table before the map: most objects are of a few types.
 const CACHE: usize = 1024;
 
+/// The flag of arrays.
+const ARRAY: u32 = 8;
+
 /// What the trace says of a type.
 #[derive(Debug)]
 pub(super) struct TypeInfo {
     pub(super) module: u64,
     /// Of the type's definition in the module.
     pub(super) token: u32,
+    /// Is it an array? Not all names say so.
+    pub(super) is_array: bool,
     /// As in the trace; may be empty.
     pub(super) name: Box<str>,
 }
@@ -75,9 +80,10 @@ fn entry(input: &[u8]) -> Parsed<'_, (u64, TypeInfo)> {
     let (rest, id) = le_u64(input)?;
     let (rest, module) = le_u64(rest)?;
     let (rest, token) = le_u32(rest)?;
-    let (rest, _) = take(5usize)(rest)?;
+    let (rest, flags) = le_u32(rest)?;
+    let (rest, _) = take(1usize)(rest)?;
     let (rest, name) = utf16z(rest)?;
     let (rest, parameters) = le_u32(rest)?;
     let (rest, _) = take(8 * parameters as usize)(rest)?;
-    Ok((rest, (id, TypeInfo { module, token, name: text_of_utf16(name).into() })))
+    Ok((rest, (id, TypeInfo { module, token, is_array: flags & ARRAY != 0, name: text_of_utf16(name).into() })))
 }

@@ -8,7 +8,8 @@ use super::record::{RootRecord, split_number, split_time};
 use super::{SizeRadix, XnaCf};
 use crate::graph::{Findings, GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{BROKEN_COMPRESSION, Counted, Diagnostics, Facts, Position, ReadError, ReadOptions, Reader, Source};
+use crate::input::{BROKEN_COMPRESSION, Counted, Diagnostics, Facts, Position, SIZE_OVERFLOW, check_any_read};
+use crate::input::{ReadError, ReadOptions, Reader, Source};
 
 /// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
 const ENOUGH_SIZES: u64 = 1000;
@@ -117,6 +118,7 @@ impl Assembler {
             Some(open) => open,
             none => {
                 self.diagnostics.on_line(&RECORD_OUTSIDE_SECTION, lines + first_line, b"");
+                self.totals.begin_section();
                 none.insert(Open::new(self.builder.begin_section(Section::default()), None))
             }
         };
@@ -171,6 +173,7 @@ impl Assembler {
                     started_ms: time,
                     ..Section::default()
                 };
+                self.totals.begin_section();
                 self.open = Some(Open::new(self.builder.begin_section(section), Some(text.to_vec())));
             }
             MarkKind::End => {
@@ -245,6 +248,7 @@ impl Assembler {
         if self.radix == SizeRadix::Hex && !self.any_size_letter && self.counts.objects >= ENOUGH_SIZES {
             self.diagnostics.on_line(&SIZES_LOOK_DECIMAL, 1, b"");
         }
+        self.totals.report(&mut self.diagnostics, Position::Line);
         let counts = &self.counts;
         self.facts.version = self.version.map(|version| version.to_string());
         self.facts.records = vec![
@@ -255,6 +259,12 @@ impl Assembler {
             ("roots", counts.roots),
             ("ends", counts.ends),
         ];
+    }
+
+    /// An error when records were lost and no object is left.
+    pub(super) fn check_any_read(&self) -> Result<(), ReadError> {
+        let lost = [&BROKEN_COMPRESSION, &MALFORMED_RECORD, &TRUNCATED_LINE, &UNKNOWN_RECORD];
+        check_any_read(self.counts.objects, &self.diagnostics, &lost)
     }
 
     /// The complete builder, once.
@@ -270,6 +280,7 @@ impl Assembler {
             (&DANGLING_ROOT, findings.dangling_roots),
             (&DUPLICATE_OBJECT, findings.duplicate_objects),
             (&CONFLICTING_OBJECT, findings.conflicting_objects),
+            (&SIZE_OVERFLOW, findings.size_overflows),
         ];
         self.diagnostics.add_tallies(&tallies, Position::Line);
     }

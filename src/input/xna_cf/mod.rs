@@ -63,7 +63,7 @@ impl Reader for XnaCf {
     fn detect(&self, start: &[u8]) -> Detected {
         let mut rest = start;
         while !rest.is_empty() {
-            let (line, after) = text::split_line(rest);
+            let (line, after) = text::split_any_line(rest);
             if !block::is_blank_line(line) {
                 return if record::is_app_domain(text::trim(line)) { Detected::Yes } else { Detected::No };
             }
@@ -105,6 +105,7 @@ impl XnaCf {
             |block| assembler.take_block(block),
         )?;
         assembler.finish(&source);
+        assembler.check_any_read()?;
         Ok(assembler)
     }
 }

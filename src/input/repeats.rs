@@ -1,0 +1,122 @@
+//! Whether objects may have been listed before, found out in memory of a fixed size: for counting without a graph.
+//!
+//! Dumps list objects in a few ascending runs of ids. A run is kept by its two ends. An object outside all runs is
+//! certainly new; one within a run may be one of those there, and is counted as such. Never too few are counted.
+
+/// Runs that are kept; beyond them the nearest run is made to reach as far as the object.
+const MOST_RUNS: usize = 256;
+
+/// What a section's objects were so far.
+#[derive(Debug, Default)]
+pub(super) struct RepeatWatch {
+    /// First and last id of each run, apart and ascending.
+    runs: Vec<(u64, u64)>,
+    /// The run that grew last, and the first id of the one above it.
+    current: usize,
+    next_first: u64,
+    /// Objects that may be repeats, in all sections.
+    pub(super) objects: u64,
+    /// Where the first of them is.
+    pub(super) first_position: u64,
+}
+
+impl RepeatWatch {
+    /// Begins a section, whose ids have nothing to do with those before.
+    pub(super) fn begin_section(&mut self) {
+        self.runs.clear();
+        (self.current, self.next_first) = (0, 0);
+    }
+
+    /// Takes an object. O(1) in an ascending run, else O(log runs).
+    #[inline]
+    pub(super) fn add(&mut self, id: u64, position: u64) {
+        self.add_run((id, id), 1, position);
+    }
+
+    /// Takes objects with ascending ids, of which the first and the last are given.
+    #[inline]
+    pub(super) fn add_run(&mut self, (first, last): (u64, u64), objects: u64, position: u64) {
+        match self.runs.get_mut(self.current) {
+            Some(run) if first > run.1 && last < self.next_first => run.1 = last,
+            _ => self.add_elsewhere(first, last, objects, position),
+        }
+    }
+
+    /// Counts objects that may be repeats.
+    pub(super) fn note(&mut self, objects: u64, position: u64) {
+        if objects > 0 && (self.objects == 0 || position < self.first_position) {
+            self.first_position = position;
+        }
+        self.objects += objects;
+    }
+
+    fn add_elsewhere(&mut self, first: u64, last: u64, objects: u64, position: u64) {
+        let mut at = self.runs.partition_point(|run| run.1 < first);
+        let meeting = self.runs[at..].partition_point(|run| run.0 <= last);
+        if meeting > 0 {
+            self.note(objects, position);
+            let joined = (first.min(self.runs[at].0), last.max(self.runs[at + meeting - 1].1));
+            // Within one run: whatever grew before goes on growing.
+            if meeting == 1 && joined == self.runs[at] {
+                return;
+            }
+            self.runs.splice(at..at + meeting, [joined]);
+        } else if self.runs.len() < MOST_RUNS {
+            self.runs.insert(at, (first, last));
+        } else if at > 0 {
+            at -= 1;
+            self.runs[at].1 = last;
+        } else {
+            self.runs[0].0 = first;
+        }
+        self.current = at;
+        self.next_first = self.runs.get(at + 1).map_or(u64::MAX, |run| run.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn watched(ids: impl IntoIterator<Item = u64>) -> (u64, u64) {
+        let mut watch = RepeatWatch::default();
+        ids.into_iter().zip(1..).for_each(|(id, position)| watch.add(id, position));
+        (watch.objects, watch.first_position)
+    }
+
+    #[test]
+    fn runs_in_any_order_have_no_repeats() {
+        assert_eq!(watched(1..100_000), (0, 0));
+        assert_eq!(watched((0..200).rev().flat_map(|run| run * 1000..run * 1000 + 900)), (0, 0));
+        assert_eq!(watched((0..10_000).rev()), (0, 0));
+    }
+
+    #[test]
+    fn a_repeat_is_one_and_the_run_goes_on() {
+        assert_eq!(watched([10, 20, 20, 30, 40]), (1, 3));
+        assert_eq!(watched([10, 20, 30, 10, 40, u64::MAX, u64::MAX]), (2, 4));
+        assert_eq!(watched([1000, 1010, 10, 20, 10, 30, 1005]), (2, 5));
+    }
+
+    proptest! {
+        #[test]
+        fn never_too_few(ids in proptest::collection::vec(0u64..3000, 0..2000)) {
+            let different = ids.iter().collect::<std::collections::HashSet<_>>().len();
+            prop_assert!(watched(ids.iter().copied()).0 >= (ids.len() - different) as u64);
+        }
+
+        #[test]
+        fn never_too_few_by_runs(runs in proptest::collection::vec((0u64..3000, 1u64..9), 0..600)) {
+            let mut watch = RepeatWatch::default();
+            let mut ids = std::collections::HashSet::new();
+            let mut all = 0;
+            for &(first, count) in &runs {
+                watch.add_run((first, first + count - 1), count, 0);
+                ids.extend(first..first + count);
+                all += count;
+            }
+            prop_assert!(watch.objects >= all - ids.len() as u64);
+        }
+    }
+}
