@@ -21,7 +21,7 @@ use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
 use crate::graph::{HeapGraph, NodeId};
-use crate::report::{escape_controls, format_bytes};
+use crate::report::{escape_dot, escape_frame, format_bytes};
 
 /// The dump in other tools' forms
 ///
@@ -169,8 +169,7 @@ fn folded(graph: &HeapGraph, tree: &TypeTree, least_bytes: u64) -> Vec<String> {
     let mut own: Vec<u64> = tree.places.iter().map(|place| place.shallow_bytes).collect();
     let mut names: Vec<String> = Vec::with_capacity(tree.places.len());
     for place in &tree.places {
-        // A semicolon would end the frame.
-        let name = escape_controls(graph.type_name(place.type_id)).replace(';', ",");
+        let name = escape_frame(graph.type_name(place.type_id));
         names.push(match place.above {
             Some(above) if place.retained_bytes >= least_bytes => format!("{};{name}", names[above]),
             // Never read: what is below it is smaller still.
@@ -238,14 +237,14 @@ fn dot(args: &Args, graph: &HeapGraph, dominators: &Dominators, retained: &Retai
     let mut places = std::collections::BTreeMap::new();
     for &(node, _) in &shown {
         let retained_bytes = retained.bytes_of(dominators, node);
-        let mut label = format!("{}\n{}\n", escape_controls(&type_text(graph, node)), graph.display_id(node));
+        let mut label = format!("{}\n{}\n", escape_dot(&type_text(graph, node)), graph.display_id(node));
         // Writing to a string cannot fail.
         let _ = write!(label, "{}", format_bytes(graph.shallow_bytes(node)));
         if let Some(bytes) = retained_bytes {
             let _ = write!(label, ", retains {}", format_bytes(bytes));
         }
         for root in graph.roots().iter().filter(|root| root.node == node) {
-            let _ = write!(label, "\nroot: {}", root_text(graph, root));
+            let _ = write!(label, "\nroot: {}", escape_dot(&root_text(graph, root)));
         }
         places.insert(node, drawn.add_node(label));
     }

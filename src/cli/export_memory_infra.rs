@@ -20,6 +20,7 @@ use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
 use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
+use crate::report::json_text;
 
 /// What is asked for.
 pub(super) struct Request<'a> {
@@ -114,10 +115,10 @@ fn write_trace(
             "ph": "v", "cat": "disabled-by-default-memory-infra", "name": "explicitly_triggered",
             "pid": processes[at].pid, "tid": 0, "ts": time.started_us, "id": time.id,
         });
-        let head = head.to_string();
+        let head = json_text(&head);
         // The entries are streamed behind the head, which ends in a brace.
         write!(out, "{},\"args\":{{\"dumps\":{{\"level_of_detail\":\"detailed\",", &head[..head.len() - 1])?;
-        write!(out, "\"heaps\":{{{}:{{\"entries\":[", json!(heap.allocator))?;
+        write!(out, "\"heaps\":{{{}:{{\"entries\":[", json_text(&heap.allocator))?;
         for (number, entry) in chosen.iter().enumerate() {
             let comma = if number == 0 { "" } else { "," };
             let count = entry.amount.allocations.map_or(String::new(), |count| format!("\"count\":\"{count:x}\","));
@@ -211,25 +212,30 @@ impl<'a> Process<'a> {
 
     fn write(&self, out: &mut dyn Write, names: &Names) -> Result<()> {
         let event = |name: &str| {
-            json!({"ph": "M", "cat": "__metadata", "name": name, "pid": self.pid, "tid": 0, "ts": 0}).to_string()
+            json_text(&json!({"ph": "M", "cat": "__metadata", "name": name, "pid": self.pid, "tid": 0, "ts": 0}))
         };
         let open = |name: &str| event(name).trim_end_matches('}').to_string();
         if !self.heap.process.is_empty() {
-            write!(out, ",\n{},\"args\":{}}}", open("process_name"), json!({"name": self.heap.process}))?;
+            write!(out, ",\n{},\"args\":{}}}", open("process_name"), json_text(&json!({"name": self.heap.process})))?;
         }
         if !self.heap.labels.is_empty() {
-            write!(out, ",\n{},\"args\":{}}}", open("process_labels"), json!({"labels": self.heap.labels}))?;
+            write!(
+                out,
+                ",\n{},\"args\":{}}}",
+                open("process_labels"),
+                json_text(&json!({"labels": self.heap.labels}))
+            )?;
         }
         write!(out, ",\n{},\"args\":{{\"stackFrames\":{{", open("stackFrames"))?;
         for (id, (parent, name)) in self.frame_list.iter().enumerate() {
             let comma = if id == 0 { "" } else { "," };
             let parent = parent.map_or(String::new(), |parent| format!(",\"parent\":\"{parent}\""));
-            let name = json!(name.map_or("<self>", |name| names.text(name)));
+            let name = json_text(&name.map_or("<self>", |name| names.text(name)));
             write!(out, "{comma}\n\"{id}\":{{\"name\":{name}{parent}}}")?;
         }
         write!(out, "}}}}}},\n{},\"args\":{{\"typeNames\":{{\"0\":\"[unknown]\"", open("typeNames"))?;
         for (number, name) in self.type_list.iter().enumerate() {
-            write!(out, ",\n\"{}\":{}", number + 1, json!(names.text(*name)))?;
+            write!(out, ",\n\"{}\":{}", number + 1, json_text(&names.text(*name)))?;
         }
         write!(out, "}}}}}}")?;
         Ok(())

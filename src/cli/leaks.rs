@@ -14,7 +14,9 @@ use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{Finding, Shape, Suspect, SuspectSearch};
 use crate::graph::{HeapGraph, NodeId, TypeId};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+use crate::report::{
+    Cell, Column, Report, Style, Table, Unit, escape_controls, escape_markdown, format_bytes, format_count,
+};
 
 /// Leak suspects: what, how much, held by whom, piling up where
 ///
@@ -427,15 +429,7 @@ fn objects(count: u64) -> String {
 /// Headings and paragraphs, for a ticket.
 fn markdown(told: &[Told<'_>]) -> String {
     let paragraph = |(number, told): (usize, &Told<'_>)| {
-        // Type names have characters that mean something in Markdown.
-        let mut plain = String::new();
-        for ch in escape_controls(&told.text).chars() {
-            if matches!(ch, '\\' | '`' | '*' | '_' | '<' | '[' | '|') {
-                plain.push('\\');
-            }
-            plain.push(ch);
-        }
-        format!("### Suspect {}\n\n{plain}\n\n", number + 1)
+        format!("### Suspect {}\n\n{}\n\n", number + 1, escape_markdown(&told.text))
     };
     told.iter().enumerate().map(paragraph).collect()
 }

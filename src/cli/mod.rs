@@ -36,6 +36,7 @@ mod stats_allocations;
 mod stats_limits;
 mod stats_rows;
 mod tree;
+mod usage;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -90,7 +91,8 @@ pub fn main() -> ExitCode {
 /// Runs a command line, the program's name first. Wrong usage and `--help` end the process.
 pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> ExitCode {
     let words = with_joined_values(words.into_iter().map(Into::into));
-    let cli = Cli::from_arg_matches(&overview::command().get_matches_from(words)).unwrap_or_else(|error| error.exit());
+    let parsed = overview::command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = parsed.unwrap_or_else(|error| usage::exit(&error, &words));
     let result = match cli.command {
         Command::Info(args) => info::run(&args),
         Command::Stats(args) => stats::run(&args),

@@ -1,8 +1,8 @@
-//! CSV and TSV, quoted by the csv crate.
+//! CSV and TSV, quoted by the csv crate. A record is one line: a line end in a name is escaped as in tables.
 
 use std::io::{self, Write};
 
-use super::{Cell, Style, Table, cell_text, escape};
+use super::{Cell, Style, Table, cell_text};
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style, delimiter: u8) -> io::Result<()> {
     let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
@@ -14,9 +14,6 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style, delim
         for (cell, column) in cells.iter().zip(&table.columns) {
             let written = match cell {
                 Cell::Missing => writer.write_field(""),
-                // Exact in a file; on a terminal nothing may steer it.
-                Cell::Text(text) if !style.terminal => writer.write_field(text.as_bytes()),
-                Cell::Text(text) => writer.write_field(escape::escape_controls(text).as_bytes()),
                 _ => writer.write_field(cell_text(cell, column.unit, style.human).as_bytes()),
             };
             written.map_err(as_io)?;

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
-use serde_json::ser::Formatter;
 
-use super::{Cell, Column, Nested, Report, Table, escape};
+use super::escape::{json_serializer, write_json};
+use super::{Cell, Column, Nested, Report, Table};
 
 /// A value, streamed as it serialises itself.
 pub(super) fn write_value<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
-    Ok(value.serialize(&mut serde_json::Serializer::with_formatter(out, Harmless))?)
+    Ok(value.serialize(&mut json_serializer(out))?)
 }
 
 /// One object: the schema, the fields, and the rows under their key, streamed.
@@ -36,7 +36,7 @@ fn schema(command: &str) -> String {
 
 /// An object that begins with this member.
 fn write_members(report: &Report<'_>, (key, value): (&str, &str), out: &mut dyn Write) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Harmless);
+    let mut serializer = json_serializer(&mut *out);
     let mut map = serializer.serialize_map(None)?;
     map.serialize_entry(key, value)?;
     for (key, value) in &(report.fields)() {
@@ -68,7 +68,7 @@ fn write_nested(nested: &Nested<'_>, out: &mut dyn Write) -> io::Result<()> {
         }
         let mut object = Vec::new();
         let fields = (nested.object)(row);
-        fields.serialize(&mut serde_json::Serializer::with_formatter(&mut object, Harmless))?;
+        write_json(&fields, &mut object)?;
         // Without its closing brace: the children come in.
         object.pop();
         out.write_all(&object)?;
@@ -85,7 +85,7 @@ fn write_nested(nested: &Nested<'_>, out: &mut dyn Write) -> io::Result<()> {
 pub(super) fn write_lines(table: &Table<'_>, out: &mut dyn Write) -> io::Result<()> {
     for row in 0..table.row_count {
         let cells = (table.row)(row);
-        let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Harmless);
+        let mut serializer = json_serializer(&mut *out);
         Row { columns: &table.columns, cells: &cells }.serialize(&mut serializer)?;
         writeln!(out)?;
     }
@@ -123,21 +123,6 @@ impl Serialize for Row<'_, '_> {
             }
         }
         map.end()
-    }
-}
-
-/// Compact JSON in which the control characters that JSON itself would let through are escaped too.
-struct Harmless;
-
-impl Formatter for Harmless {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        let mut from = 0;
-        for (at, ch) in fragment.char_indices().filter(|&(_, ch)| escape::steers(ch)) {
-            writer.write_all(&fragment.as_bytes()[from..at])?;
-            write!(writer, "\\u{:04x}", u32::from(ch))?;
-            from = at + ch.len_utf8();
-        }
-        writer.write_all(&fragment.as_bytes()[from..])
     }
 }
 

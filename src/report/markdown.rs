@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::escape::code_span;
 use super::{Cell, Style, Table, Unit, cell_text};
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
@@ -18,15 +19,9 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     }
     for row in 0..table.row_count {
         for (cell, column) in (table.row)(row).iter().zip(&table.columns) {
-            let text = cell_text(cell, column.unit, style.human);
             match cell {
-                // In a code span nothing but the bar and the back tick has a meaning.
-                Cell::Text(_) => {
-                    let fence = if text.contains('`') { "``" } else { "`" };
-                    let pad = if text.contains('`') { " " } else { "" };
-                    write!(out, "| {fence}{pad}{}{pad}{fence} ", text.replace('|', "\\|"))?;
-                }
-                _ => write!(out, "| {text} ")?,
+                Cell::Text(text) => write!(out, "| {} ", code_span(text))?,
+                _ => write!(out, "| {} ", cell_text(cell, column.unit, style.human))?,
             }
         }
         writeln!(out, "|")?;

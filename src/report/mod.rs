@@ -16,7 +16,7 @@ mod units;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-pub use escape::escape_controls;
+pub use escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
 pub use present::{Present, TextPage, write, write_each};
 pub use several::write_several;
 pub use terminal::shorten_middle;

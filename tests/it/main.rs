@@ -9,6 +9,7 @@ mod cli;
 mod damage;
 mod detection;
 mod dotnet;
+mod findings_escape;
 mod findings_readers;
 mod fixtures;
 mod index;
