@@ -121,7 +121,8 @@ impl ReadKey {
 
 /// The graph and what follows from it; `None` when the columns are not theirs.
 pub(super) fn graph_and_derived(content: &Content, columns: &IndexColumns) -> Option<(HeapGraph, Derived)> {
-    let graph = HeapGraph::from_stored(&content.graph, columns)?;
+    let mut graph = HeapGraph::from_stored(&content.graph, columns)?;
+    graph.tell_types_apart(content.options.raw_types);
     let derived = Derived::from_stored(content.dominators, &graph, columns)?;
     Some((graph, derived))
 }
