@@ -40,6 +40,23 @@ impl Tally {
     }
 }
 
+/// Figures of the heap that a sample was taken of. Rounded once, when they are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Estimate {
+    /// Objects.
+    pub objects: f64,
+    /// Their shallow bytes.
+    pub bytes: f64,
+}
+
+impl Estimate {
+    /// Counts objects of a type that stand for `multiplier` times as many.
+    pub fn add(&mut self, objects: u64, bytes: u64, multiplier: f32) {
+        self.objects += f64::from(multiplier) * objects as f64;
+        self.bytes += f64::from(multiplier) * bytes as f64;
+    }
+}
+
 /// One tally per type, for the nodes of a range (all, or a section's). O(nodes), on all threads.
 pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) -> Vec<Tally> {
     let types = graph.type_count();

@@ -181,6 +181,17 @@ impl Root {
         !self.flags.has(RootFlags::WEAK) && !self.excluded
     }
 
+    /// Does the dump say that this keeps its object alive (or its shape, where roots are inferred), whatever the user
+    /// excluded or added?
+    pub fn is_strong_in_dump(&self) -> bool {
+        !self.is_weak() && !self.is_given()
+    }
+
+    /// Was this root added on the user's wish (`--keep-unreachable`)?
+    pub fn is_given(&self) -> bool {
+        self.kind == RootKind::Unreachable
+    }
+
     /// Is this a weak root, whatever the user excluded?
     pub fn is_weak(&self) -> bool {
         self.flags.has(RootFlags::WEAK)

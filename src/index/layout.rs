@@ -15,8 +15,8 @@ pub const EXTENSION: &str = "hdx";
 pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
 /// Version of this layout and of every column's meaning.
 ///
-/// 1: the first.
-pub(super) const VERSION: u32 = 1;
+/// 1: the first. 2: every type of a .gcdump is a type of its own, with its own multiplier.
+pub(super) const VERSION: u32 = 2;
 /// Reads otherwise where bytes are in another order.
 pub(super) const BYTE_ORDER: u32 = 0x0102_0304;
 /// Bytes of the header, and what columns begin at multiples of.
