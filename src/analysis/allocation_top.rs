@@ -82,7 +82,12 @@ fn top_of_parts(by_type: &EntriesByType) -> Top {
         total.add(own.bytes, own.allocations);
         TypeAmount { type_name, total: own, own }
     });
-    Top { types: types.collect(), total, pairs_left_out: 0 }
+    let types: Vec<TypeAmount> = types.collect();
+    if types.is_empty() {
+        // Nothing is missing in parts: where there are none, nothing was allocated.
+        total.allocations = Some(0);
+    }
+    Top { types, total, pairs_left_out: 0 }
 }
 
 /// Nothing yet of what the dump says itself.

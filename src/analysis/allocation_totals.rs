@@ -21,6 +21,16 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// Is there anything? Objects may have no bytes.
+    pub(super) fn is_something(&self) -> bool {
+        self.bytes > 0 || self.allocations.is_some_and(|count| count > 0)
+    }
+
+    /// Have both as many bytes and allocations?
+    pub(super) fn same_figures(&self, other: &Amount) -> bool {
+        (self.bytes, self.allocations) == (other.bytes, other.allocations)
+    }
+
     pub(super) fn add(&mut self, bytes: u64, allocations: Option<u64>) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.allocations = add_counts(self.allocations, allocations);
@@ -272,6 +282,10 @@ impl<'a> Computation<'a> {
         if self.parts {
             let mut total = of_types;
             total.add(below.unwrap_or_default().bytes, below.unwrap_or_default().allocations);
+            if types.is_empty() && below.is_none() {
+                // Nothing is missing in parts: where there are none, nothing was allocated.
+                total.allocations = Some(0);
+            }
             return (!types.is_empty() || below.is_some() || frame == 0).then_some(Amount { stated: true, ..total });
         }
         let stated = self.stated[frame as usize];

@@ -241,6 +241,15 @@ impl Tree<'_> {
                 Some(Candidate { place, row })
             })
             .collect();
+        // A type that was allocated at the frame alone, though the frame has others below it: a part called <self> says
+        // nothing that the frame does not, and heaps of parts have none there.
+        if let (Some(_), [only]) = (place.type_name, &found[..])
+            && only.row.kind == Kind::OwnPart
+            && self.totals.callees(place.frame).len() > 1
+            && amount_at(place.frame).is_some_and(|all| all.same_figures(&only.row.amount))
+        {
+            found.clear();
+        }
         let own = match place.type_name {
             None => self.totals.own(place.frame),
             Some(type_name) => self.totals.of_type(place.frame, type_name).map_or(Amount::default(), |a| a.own),

@@ -80,7 +80,7 @@ fn last_frames(heap: &AllocationHeap, totals: &Totals) -> Vec<Share> {
             // What a frame called <self> has is its caller's.
             (if node.is_self { node.parent } else { frame }, totals.at(frame))
         };
-        if amount.bytes > 0 {
+        if amount.is_something() {
             shares.push(Share { frame: at, bytes: amount.bytes, allocations: amount.allocations });
         }
     }

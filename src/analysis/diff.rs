@@ -92,8 +92,10 @@ pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> BTreeMap<String, Si
             Some(above) => format!("{} > {own}", names[above]),
             None => own.to_string(),
         };
-        let side = Side { objects: place.objects, bytes: place.retained_bytes, retained_bytes: 0 };
-        places.insert(name.clone(), side);
+        // Types that are told apart in the tree have one name here: nothing of theirs may get lost.
+        let side: &mut Side = places.entry(name.clone()).or_default();
+        side.objects += place.objects;
+        side.bytes = side.bytes.saturating_add(place.retained_bytes);
         names.push(name);
     }
     places

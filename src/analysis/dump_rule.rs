@@ -4,6 +4,7 @@
 use rustc_hash::FxHashSet;
 
 use super::allocation_totals::{Amount, Totals};
+use super::threshold::Percent;
 use crate::allocations::{AllocationHeap, NameId};
 
 /// When children are too small.
@@ -13,8 +14,8 @@ pub enum DumpRule {
     Everything,
     /// Below so many bytes (Chromium from 53 on).
     Fixed(u64),
-    /// Below this share of all that was taken so far in their list (Chromium 48 to 52, with 0.008).
-    Relative(f64),
+    /// Below this share of all that was taken so far in their list (Chromium 48 to 52, with 0.8 %).
+    Relative(Percent),
 }
 
 /// An entry to be written.
@@ -94,7 +95,7 @@ fn worth_dumping(mut list: Vec<Child>, rule: DumpRule) -> impl Iterator<Item = C
         match rule {
             DumpRule::Everything => amount.bytes > 0 || amount.stated,
             DumpRule::Fixed(bytes) => amount.bytes > 0 && amount.bytes >= bytes,
-            DumpRule::Relative(share) => amount.bytes > 0 && amount.bytes as f64 >= taken as f64 * share,
+            DumpRule::Relative(share) => amount.bytes > 0 && amount.bytes >= share.at_least(taken),
         }
     })
 }

@@ -85,12 +85,13 @@ pub fn merge_root_paths(
     let mut tops: FxHashMap<(String, Option<TypeId>, u32, TypeId), usize> = FxHashMap::default();
     let mut below: FxHashMap<(usize, TypeId), usize> = FxHashMap::default();
     for &node in order.iter().filter(|&&node| needed.contains(node)) {
-        let type_id = graph.type_of(node);
+        let type_id = graph.shown_type_of(node);
         let row = match parents[node.index()] {
             FROM_ROOT => {
                 let at = roots.partition_point(|root| root.node < node);
                 let root = roots[at];
-                let key = (root.kind.name(), root.container, root.flags.0, type_id);
+                let container = root.container.map(|container| graph.shown_type(container));
+                let key = (root.kind.name(), container, root.flags.0, type_id);
                 *tops.entry(key).or_insert_with(|| merged.push(Some(root.clone()), type_id, None))
             }
             parent => {

@@ -20,6 +20,7 @@
 //! | `breakdown`, `callers` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
 //! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
 //! | `dump_rule` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
+//! | `threshold` | what is large enough? | exact shares | O(1) | none |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
 
 pub mod allocation_diff;
@@ -41,4 +42,5 @@ pub mod root_paths;
 pub mod selection;
 pub mod shortest_parents;
 pub mod suspects;
+pub mod threshold;
 pub mod type_tree;

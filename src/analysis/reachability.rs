@@ -2,12 +2,18 @@
 
 use petgraph::visit::Dfs;
 
-use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root};
 
 /// The objects that strong roots reach. O(objects + references); a bit per object, and a stack of at most a word per
 /// reference.
 pub fn compute_reachable(graph: &HeapGraph) -> NodeSet {
-    let mut roots: Vec<NodeId> = graph.strong_roots().map(|root| root.node).collect();
+    compute_reachable_from(graph, Root::is_strong)
+}
+
+/// The same from the roots that are wanted: those of the dump (`Root::is_strong_in_dump`), say, whatever was left out or
+/// given on request.
+pub fn compute_reachable_from(graph: &HeapGraph, is_wanted: impl Fn(&Root) -> bool) -> NodeSet {
+    let mut roots: Vec<NodeId> = graph.roots().iter().filter(|root| is_wanted(root)).map(|root| root.node).collect();
     roots.sort_unstable();
     roots.dedup();
     reach_from(graph, roots, NodeSet::new(graph.node_count()))

@@ -58,6 +58,29 @@ pub struct Held {
     pub shallow_bytes: u64,
 }
 
+/// All types inside a suspect but its largest ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OtherHeld {
+    /// How many types.
+    pub types: u64,
+    /// Their objects.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+}
+
+/// The first `limit` of `holds`, and the rest together, so that sums stay what the suspect retains.
+pub fn largest_held(holds: &[Held], limit: usize) -> (&[Held], Option<OtherHeld>) {
+    let (largest, rest) = holds.split_at(limit.min(holds.len()));
+    let mut other = OtherHeld::default();
+    for held in rest {
+        other.types += 1;
+        other.objects += held.objects;
+        other.shallow_bytes = other.shallow_bytes.saturating_add(held.shallow_bytes);
+    }
+    (largest, (!rest.is_empty()).then_some(other))
+}
+
 /// Who is suspected.
 #[derive(Debug, Clone)]
 pub enum Suspect {
@@ -150,7 +173,7 @@ impl SuspectSearch<'_> {
     }
 
     fn type_of(&self, number: u32) -> TypeId {
-        self.graph.type_of(self.node(number))
+        self.graph.shown_type_of(self.node(number))
     }
 
     fn main_child(&self, number: u32) -> Option<u32> {
@@ -354,7 +377,7 @@ impl SuspectSearch<'_> {
         let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
         let mut add = |number: usize| {
             let node = self.dominators.node_at(number);
-            let held = by_type.entry(self.graph.type_of(node)).or_default();
+            let held = by_type.entry(self.graph.shown_type_of(node)).or_default();
             held.0 += 1;
             held.1 = held.1.saturating_add(self.graph.shallow_bytes(node));
         };

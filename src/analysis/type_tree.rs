@@ -54,7 +54,7 @@ impl TypeTree {
         let mut pending: Vec<Pending> = starts.into_iter().map(|number| Pending { number, above: None }).collect();
         while let Some(Pending { number, above }) = pending.pop() {
             let node = dominators.node_at(number as usize);
-            let type_id = graph.type_of(node);
+            let type_id = graph.shown_type_of(node);
             let place = tree.folded(above, type_id, max_depth).unwrap_or_else(|| {
                 *known.entry((above, type_id)).or_insert_with(|| {
                     let depth = above.map_or(0, |above| tree.places[above].depth + 1);

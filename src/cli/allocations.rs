@@ -8,6 +8,7 @@ use super::output::{fields, print_sentence};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::selection::TypePattern;
+use crate::report::count_of;
 
 /// Options that choose heaps of allocation totals.
 #[derive(Debug, clap::Args)]
@@ -84,7 +85,8 @@ fn tell_of_fuller_dump(dump: &AllocationDump, chosen: usize) {
     let fullest = (1..=dump.dumps.len()).max_by_key(|&number| (heaps_of(number), number)).unwrap_or(chosen);
     if heaps_of(fullest) > own {
         print_sentence(&format!(
-            "note: dump {chosen} is the last and has {own} heaps, dump {fullest} has {}; --dump {fullest} shows those",
+            "note: dump {chosen} is the last and has {}, dump {fullest} has {}; --dump {fullest} shows those",
+            count_of(own as u64, "heaps"),
             heaps_of(fullest)
         ));
     }

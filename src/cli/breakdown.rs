@@ -10,13 +10,15 @@ use super::Outcome;
 use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out, wanted_types};
 use super::common::{Common, sort_key};
 use super::load::{Opened, OpenedDump, open_dump};
-use super::output::{fields, problems_json};
+use super::output::{fields, problems_json, section_words};
 use super::tree::{HeapTree, print_trees};
 use crate::allocations::{AllocationHeap, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::breakdown::{By, Layout, MOST_ROWS, Order, Row, lay_out};
 use crate::analysis::callers::lay_out_callers;
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::graph::NodeId;
 use crate::report::parse_size;
 
 /// Where the bytes are: a tree of backtraces and types
@@ -56,7 +58,11 @@ pub(super) struct Args {
 /// Levels that can be asked for: JSON is nested as deep.
 const MAX_DEPTH: i64 = 500;
 const DEPTH_OF_OBJECTS: u32 = 20;
-const SMALLEST_SHARE: f64 = 0.005;
+const SMALLEST_PERCENT: f64 = 0.5;
+
+fn smallest_share() -> Threshold {
+    Percent::new(SMALLEST_PERCENT).map_or(Threshold::Bytes(0), Threshold::Share)
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ByArg {
@@ -66,7 +72,7 @@ enum ByArg {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    let least = Least::parse(args.min_bytes.as_deref(), args.min_percent)?;
+    let least = parse_smallest(args.min_bytes.as_deref(), args.min_percent)?;
     match open_dump(args.file.as_deref(), &args.common)? {
         OpenedDump::Graph(opened) => run_objects(args, least, &opened),
         OpenedDump::Allocations(opened) => {
@@ -75,8 +81,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             let wanted = wanted_types(names, pattern.as_ref());
             let wanted = wanted.as_ref().map(|wanted| wanted as &dyn Fn(NameId) -> bool);
             let depth = args.depth.unwrap_or(MAX_DEPTH as u32);
-            let default =
-                if args.common.output.style().terminal { Least::Share(SMALLEST_SHARE) } else { Least::Bytes(0) };
+            let default = if args.common.output.style().terminal { smallest_share() } else { Threshold::Bytes(0) };
             let mut trees = Vec::new();
             for heap in args.heaps.choose(opened.dump, &args.common)? {
                 let (rows, totals) = args.tree(heap, names, wanted, depth, least.unwrap_or(default), true)?;
@@ -103,7 +108,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
 }
 
-fn run_objects(args: &Args, least: Option<Least>, opened: &Opened) -> Result<Outcome> {
+fn run_objects(args: &Args, least: Option<Threshold>, opened: &Opened) -> Result<Outcome> {
     args.heaps.refuse_on_objects()?;
     let graph = opened.graph;
     let pattern = args.common.input.pattern()?;
@@ -112,15 +117,24 @@ fn run_objects(args: &Args, least: Option<Least>, opened: &Opened) -> Result<Out
     let dominators = opened.only_dominators()?;
     let depth = args.depth.unwrap_or(DEPTH_OF_OBJECTS);
     opened.progress.phase("merging paths");
-    let (names, heap) = heap_of_dominator_paths(graph, dominators, depth.max(1), |node| nodes.contains(&node.index()));
+    let in_section = |node: NodeId| nodes.contains(&node.index());
+    let (names, mut heap) = heap_of_dominator_paths(graph, dominators, depth.max(1), in_section);
+    let one_section = section_words(graph, section);
+    if let Some(section) = section {
+        heap.process = graph.sections()[section.index()].name.clone();
+    }
     let wanted = wanted_types(&names, pattern.as_ref());
     let wanted = wanted.as_ref().map(|wanted| wanted as &dyn Fn(NameId) -> bool);
-    let least = least.unwrap_or(Least::Share(SMALLEST_SHARE));
+    let least = least.unwrap_or(smallest_share());
     let (rows, totals) = args.tree(&heap, &names, wanted, depth, least, false)?;
     let mut json: Map<String, Value> = heap_json(&heap, &totals.at(0));
     json.insert("pid".into(), Value::Null);
     json.insert("allocator".into(), Value::Null);
-    let whole = if heap.process.is_empty() { "all sections".to_string() } else { heap.process.clone() };
+    let whole = match one_section {
+        Some(section) => section,
+        None if heap.process.is_empty() => "all sections".to_string(),
+        None => heap.process.clone(),
+    };
     let title = format!("{whole}, types on the way down the dominator tree");
     let trees = [HeapTree { title, json, pid: 0, dump: 1, allocator: None, rows }];
     let mut json = fields(json!({
@@ -152,7 +166,7 @@ impl Args {
         names: &Names,
         wanted: Option<&dyn Fn(NameId) -> bool>,
         depth: u32,
-        least: Least,
+        least: Threshold,
         types_below: bool,
     ) -> Result<(Vec<Row>, Totals)> {
         let by_type = self.by != ByArg::Backtrace;
@@ -175,7 +189,7 @@ impl Args {
         let layout = Layout {
             by,
             depth,
-            min_bytes: least.of(totals.at(0).bytes),
+            min_bytes: least.at_least(totals.at(0).bytes),
             limit: output.rows(usize::MAX),
             order,
             reverse: output.reverse,
@@ -196,41 +210,22 @@ impl Args {
     }
 }
 
-/// The smallest nodes that are shown.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Least {
-    Bytes(u64),
-    /// Of the heap.
-    Share(f64),
-}
-
-impl Least {
-    pub(super) fn parse(bytes: Option<&str>, percent: Option<f64>) -> Result<Option<Self>> {
-        let share = |percent: f64, option: &str| {
-            if (0.0..=100.0).contains(&percent) {
-                Ok(Some(Least::Share(percent / 100.0)))
-            } else {
-                bail!("{option}: a share is 0 to 100 percent")
-            }
-        };
-        match (bytes, percent) {
-            (None, None) => Ok(None),
-            (_, Some(percent)) => share(percent, "--min-percent"),
-            (Some(text), None) => match text.strip_suffix('%').map(|number| number.trim().parse::<f64>()) {
-                Some(Ok(percent)) => share(percent, "--min-bytes"),
-                Some(Err(_)) => bail!("--min-bytes: \"{text}\" is no share; write it as 1%"),
-                None => match parse_size(text) {
-                    Ok(bytes) => Ok(Some(Least::Bytes(bytes))),
-                    Err(why) => bail!("--min-bytes: {why}"),
-                },
+/// The smallest nodes that are shown: bytes, or a share of the heap.
+pub(super) fn parse_smallest(bytes: Option<&str>, percent: Option<f64>) -> Result<Option<Threshold>> {
+    let share = |percent: f64, option: &str| match Percent::new(percent).filter(|_| percent <= 100.0) {
+        Some(percent) => Ok(Some(Threshold::Share(percent))),
+        None => bail!("{option}: a share is 0 to 100 percent"),
+    };
+    match (bytes, percent) {
+        (None, None) => Ok(None),
+        (_, Some(percent)) => share(percent, "--min-percent"),
+        (Some(text), None) => match text.strip_suffix('%').map(|number| number.trim().parse::<f64>()) {
+            Some(Ok(percent)) => share(percent, "--min-bytes"),
+            Some(Err(_)) => bail!("--min-bytes: \"{text}\" is no share; write it as 1%"),
+            None => match parse_size(text) {
+                Ok(bytes) => Ok(Some(Threshold::Bytes(bytes))),
+                Err(why) => bail!("--min-bytes: {why}"),
             },
-        }
-    }
-
-    fn of(self, whole: u64) -> u64 {
-        match self {
-            Least::Bytes(bytes) => bytes,
-            Least::Share(share) => (whole as f64 * share).ceil() as u64,
-        }
+        },
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::analysis::selection::TypePattern;
+use crate::analysis::threshold::{Percent, Threshold};
 use crate::graph::{HeapGraph, SectionId};
 use crate::input::{ReadOptions, SizeRadix, SnapshotChoice};
 use crate::report::parse_size;
@@ -177,14 +178,14 @@ impl InputArgs {
     }
 }
 
-/// A size, or a share of `whole` as `10%`.
-pub(super) fn parse_amount(text: &str, whole: u64) -> Result<u64> {
+/// A size, or a share of a whole as `10%`.
+pub(super) fn parse_threshold(text: &str) -> Result<Threshold> {
     match text.trim().strip_suffix('%') {
-        Some(share) => match share.trim().parse::<f64>() {
-            Ok(share) if (0.0..=1e6).contains(&share) => Ok((whole as f64 * share / 100.0).ceil() as u64),
-            _ => bail!("\"{text}\" is not a share; write it as 10%"),
+        Some(share) => match share.trim().parse().ok().and_then(Percent::new) {
+            Some(percent) => Ok(Threshold::Share(percent)),
+            None => bail!("\"{text}\" is not a share; write it as 10%"),
         },
-        None => parse_size(text).map_err(anyhow::Error::msg),
+        None => parse_size(text).map(Threshold::Bytes).map_err(anyhow::Error::msg),
     }
 }
 

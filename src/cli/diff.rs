@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::allocations::HeapArgs;
-use super::common::{Common, parse_amount, sort_key};
+use super::common::{Common, parse_threshold, sort_key};
 use super::diff_allocations::{self, DiffBy};
 use super::groups::{By, Groups};
 use super::load::{Opened, OpenedDump, open_dump};
@@ -17,8 +17,9 @@ use super::output::{bold, fields, print_sentence};
 use crate::analysis::diff::{Change, Side, delta, held_by_root_kind, join, places_by_path};
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::topmost_of_sets;
+use crate::analysis::threshold::Threshold;
 use crate::analysis::type_tree::TypeTree;
-use crate::report::{Cell, Column, Report, Style, Table, Unit, format_bytes, format_count};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, count_of, format_bytes, format_count};
 
 /// What grew between two dumps, by type
 ///
@@ -104,7 +105,7 @@ struct Summary {
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     // Wrong limits are told before the work, not after.
-    args.fail_over.as_deref().map(|text| parse_amount(text, 0)).transpose()?;
+    let limit = args.fail_over.as_deref().map(parse_threshold).transpose()?;
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }
@@ -120,14 +121,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             dumps: &allocations,
             by: args.by.of_allocations()?,
             all: args.all,
-            fail_over: args.fail_over.as_deref(),
+            fail_over: limit,
             heaps: &args.heaps,
             common: &args.common,
         });
     }
     let mut graphs = graphs.into_iter();
     match (graphs.next(), graphs.next()) {
-        (Some(old), Some(new)) => diff_graphs(args, old, new),
+        (Some(old), Some(new)) => diff_graphs(args, limit, old, new),
         _ if !allocations.is_empty() => {
             bail!("one dump holds objects, the other allocation totals: nothing to compare")
         }
@@ -135,7 +136,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
 }
 
-fn diff_graphs(args: &Args, old: Opened, new: Opened) -> Result<Outcome> {
+fn diff_graphs(args: &Args, limit: Option<Threshold>, old: Opened, new: Opened) -> Result<Outcome> {
     args.heaps.refuse_on_objects()?;
     let by = args.by.of_objects()?;
     let mut known = vec![("shallow_bytes_delta", "shallow"), ("objects_delta", "objects"), (by.key(), by.name())];
@@ -145,7 +146,7 @@ fn diff_graphs(args: &Args, old: Opened, new: Opened) -> Result<Outcome> {
     let order = sort_key(args.common.output.sort.as_deref(), "shallow_bytes_delta", &known)?;
     let old = summarize(old, args, by)?;
     let new = summarize(new, args, by)?;
-    let limit = args.fail_over.as_deref().map(|text| parse_amount(text, old.totals.shallow_bytes)).transpose()?;
+    let limit = limit.map(|limit| limit.at_most(old.totals.shallow_bytes));
     let mut rows = if args.roots { join(old.roots, new.roots) } else { join(old.rows, new.rows) };
     if !args.all {
         rows.retain(|row| row.old != row.new);
@@ -249,12 +250,12 @@ fn summary_text(old: &Tally, new: &Tally, grown: i64, style: &Style) -> String {
         whole => format!(" ({:+.1} %)", grown as f64 * 100.0 / whole as f64),
     };
     format!(
-        "{} -> {}: {}{share}, {} -> {} objects\n\n",
+        "{} -> {}: {}{share}, {} -> {}\n\n",
         style.bytes(old.shallow_bytes),
         style.bytes(new.shallow_bytes),
         bold(&format!("{sign}{}", style.bytes(grown.unsigned_abs())), style),
         format_count(old.objects),
-        format_count(new.objects),
+        count_of(new.objects, "objects"),
     )
 }
 

@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use super::allocations::{HeapArgs, process_title, refuse_left_out};
-use super::common::{Common, parse_amount, sort_key};
+use super::common::{Common, sort_key};
 use super::load::OpenedAllocations;
 use super::output::{fields, print_sentence};
 use crate::allocations::AllocationHeap;
 use crate::analysis::allocation_diff::{AllocationDiff, Change};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::analysis::threshold::Threshold;
 use crate::report::{Cell, Column, Format, Report, Table, Unit, format_bytes};
 
 /// What the rows are.
@@ -31,7 +32,7 @@ pub(super) struct Request<'a> {
     pub(super) by: DiffBy,
     pub(super) all: bool,
     /// A size, or a share of the old heaps.
-    pub(super) fail_over: Option<&'a str>,
+    pub(super) fail_over: Option<Threshold>,
     pub(super) heaps: &'a HeapArgs,
     pub(super) common: &'a Common,
 }
@@ -135,7 +136,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
     let rows = rows(main);
     print(request, &diff, &rows, &beside)?;
     let whole = diff.whole();
-    let limit = request.fail_over.map(|text| parse_amount(text, whole.old.bytes)).transpose()?;
+    let limit = request.fail_over.map(|limit| limit.at_most(whole.old.bytes));
     let grown = u64::try_from(whole.delta_bytes()).unwrap_or(0);
     let grown_too_much = limit.is_some_and(|limit| grown > limit);
     if let (Some(limit), true) = (limit, grown_too_much) {

@@ -10,12 +10,12 @@ use super::common::{Common, OutputArgs, sort_key, split_object_and_file};
 use super::groups::{By, Groups};
 use super::load::{Opened, open_graph};
 use super::object::{TypedId, object_json, type_cells, type_columns, type_text};
-use super::output::{bold, fields, print_sentence};
+use super::output::{bold, fields, print_sentence, reach_words};
 use crate::analysis::dominators::{Children, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, Topmost, topmost_members, topmost_of_sets};
 use crate::graph::HeapGraph;
-use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, format_bytes, format_count};
+use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, count_of, format_count};
 
 /// What would be freed with what: the dominator tree
 ///
@@ -265,15 +265,16 @@ impl<'a> Tree<'a> {
     fn summary(&self, style: &Style) -> String {
         let inferred = if self.graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
         format!(
-            "{} in {} objects reachable from roots{inferred}\n\n",
+            "{} in {} reachable from roots{inferred}{}\n\n",
             bold(&style.bytes(self.reachable_bytes), style),
-            format_count(self.reachable_objects),
+            count_of(self.reachable_objects, "objects"),
+            reach_words(self.graph, None),
         )
     }
 
     /// For people: an indented tree.
     fn text(&self, rows: &[Row], style: &Style) -> String {
-        let size = |bytes: u64| if style.human { format_bytes(bytes) } else { format_count(bytes) };
+        let size = |bytes: u64| style.size(bytes);
         let mut text = String::new();
         let mut say = |line: String| {
             // Writing to a string cannot fail.

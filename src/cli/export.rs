@@ -11,8 +11,8 @@ use petgraph::dot::{Config, Dot};
 use petgraph::graph::DiGraph;
 
 use super::allocations::HeapArgs;
-use super::breakdown::Least;
-use super::common::{Common, parse_amount};
+use super::breakdown::parse_smallest;
+use super::common::{Common, parse_threshold};
 use super::load::{Place, open_graph, refuse_to_overwrite};
 use super::object::{TypedId, root_text, type_text};
 use super::output::refuse_sort;
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         return export_memory_infra::run(&export_memory_infra::Request {
             file: args.file.as_deref(),
             to: args.output_file.as_deref(),
-            least: Least::parse(args.min_bytes.as_deref(), args.min_percent)?,
+            least: parse_smallest(args.min_bytes.as_deref(), args.min_percent)?,
             depth: args.depth,
             heaps: &args.heaps,
             common: &args.common,
@@ -134,7 +134,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
                 .filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()))
                 .collect();
             let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start as usize)));
-            let least = parse_amount(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS), whole)?;
+            let least = parse_threshold(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS))?.at_least(whole);
             let tree = TypeTree::build(graph, dominators, &children, starts, depth);
             let lines = folded(graph, &tree, least);
             match args.to {

@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::allocations::{HeapArgs, refuse_left_out};
-use super::breakdown::Least;
 use super::common::Common;
 use super::load::{OpenedDump, open_dump};
 use super::{Outcome, progress};
@@ -20,13 +19,14 @@ use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
 use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
+use crate::analysis::threshold::Threshold;
 use crate::report::json_text;
 
 /// What is asked for.
 pub(super) struct Request<'a> {
     pub(super) file: Option<&'a Path>,
     pub(super) to: Option<&'a Path>,
-    pub(super) least: Option<Least>,
+    pub(super) least: Option<Threshold>,
     pub(super) depth: Option<u32>,
     pub(super) heaps: &'a HeapArgs,
     pub(super) common: &'a Common,
@@ -39,8 +39,8 @@ const LEAST_OF_OBJECTS: u64 = 1024;
 pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
     let rule = |default: DumpRule| match request.least {
         None => default,
-        Some(Least::Bytes(bytes)) => DumpRule::Fixed(bytes),
-        Some(Least::Share(share)) => DumpRule::Relative(share),
+        Some(Threshold::Bytes(bytes)) => DumpRule::Fixed(bytes),
+        Some(Threshold::Share(share)) => DumpRule::Relative(share),
     };
     match open_dump(request.file, request.common)? {
         OpenedDump::Graph(opened) => {
@@ -50,7 +50,11 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
             let dominators = opened.only_dominators()?;
             let depth = request.depth.unwrap_or(DEPTH_OF_OBJECTS);
-            let (names, heap) = heap_of_dominator_paths(graph, dominators, depth, |node| nodes.contains(&node.index()));
+            let (names, mut heap) =
+                heap_of_dominator_paths(graph, dominators, depth, |node| nodes.contains(&node.index()));
+            if let Some(section) = section {
+                heap.process = graph.sections()[section.index()].name.clone();
+            }
             let time = DumpTime { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
             write(request, &names, &[time], &[&heap], rule(DumpRule::Fixed(LEAST_OF_OBJECTS)))?;
         }

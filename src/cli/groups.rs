@@ -6,7 +6,7 @@ use std::ops::Range;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use crate::analysis::histogram::{Tally, package_of, tally_types};
+use crate::analysis::histogram::{Estimate, Tally, package_of, tally_types};
 use crate::analysis::retained_sets::NO_SET;
 use crate::graph::{Generation, HeapGraph, NodeId, NodeSet, SectionId, TypeId};
 
@@ -123,7 +123,7 @@ impl<'a> Groups<'a> {
                 let key = match by {
                     By::Domain | By::Generation => return 0,
                     By::Module => (graph.module_of(type_id).unwrap_or("(none)"), 0),
-                    By::Type if apart => (graph.type_name(type_id), index),
+                    By::Type if apart => (graph.type_name(type_id), graph.shown_type(type_id).index()),
                     _ => (by.of_type_name(graph.type_name(type_id)), 0),
                 };
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
@@ -194,26 +194,25 @@ impl<'a> Groups<'a> {
         tallies
     }
 
-    /// Objects of the heap that those of each group stand for, in a dump that is a sample; by type's multiplier.
-    pub(super) fn estimated(&self) -> Vec<Estimate> {
-        let mut estimates = vec![Estimate::default(); self.names.len()];
-        for node in self.nodes.clone().map(NodeId::new) {
+    /// What the objects of each group stand for in a dump that is a sample, each type by its own multiplier, and what
+    /// all of them do together: added up by type, so that the total is the same however they are grouped. O(objects).
+    pub(super) fn estimated(&self) -> (Vec<Estimate>, Estimate) {
+        let mut of_groups = vec![Estimate::default(); self.names.len()];
+        let mut of_types = vec![(0u64, 0u64); self.graph.type_count()];
+        for (node, type_id, bytes) in self.graph.objects(self.nodes.clone()) {
             let group = self.of(node);
             if group != NO_SET {
-                let multiplier = f64::from(self.graph.sampled_multiplier(self.graph.type_of(node)));
-                estimates[group as usize].objects += multiplier;
-                estimates[group as usize].bytes += multiplier * self.graph.shallow_bytes(node) as f64;
+                of_groups[group as usize].add(1, bytes, self.graph.sampled_multiplier(type_id));
+                let of_type = &mut of_types[type_id.index()];
+                *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
             }
         }
-        estimates
+        let mut total = Estimate::default();
+        for (index, (objects, bytes)) in of_types.into_iter().enumerate() {
+            total.add(objects, bytes, self.graph.sampled_multiplier(TypeId::new(index)));
+        }
+        (of_groups, total)
     }
-}
-
-/// Figures of the heap that a sample was taken of.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Estimate {
-    pub(super) objects: f64,
-    pub(super) bytes: f64,
 }
 
 /// Sections' names, with their numbers where several have the same.

@@ -14,7 +14,7 @@ use super::{Outcome, info_allocations, info_several};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::graph::{HeapGraph, Section, SectionId};
 use crate::input::SnapshotFacts;
-use crate::report::{Style, format_count};
+use crate::report::{Style, count_of, format_count};
 
 /// What is this file: format, sections, records, problems
 ///
@@ -180,10 +180,10 @@ fn snapshot_text(snapshot: &SnapshotFacts, style: &Style) -> String {
     let complete = if snapshot.complete { "complete" } else { "incomplete" };
     let chosen = if snapshot.chosen { ", read here" } else { "" };
     format!(
-        "{time}{} objects, {}, {} references, {complete}{chosen}",
-        format_count(snapshot.objects),
+        "{time}{}, {}, {}, {complete}{chosen}",
+        count_of(snapshot.objects, "objects"),
         style.bytes(snapshot.shallow_bytes),
-        format_count(snapshot.references)
+        count_of(snapshot.references, "references")
     )
 }
 
@@ -237,9 +237,9 @@ fn text(opened: &Opened<'_>, tallies: &[Tally], style: &Style) -> String {
         lines.say(
             &format!("section {}", at + 1),
             format!(
-                "{}: {} objects, {}{times}",
+                "{}: {}, {}{times}",
                 section.name,
-                format_count(tally.objects),
+                count_of(tally.objects, "objects"),
                 style.bytes(tally.shallow_bytes)
             ),
         );

@@ -13,7 +13,7 @@ use super::output::{fields, problems_json};
 use crate::allocations::add_counts;
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
-use crate::report::{Style, escape_controls, format_count};
+use crate::report::{Style, count_of, escape_controls};
 
 pub(super) fn run(opened: &OpenedAllocations<'_>, common: &Common) -> Result<Outcome> {
     let totals = totals(opened);
@@ -111,13 +111,13 @@ fn text(opened: &OpenedAllocations<'_>, totals: &[Amount], style: &Style) -> Str
                 own.fold((0, 0u64), |(heaps, bytes), (_, total)| (heaps + 1, bytes.saturating_add(total.bytes)));
             let detail =
                 if time.detail.is_empty() { String::new() } else { format!(", {}", escape_controls(&time.detail)) };
-            let plural = if heaps == 1 { "heap" } else { "heaps" };
-            lines.say(&format!("dump {}", at + 1), format!("{} in {heaps} {plural}{detail}", style.bytes(bytes)));
+            let heaps = count_of(heaps, "heaps");
+            lines.say(&format!("dump {}", at + 1), format!("{} in {heaps}{detail}", style.bytes(bytes)));
         }
     }
     for (heap, total) in dump.heaps.iter().zip(totals) {
         let allocations =
-            total.allocations.map_or(String::new(), |count| format!(" in {} allocations", format_count(count)));
+            total.allocations.map_or(String::new(), |count| format!(" in {}", count_of(count, "allocations")));
         let labels = if heap.labels.is_empty() { String::new() } else { format!(", {}", heap.labels) };
         lines.say("heap", format!("{}: {}{allocations}{labels}", heap_title(heap), style.bytes(total.bytes)));
     }

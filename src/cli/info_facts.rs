@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::input::{Diagnostics, Facts};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_count};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, count_of, escape_controls};
 
 /// Field and value, a line each: for pipes.
 #[derive(Default)]
@@ -104,11 +104,8 @@ impl Lines {
     }
 
     pub(super) fn say_records(&mut self, facts: &Facts) {
-        let records: Vec<String> = facts
-            .records
-            .iter()
-            .map(|&(kind, count)| format!("{} {}", format_count(count), kind.replace('_', " ")))
-            .collect();
+        let records: Vec<String> =
+            facts.records.iter().map(|&(kind, count)| count_of(count, &kind.replace('_', " "))).collect();
         self.say("records", records.join(", "));
     }
 
@@ -118,12 +115,14 @@ impl Lines {
             self.say("problems", "none");
         }
         for problem in problems {
+            let (name, meaning, at) = (problem.code.name, problem.code.meaning, &problem.first_at);
+            // Meanings are in the plural.
             self.say(
                 "problem",
-                format!(
-                    "{} {} ({}, first at {})",
-                    problem.count, problem.code.meaning, problem.code.name, problem.first_at
-                ),
+                match problem.count {
+                    1 => format!("{meaning} ({name}, once, at {at})"),
+                    count => format!("{count} {meaning} ({name}, first at {at})"),
+                },
             );
         }
     }

@@ -6,16 +6,16 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
-use super::common::{Common, parse_amount};
+use super::common::{Common, parse_threshold};
 use super::load::{Place, open_graph};
 use super::object::{object_json, path_json, roots_words, type_text};
-use super::output::{bold, fields, refuse_sort};
+use super::output::{bold, fields, reach_words, refuse_sort};
 use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
-use crate::analysis::suspects::{Finding, Shape, Suspect, SuspectSearch};
+use crate::analysis::suspects::{Finding, Held, Shape, Suspect, SuspectSearch, largest_held};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::report::{
-    Cell, Column, Report, Style, Table, Unit, escape_controls, escape_markdown, format_bytes, format_count,
+    Cell, Column, Report, Style, Table, Unit, count_of, escape_controls, escape_markdown, format_bytes, format_count,
 };
 
 /// Leak suspects: what, how much, held by whom, piling up where
@@ -66,6 +66,8 @@ const JAVA_LIBRARIES: [&str; 17] = [
 const JAVA_FORMATS: [&str; 1] = ["ibm-classic"];
 /// Types inside a suspect that the paragraph names.
 const TYPES_NAMED: usize = 3;
+/// Types inside a suspect that JSON names.
+const TYPES_IN_JSON: usize = 20;
 /// Objects of a path that the paragraph names.
 const STEPS_NAMED: usize = 6;
 
@@ -87,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let tops = children.of(0).filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number as usize)));
-    let threshold_bytes = parse_amount(&args.threshold, reachable_bytes)?.max(1);
+    let threshold_bytes = parse_threshold(&args.threshold)?.at_least(reachable_bytes).max(1);
     let is_library: Vec<bool> = (0..graph.type_count())
         .map(|index| {
             let name = graph.type_name(TypeId::new(index)).replace('/', ".");
@@ -114,10 +116,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let found = findings.len();
     let shown = args.common.output.rows(found);
     let place = Place::find(args.file.as_deref())?;
+    let whole = Whole {
+        bytes: reachable_bytes,
+        words: format!("all that is reachable{}", reach_words(graph, section)),
+        human: !args.common.output.bytes,
+    };
     let told: Vec<Told<'_>> = findings
         .into_iter()
         .take(shown)
-        .map(|finding| Told::new(graph, finding, reachable_bytes, &is_library, &place))
+        .map(|finding| Told::new(graph, finding, &whole, &is_library, &place))
         .collect();
     let style = args.common.output.style();
     let report = Report {
@@ -128,7 +135,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         nested: None,
         summary: String::new(),
         text: Some(Box::new(|| {
-            text(graph, &told, &Left { threshold_bytes, hidden: found - shown, other_types: all_found - found }, &style)
+            let left = Left { threshold_bytes, hidden: found - shown, other_types: all_found - found };
+            text(graph, &told, &left, &whole, &style)
         })),
         markdown: Some(Box::new(|| markdown(&told))),
     };
@@ -154,6 +162,20 @@ fn shell_word(text: &str) -> String {
     }
 }
 
+/// What suspects are measured by, and how.
+struct Whole {
+    bytes: u64,
+    words: String,
+    /// Sizes as 1.2 MiB: in sentences everywhere, unless plain numbers were asked for.
+    human: bool,
+}
+
+impl Whole {
+    fn size(&self, bytes: u64) -> String {
+        if self.human { format_bytes(bytes) } else { count_of(bytes, "bytes") }
+    }
+}
+
 /// A finding with its path and its paragraph.
 struct Told<'a> {
     graph: &'a HeapGraph,
@@ -164,11 +186,11 @@ struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    fn new(graph: &'a HeapGraph, finding: Finding, reachable_bytes: u64, is_library: &[bool], place: &Place) -> Self {
+    fn new(graph: &'a HeapGraph, finding: Finding, whole: &Whole, is_library: &[bool], place: &Place) -> Self {
         let path = find_root_paths(graph, largest(&finding), 1, false, |_| false).into_iter().next();
-        let share = finding.retained_bytes as f64 / reachable_bytes.max(1) as f64;
+        let share = finding.retained_bytes as f64 / whole.bytes.max(1) as f64;
         let mut told = Told { graph, finding, share, path, text: String::new() };
-        told.text = told.paragraph(is_library, place);
+        told.text = told.paragraph(whole, is_library, place);
         told
     }
 
@@ -187,23 +209,25 @@ impl<'a> Told<'a> {
     }
 
     /// What, how much, how many, held by whom, piling up where, what is inside.
-    fn paragraph(&self, is_library: &[bool], place: &Place) -> String {
+    fn paragraph(&self, whole: &Whole, is_library: &[bool], place: &Place) -> String {
         let graph = self.graph;
         let finding = &self.finding;
         let named = |node: NodeId| format!("{} ({})", type_text(graph, node), graph.display_id(node));
         let mut text = match &finding.suspect {
             Suspect::Object(node) => format!("One {} retains", named(*node)),
             Suspect::Group(type_id, members) => format!(
-                "{} objects of {} that no single object holds together retain",
-                format_count(members.len() as u64),
-                graph.type_name(*type_id)
+                "{} of {} that no single object holds together {}",
+                count_of(members.len() as u64, "objects"),
+                graph.type_name(*type_id),
+                if members.len() == 1 { "retains" } else { "retain" },
             ),
         };
         text += &format!(
-            " {}, {:.1} % of all that is reachable, in {}.",
-            format_bytes(finding.retained_bytes),
+            " {}, {:.1} % of {}, in {}.",
+            whole.size(finding.retained_bytes),
             self.share * 100.0,
-            objects(finding.retained_objects)
+            whole.words,
+            count_of(finding.retained_objects, "objects")
         );
         if let Some(owner) = finding.owner {
             text += &format!(" It belongs to {}.", named(owner));
@@ -240,7 +264,7 @@ impl<'a> Told<'a> {
                 if point.node == largest(finding) { "there".to_string() } else { format!("in {}", named(point.node)) };
             text += &format!(
                 " The memory piles up {place}{what}{}.",
-                if share < 0.995 { format!(", {}", format_bytes(point.retained_bytes)) } else { String::new() }
+                if share < 0.995 { format!(", {}", whole.size(point.retained_bytes)) } else { String::new() }
             );
         }
         // The largest types, and the application's own largest if they are all a library's.
@@ -258,7 +282,7 @@ impl<'a> Told<'a> {
                     "{} {} ({})",
                     format_count(held.objects),
                     graph.type_name(held.type_id),
-                    format_bytes(held.shallow_bytes)
+                    whole.size(held.shallow_bytes)
                 )
             })
             .collect();
@@ -324,17 +348,25 @@ impl<'a> Told<'a> {
         accumulation.insert("members".into(), length.into());
         accumulation.insert("member_type".into(), of.map(|type_id| graph.type_name(type_id)).into());
         let path = self.path.as_ref().map(|path| path_json(graph, path));
-        let holds: Vec<Value> = finding
-            .holds
-            .iter()
-            .map(|held| {
-                json!({
-                    "type": graph.type_name(held.type_id),
-                    "objects": held.objects,
-                    "shallow_bytes": held.shallow_bytes,
-                })
+        let (largest, other) = largest_held(&finding.holds, TYPES_IN_JSON);
+        let held = |held: &Held| {
+            json!({
+                "type": graph.type_name(held.type_id),
+                "objects": held.objects,
+                "shallow_bytes": held.shallow_bytes,
             })
-            .collect();
+        };
+        let other = other.map(|other| {
+            json!({
+                "type": "<other>",
+                "types": other.types,
+                "objects": other.objects,
+                "shallow_bytes": other.shallow_bytes,
+            })
+        });
+        let holds: Vec<Value> = largest.iter().map(held).chain(other).collect();
+        let keeping =
+            point.keeping.map(|(type_id, objects)| json!({"type": graph.type_name(type_id), "objects": objects}));
         json!({
             "kind": kind,
             "id": id,
@@ -345,6 +377,7 @@ impl<'a> Told<'a> {
             "share": self.share,
             "owner": finding.owner.map(|owner| object_json(graph, owner)),
             "accumulation_point": accumulation,
+            "keeping": keeping,
             "path": path,
             "holds": holds,
             "text": self.text,
@@ -401,10 +434,10 @@ struct Left {
     other_types: usize,
 }
 
-fn text(graph: &HeapGraph, told: &[Told<'_>], left: &Left, style: &Style) -> String {
+fn text(graph: &HeapGraph, told: &[Told<'_>], left: &Left, whole: &Whole, style: &Style) -> String {
     let mut text = String::new();
     match (told.is_empty(), left.other_types) {
-        (true, 0) => text += &format!("No suspects: nothing retains {} or more.\n", format_bytes(left.threshold_bytes)),
+        (true, 0) => text += &format!("No suspects: nothing retains {} or more.\n", whole.size(left.threshold_bytes)),
         (true, others) => text += &format!("No suspects of these types; {others} of others.\n"),
         _ => {}
     }
@@ -420,10 +453,6 @@ fn text(graph: &HeapGraph, told: &[Told<'_>], left: &Left, style: &Style) -> Str
         text += "Roots are inferred: this format has no root records.\n";
     }
     text
-}
-
-fn objects(count: u64) -> String {
-    if count == 1 { "1 object".into() } else { format!("{} objects", format_count(count)) }
 }
 
 /// Headings and paragraphs, for a ticket.

@@ -338,10 +338,14 @@ pub(super) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: b
                 );
             }
             if opened.graph.node_count() > 0 && opened.graph.strong_roots().next().is_none() {
+                let left_out = opened.graph.roots().iter().any(|root| root.excluded);
+                let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
                 say(
                     "note",
                     file,
-                    "no root holds anything, so nothing is reachable; --keep-unreachable makes roots of what is left",
+                    &format!(
+                        "{which} holds anything, so nothing is reachable; --keep-unreachable makes roots of what is left"
+                    ),
                 );
             }
             if opened.graph.roots_inferred() {

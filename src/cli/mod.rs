@@ -34,6 +34,7 @@ mod show;
 mod stats;
 mod stats_allocations;
 mod stats_limits;
+mod stats_requested;
 mod stats_rows;
 mod tree;
 mod usage;

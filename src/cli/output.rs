@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::common::{ColorArg, Common, FormatArg, OutputArgs};
 use super::{Outcome, progress};
+use crate::graph::{HeapGraph, Root, SectionId};
 use crate::input::Diagnostics;
 use crate::report::{Format, Report, Style, escape_controls, write_several};
 
@@ -99,6 +100,23 @@ impl Common {
         }
         Outcome::No
     }
+}
+
+/// What stands behind "reachable", so that it is true: roots that were given on request, one section of several.
+pub(super) fn reach_words(graph: &HeapGraph, section: Option<SectionId>) -> String {
+    let given = if graph.roots().iter().any(Root::is_requested) { " or given roots on request" } else { "" };
+    match section_words(graph, section) {
+        Some(section) => format!("{given} in {section}"),
+        None => given.to_string(),
+    }
+}
+
+/// `section 2 (BubbleGame.exe)`, where one of several was asked for.
+pub(super) fn section_words(graph: &HeapGraph, section: Option<SectionId>) -> Option<String> {
+    let section = section.filter(|_| graph.sections().len() > 1)?;
+    let name = &graph.sections()[section.index()].name;
+    let name = if name.is_empty() { String::new() } else { format!(" ({name})") };
+    Some(format!("section {}{name}", section.number()))
 }
 
 /// Bold where colours are on.

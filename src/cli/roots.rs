@@ -13,10 +13,11 @@ use super::object::{
 };
 use super::output::{bold, fields, print_sentence, refuse_sort};
 use super::{Outcome, roots_by_type};
+use crate::analysis::reachability::compute_reachable_from;
 use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
-use crate::graph::{HeapGraph, NodeId};
-use crate::report::{Cell, Column, Format, Report, Style, Table, Unit, escape_controls, format_bytes};
+use crate::graph::{HeapGraph, NodeId, Root};
+use crate::report::{Cell, Column, Format, Report, Style, Table, Unit, count_of, escape_controls};
 
 /// Why an object is alive: paths to it from GC roots
 ///
@@ -102,8 +103,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         None => find_root_paths(graph, node, args.paths, args.all_kinds, |node| avoided[graph.type_of(node).index()]),
     };
 
-    let alive = opened.facts.unrooted_are_alive;
-    let answer = Answer { graph, node, alive, paths, retained: &|node| retained.bytes_of(dominators, node) };
+    let is_reachable = dominators.number_of(node).is_some();
+    // Another answer than "nothing holds it": something does, and was left out.
+    let is_excluded = !is_reachable
+        && graph.roots().iter().any(|root| root.excluded)
+        && compute_reachable_from(graph, Root::is_strong_in_dump).contains(node);
+    let alive = opened.facts.unrooted_are_alive && !is_excluded;
+    let answer =
+        Answer { graph, node, alive, is_excluded, paths, retained: &|node| retained.bytes_of(dominators, node) };
     let reachable = (answer.retained)(node).is_some();
     let style = args.common.output.style();
     let rows = answer.rows(style.format == Format::Table || style.format == Format::Markdown);
@@ -148,6 +155,8 @@ struct Answer<'a> {
     node: NodeId,
     /// Objects without a root are alive.
     alive: bool,
+    /// Only roots that were left out on request reach it.
+    is_excluded: bool,
     paths: Vec<RootPath>,
     retained: &'a dyn Fn(NodeId) -> Option<u64>,
 }
@@ -202,7 +211,9 @@ impl Answer<'_> {
         };
         match *row {
             PathRow::Root { path } => text(path, "root", root_text(graph, &self.paths[path].root)),
-            PathRow::LeftOut { path, objects } => text(path, "...", format!("... {objects} objects left out ...")),
+            PathRow::LeftOut { path, objects } => {
+                text(path, "...", format!("... {} left out ...", count_of(objects as u64, "objects")))
+            }
             PathRow::Step { path, step } => {
                 let node = self.paths[path].nodes[step];
                 let mut cells = vec![
@@ -220,7 +231,7 @@ impl Answer<'_> {
 
     fn text(&self, reachable: bool, style: &Style) -> String {
         let graph = self.graph;
-        let size = |bytes: u64| if style.human { format_bytes(bytes) } else { bytes.to_string() };
+        let size = |bytes: u64| style.size(bytes);
         let mut text = String::new();
         let mut say = |line: String| {
             // Writing to a string cannot fail.
@@ -234,12 +245,15 @@ impl Answer<'_> {
         let retained = (self.retained)(self.node).map_or("-".into(), size);
         say(format!("  shallow {}, retained {retained}", size(graph.shallow_bytes(self.node))));
         if !reachable {
-            let alive = if self.alive { ": alive all the same, on the frozen heap" } else { "" };
-            say(format!("  not reachable from any strong root{alive}"));
+            let why = match self.alive {
+                true => ": alive all the same, on the frozen heap",
+                false if self.is_excluded => " but those that --exclude-roots leaves out",
+                false => "",
+            };
+            say(format!("  not reachable from any strong root{why}"));
         }
         for (number, path) in self.paths.iter().enumerate() {
-            let length = path.nodes.len() - 1;
-            let references = if length == 1 { "1 reference".into() } else { format!("{length} references") };
+            let references = count_of(path.nodes.len() as u64 - 1, "references");
             say(String::new());
             say(format!(
                 "{} ({references}), held by {}",
@@ -250,7 +264,8 @@ impl Answer<'_> {
             let width = steps.iter().map(|&step| graph.display_id(path.nodes[step]).len()).max().unwrap_or(0);
             for step in steps {
                 if left_out > 0 && step == path.nodes.len() - STEPS_SHOWN / 2 {
-                    say(format!("  ... {left_out} objects left out; -f json has all ..."));
+                    let left_out = count_of(left_out as u64, "objects");
+                    say(format!("  ... {left_out} left out; -f json has all ..."));
                 }
                 let node = path.nodes[step];
                 let arrow = if step == 0 { "  " } else { "→ " };
@@ -271,9 +286,13 @@ impl Answer<'_> {
     }
 
     fn explain_unreachable(&self, all_kinds: bool) {
-        let alive = if self.alive { "; it is on the frozen heap, which is never collected" } else { "" };
+        let why = match self.alive {
+            true => "; it is on the frozen heap, which is never collected",
+            false if self.is_excluded => " but those that --exclude-roots leaves out",
+            false => "",
+        };
         let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
         let id = self.graph.display_id(self.node);
-        print_sentence(&format!("{id} is not reachable from any strong root{alive}{hint}"));
+        print_sentence(&format!("{id} is not reachable from any strong root{why}{hint}"));
     }
 }

@@ -13,7 +13,7 @@ use super::output::{bold, fields};
 use crate::analysis::merged_paths::{MergedPaths, PathRow, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
-use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, count_of, escape_controls, format_count};
 
 /// What is asked.
 pub(super) struct Question<'a> {
@@ -44,7 +44,7 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) 
     let is_avoided = |node: NodeId| question.avoided[graph.type_of(node).index()];
     let merged = merge_root_paths(graph, is_wanted, is_avoided, question.all_kinds, weight_of);
     let objects = question.nodes.clone().filter(|&index| is_wanted(NodeId::new(index))).count() as u64;
-    let answer = Answer::new(graph, &merged, objects, output);
+    let answer = Answer::new(graph, &merged, objects, question.avoided.contains(&true), output);
     let style = output.style();
     let report = Report {
         command: "roots",
@@ -65,12 +65,14 @@ struct Answer<'a> {
     graph: &'a HeapGraph,
     merged: &'a MergedPaths,
     objects: u64,
+    /// Some types are walked around.
+    avoids: bool,
     /// (row, rows of its level left out after it)
     rows: Vec<(usize, usize)>,
 }
 
 impl<'a> Answer<'a> {
-    fn new(graph: &'a HeapGraph, merged: &'a MergedPaths, objects: u64, output: &OutputArgs) -> Self {
+    fn new(graph: &'a HeapGraph, merged: &'a MergedPaths, objects: u64, avoids: bool, output: &OutputArgs) -> Self {
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
         for (number, row) in merged.rows.iter().enumerate() {
@@ -105,7 +107,7 @@ impl<'a> Answer<'a> {
             rows.push((number, if level.len() == 0 { *hidden } else { 0 }));
             stack.push(ordered(std::mem::take(&mut below[number])));
         }
-        Answer { graph, merged, objects, rows }
+        Answer { graph, merged, objects, avoids, rows }
     }
 
     fn row(&self, at: usize) -> &PathRow {
@@ -165,16 +167,18 @@ impl<'a> Answer<'a> {
     }
 
     fn text(&self, style: &Style) -> String {
-        let size = |bytes: u64| if style.human { format_bytes(bytes) } else { format_count(bytes) };
+        let size = |bytes: u64| style.size(bytes);
         let mut text = String::new();
         let mut say = |line: String| {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{line}");
         };
         say(format!(
-            "{} of {} objects have a path from a root; the shortest, merged by type\n",
+            "{} of {} {} a path from a root{}; the shortest, merged by type\n",
             bold(&format_count(self.merged.reached_objects), style),
-            format_count(self.objects)
+            count_of(self.objects, "objects"),
+            if self.objects == 1 { "has" } else { "have" },
+            if self.avoids { " around what --exclude names" } else { "" },
         ));
         if style.header {
             say(format!("{:>11} {:>10}  held by", "objects", "retained"));

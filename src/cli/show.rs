@@ -14,7 +14,7 @@ use super::object::{
 use super::output::{bold, fields, refuse_sort};
 use crate::analysis::dominators::Dominator;
 use crate::graph::{HeapGraph, NodeId, Root};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls, format_bytes};
+use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls};
 
 /// One object: sizes, roots, references out and in
 ///
@@ -132,7 +132,7 @@ impl Facts<'_> {
 
     fn text(&self, references: &[NodeId], referrers: &[NodeId], style: &Style) -> String {
         let graph = self.graph;
-        let size = |bytes: u64| if style.human { format_bytes(bytes) } else { bytes.to_string() };
+        let size = |bytes: u64| style.size(bytes);
         let line = |before: usize, node: NodeId| {
             let start = format!("{}  {:>10}  ", graph.display_id(node), size(graph.shallow_bytes(node)));
             let name = style.fit(before + start.chars().count(), &type_text(graph, node));

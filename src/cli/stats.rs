@@ -14,12 +14,13 @@ use super::load::{self, Opened, OpenedDump, Place, open_dump};
 use super::output::{bold, fields, print_sentence, problems_json};
 use super::several::ask_each;
 use super::stats_limits::{Limit, Verdict, check_limits};
-use super::stats_rows::{Histogram, Row, estimated_total, sort_rows, total};
+use super::stats_requested::RequestedRoots;
+use super::stats_rows::{Histogram, Row, sort_rows, total};
 use super::{Outcome, stats_allocations};
-use crate::analysis::histogram::Tally;
+use crate::analysis::histogram::{Estimate, Tally};
 use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use crate::graph::{NodeId, SectionId};
-use crate::report::{Report, Style, format_count};
+use crate::report::{Report, Style, count_of};
 
 /// How much is in the heap, by type
 ///
@@ -145,7 +146,7 @@ fn ask_graph(args: &Args, limits: &[Limit], opened: Opened<'_>) -> Result<Answer
     let groups = Groups::new(graph, args.by, section, wanted.as_deref(), input.raw_types)?;
     let reachable = opened.reachable();
     let tallies = groups.tally(reachable);
-    let estimates = if graph.is_sample() { groups.estimated() } else { Vec::new() };
+    let (estimates, estimated) = if graph.is_sample() { groups.estimated() } else { Default::default() };
     let mut rows: Vec<Row> = groups
         .names
         .iter()
@@ -179,19 +180,28 @@ fn ask_graph(args: &Args, limits: &[Limit], opened: Opened<'_>) -> Result<Answer
         let exact = exact_retained_bytes(graph, reachable_bytes, &sets, |node| groups.of(node));
         rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
     }
-    let json = graph_json(args, &opened, section, &totals, &rows);
-    let summary = graph_summary(&opened, &totals, &rows, args, &args.common.output.style());
+    let whole = Whole { totals, estimated, requested: RequestedRoots::find(graph, &groups, &totals) };
+    let json = graph_json(args, &opened, section, &whole, &rows);
+    let summary = graph_summary(&opened, &whole, rows.len(), args, &args.common.output.style());
     Ok(answer(args, limits, rows, order, json, summary))
+}
+
+/// What there is in all.
+struct Whole {
+    totals: Tally,
+    /// Of the heap, in a dump that is a sample.
+    estimated: Estimate,
+    requested: RequestedRoots,
 }
 
 fn graph_json(
     args: &Args,
     opened: &Opened,
     section: Option<SectionId>,
-    totals: &Tally,
+    whole: &Whole,
     rows: &[Row],
 ) -> Map<String, Value> {
-    let graph = opened.graph;
+    let (graph, totals) = (opened.graph, &whole.totals);
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let references = match section {
         Some(_) => nodes.clone().map(|index| graph.references(NodeId::new(index)).len() as u64).sum(),
@@ -227,13 +237,15 @@ fn graph_json(
         more(&mut json, "dependent_references", dependent.into());
     }
     if opened.facts.unrooted_are_alive {
-        json.insert("unreachable_are_alive".into(), true.into());
+        json.insert("unreachable_are_alive".into(), (whole.requested.lost.objects == 0).into());
     }
     if opened.facts.sampled.is_some() {
         json.insert("sampled".into(), true.into());
-        let (objects, bytes) = estimated_total(rows);
-        more(&mut json, "estimated_objects", objects.into());
-        more(&mut json, "estimated_bytes", bytes.into());
+        more(&mut json, "estimated_objects", (whole.estimated.objects.round() as u64).into());
+        more(&mut json, "estimated_bytes", (whole.estimated.bytes.round() as u64).into());
+    }
+    for (what, given) in whole.requested.figures() {
+        more(&mut json, what, given.into());
     }
     if graph.roots_inferred() {
         json.insert("roots_inferred".into(), true.into());
@@ -249,10 +261,11 @@ fn graph_json(
     json
 }
 
-fn graph_summary(opened: &Opened, totals: &Tally, rows: &[Row], args: &Args, style: &Style) -> String {
+fn graph_summary(opened: &Opened, whole: &Whole, rows: usize, args: &Args, style: &Style) -> String {
+    let Whole { totals, estimated, requested } = whole;
     let share = match totals.shallow_bytes {
         0 => 0.0,
-        whole => totals.reachable_bytes as f64 * 100.0 / whole as f64,
+        whole => requested.from_roots.shallow_bytes as f64 * 100.0 / whole as f64,
     };
     let inferred = if opened.graph.roots_inferred() { " (inferred: the dump has none)" } else { "" };
     let retained = match args.retained {
@@ -260,34 +273,25 @@ fn graph_summary(opened: &Opened, totals: &Tally, rows: &[Row], args: &Args, sty
         Some(How::Exact) => "retained: so much would be freed with all objects of a row\n",
         None => "",
     };
-    let unrooted = totals.objects - totals.reachable_objects;
-    let alive = match unrooted {
-        0 => String::new(),
-        _ if !opened.facts.unrooted_are_alive => String::new(),
-        _ => format!(
-            "{} objects have no root and are alive all the same: they are on the frozen heap\n",
-            format_count(unrooted)
-        ),
-    };
+    let requested_words = requested.words(opened.facts.unrooted_are_alive);
+    let given = if requested.given.objects > 0 { "; the others were given roots on request" } else { "" };
     let sampled = match opened.facts.sampled {
         Some((objects, bytes)) => {
-            let (all, all_bytes) = estimated_total(rows);
             format!(
-                "a sample: figures of the heap are estimates, {} in {} objects (objects x{objects:.2}, bytes x{bytes:.2})\n",
-                style.bytes(all_bytes),
-                format_count(all)
+                "a sample: figures of the heap are estimates, {} in {} (objects x{objects:.2}, bytes x{bytes:.2})\n",
+                style.bytes(estimated.bytes.round() as u64),
+                count_of(estimated.objects.round() as u64, "objects")
             )
         }
         None => String::new(),
     };
     format!(
-        "{} in {} objects of {} {}\n{} in {} objects reachable from roots{inferred}, {share:.1} %\n{alive}{sampled}{retained}\n",
+        "{} in {} of {}\n{} in {} reachable from roots{inferred}, {share:.1} %{given}\n{requested_words}{sampled}{retained}\n",
         bold(&style.bytes(totals.shallow_bytes), style),
-        format_count(totals.objects),
-        format_count(rows.len() as u64),
-        args.by.plural(),
-        style.bytes(totals.reachable_bytes),
-        format_count(totals.reachable_objects),
+        count_of(totals.objects, "objects"),
+        count_of(rows as u64, args.by.plural()),
+        style.bytes(requested.from_roots.shallow_bytes),
+        count_of(requested.from_roots.objects, "objects"),
     )
 }
 
@@ -331,11 +335,10 @@ fn ask_shallow(args: &Args, limits: &[Limit], place: &Place, file: Option<&str>)
     }
     let style = args.common.output.style();
     let summary = format!(
-        "{} in {} objects of {} {}\n\n",
+        "{} in {} of {}\n\n",
         bold(&style.bytes(totals.shallow_bytes), &style),
-        format_count(totals.objects),
-        format_count(rows.len() as u64),
-        args.by.plural(),
+        count_of(totals.objects, "objects"),
+        count_of(rows.len() as u64, args.by.plural()),
     );
     Ok(answer(args, limits, rows, order, json, summary))
 }

@@ -13,7 +13,7 @@ use super::output::{bold, fields, problems_json};
 use crate::allocations::{NameId, add_counts};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
-use crate::report::{Cell, Column, Report, Table, Unit, escape_controls, format_count};
+use crate::report::{Cell, Column, Report, Table, Unit, count_of, escape_controls};
 
 /// The answer; of the dump nothing is borrowed.
 pub(super) fn report(opened: &OpenedAllocations<'_>, heaps: &HeapArgs, common: &Common) -> Result<Report<'static>> {
@@ -43,8 +43,8 @@ pub(super) fn report(opened: &OpenedAllocations<'_>, heaps: &HeapArgs, common: &
             known.bytes = known.bytes.saturating_add(amount.total.bytes);
             known.allocations = add_counts(known.allocations, amount.total.allocations);
         }
-        let allocations = whole.allocations.map_or(String::new(), |count| format!(" in {}", format_count(count)));
-        let allocations = if allocations.is_empty() { allocations } else { format!("{allocations} allocations") };
+        let allocations =
+            whole.allocations.map_or(String::new(), |count| format!(" in {}", count_of(count, "allocations")));
         let title = escape_controls(&heap_title(heap)).into_owned();
         summary += &format!("{}{allocations}: {title}\n", bold(&style.bytes(whole.bytes), &style));
         heaps_json.push(heap_json(heap, &whole).into());

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::groups::{By, Estimate};
-use crate::analysis::histogram::Tally;
+use super::groups::By;
+use crate::analysis::histogram::{Estimate, Tally};
 use crate::report::{Cell, Column, Report, Table, Unit};
 
 /// A row of the histogram.
@@ -23,12 +23,6 @@ pub(super) fn total(rows: &[Row]) -> Tally {
     let mut sum = Tally::default();
     rows.iter().for_each(|row| sum.add(&row.tally));
     sum
-}
-
-/// Objects and bytes of the heap that a sample was taken of.
-pub(super) fn estimated_total(rows: &[Row]) -> (u64, u64) {
-    let sum = |value: fn(&Estimate) -> f64| rows.iter().filter_map(|row| row.estimate.as_ref()).map(value).sum::<f64>();
-    (sum(|estimate| estimate.objects).round() as u64, sum(|estimate| estimate.bytes).round() as u64)
 }
 
 /// Orders the rows by a column, largest first; by name where none of them is a figure.

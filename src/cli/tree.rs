@@ -9,7 +9,7 @@ use super::common::Common;
 use super::output::bold;
 use crate::allocations::Names;
 use crate::analysis::breakdown::{Axis, Kind, Row, row_text};
-use crate::report::{Cell, Column, Format, Report, Style, Table, Unit, escape_controls, format_bytes, format_count};
+use crate::report::{Cell, Column, Format, Report, Style, Table, Unit, escape_controls, format_count};
 
 /// The tree of one heap.
 pub(super) struct HeapTree<'a> {
@@ -131,7 +131,7 @@ fn text(trees: &[HeapTree<'_>], names: &Names, style: &Style) -> String {
         let _ = writeln!(text, "{title}\n\n      bytes    share{count_title}  {title_of_rows}");
         for row in &tree.rows {
             let bytes = row.amount.bytes;
-            let size = if style.human { format_bytes(bytes) } else { bytes.to_string() };
+            let size = style.size(bytes);
             let size = if row.amount.at_least { format!("≥ {size}") } else { size };
             let count = match row.amount.allocations {
                 _ if !counted => String::new(),

@@ -254,7 +254,8 @@ fn load(index: Index, options: &OpenOptions, asked: Option<&ReadKey>) -> Result<
         return Err(Rejection::Strict);
     }
     let columns = index.into_columns();
-    let parts = HeapGraph::from_stored(&meta.graph, &columns).and_then(|graph| {
+    let parts = HeapGraph::from_stored(&meta.graph, &columns).and_then(|mut graph| {
+        graph.tell_types_apart(meta.options.raw_types);
         let derived = Derived::from_stored(meta.dominators, &graph, &columns)?;
         Some((graph, derived))
     });

@@ -22,6 +22,7 @@ mod ids;
 mod interop;
 mod resolve;
 mod roots;
+mod shown_types;
 mod stored;
 mod streams;
 
@@ -43,6 +44,7 @@ pub use stored::StoredGraph;
 
 use csr::Csr;
 use id_map::IdMap;
+use shown_types::ShownTypes;
 
 /// How original ids are printed: one canonical form per format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -127,6 +129,7 @@ pub struct HeapGraph {
     generations: Vec<GenerationRun>,
     /// By type: objects of the dump that each stands for; empty when it is no sample.
     multipliers: Vec<f32>,
+    shown_types: ShownTypes,
 }
 
 impl HeapGraph {
@@ -151,7 +154,7 @@ impl HeapGraph {
         self.shallow.get(node.index())
     }
 
-    /// The object's type. O(1).
+    /// The object's type as the dump has it; `shown_type_of` is the one to group by. O(1).
     #[inline]
     pub fn type_of(&self, node: NodeId) -> TypeId {
         self.node_types.get(node.index())

@@ -261,6 +261,7 @@ impl GraphBuilder {
             dependent_references,
             generations,
             multipliers: Vec::new(),
+            shown_types: Default::default(),
         };
         (graph, findings)
     }

@@ -195,6 +195,12 @@ impl Root {
         !self.flags.has(RootFlags::WEAK) && !self.excluded
     }
 
+    /// Returns true if the dump says that this keeps its object alive (or its shape says so, where roots are inferred),
+    /// whatever the user excluded or added.
+    pub fn is_strong_in_dump(&self) -> bool {
+        !self.is_weak() && !self.is_requested()
+    }
+
     /// Returns true if the root was added on the user's wish.
     pub fn is_requested(&self) -> bool {
         self.origin == RootOrigin::Requested

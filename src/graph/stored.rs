@@ -128,6 +128,7 @@ impl HeapGraph {
             dependent_references: stored.dependent_references,
             generations,
             multipliers: multipliers.all().iter().map(|&bits| f32::from_bits(bits)).collect(),
+            shown_types: Default::default(),
         })
     }
 }

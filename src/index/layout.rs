@@ -16,7 +16,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
 /// Version of this layout and of every column's meaning.
 ///
 /// 1: the first.
-/// 2: who says that an object is a root.
+/// 2: who says that an object is a root; every type of a .gcdump is a type of its own, with its own multiplier.
 pub(super) const VERSION: u32 = 2;
 /// Reads otherwise where bytes are in another order.
 pub(super) const BYTE_ORDER: u32 = 0x0102_0304;

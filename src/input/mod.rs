@@ -277,7 +277,11 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
 /// # Errors
 /// As [`detect`] and [`Reader::read`].
 pub fn read(source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
-    detect(&source, options)?.read(source, options)
+    let mut loaded = detect(&source, options)?.read(source, options)?;
+    if let Dump::Graph(graph) = &mut loaded.dump {
+        graph.tell_types_apart(options.raw_types);
+    }
+    Ok(loaded)
 }
 
 /// Counts a dump's objects by type with the reader that recognises it.

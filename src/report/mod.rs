@@ -20,7 +20,7 @@ pub use escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_
 pub use present::{Present, TextPage, write, write_each};
 pub use several::write_several;
 pub use terminal::shorten_middle;
-pub use units::{format_bytes, format_count, parse_size};
+pub use units::{count_of, format_bytes, format_count, parse_size};
 
 /// The output form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,12 @@ impl Style {
 impl Style {
     /// A number of bytes in a sentence: `1.2 MiB`, or `1,234 bytes` where plain numbers are asked for.
     pub fn bytes(&self, bytes: u64) -> String {
-        if self.human { units::format_bytes(bytes) } else { format!("{} bytes", units::format_count(bytes)) }
+        if self.human { units::format_bytes(bytes) } else { count_of(bytes, "bytes") }
+    }
+
+    /// The same in a column: `1.2 MiB`, or `1,234`, as in the tables of a terminal.
+    pub fn size(&self, bytes: u64) -> String {
+        if self.human { units::format_bytes(bytes) } else { units::format_count(bytes) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Format, Style, Table, delimited, json, markdown, plain, several, terminal, units};
+use super::{Format, Style, Table, delimited, json, markdown, plain, several, terminal};
 
 /// An answer that can be shown. Its serde form is its JSON; the other forms follow from the table and the text.
 pub trait Present: Serialize {
@@ -86,11 +86,6 @@ impl Style {
     /// Bold where colours are on.
     pub fn bold(&self, text: &str) -> String {
         if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
-    }
-
-    /// A number of bytes in a column of text: `1.2 MiB`, or `1,234`, as in the tables of a terminal.
-    pub fn size(&self, bytes: u64) -> String {
-        if self.human { units::format_bytes(bytes) } else { units::format_count(bytes) }
     }
 }
 

@@ -28,10 +28,10 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         }
     }
     if table.rows_hidden > 0 {
-        writeln!(out, "{} more rows; -n 0 shows all", units::format_count(table.rows_hidden as u64))?;
+        writeln!(out, "{}; -n 0 shows all", units::count_of(table.rows_hidden as u64, "more rows"))?;
     }
     if spared > 0 {
-        let columns = if spared == 1 { "1 more column" } else { &format!("{spared} more columns") };
+        let columns = units::count_of(spared as u64, "more columns");
         writeln!(out, "{columns} on a wider terminal, or with -f csv")?;
     }
     Ok(())

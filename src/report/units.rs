@@ -2,14 +2,36 @@
 
 const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
-/// `1.2 MiB`, `24 B`: one decimal, binary units.
+/// `1.2 MiB`, `24 B`: one decimal, binary units; never 1024.0 of a unit that has a larger one.
 pub fn format_bytes(bytes: u64) -> String {
-    for (unit, size) in UNITS {
-        if bytes >= size {
-            return format!("{:.1} {unit}", bytes as f64 / size as f64);
+    for (at, (unit, size)) in UNITS.iter().enumerate() {
+        if bytes >= *size {
+            let text = format!("{:.1}", bytes as f64 / *size as f64);
+            return match at.checked_sub(1) {
+                Some(larger) if text == "1024.0" => format!("1.0 {}", UNITS[larger].0),
+                _ => format!("{text} {unit}"),
+            };
         }
     }
     format!("{bytes} B")
+}
+
+/// `1 object`, `1,234 objects`: a count with the regular English plural of what is counted.
+pub fn count_of(count: u64, plural: &str) -> String {
+    match count {
+        1 => format!("1 {}", singular(plural)),
+        _ => format!("{} {plural}", format_count(count)),
+    }
+}
+
+/// `object` for `objects`, `entry` for `entries`, `class` for `classes`.
+fn singular(plural: &str) -> String {
+    match (plural.strip_suffix("ies"), plural.strip_suffix("sses"), plural.strip_suffix('s')) {
+        (Some(stem), ..) => format!("{stem}y"),
+        (_, Some(stem), _) => format!("{stem}ss"),
+        (.., Some(stem)) => stem.into(),
+        _ => plural.into(),
+    }
 }
 
 /// `1,234,567`, for people.
@@ -72,6 +94,13 @@ mod tests {
         assert_eq!(format_bytes(1023), "1023 B");
         assert_eq!(format_bytes(1536), "1.5 KiB");
         assert_eq!(format_bytes(8_589_934_591), "8.0 GiB");
+        assert_eq!(format_bytes(1_048_524), "1023.9 KiB");
+        assert_eq!(format_bytes(1_048_560), "1.0 MiB");
+        assert_eq!(format_bytes((1 << 40) - 1), "1.0 TiB");
+        assert_eq!(format_bytes(1 << 50), "1024.0 TiB");
+        let counts = ["objects", "app domains", "entries", "classes"].map(|plural| count_of(1, plural));
+        assert_eq!(counts, ["1 object", "1 app domain", "1 entry", "1 class"]);
+        assert_eq!((count_of(0, "heaps"), count_of(1234, "heaps")), ("0 heaps".into(), "1,234 heaps".into()));
         assert_eq!(format_count(1_234_567), "1,234,567");
         assert_eq!(format_count(999), "999");
         assert_eq!(parse_size("1.5KiB"), Ok(1536));

@@ -79,27 +79,16 @@ impl<'a> Assembly<'a> {
         assembly
     }
 
-    /// Types that only sizes tell apart become one, unless names are wanted as they stand.
+    /// Each type of the file is one of the graph, for it may be sampled in its own way; names are those that are shown.
     fn name_types(&mut self, raw_types: bool) {
-        let mut known: FxHashMap<(String, Option<&str>), TypeSlot> = FxHashMap::default();
         for (index, dump_type) in self.dump.graph.types.iter().enumerate() {
             let name = dump_type.name.clone().filter(|name| !name.is_empty());
             let raw = name.unwrap_or_else(|| format!("<type {index:#x}>"));
             self.wrapper_types.push(is_wrapper(&raw));
             let name = if raw_types { raw } else { repaired_type_name(without_size_suffix(&raw)) };
             let module = dump_type.module.as_deref().map(file_name_of).filter(|module| !module.is_empty());
-            let slot = if raw_types {
-                let slot = self.builder.new_type();
-                self.builder.name_type_apart(slot, &name, module);
-                slot
-            } else {
-                let builder = &mut self.builder;
-                *known.entry((name, module)).or_insert_with_key(|(name, module)| {
-                    let slot = builder.new_type();
-                    builder.name_type_apart(slot, name, *module);
-                    slot
-                })
-            };
+            let slot = self.builder.new_type();
+            self.builder.name_type_apart(slot, &name, module);
             self.slots.push(slot.0);
         }
     }
@@ -275,9 +264,7 @@ impl<'a> Assembly<'a> {
         if self.is_sample() {
             for (index, &slot) in self.slots.iter().enumerate() {
                 let multiplier = self.dump.type_multipliers.get(index).copied().unwrap_or(self.dump.multipliers.0);
-                // Types that only sizes told apart were sampled apart; the mean is the best single figure.
-                let entry = found.entry(self.builder.type_of(TypeSlot(slot))).or_insert(multiplier);
-                *entry = if *entry == multiplier { multiplier } else { (*entry + multiplier) / 2.0 };
+                found.insert(self.builder.type_of(TypeSlot(slot)), multiplier);
             }
         }
         found

@@ -1,0 +1,102 @@
+//! Sizes from which on something counts: bytes, or a share of a whole. One place decides how shares are rounded.
+
+/// A share in percent, exact to twelve decimal places: 7 % of 100 bytes are 7 bytes, as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Percent {
+    /// In units of 10^-12 percent.
+    units: u64,
+}
+
+const DECIMALS: usize = 12;
+const UNITS_OF_ONE: u128 = 10u128.pow(DECIMALS as u32);
+
+impl Percent {
+    /// From a number as it was typed; `None` unless it is 0 to `MOST`.
+    pub fn new(percent: f64) -> Option<Self> {
+        if !(0.0..=Self::MOST).contains(&percent) {
+            return None;
+        }
+        // The shortest decimal that gives this number is what was typed. It has no exponent.
+        let text = percent.abs().to_string();
+        let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
+        let decimals = decimals.get(..DECIMALS).unwrap_or(decimals);
+        let units = format!("{whole}{decimals:0<DECIMALS$}").parse().ok()?;
+        Some(Percent { units })
+    }
+
+    /// The most that can be said.
+    pub const MOST: f64 = 1e6;
+
+    /// The least whole number that is at least this share: a row of so much stays.
+    pub fn at_least(self, whole: u64) -> u64 {
+        u64::try_from(self.product(whole).div_ceil(100 * UNITS_OF_ONE)).unwrap_or(u64::MAX)
+    }
+
+    /// The greatest whole number that is no more than this share: what is more goes over it.
+    pub fn at_most(self, whole: u64) -> u64 {
+        u64::try_from(self.product(whole) / (100 * UNITS_OF_ONE)).unwrap_or(u64::MAX)
+    }
+
+    /// At most 2^124.
+    fn product(self, whole: u64) -> u128 {
+        u128::from(self.units) * u128::from(whole)
+    }
+}
+
+/// A size as users say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// Bytes.
+    Bytes(u64),
+    /// Of a whole.
+    Share(Percent),
+}
+
+impl Threshold {
+    /// The fewest bytes that reach it.
+    pub fn at_least(self, whole: u64) -> u64 {
+        match self {
+            Threshold::Bytes(bytes) => bytes,
+            Threshold::Share(percent) => percent.at_least(whole),
+        }
+    }
+
+    /// The most bytes that do not go over it.
+    pub fn at_most(self, whole: u64) -> u64 {
+        match self {
+            Threshold::Bytes(bytes) => bytes,
+            Threshold::Share(percent) => percent.at_most(whole),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Percent;
+
+    #[test]
+    fn shares_are_those_that_were_typed() {
+        let at_least = |percent: f64, whole: u64| Percent::new(percent).unwrap().at_least(whole);
+        assert_eq!((at_least(7.0, 100), at_least(7.1, 100), at_least(0.55, 2000)), (7, 8, 11));
+        assert_eq!((at_least(0.0, u64::MAX), at_least(100.0, u64::MAX)), (0, u64::MAX));
+        assert_eq!((at_least(1e6, u64::MAX), at_least(1e-300, u64::MAX)), (u64::MAX, 0));
+        assert_eq!((at_least(0.8, 1000), at_least(12.5, 8), at_least(-0.0, 8)), (8, 1, 0));
+        let at_most = |percent: f64, whole: u64| Percent::new(percent).unwrap().at_most(whole);
+        assert_eq!((at_most(10.0, 105), at_most(10.0, 110), at_most(7.0, 100)), (10, 11, 7));
+        for wrong in [f64::NAN, f64::INFINITY, -1.0, 1e7] {
+            assert_eq!(Percent::new(wrong), None);
+        }
+    }
+
+    /// Every whole percent of every small number, by definition.
+    #[test]
+    fn shares_by_definition() {
+        for percent in 0..=200u64 {
+            for whole in 0..300 {
+                let share = Percent::new(percent as f64).unwrap();
+                assert_eq!(share.at_least(whole), (whole * percent).div_ceil(100));
+                assert_eq!(share.at_most(whole), whole * percent / 100);
+            }
+        }
+    }
+}
