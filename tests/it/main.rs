@@ -9,6 +9,7 @@ mod cli;
 mod damage;
 mod detection;
 mod dotnet;
+mod findings_types;
 mod fixtures;
 mod index;
 mod leaks;
