@@ -11,6 +11,7 @@ mod detection;
 mod dotnet;
 mod findings_escape;
 mod findings_readers;
+mod findings_types;
 mod fixtures;
 mod index;
 mod leaks;
