@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::memory::MemoryLimit;
+use super::memory::{Held, MemoryLimit};
 use super::progress::Progress;
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
@@ -156,6 +156,7 @@ pub(super) fn make(
         bail!("the dump holds allocation totals, no objects: it is read as quickly without an index")
     };
     with_roots(&mut graph, &facts);
+    let _held = Held::new(&graph);
     memory.check_index(&graph)?;
     progress.phase("computing dominators");
     let derived = Derived::compute(&graph);

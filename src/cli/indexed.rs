@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::common::Common;
 use super::index_content::{Content, Derived, ReadKey, graph_and_derived, store, with_roots};
-use super::memory::MemoryLimit;
+use super::memory::{Held, MemoryLimit};
 use super::output::print_sentence;
 use crate::graph::HeapGraph;
 use crate::index::{self, EXTENSION, Index, IndexError, MemoryImage, SourceKey};
@@ -140,6 +140,8 @@ enum Refusal {
     Stale,
     /// The options it was made with, in words.
     Options(String),
+    /// More than `--max-memory` allows, in words.
+    Size(String),
     /// Problems, which `--strict` asks to be told as the reader tells them.
     Strict,
 }
@@ -150,6 +152,7 @@ impl std::fmt::Display for Refusal {
             Refusal::Unusable(error) => write!(f, "{error}"),
             Refusal::Stale => f.write_str("is older than the dump or of another one (heapdump index makes it anew)"),
             Refusal::Options(words) => write!(f, "was made with other reading options ({words})"),
+            Refusal::Size(words) => f.write_str(words),
             Refusal::Strict => f.write_str("cannot tell how --strict ends"),
         }
     }
@@ -177,6 +180,8 @@ impl Asking<'_> {
         dump: Option<&Path>,
         asked: Option<&ReadKey>,
     ) -> Result<Indexed, Refusal> {
+        let bytes = std::fs::metadata(path).map_err(IndexError::Io)?.len();
+        self.memory.check_mapped(bytes).map_err(|error| Refusal::Size(error.to_string()))?;
         let content: Content = index.content()?;
         if asked.is_some_and(|asked| !content.options.serves(asked, content.facts.format)) {
             return Err(Refusal::Options(content.options.words()));
@@ -237,6 +242,7 @@ impl Rebuild {
                     let loaded = self.memory.explained(input::read(source, &self.options))?;
                     let Dump::Graph(mut graph) = loaded.dump else { bail!("the dump has changed") };
                     with_roots(&mut graph, &loaded.facts);
+                    let _held = Held::new(&graph);
                     self.memory.check_index(&graph)?;
                     let now = SourceKey::of(dump)?;
                     if self.source.as_ref().is_some_and(|source| !source.is_same(&now)) {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use super::common::Common;
 use super::index_content::{self, Derived};
 use super::indexed::{self, Found, Indexed};
-use super::memory::MemoryLimit;
+use super::memory::{Held, MemoryLimit};
 use super::output::print_sentence;
 use super::progress::Progress;
 use crate::allocations::AllocationDump;
@@ -33,6 +33,8 @@ pub(super) struct Opened<'d> {
     /// From an index, while the roots are those it was made with.
     derived: Option<&'d Derived>,
     memory: MemoryLimit,
+    /// While it is in memory; what comes from an index stays on the disk.
+    _held: Option<Held>,
     dominators: OnceCell<Dominators>,
     retained: OnceCell<Retained>,
 }
@@ -161,6 +163,7 @@ pub(super) struct ReadDump {
 struct Content {
     dump: Dump,
     derived: Option<Derived>,
+    is_mapped: bool,
 }
 
 impl ReadDump {
@@ -168,10 +171,6 @@ impl ReadDump {
     /// piece by piece takes longer than letting the system take all of it.
     fn keep(self) -> OpenedDump<'static> {
         let content: &'static Content = Box::leak(Box::new(self.content));
-        // What comes from an index stays on the disk.
-        if let (Dump::Graph(graph), None) = (&content.dump, &content.derived) {
-            MemoryLimit::hold(graph);
-        }
         opened(content, self.facts, self.diagnostics, self.progress, self.memory)
     }
 
@@ -196,6 +195,7 @@ fn opened(
             progress,
             derived: content.derived.as_ref(),
             memory,
+            _held: (!content.is_mapped).then(|| Held::new(graph)),
             dominators: OnceCell::new(),
             retained: OnceCell::new(),
         }),
@@ -239,7 +239,7 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> R
     let (mut content, facts, diagnostics) = match found {
         Found::Indexed(indexed) => {
             let Indexed { graph, derived, facts, diagnostics } = *indexed;
-            (Content { dump: Dump::Graph(graph), derived: Some(derived) }, facts, diagnostics)
+            (Content { dump: Dump::Graph(graph), derived: Some(derived), is_mapped: true }, facts, diagnostics)
         }
         other => {
             let behind;
@@ -257,7 +257,7 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> R
                 }
                 index_content::with_roots(graph, &facts);
             }
-            (Content { dump, derived: None }, facts, diagnostics)
+            (Content { dump, derived: None, is_mapped: false }, facts, diagnostics)
         }
     };
     if let Dump::Graph(graph) = &mut content.dump {

@@ -11,6 +11,7 @@ use super::allocations::HeapArgs;
 use super::common::{Common, sort_key};
 use super::groups::{By, Groups};
 use super::load::{self, Opened, OpenedDump, Place, open_dump};
+use super::memory::MemoryLimit;
 use super::output::{bold, fields, print_sentence, problems_json};
 use super::progress::Progress;
 use super::several::ask_each;
@@ -20,7 +21,7 @@ use super::{Outcome, indexed, stats_allocations};
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use crate::graph::{NodeId, SectionId};
-use crate::input;
+use crate::input::{self, ReadOptions};
 use crate::report::{Report, Style, format_count};
 
 /// How much is in the heap, by type
@@ -308,7 +309,9 @@ fn ask_shallow(args: &Args, limits: &[Limit], place: &Place, file: Option<&str>)
     };
     let place = behind.as_ref().unwrap_or(place);
     let source = place.open(&progress)?;
-    let counted = input::count_types(source, &input.read_options()?).with_context(|| place.name())?;
+    let memory = MemoryLimit::find(input)?;
+    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..input.read_options()? };
+    let counted = memory.explained_counting(input::count_types(source, &options)).with_context(|| place.name())?;
     input.check_snapshot(&counted.facts)?;
     drop(progress);
     load::warn(&counted.diagnostics, file, args.common.output.quiet);

@@ -135,8 +135,12 @@ impl std::error::Error for ReadError {
 }
 
 impl From<std::io::Error> for ReadError {
+    /// What a source's budget refused comes through readers of bytes as an error of theirs.
     fn from(error: std::io::Error) -> Self {
-        ReadError::new(ReadErrorKind::Io(error))
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<BuildError>()) {
+            Some(&refused) => refused.into(),
+            None => ReadError::new(ReadErrorKind::Io(error)),
+        }
     }
 }
 

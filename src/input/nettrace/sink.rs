@@ -4,7 +4,7 @@ use super::collect::Bulk;
 use super::fields::{u32_at, u64_at};
 use super::payload::BulkHead;
 use super::types::TypeTable;
-use crate::graph::{BuildError, GraphBuilder, IdStyle, ObjectColumns, Section, SectionId};
+use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, ObjectColumns, Section, SectionId};
 use crate::input::sink::TypeTotal;
 
 /// Takes the bulk streams.
@@ -26,14 +26,24 @@ pub(super) struct GraphSink {
 #[derive(Debug, Default)]
 pub(super) struct CountSink {
     pub(super) runs: Vec<Vec<TypeTotal>>,
+    /// Of all runs together.
+    bytes: usize,
 }
 
 impl Sink {
-    pub(super) fn graph(max_memory_bytes: Option<u64>) -> Self {
+    pub(super) fn graph(budget: &MemoryBudget) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
-        builder.limit_memory(max_memory_bytes);
+        builder.limit_memory(budget);
         let section = builder.begin_section(Section::default());
         Sink::Graph(Box::new(GraphSink { builder, section, columns: ObjectColumns::default(), slots: Vec::new() }))
+    }
+
+    /// Bytes of memory it has besides the builder.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Sink::Graph(graph) => graph.columns.memory_bytes() + graph.slots.len() * 4,
+            Sink::Counts(counts) => counts.bytes,
+        }
     }
 
     /// Entries `A address, u64 bytes, u64 typeId, u64 references`.
@@ -95,6 +105,7 @@ impl Sink {
                 for (_, number, bytes, _) in noted {
                     let number = number as usize;
                     if number >= run.len() {
+                        counts.bytes += (number + 1 - run.len()) * size_of::<TypeTotal>();
                         run.resize(number + 1, TypeTotal::default());
                     }
                     run[number].objects += 1;
