@@ -24,6 +24,7 @@ pub struct NameId(pub u32);
 pub struct Names {
     texts: Vec<std::sync::Arc<str>>,
     numbers: FxHashMap<std::sync::Arc<str>, u32>,
+    text_bytes: usize,
 }
 
 impl Names {
@@ -34,9 +35,17 @@ impl Names {
         }
         let number = self.texts.len() as u32;
         let text: std::sync::Arc<str> = text.into();
+        self.text_bytes += text.len();
         self.texts.push(text.clone());
         self.numbers.insert(text, number);
         NameId(number)
+    }
+
+    /// Bytes of memory they take, about. O(1).
+    pub fn memory_bytes(&self) -> usize {
+        // Two counters before each text; a pointer in the list, an entry and free places in the map.
+        const NAME_BYTES: usize = 16 + 16 + 48;
+        self.text_bytes + self.texts.len() * NAME_BYTES
     }
 
     /// The text of a number. O(1).

@@ -2,8 +2,7 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Once, OnceLock};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
@@ -68,11 +67,11 @@ impl<'d> Opened<'d> {
     }
 }
 
-/// Of dumps that were read before.
-static HELD_BYTES: AtomicU64 = AtomicU64::new(0);
+/// All dumps of a command share one account.
+static LIMIT: OnceLock<MemoryLimit> = OnceLock::new();
 
 /// The memory limit, and whose it is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Memory {
     pub(super) limit: MemoryLimit,
     is_asked_for: bool,
@@ -83,15 +82,20 @@ impl Memory {
     pub(super) fn find(args: &InputArgs) -> Result<Self> {
         if let Some(text) = &args.max_memory {
             let bytes = parse_size(text).map_err(|error| anyhow!("--max-memory: {error}"))?;
-            // Free memory is what is left beside held dumps anyway.
-            let limit = MemoryLimit::of(bytes).beside(HELD_BYTES.load(Ordering::Relaxed));
+            let limit = LIMIT.get_or_init(|| MemoryLimit::of(bytes)).clone();
             return Ok(Memory { limit, is_asked_for: true });
         }
-        Ok(Memory { limit: free_bytes().map_or(MemoryLimit::NONE, MemoryLimit::of), is_asked_for: false })
+        let limit = LIMIT.get_or_init(|| free_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free)).clone();
+        Ok(Memory { limit, is_asked_for: false })
     }
 
     /// A library error in words that name the options.
-    pub(super) fn explain(self, error: MemoryError) -> Error {
+    pub(super) fn explain(&self, error: MemoryError) -> Error {
+        anyhow!("{}. `heapdump stats --shallow` takes memory for types alone", self.explain_counting(error))
+    }
+
+    /// The same for types alone.
+    fn explain_counting(&self, error: MemoryError) -> Error {
         let limit = format_bytes(error.limit_bytes);
         let whose = match self.is_asked_for {
             true => format!("and --max-memory allows {limit}"),
@@ -105,10 +109,10 @@ impl Memory {
             MemoryUse::Index => format!("an index takes {needed} of memory with the graph"),
             _ => "the dump takes more memory than it may".to_string(),
         };
-        anyhow!("{what}, {whose}. `heapdump stats --shallow` takes memory for types alone")
+        anyhow!("{what}, {whose}")
     }
 
-    pub(super) fn explain_open(self, error: OpenError) -> Error {
+    pub(super) fn explain_open(&self, error: OpenError) -> Error {
         match error {
             OpenError::Memory(error) => self.explain(error),
             OpenError::NoSuchSnapshot(_) => anyhow!("--snapshot: {error}"),
@@ -198,7 +202,6 @@ impl ReadDump {
     /// The one dump of a command. Never freed: the program ends with its one answer, and giving a large graph back
     /// piece by piece takes longer than letting the system take all of it.
     fn keep(self) -> OpenedDump<'static> {
-        HELD_BYTES.fetch_add(self.dump.memory_bytes(), Ordering::Relaxed);
         opened(Box::leak(Box::new(self.dump)), self.progress, self.memory)
     }
 
@@ -269,6 +272,7 @@ pub(super) fn count_types(place: &Place, file: Option<&str>, common: &Common) ->
             OpenError::OnlyAnIndex(path) => {
                 anyhow!("{} is an index: it answers as quickly without --shallow", path.display())
             }
+            OpenError::Memory(error) => memory.explain_counting(error),
             error => memory.explain_open(error),
         })
         .with_context(|| place.name())
@@ -284,7 +288,7 @@ pub(super) fn open_options(file: Option<&str>, common: &Common) -> Result<(OpenO
     let options = OpenOptions {
         read,
         roots: RootPolicy { without, keep_unreachable: common.input.keep_unreachable },
-        memory: memory.limit,
+        memory: memory.limit.clone(),
         index: if common.input.no_index { IndexUse::Never } else { IndexUse::WhereFresh },
         observer: Arc::new(Watch { progress: Arc::clone(&progress), quiet: common.output.quiet }),
     };

@@ -195,7 +195,7 @@ pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<Choice, OpenE
     }
     let opened = Index::open(&candidate).map_err(Rejection::from).and_then(|index| {
         is_of(&index, path)?.then_some(()).ok_or(Rejection::Stale)?;
-        load(index, options, Some(&ReadKey::of(&options.read)))
+        load(index, &candidate, options, Some(&ReadKey::of(&options.read)))
     });
     match opened {
         Ok(indexed) => Ok(Choice::Indexed(Box::new(indexed))),
@@ -226,7 +226,7 @@ fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> 
             }
             own_dump = None;
         }
-        load(index, options, asked)
+        load(index, path, options, asked)
     });
     match (opened, own_dump) {
         (Ok(indexed), _) => Ok(Choice::Indexed(Box::new(indexed))),
@@ -245,7 +245,9 @@ fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
 }
 
 /// What an index holds, when it serves for the reading options that are asked for.
-fn load(index: Index, options: &OpenOptions, asked: Option<&ReadKey>) -> Result<Indexed, Rejection> {
+fn load(index: Index, path: &Path, options: &OpenOptions, asked: Option<&ReadKey>) -> Result<Indexed, Rejection> {
+    let bytes = std::fs::metadata(path).map_err(IndexError::Io)?.len();
+    options.memory.check_mapped(bytes).map_err(Rejection::Size)?;
     let meta: IndexMeta = index.content()?;
     if asked.is_some_and(|asked| !meta.options.serves(asked, meta.facts.format)) {
         return Err(Rejection::Options(meta.options.words()));
@@ -278,6 +280,8 @@ enum Rejection {
     Stale,
     /// The options it was made with, in words.
     Options(String),
+    /// It takes more memory than it may.
+    Size(super::MemoryError),
     /// It holds problems, and under strict reading these are to be reported as the reader reports them.
     Strict,
 }
@@ -288,6 +292,7 @@ impl fmt::Display for Rejection {
             Rejection::Unusable(error) => error.fmt(f),
             Rejection::Stale => f.write_str("is older than the dump or of another one (heapdump index makes it anew)"),
             Rejection::Options(words) => write!(f, "was made with other reading options ({words})"),
+            Rejection::Size(error) => error.fmt(f),
             Rejection::Strict => f.write_str("cannot tell how --strict ends"),
         }
     }

@@ -2,6 +2,8 @@
 //! system for lack of memory.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::graph::HeapGraph;
 
@@ -12,10 +14,34 @@ const KEPT_BYTES_PER_OBJECT: u64 = 24;
 /// Beside both, per object: reverse references, paths, and the columns of the tree numbered by level.
 const INDEX_BYTES_PER_OBJECT: u64 = 27;
 
-/// The most memory that a dump and the answers from it may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The most memory that dumps and the answers from them may take. Clones are of one account: dumps that are open at the
+/// same time share it.
+#[derive(Debug, Clone, Default)]
 pub struct MemoryLimit {
     bytes: Option<u64>,
+    /// What an index maps into memory counts too.
+    counts_mapped: bool,
+    /// Bytes of the graphs that are open.
+    held_bytes: Arc<AtomicU64>,
+}
+
+/// A graph that is in memory until this is dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    account: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Held {
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.account.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// What does not fit.
@@ -30,8 +56,10 @@ pub enum MemoryUse {
     Dominators,
     /// The references to each object with the graph.
     Referrers,
-    /// An index with the graph.
+    /// The making of an index with the graph.
     Index,
+    /// An index that is mapped into memory.
+    MappedIndex,
 }
 
 /// An answer takes more memory than it may.
@@ -53,6 +81,7 @@ impl fmt::Display for MemoryError {
             MemoryUse::Dominators => "the dominator tree takes with the graph",
             MemoryUse::Referrers => "the references to each object take with the graph",
             MemoryUse::Index => "an index takes with the graph",
+            MemoryUse::MappedIndex => "takes up to",
         };
         match self.needed_bytes {
             Some(bytes) => write!(f, "{what} {bytes} bytes of memory, and {} are allowed", self.limit_bytes),
@@ -64,25 +93,36 @@ impl fmt::Display for MemoryError {
 impl std::error::Error for MemoryError {}
 
 impl MemoryLimit {
-    /// No limit.
-    pub const NONE: Self = MemoryLimit { bytes: None };
-
-    /// At most so many bytes.
+    /// At most so many bytes, those that an index maps into memory included.
     pub fn of(bytes: u64) -> Self {
-        MemoryLimit { bytes: Some(bytes) }
+        MemoryLimit { bytes: Some(bytes), counts_mapped: true, held_bytes: Arc::default() }
+    }
+
+    /// What is free: at most so many bytes, without those that an index maps, which the system can take back.
+    pub fn free(bytes: u64) -> Self {
+        MemoryLimit { counts_mapped: false, ..Self::of(bytes) }
     }
 
     /// The limit in bytes; `None` for no limit.
-    pub fn bytes(self) -> Option<u64> {
+    pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// What is left of the limit beside a graph that stays in memory, for a second dump.
-    pub fn beside(self, held_bytes: u64) -> Self {
-        MemoryLimit { bytes: self.bytes.map(|bytes| bytes.saturating_sub(held_bytes)) }
+    /// What is left of the limit beside the dumps that are open.
+    pub fn left_bytes(&self) -> Option<u64> {
+        self.bytes.map(|bytes| bytes.saturating_sub(self.held_bytes.load(Ordering::Relaxed)))
     }
 
-    pub(super) fn check(self, what: MemoryUse, needed_bytes: u64) -> Result<(), MemoryError> {
+    /// Counts a graph among what is in memory.
+    pub(super) fn hold(&self, graph: &HeapGraph) -> Held {
+        let bytes = graph_bytes(graph);
+        self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Held { account: Arc::clone(&self.held_bytes), bytes }
+    }
+
+    /// Fails when there is no room for so many bytes beside all that is held.
+    pub(super) fn check(&self, what: MemoryUse, bytes: u64) -> Result<(), MemoryError> {
+        let needed_bytes = self.held_bytes.load(Ordering::Relaxed).saturating_add(bytes);
         match self.bytes {
             Some(limit_bytes) if needed_bytes > limit_bytes => {
                 Err(MemoryError { what, needed_bytes: Some(needed_bytes), limit_bytes })
@@ -91,25 +131,28 @@ impl MemoryLimit {
         }
     }
 
-    /// Fails when the graph and its dominator tree will not fit.
-    pub(super) fn check_dominators(self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check_beside(graph, MemoryUse::Dominators, DOMINATORS_BYTES_PER_OBJECT)
+    /// Fails when what an index has does not fit: all of it may come into memory.
+    pub(super) fn check_mapped(&self, bytes: u64) -> Result<(), MemoryError> {
+        if self.counts_mapped { self.check(MemoryUse::MappedIndex, bytes) } else { Ok(()) }
     }
 
-    /// Fails when an index of the graph cannot be made: the dominator tree, all references reversed, and columns on
-    /// their way out.
-    pub(super) fn check_index(self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        self.check_beside(graph, MemoryUse::Index, DOMINATORS_BYTES_PER_OBJECT + INDEX_BYTES_PER_OBJECT)
+    /// Fails when the dominator tree of a graph that is held will not fit.
+    pub(super) fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+        self.check(MemoryUse::Dominators, graph.node_count() as u64 * DOMINATORS_BYTES_PER_OBJECT)
     }
 
-    /// Fails when there is no room for all references reversed beside the graph and its dominator tree.
-    pub(super) fn check_referrers(self, graph: &HeapGraph) -> Result<(), MemoryError> {
-        let reverse = 4 * graph.reference_count() as u64 / graph.node_count().max(1) as u64;
-        self.check_beside(graph, MemoryUse::Referrers, KEPT_BYTES_PER_OBJECT + 8 + reverse)
+    /// Fails when an index of a graph that is held cannot be made: the dominator tree, all references reversed, and
+    /// columns on their way out.
+    pub(super) fn check_index(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+        let per_object = DOMINATORS_BYTES_PER_OBJECT + INDEX_BYTES_PER_OBJECT;
+        self.check(MemoryUse::Index, graph.node_count() as u64 * per_object)
     }
 
-    fn check_beside(self, graph: &HeapGraph, what: MemoryUse, bytes_per_object: u64) -> Result<(), MemoryError> {
-        self.check(what, graph_bytes(graph) + graph.node_count() as u64 * bytes_per_object)
+    /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
+    pub(super) fn check_referrers(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+        let reverse = 4 * graph.reference_count() as u64;
+        let per_object = KEPT_BYTES_PER_OBJECT + 8;
+        self.check(MemoryUse::Referrers, graph.node_count() as u64 * per_object + reverse)
     }
 }
 

@@ -48,6 +48,8 @@ pub struct OpenDump {
     diagnostics: Diagnostics,
     path: Option<PathBuf>,
     memory: MemoryLimit,
+    /// The graph's share of the limit, while it is in memory.
+    held: Option<memory::Held>,
     observer: Arc<dyn Observer>,
     /// From an index, while the roots are those it was made with.
     indexed: Option<IndexedResults>,
@@ -97,10 +99,7 @@ impl OpenDump {
 
     /// Bytes of memory that the dump itself takes; 0 for one that an index holds, which stays on disk.
     pub fn memory_bytes(&self) -> u64 {
-        match (&self.content, &self.indexed) {
-            (Dump::Graph(graph), None) => memory::graph_bytes(graph),
-            _ => 0,
-        }
+        self.held.as_ref().map_or(0, memory::Held::bytes)
     }
 
     /// Tells the observer what is being done now.

@@ -33,7 +33,7 @@ impl Default for OpenOptions {
         OpenOptions {
             read: ReadOptions::default(),
             roots: RootPolicy::default(),
-            memory: MemoryLimit::NONE,
+            memory: MemoryLimit::default(),
             index: IndexUse::WhereFresh,
             observer: Arc::new(NoObserver),
         }
@@ -69,6 +69,8 @@ impl OpenOptions {
                 let Indexed { graph, results, info, diagnostics } = *indexed;
                 let loaded = Loaded { dump: Dump::Graph(graph), facts: info, diagnostics };
                 let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
+                // What comes from an index stays on disk.
+                dump.held = None;
                 dump.indexed = self.roots.is_as_dumped().then_some(results);
                 Ok(dump)
             }
@@ -110,7 +112,7 @@ impl OpenOptions {
     }
 
     fn count(&self, source: Source) -> Result<Counted, OpenError> {
-        let counted = explained(input::count_types(source, &self.read_options()))?;
+        let counted = self.explained(input::count_types(source, &self.read_options()))?;
         self.check_snapshot(counted.facts.snapshots.len())?;
         Ok(counted)
     }
@@ -118,14 +120,14 @@ impl OpenOptions {
     /// Reads a dump, unless it takes more memory than it may.
     pub(super) fn read(&self, source: Source) -> Result<Loaded, OpenError> {
         let options = self.read_options();
-        if let (Some(limit), true) = (self.memory.bytes(), source.compression().is_empty()) {
+        if source.compression().is_empty() {
             // What cannot be recognised is reported by whoever reads it.
             if let Ok(reader) = input::detect(&source, &options) {
                 let needed = reader.least_memory_bytes(source.file_bytes().unwrap_or(0));
-                MemoryLimit::of(limit).check(MemoryUse::Graph, needed)?;
+                self.memory.check(MemoryUse::Graph, needed)?;
             }
         }
-        let mut loaded = explained(input::read(source, &options))?;
+        let mut loaded = self.explained(input::read(source, &options))?;
         if let Dump::Graph(graph) = &mut loaded.dump {
             complete_roots(graph, &loaded.facts, &*self.observer);
         }
@@ -133,21 +135,35 @@ impl OpenOptions {
     }
 
     fn read_options(&self) -> ReadOptions {
-        ReadOptions { max_memory_bytes: self.memory.bytes(), ..self.read.clone() }
+        ReadOptions { max_memory_bytes: self.memory.left_bytes(), ..self.read.clone() }
+    }
+
+    /// A reader's result, with what it means that it went past the limit.
+    fn explained<T>(&self, read: Result<T, ReadError>) -> Result<T, OpenError> {
+        read.map_err(|error| match error.kind() {
+            ReadErrorKind::TooLarge(BuildError::TooMuchMemory(left_bytes)) => {
+                let limit_bytes = self.memory.bytes().unwrap_or(*left_bytes);
+                MemoryError { what: MemoryUse::Dump, needed_bytes: None, limit_bytes }.into()
+            }
+            _ => error.into(),
+        })
     }
 
     fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
         let Loaded { dump: mut content, facts: info, diagnostics } = loaded;
+        let mut held = None;
         if let Dump::Graph(graph) = &mut content {
             self.check_snapshot(info.snapshots.len())?;
             self.roots.apply(graph, &*self.observer);
+            held = Some(self.memory.hold(graph));
         }
         Ok(OpenDump {
             content,
             info,
             diagnostics,
             path,
-            memory: self.memory,
+            memory: self.memory.clone(),
+            held,
             observer: Arc::clone(&self.observer),
             indexed: None,
             reachable: OnceLock::new(),
@@ -164,14 +180,4 @@ impl OpenOptions {
             _ => Ok(()),
         }
     }
-}
-
-/// A reader's result, with what it means that it went past the limit.
-pub(super) fn explained<T>(read: Result<T, ReadError>) -> Result<T, OpenError> {
-    read.map_err(|error| match error.kind() {
-        ReadErrorKind::TooLarge(BuildError::TooMuchMemory(limit_bytes)) => {
-            MemoryError { what: MemoryUse::Dump, needed_bytes: None, limit_bytes: *limit_bytes }.into()
-        }
-        _ => error.into(),
-    })
 }

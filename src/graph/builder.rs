@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::budget::{MemoryBudget, MemoryShare, make_room};
 use super::columns::{Frame, ObjectColumns, PositionRun};
 use super::id_map::IdRange;
 use super::roots::{RootName, RootRecord};
@@ -41,6 +42,14 @@ impl std::fmt::Display for BuildError {
 }
 
 impl std::error::Error for BuildError {}
+
+/// Longer names are seldom, and on the way out there are more copies of them than of anything else.
+const LONG_NAME_BYTES: usize = 64 * 1024;
+
+/// Memory for the characters of a name: in a list and in a map, and what a long one takes where it is shown.
+fn name_cost(bytes: usize) -> usize {
+    if bytes < LONG_NAME_BYTES { 2 * bytes } else { 8 * bytes }
+}
 
 /// A run of objects packed in the same way, within one section.
 #[derive(Debug)]
@@ -97,8 +106,8 @@ pub struct GraphBuilder {
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     pub(super) generations: Vec<GenerationRange>,
     pub(super) id_style: IdStyle,
-    memory_limit_bytes: Option<u64>,
-    /// Of all names together.
+    memory: MemoryShare,
+    /// What all names together cost.
     name_bytes: usize,
 }
 
@@ -108,17 +117,54 @@ impl GraphBuilder {
         GraphBuilder { id_style, ..Self::default() }
     }
 
-    /// Makes `append`, `append_references` and `check_memory` fail when the dump takes more memory; `None` for no limit.
-    pub fn limit_memory(&mut self, bytes: Option<u64>) {
-        self.memory_limit_bytes = bytes;
+    /// Makes `append`, `append_references` and `check_memory` fail when the dump takes more memory than there is in the
+    /// budget.
+    pub fn limit_memory(&mut self, budget: &MemoryBudget) {
+        self.memory = budget.for_content();
     }
 
     /// Fails when what was appended so far takes more memory than it may. O(1): readers call it once a block.
     ///
     /// # Errors
     /// When it does.
-    pub fn check_memory(&self) -> Result<(), BuildError> {
-        let Some(limit) = self.memory_limit_bytes else { return Ok(()) };
+    pub fn check_memory(&mut self) -> Result<(), BuildError> {
+        self.memory.hold(self.memory_bytes())
+    }
+
+    /// Fails when there is no room for a name of so many bytes, which some callers make a copy of.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub fn check_name(&mut self, bytes: usize) -> Result<(), BuildError> {
+        if bytes < LONG_NAME_BYTES {
+            return Ok(());
+        }
+        self.memory.hold(self.memory_bytes() + name_cost(bytes) as u64)
+    }
+
+    /// Fails when there is no room for what `resolve` takes besides. For all but the smallest dumps.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub fn check_resolve(&mut self) -> Result<(), BuildError> {
+        let (objects, references) = (self.types.len() as u64, self.reference_words.len() as u64);
+        // Ids as a map; the packed ids are still there while it is made.
+        let maps: u64 = self.sections.iter().map(|section| section.map_bytes()).sum();
+        let needed = if self.sections.iter().all(|section| section.ascending) {
+            maps
+        } else {
+            // Order of the objects, then types, sizes and references in that order beside those in the order of the dump.
+            maps + 4 * objects + (4 * references).max(4 * objects)
+        };
+        self.memory.hold(self.memory_bytes() + needed)
+    }
+
+    /// Fails when there is no room for a copy of so many bytes of what was appended.
+    pub(super) fn check_copy(&mut self, bytes: u64) -> Result<(), BuildError> {
+        self.memory.hold(self.memory_bytes() + bytes)
+    }
+
+    fn memory_bytes(&self) -> u64 {
         let words = self.id_words.len()
             + self.types.len()
             + self.shallow.len()
@@ -126,6 +172,8 @@ impl GraphBuilder {
             + self.reference_words.len();
         // Names stand in a list and in a map.
         const NAME_BYTES: usize = 80;
+        // A section's facts, and the map of its ids.
+        const SECTION_BYTES: usize = size_of::<SectionBuild>() + 160;
         let names = self.names.len() + self.root_names.len() + self.module_names.len();
         let bytes = words * size_of::<u32>()
             + self.roots.len() * size_of::<(u32, RootRecord)>()
@@ -134,10 +182,12 @@ impl GraphBuilder {
             + self.large.len() * size_of::<(u32, u64)>()
             + self.positions.len() * size_of::<PositionRun>()
             + self.segments.len() * size_of::<Segment>()
-            + self.sections.len() * size_of::<SectionBuild>()
+            + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
+            + self.streams.as_ref().map_or(0, Streams::memory_bytes)
+            + self.sections.len() * SECTION_BYTES
             + names * NAME_BYTES
-            + 2 * self.name_bytes;
-        if bytes as u64 > limit { Err(BuildError::TooMuchMemory(limit)) } else { Ok(()) }
+            + self.name_bytes;
+        bytes as u64
     }
 
     /// How ids are printed, where the reader learns it on the way.
@@ -147,6 +197,7 @@ impl GraphBuilder {
 
     /// Begins a section; the ones before it are complete.
     pub fn begin_section(&mut self, section: Section) -> SectionId {
+        self.name_bytes += name_cost(section.name.len());
         self.sections.push(SectionBuild { section, range: None, ascending: true, last_id: None, objects: 0 });
         SectionId::new(self.sections.len() - 1)
     }
@@ -179,7 +230,7 @@ impl GraphBuilder {
             None => {
                 let number = self.names.len() as u32;
                 self.names.push(name.into());
-                self.name_bytes += name.len();
+                self.name_bytes += name_cost(name.len());
                 self.name_numbers.insert(name.into(), number);
                 number
             }
@@ -192,10 +243,11 @@ impl GraphBuilder {
         const NO_MODULE: u32 = u32::MAX;
         let number = self.names.len();
         self.names.push(name.into());
-        self.name_bytes += name.len();
+        self.name_bytes += name_cost(name.len());
         if let Some(module) = module {
             let known = self.module_names.len() as u32;
             let module = *self.module_numbers.entry(module.into()).or_insert_with_key(|module| {
+                self.name_bytes += name_cost(module.len());
                 self.module_names.push(module.clone());
                 known
             });
@@ -266,7 +318,7 @@ impl GraphBuilder {
         }
         let number = self.root_names.len() as u32;
         self.root_names.push(name.into());
-        self.name_bytes += name.len();
+        self.name_bytes += name_cost(name.len());
         self.root_name_numbers.insert(name.into(), number);
         RootName(number)
     }
@@ -330,6 +382,11 @@ impl GraphBuilder {
             });
         }
         self.note_ids(section, columns, objects.clone());
+        make_room(&mut self.id_words, objects.len() * id_width);
+        make_room(&mut self.types, objects.len());
+        make_room(&mut self.shallow, objects.len());
+        make_room(&mut self.counts, objects.len());
+        make_room(&mut self.reference_words, (to - from) * reference_width);
         self.id_words.extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
         self.types.extend(columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]));
         self.shallow.extend_from_slice(&columns.shallow[objects.clone()]);

@@ -135,6 +135,21 @@ impl ObjectColumns {
         self.types.is_empty()
     }
 
+    /// Bytes of memory the columns have, used or not.
+    pub fn memory_bytes(&self) -> usize {
+        let wide = self.ids.capacity() + self.references.capacity();
+        let narrow = self.types.capacity()
+            + self.shallow.capacity()
+            + self.starts.capacity()
+            + self.counted.capacity()
+            + self.id_words.capacity()
+            + self.reference_words.capacity();
+        8 * wide
+            + 4 * narrow
+            + self.large.capacity() * size_of::<(u32, u64)>()
+            + self.positions.capacity() * size_of::<PositionRun>()
+    }
+
     /// References so far, leading ones included.
     pub fn reference_count(&self) -> usize {
         self.references.len()

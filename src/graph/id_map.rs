@@ -213,6 +213,13 @@ impl IdMap {
         IdMap { base: 0, shift: 0, form: Form::Sorted(Column::default()), count: 0 }
     }
 
+    /// Memory that `build` takes at most.
+    pub(super) fn most_bytes(range: IdRange, len: usize) -> u64 {
+        let shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
+        let flat = (((range.max - range.min) >> shift) / 64 + 1).saturating_mul(12);
+        if flat <= 64 + FLAT_BYTES_PER_ID * len as u64 { flat } else { PAGED_BYTES_PER_ID as u64 * len as u64 }
+    }
+
     /// The map of `ids()`, which is asked for up to two times and may give repeats. O(ids + range / 64).
     pub(super) fn build<I: Iterator<Item = u64>>(range: IdRange, len: usize, ids: impl Fn() -> I) -> Self {
         let base = range.min;

@@ -10,6 +10,7 @@
 //!
 //! Not here: formats (see `input`), algorithms (see `analysis`), printing (see `report`).
 
+mod budget;
 mod builder;
 mod byte_counts;
 mod column;
@@ -30,6 +31,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
+pub use budget::{MemoryBudget, MemoryShare, make_room};
 pub use builder::{BuildError, GraphBuilder, TypeSlot};
 pub use byte_counts::ByteCounts;
 pub use column::{Column, ColumnSink, ColumnSource, Image, Number};
@@ -327,10 +329,12 @@ impl HeapGraph {
         }
     }
 
-    /// Bytes of memory the graph takes: (per-object arrays, references, reverse references).
+    /// Bytes of memory the graph takes: (per-object arrays, roots and names; references; reverse references).
     pub fn memory_bytes(&self) -> (usize, usize, usize) {
         let ids: usize = self.ids.iter().map(|section| section.ids.bytes()).sum();
         let objects = ids + self.node_types.len() * 4 + self.shallow.bytes() + self.references.offsets.bytes();
+        let names: usize = self.type_names.iter().chain(&self.root_names).map(|name| name.len() + 16).sum();
+        let objects = objects + self.roots.len() * size_of::<Root>() + names;
         let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.bytes() + csr.targets.len() * 4);
         (objects, self.references.targets.len() * 4, reverse)
     }

@@ -3,10 +3,11 @@
 
 use rayon::prelude::*;
 
+use super::budget::make_room;
 use super::builder::{BuildError, GraphBuilder, SectionBuild, Segment};
 use super::columns::{Frame, ObjectColumns, PositionRun};
 use super::findings::{Findings, Tally};
-use super::id_map::IdRange;
+use super::id_map::{IdMap, IdRange};
 use super::{NodeId, SectionIds};
 
 /// Stands for a reference that leads nowhere until it is dropped; no node has this number.
@@ -33,6 +34,12 @@ pub(super) struct Streams {
     pieces: Vec<Piece>,
 }
 
+impl Streams {
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.pieces.len() * size_of::<Piece>()
+    }
+}
+
 impl GraphBuilder {
     /// Appends references that came apart from their objects; the object stream's counts say whose they are.
     /// `stride` bytes lie between two of them.
@@ -43,6 +50,7 @@ impl GraphBuilder {
         self.check_memory()?;
         let frame = columns.reference_frame;
         let piece = Piece { frame, count: columns.reference_count(), position, stride };
+        make_room(&mut self.reference_words, columns.reference_words.len());
         self.reference_words.extend_from_slice(&columns.reference_words);
         self.streams.get_or_insert_default().pieces.push(piece);
         Ok(())
@@ -55,9 +63,13 @@ impl GraphBuilder {
 
     /// Keeps these pieces of the two streams, in this order, and drops all others. For dumps of one section. Costs
     /// nothing when that changes nothing, else a copy of what is kept.
-    pub fn keep_pieces(&mut self, objects: &[usize], references: &[usize]) {
+    ///
+    /// # Errors
+    /// When there is no memory for the copy.
+    pub fn keep_pieces(&mut self, objects: &[usize], references: &[usize]) -> Result<(), BuildError> {
         let (object_pieces, reference_pieces) = self.pieces();
         if !objects.iter().copied().eq(0..object_pieces) {
+            self.check_copy(objects.iter().map(|&number| self.segments[number].objects.len() as u64 * 16).sum())?;
             self.keep_objects(objects);
         }
         if let Some(streams) = &mut self.streams
@@ -69,13 +81,15 @@ impl GraphBuilder {
                 starts.push(start);
                 start += piece.words();
             }
-            let mut words = Vec::new();
+            let kept: usize = references.iter().map(|&number| streams.pieces[number].words()).sum();
+            let mut words = Vec::with_capacity(kept);
             for &number in references {
                 words.extend_from_slice(&self.reference_words[starts[number]..][..streams.pieces[number].words()]);
             }
             self.reference_words = words;
             streams.pieces = references.iter().map(|&number| streams.pieces[number].clone()).collect();
         }
+        Ok(())
     }
 
     fn keep_objects(&mut self, kept: &[usize]) {
@@ -266,6 +280,11 @@ impl GraphBuilder {
 }
 
 impl SectionBuild {
+    /// What the map of the section's ids takes while it is made.
+    pub(super) fn map_bytes(&self) -> u64 {
+        self.range.map_or(0, |range| IdMap::most_bytes(range, self.objects))
+    }
+
     fn note_id(&mut self, id: u64) {
         match &mut self.range {
             Some(range) => range.add(id),

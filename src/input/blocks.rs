@@ -1,6 +1,7 @@
 //! Text in blocks of whole records, parsed by several threads and handed on in order.
 //!
-//! The same code reads files, pipes and packed input. A block is about 1 MiB and grows where one record is longer.
+//! The same code reads files, pipes and packed input. A block is about 1 MiB and grows where one record is longer, as far
+//! as the budget allows; long runs of padding are passed over and not kept.
 //! Reading is one thread at a time, parsing all threads, handing on one at a time in the order of the input; whoever
 //! finishes the next block in turn hands it on while the others parse.
 
@@ -10,8 +11,20 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::error::ReadError;
 use super::source::Source;
 use super::text::ends_lines_with_cr;
+use crate::graph::{MemoryBudget, MemoryShare};
 
 const BLOCK_BYTES: usize = 1 << 20;
+/// Equal blanks at the end of a block without a place to cut it that are taken for padding.
+const PADDING_BYTES: usize = 256 * 1024;
+/// A file may be filled up to a round size: less than this is not worth a word.
+const ORDINARY_PADDING_BYTES: u64 = 1 << 20;
+/// Columns of a block that grew with a record take so many times its text, at most: a reference of two characters takes
+/// 12 bytes.
+const COLUMNS_OF_TEXT: u64 = 6;
+/// What was parsed of one block is used again for the next unless it is larger.
+const POOLED_BYTES: usize = 16 << 20;
+/// A thread has a block of text and its columns, and others may wait.
+const BYTES_OF_THREAD: u64 = 12 << 20;
 
 /// Where blocks may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +65,20 @@ pub(super) struct BlockPlace {
     pub(super) first: bool,
     /// The input ends here.
     pub(super) last: bool,
+    /// Bytes of padding in the block that were passed over, where there are more than ordinary.
+    pub(super) padding_bytes: u64,
+}
+
+/// What is parsed of a block.
+pub(super) trait Batch: Default + Send {
+    /// Bytes of memory it has, used or not.
+    fn memory_bytes(&self) -> usize;
 }
 
 struct BlockReader {
     source: Source,
     carry: Vec<u8>,
+    carry_share: MemoryShare,
     cut: Cut,
     /// Line ends are CR alone: parsers see them as LF.
     only_cr: bool,
@@ -64,59 +86,124 @@ struct BlockReader {
     ended: bool,
 }
 
+/// A block of text.
+struct Found {
+    number: usize,
+    bytes: usize,
+    last: bool,
+    padding_bytes: u64,
+}
+
+/// The text of a block, and what it takes.
+struct Buffer {
+    text: Vec<u8>,
+    share: MemoryShare,
+}
+
+impl Buffer {
+    /// Makes it so long; while it moves, it is there twice.
+    fn resize(&mut self, bytes: usize) -> Result<(), ReadError> {
+        if bytes > self.text.len() {
+            self.share.hold((self.text.len() + bytes) as u64)?;
+            self.text.reserve_exact(bytes - self.text.len());
+            self.text.resize(bytes, 0);
+        } else {
+            self.text.truncate(bytes);
+            self.text.shrink_to_fit();
+        }
+        Ok(self.share.hold(bytes as u64)?)
+    }
+}
+
 impl BlockReader {
-    /// The next block into `buffer[..len]`: (its number, len, last).
-    fn next(&mut self, buffer: &mut Vec<u8>) -> Result<Option<(usize, usize, bool)>, ReadError> {
+    /// The next block into the start of `buffer`.
+    fn next(&mut self, buffer: &mut Buffer) -> Result<Option<Found>, ReadError> {
         if self.ended {
             return Ok(None);
         }
+        let found = self.read(buffer);
+        self.ended |= found.is_err();
+        found.map(Some)
+    }
+
+    fn read(&mut self, buffer: &mut Buffer) -> Result<Found, ReadError> {
         let mut len = self.carry.len();
         let mut searched = 0;
         let wanted = len + BLOCK_BYTES;
         // A buffer that grew with one long record does not stay so large.
-        if buffer.len() > 2 * wanted {
-            buffer.truncate(wanted);
-            buffer.shrink_to_fit();
+        if buffer.text.len() > 2 * wanted || buffer.text.len() < wanted {
+            buffer.resize(wanted)?;
         }
-        buffer.resize(buffer.len().max(wanted), 0);
-        buffer[..len].copy_from_slice(&self.carry);
+        buffer.text[..len].copy_from_slice(&self.carry);
+        let mut padding_bytes = 0;
+        let mut padding = None;
         loop {
-            let got = match self.source.fill(&mut buffer[len..]) {
+            let wanted = buffer.text.len() - len;
+            let mut got = match self.source.fill(&mut buffer.text[len..]) {
                 Ok(got) => got,
                 Err(error) => {
                     self.ended = true;
                     return Err(error.into());
                 }
             };
-            let full = len + got == buffer.len();
+            let is_end = got < wanted;
+            if let Some(blank) = padding {
+                let skipped = buffer.text[len..len + got].iter().take_while(|&&byte| byte == blank).count();
+                buffer.text.copy_within(len + skipped..len + got, len);
+                got -= skipped;
+                padding_bytes += skipped as u64;
+                padding = padding.filter(|_| got == 0);
+            }
             if self.only_cr {
-                buffer[len..len + got].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+                buffer.text[len..len + got].iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
             }
             len += got;
-            if !full {
+            if is_end {
                 self.ended = true;
-                self.carry.clear();
+                self.carry = Vec::new();
                 break;
             }
-            if let Some(at) = self.cut.find(&buffer[..len], searched) {
+            if let Some(at) = self.cut.find(&buffer.text[..len], searched) {
+                self.carry_share.hold(self.carry.capacity().max(len - at) as u64)?;
                 self.carry.clear();
-                self.carry.extend_from_slice(&buffer[at..len]);
+                self.carry.extend_from_slice(&buffer.text[at..len]);
                 len = at;
                 break;
             }
+            if let Some(start) = padding_at_end(&buffer.text[..len]) {
+                padding = Some(buffer.text[start]);
+                padding_bytes += (len - start - 1) as u64;
+                len = start + 1;
+            }
             // Two bytes back: the cut may need to see what follows a line end.
             searched = len.saturating_sub(2);
-            buffer.resize(buffer.len() * 2, 0);
+            if len == buffer.text.len() {
+                buffer.resize(len * 2)?;
+            }
         }
         self.next += 1;
-        Ok(Some((self.next - 1, len, self.ended)))
+        let padding_bytes = if padding_bytes >= ORDINARY_PADDING_BYTES { padding_bytes } else { 0 };
+        Ok(Found { number: self.next - 1, bytes: len, last: self.ended, padding_bytes })
     }
+}
+
+/// Where the padding that the text ends in begins, if it does.
+fn padding_at_end(text: &[u8]) -> Option<usize> {
+    let &last = text.last().filter(|byte| matches!(byte, 0 | b' ' | b'\t'))?;
+    let start = text.iter().rposition(|&byte| byte != last).map_or(0, |at| at + 1);
+    (text.len() - start >= PADDING_BYTES).then_some(start)
+}
+
+/// What was parsed of a block, and what it takes.
+struct Parsed<B> {
+    batch: B,
+    share: MemoryShare,
 }
 
 struct Handing<B, C> {
     next: usize,
-    ready: BTreeMap<usize, B>,
-    pool: Vec<B>,
+    ready: BTreeMap<usize, Parsed<B>>,
+    pool: Vec<Parsed<B>>,
     /// Out while a thread hands blocks on.
     commit: Option<C>,
     error: Option<ReadError>,
@@ -136,13 +223,16 @@ pub(super) fn parse_blocks<B, P, C>(
     commit: C,
 ) -> Result<Source, ReadError>
 where
-    B: Default + Send,
+    B: Batch,
     P: Fn(&[u8], BlockPlace, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
-    let threads = if source.is_whole() { 1 } else { threads.max(1) };
+    let budget = source.budget().clone();
+    let threads = if source.is_whole() { 1 } else { threads_within(&budget, threads) };
     let only_cr = ends_lines_with_cr(source.start());
-    let reader = Mutex::new(BlockReader { source, carry: Vec::new(), cut, only_cr, next: 0, ended: false });
+    let carry_share = budget.for_buffer();
+    let reader =
+        Mutex::new(BlockReader { source, carry: Vec::new(), carry_share, cut, only_cr, next: 0, ended: false });
     let handing = Mutex::new(Handing {
         next: 0,
         ready: BTreeMap::new(),
@@ -152,7 +242,7 @@ where
         stopped: false,
     });
     let turn = Condvar::new();
-    let work = || worker(&reader, &handing, &turn, &parse, threads);
+    let work = || worker(&reader, &handing, &turn, &parse, threads, &budget);
     std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(work);
@@ -166,6 +256,12 @@ where
     }
 }
 
+/// Fewer threads where there is no memory for what each has at hand.
+fn threads_within(budget: &MemoryBudget, threads: usize) -> usize {
+    let most = budget.limit_bytes().map_or(u64::MAX, |limit| limit / BYTES_OF_THREAD);
+    threads.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
+}
+
 /// A lock whose holder panicked is taken all the same: the panic itself ends the program through the scope.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -177,14 +273,15 @@ fn worker<B, P, C>(
     turn: &Condvar,
     parse: &P,
     threads: usize,
+    budget: &MemoryBudget,
 ) where
-    B: Default + Send,
+    B: Batch,
     P: Fn(&[u8], BlockPlace, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
-    let mut buffer = Vec::new();
+    let mut buffer = Buffer { text: Vec::new(), share: budget.for_buffer() };
     loop {
-        let mut batch = {
+        let mut parsed = {
             let mut state = lock(handing);
             // Not too far ahead of a slow block: finished ones wait in memory.
             while state.ready.len() > 4 * threads && !state.stopped {
@@ -193,16 +290,26 @@ fn worker<B, P, C>(
             if state.stopped {
                 return;
             }
-            state.pool.pop().unwrap_or_default()
+            state.pool.pop().unwrap_or_else(|| Parsed { batch: B::default(), share: budget.for_buffer() })
         };
         let block = lock(reader).next(&mut buffer);
-        let (number, len, last) = match block {
-            Ok(Some(block)) => block,
+        let found = match block {
+            Ok(Some(found)) => found,
             Ok(None) => return,
             Err(error) => return stop(handing, turn, error),
         };
-        parse(&buffer[..len], BlockPlace { first: number == 0, last }, &mut batch);
-        hand_on(handing, turn, number, batch);
+        // Before it is parsed where it is large, after it as it came out.
+        if found.bytes > 4 * BLOCK_BYTES
+            && let Err(error) = parsed.share.hold(COLUMNS_OF_TEXT * found.bytes as u64)
+        {
+            return stop(handing, turn, error.into());
+        }
+        let place = BlockPlace { first: found.number == 0, last: found.last, padding_bytes: found.padding_bytes };
+        parse(&buffer.text[..found.bytes], place, &mut parsed.batch);
+        if let Err(error) = parsed.share.hold(parsed.batch.memory_bytes() as u64) {
+            return stop(handing, turn, error.into());
+        }
+        hand_on(handing, turn, found.number, parsed);
     }
 }
 
@@ -213,12 +320,13 @@ fn stop<B, C>(handing: &Mutex<Handing<B, C>>, turn: &Condvar, error: ReadError) 
     turn.notify_all();
 }
 
-fn hand_on<B, C>(handing: &Mutex<Handing<B, C>>, turn: &Condvar, number: usize, batch: B)
+fn hand_on<B, C>(handing: &Mutex<Handing<B, C>>, turn: &Condvar, number: usize, parsed: Parsed<B>)
 where
+    B: Batch,
     C: FnMut(&mut B) -> Result<(), ReadError>,
 {
     let mut state = lock(handing);
-    state.ready.insert(number, batch);
+    state.ready.insert(number, parsed);
     loop {
         let next = state.next;
         if state.stopped || !state.ready.contains_key(&next) {
@@ -226,12 +334,14 @@ where
         }
         // Another thread is handing on and will come to this block.
         let Some(mut commit) = state.commit.take() else { return };
-        let Some(mut batch) = state.ready.remove(&next) else { return };
+        let Some(mut parsed) = state.ready.remove(&next) else { return };
         drop(state);
-        let result = commit(&mut batch);
+        let result = commit(&mut parsed.batch);
         state = lock(handing);
         state.commit = Some(commit);
-        state.pool.push(batch);
+        if parsed.batch.memory_bytes() <= POOLED_BYTES {
+            state.pool.push(parsed);
+        }
         state.next += 1;
         if let Err(error) = result {
             state.stopped = true;
@@ -244,6 +354,12 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Batch for Vec<u8> {
+        fn memory_bytes(&self) -> usize {
+            self.capacity()
+        }
+    }
 
     fn lines_of(text: Vec<u8>, cut: Cut, threads: usize) -> Vec<Vec<u8>> {
         let source = Source::from_reader(std::io::Cursor::new(text)).unwrap();
@@ -288,6 +404,21 @@ mod tests {
         text.extend_from_slice(b"\n0xb\n");
         for cut in [Cut::AfterLine, Cut::BeforeHex] {
             assert_eq!(lines_of(text.clone(), cut, 2).concat(), text);
+        }
+    }
+
+    #[test]
+    fn padding_is_passed_over() {
+        let mut text = b"a\nb ".to_vec();
+        text.resize(6 << 20, 0);
+        text.extend_from_slice(b" c\nd\n");
+        text.resize(9 << 20, b' ');
+        for cut in [Cut::AfterLine, Cut::BeforeHex] {
+            let read = lines_of(text.clone(), cut, 2).concat();
+            assert!(read.len() < 3 << 20, "{}", read.len());
+            let words: Vec<&[u8]> =
+                read.split(|byte| matches!(byte, 0 | b' ' | b'\n')).filter(|word| !word.is_empty()).collect();
+            assert_eq!(words, [b"a", b"b", b"c", b"d"]);
         }
     }
 

@@ -141,9 +141,15 @@ impl std::error::Error for ReadError {
 }
 
 impl From<std::io::Error> for ReadError {
+    /// What a source's budget refused comes through readers of bytes as an error of theirs.
     fn from(error: std::io::Error) -> Self {
-        let is_cancelled = error.get_ref().is_some_and(|inner| inner.is::<Cancelled>());
-        ReadError::new(if is_cancelled { ReadErrorKind::Cancelled } else { ReadErrorKind::Io(error) })
+        if error.get_ref().is_some_and(|inner| inner.is::<Cancelled>()) {
+            return ReadError::new(ReadErrorKind::Cancelled);
+        }
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<BuildError>()) {
+            Some(&refused) => refused.into(),
+            None => ReadError::new(ReadErrorKind::Io(error)),
+        }
     }
 }
 

@@ -86,8 +86,8 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Threads that parse. Default: as many as there are cores.
     pub threads: usize,
-    /// Memory that the dump may take while it is read, by what it is made of; scratch memory comes on top. A dump that
-    /// takes more is an error. Default: no limit.
+    /// Memory that the dump may take while it is read, with everything that grows with it. A dump that takes more is an
+    /// error. Default: no limit.
     pub max_memory_bytes: Option<u64>,
     /// Which of several snapshots. Default: the first complete one.
     pub snapshot: SnapshotChoice,
@@ -239,6 +239,12 @@ pub(crate) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'sta
         }
     }
 }
+
+/// Runs of padding that no tool writes; the same for every format.
+pub(crate) static PADDING: Code = Code::warning(
+    "padding",
+    "long runs of NULs or blanks, which were skipped: the file was filled up or not all written",
+);
 
 /// Finds the reader for a source.
 ///

@@ -20,6 +20,8 @@ pub(super) trait ObjectSink: Default + Send {
     fn reference_count(&self) -> usize;
     /// Takes everything out, keeping the memory.
     fn clear(&mut self);
+    /// Bytes of memory it has, used or not.
+    fn memory_bytes(&self) -> usize;
     /// Called once the block is complete, on the thread that parsed it.
     fn seal(&mut self);
     /// Hands a part of the block on; returns references that no object can take.
@@ -160,6 +162,10 @@ impl ObjectSink for ObjectColumns {
         self.clear();
     }
 
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes()
+    }
+
     fn seal(&mut self) {
         self.seal();
     }
@@ -216,6 +222,10 @@ impl ObjectSink for TypeCounts {
         self.objects.clear();
         self.large.clear();
         self.references = 0;
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.totals.capacity() * size_of::<TypeTotal>()
     }
 
     fn seal(&mut self) {}

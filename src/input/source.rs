@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
 use super::observer::{NoObserver, Observer};
+use crate::graph::{MemoryBudget, MemoryShare};
 
 /// Bytes that are looked at to recognise packing, encoding and format.
 const START_BYTES: usize = 8 * 1024;
@@ -29,7 +31,14 @@ pub struct Source {
     broken: BrokenNote,
     file_bytes: Option<u64>,
     observer: Arc<dyn Observer>,
+    /// What the packing's windows take.
+    windows: Windows,
+    budget: MemoryBudget,
+    windows_share: MemoryShare,
 }
+
+/// Bytes that unpacking keeps to refer back to.
+type Windows = Arc<AtomicU64>;
 
 impl Source {
     /// Opens a file.
@@ -76,6 +85,7 @@ impl Source {
     fn build(reader: impl Read + Send + 'static, observed: Observed) -> Result<Self, ReadError> {
         let (file_bytes, observer) = (observed.total_bytes, Arc::clone(&observed.observer));
         let broken = BrokenNote::default();
+        let windows = Windows::default();
         let mut compression = Vec::new();
         let mut reader: Box<dyn Read + Send> = Box::new(Counted { inner: reader, observed, done_bytes: 0 });
         let mut start = read_start(&mut reader)?;
@@ -84,7 +94,7 @@ impl Source {
             let packed = BufReader::with_capacity(256 * 1024, Cursor::new(std::mem::take(&mut start)).chain(reader));
             reader = match packing {
                 Packing::Gzip => tolerant(flate2::bufread::MultiGzDecoder::new(packed), &broken),
-                Packing::Zstd => tolerant(ZstdFrames::new(packed), &broken),
+                Packing::Zstd => tolerant(ZstdFrames::new(packed, Arc::clone(&windows)), &broken),
             };
             start = read_start(&mut reader)?;
         }
@@ -103,7 +113,20 @@ impl Source {
             whole = more.len() < START_BYTES;
             start.extend(more);
         }
-        let source = Source { whole, reader, start, encoding, compression, broken, file_bytes, observer };
+        let (budget, windows_share) = (MemoryBudget::default(), MemoryShare::default());
+        let source = Source {
+            whole,
+            reader,
+            start,
+            encoding,
+            compression,
+            broken,
+            file_bytes,
+            observer,
+            windows,
+            budget,
+            windows_share,
+        };
         if source.start.is_empty() {
             return Err(ReadError::new(match source.ended_early() {
                 Some(text) => ReadErrorKind::BrokenCompression(text),
@@ -143,11 +166,29 @@ impl Source {
         self.broken.lock().map_or(None, |note| note.clone())
     }
 
+    /// Sets what the dump may take while it is read, and gives the account that everything which grows with the dump
+    /// must ask: buffers of bytes on their way, too.
+    pub(super) fn limit_memory(&mut self, limit_bytes: Option<u64>) -> MemoryBudget {
+        self.share_budget(&MemoryBudget::new(limit_bytes));
+        self.budget.clone()
+    }
+
+    /// The same for a source within another: one account for both.
+    pub(super) fn share_budget(&mut self, budget: &MemoryBudget) {
+        self.budget = budget.clone();
+        self.windows_share = budget.for_buffer();
+    }
+
+    /// The account.
+    pub(super) fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
     /// Fills `buf` as far as there is input; fewer bytes than asked for mean its end.
     ///
     /// # Errors
-    /// When the operating system cannot read, or the observer says to stop. Packing that breaks off is the end of the
-    /// input, see `ended_early`.
+    /// When the operating system cannot read, when what is packed cannot be unpacked in the memory there is, or when the
+    /// observer says to stop. Packing that breaks off is the end of the input, see `ended_early`.
     pub fn fill(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.observer.is_cancelled() {
             return Err(io::Error::other(Cancelled));
@@ -164,6 +205,7 @@ impl Source {
                 Err(error) => return Err(error),
             }
         }
+        self.windows_share.hold(self.windows.load(Ordering::Relaxed)).map_err(io::Error::other)?;
         Ok(filled)
     }
 }
@@ -254,6 +296,10 @@ impl<R: Read> Read for Tolerant<R> {
 /// All frames of a zstd file, one after another: `ruzstd` decodes one frame a decoder. Checksums are compared.
 struct ZstdFrames<R: Read> {
     state: ZstdState<R>,
+    windows: Windows,
+    /// Of the frame at hand: what it may refer back to, and what came out of it.
+    window_bytes: u64,
+    unpacked_bytes: u64,
 }
 
 enum ZstdState<R: Read> {
@@ -263,8 +309,34 @@ enum ZstdState<R: Read> {
 }
 
 impl<R: Read> ZstdFrames<R> {
-    fn new(inner: R) -> Self {
-        ZstdFrames { state: ZstdState::Between(inner) }
+    fn new(inner: R, windows: Windows) -> Self {
+        ZstdFrames { state: ZstdState::Between(inner), windows, window_bytes: 0, unpacked_bytes: 0 }
+    }
+
+    /// Keeps count of the window, which grows with what comes out, by doubling.
+    fn note_unpacked(&mut self, bytes: u64) {
+        let before = self.unpacked_bytes.min(self.window_bytes);
+        self.unpacked_bytes = self.unpacked_bytes.saturating_add(bytes);
+        let now = self.unpacked_bytes.min(self.window_bytes);
+        self.windows.fetch_add(2 * (now - before), Ordering::Relaxed);
+    }
+
+    fn begin_frame(&mut self, window_bytes: u64) {
+        self.windows.fetch_sub(2 * self.unpacked_bytes.min(self.window_bytes), Ordering::Relaxed);
+        (self.window_bytes, self.unpacked_bytes) = (window_bytes, 0);
+    }
+}
+
+/// What a frame says it refers back to at most, by its first bytes; `None` where that is all of it.
+fn window_of_frame(start: &[u8]) -> Option<u64> {
+    match *start {
+        // A single segment: the window is the content.
+        [_, _, _, _, descriptor, ..] if descriptor & 0x20 != 0 => None,
+        [_, _, _, _, _, window, ..] => {
+            let base = 1u64 << (10 + (window >> 3));
+            Some(base + base / 8 * u64::from(window & 7))
+        }
+        _ => Some(0),
     }
 }
 
@@ -286,8 +358,10 @@ impl<R: Read> Read for ZstdFrames<R> {
                             self.state = ZstdState::Between(frame.inner);
                         }
                         _ => {
+                            let window = window_of_frame(frame.start());
                             let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
                                 .map_err(|_| io::Error::other("the head of a zstd frame is cut or damaged"))?;
+                            self.begin_frame(window.unwrap_or_else(|| decoder.decoder.content_size()));
                             self.state = ZstdState::Frame(Box::new(decoder));
                         }
                     }
@@ -299,6 +373,7 @@ impl<R: Read> Read for ZstdFrames<R> {
                         None => io::Error::other("a zstd frame is cut or damaged"),
                     })?;
                     if count > 0 || buf.is_empty() {
+                        self.note_unpacked(count as u64);
                         self.state = ZstdState::Frame(decoder);
                         return Ok(count);
                     }

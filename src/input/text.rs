@@ -182,6 +182,12 @@ impl NumberedTypes {
         self.part = self.mentioned.len();
     }
 
+    /// Bytes of memory it has, used or not.
+    pub(super) fn memory_bytes(&self) -> usize {
+        // An entry of the map, with its share of free places.
+        4 * self.small.capacity() + 24 * self.large.capacity() + 16 * self.mentioned.capacity()
+    }
+
     /// Forgets everything, keeping the memory.
     pub(super) fn clear(&mut self) {
         self.begin_part();

@@ -6,13 +6,17 @@ use super::codes::*;
 use super::heap_dump::HeapDump;
 use super::memory_graph::{MemoryGraph, Record};
 use super::roots::{PseudoRoot, find_roots, is_wrapper};
-use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot};
+use crate::graph::{
+    GraphBuilder, IdStyle, MemoryBudget, MemoryShare, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot,
+};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::sink::{ObjectSink, Part, Totals};
 use crate::input::{BROKEN_COMPRESSION, Diagnostics, Position, ReadError, ReadOptions, check_any_read};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 32 * 1024;
+/// References that are many for an object: memory is asked for before they are taken.
+const MANY_CHILDREN: usize = 1 << 20;
 /// Ids of objects whose address is cut off, by index; no process has addresses there.
 const MADE_UP_IDS: u64 = 0x7FFF_0000_0000_0000;
 /// The largest size the format can say.
@@ -45,12 +49,16 @@ pub(super) struct Assembly<'a> {
     wrappers: FxHashSet<usize>,
     /// Id and index of each object, where only totals are kept of them.
     counted: Vec<(u64, usize)>,
+    /// What is at hand besides the builder.
+    share: MemoryShare,
 }
 
 impl<'a> Assembly<'a> {
-    pub(super) fn new(dump: &'a HeapDump<'a>, options: &ReadOptions) -> Self {
+    /// # Errors
+    /// When there is no memory for the names.
+    pub(super) fn new(dump: &'a HeapDump<'a>, options: &ReadOptions, budget: &MemoryBudget) -> Result<Self, ReadError> {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
-        builder.limit_memory(options.max_memory_bytes);
+        builder.limit_memory(budget);
         let name = match &dump.process_name {
             Some(name) if !name.is_empty() => name.clone(),
             _ if dump.process_id != 0 => format!("process {}", dump.process_id),
@@ -74,14 +82,17 @@ impl<'a> Assembly<'a> {
             wrapper_types: Vec::with_capacity(dump.graph.types.len()),
             wrappers: FxHashSet::default(),
             counted: Vec::new(),
+            share: budget.for_buffer(),
         };
-        assembly.name_types(options.raw_types);
-        assembly
+        assembly.name_types(options.raw_types)?;
+        Ok(assembly)
     }
 
     /// Each type of the file is one of the graph, for it may be sampled in its own way; names are those that are shown.
-    fn name_types(&mut self, raw_types: bool) {
+    fn name_types(&mut self, raw_types: bool) -> Result<(), ReadError> {
         for (index, dump_type) in self.dump.graph.types.iter().enumerate() {
+            self.builder.check_name(dump_type.name.as_ref().map_or(0, String::len))?;
+            self.builder.check_memory()?;
             let name = dump_type.name.clone().filter(|name| !name.is_empty());
             let raw = name.unwrap_or_else(|| format!("<type {index:#x}>"));
             self.wrapper_types.push(is_wrapper(&raw));
@@ -91,6 +102,7 @@ impl<'a> Assembly<'a> {
             self.builder.name_type_apart(slot, &name, module);
             self.slots.push(slot.0);
         }
+        Ok(())
     }
 
     /// Hands all objects on; with a graph also their references.
@@ -136,6 +148,9 @@ impl<'a> Assembly<'a> {
                 // than the objects.
                 place = graph.position(index);
             }
+            if node.child_count() > MANY_CHILDREN {
+                self.share.hold(batch.memory_bytes() as u64 + 12 * node.child_count() as u64)?;
+            }
             batch.push_object(self.id(index), node.type_index as u32, node.bytes, place);
             for child in node.children() {
                 match usize::try_from(child).ok().filter(|&child| child < graph.node_count) {
@@ -146,7 +161,7 @@ impl<'a> Assembly<'a> {
                     }
                 }
             }
-            if batch.object_count() == BATCH_OBJECTS {
+            if batch.object_count() == BATCH_OBJECTS || batch.reference_count() > MANY_CHILDREN {
                 self.hand_on(&mut batch)?;
             }
         }
@@ -234,9 +249,14 @@ impl<'a> Assembly<'a> {
     }
 
     /// Pseudo nodes as roots of what they hold.
-    pub(super) fn take_roots(&mut self) {
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(super) fn take_roots(&mut self) -> Result<(), ReadError> {
         let graph = &self.dump.graph;
-        for PseudoRoot { index, meaning } in find_roots(graph, |index| self.is_object(index)) {
+        let mut share = std::mem::take(&mut self.share);
+        for PseudoRoot { index, meaning } in find_roots(graph, |index| self.is_object(index), &mut share)? {
+            self.builder.check_memory()?;
             let name = meaning.name.map(|name| self.builder.root_name(&self.variable_name(index, &name)));
             let record = RootRecord {
                 id: self.id(index),
@@ -248,6 +268,7 @@ impl<'a> Assembly<'a> {
             };
             self.builder.add_root_record(self.section, record);
         }
+        Ok(())
     }
 
     /// Makers write the type of the value before the name of the field, as if that type had it.

@@ -5,7 +5,7 @@ use nom::number::complete::{le_f32, le_i32, le_i64, le_u8, le_u32};
 
 use super::memory_graph::{MemoryGraph, to_end};
 use super::serialization::{Found, Objects, Parsed, Tagged, tagged, text};
-use crate::graph::{Generation, GenerationRange};
+use crate::graph::{Generation, GenerationRange, MemoryShare};
 
 /// A file's content.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(super) enum Unreadable {
 
 impl<'a> HeapDump<'a> {
     /// Reads the file, which begins as every one does.
-    pub(super) fn read(file: &'a [u8], content: &'a [u8]) -> Result<Self, Unreadable> {
+    pub(super) fn read(file: &'a [u8], content: &'a [u8], share: &mut MemoryShare) -> Result<Self, Unreadable> {
         let mut objects = Objects::new(file);
         let Ok((rest, Found::Begun(head, _))) = objects.object(content) else { return Err(Unreadable::Damaged) };
         // Version 8 and those before had the heap's account in other places.
@@ -50,7 +50,7 @@ impl<'a> HeapDump<'a> {
         let mut dump = HeapDump { version: head.version, multipliers: (1.0, 1.0), ..HeapDump::default() };
         let Ok((rest, Found::Begun(head, _))) = objects.object(rest) else { return Err(Unreadable::Damaged) };
         let behind;
-        (dump.graph, behind) = MemoryGraph::read(&mut objects, &head, rest);
+        (dump.graph, behind) = MemoryGraph::read(&mut objects, &head, rest, share);
         if let Some(mut rest) = behind {
             dump.unread_from = dump.fill(&mut objects, &mut rest).err().map(|_| objects.offset(rest));
         }

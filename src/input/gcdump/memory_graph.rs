@@ -5,6 +5,7 @@ use nom::number::complete::{le_i32, le_i64, le_u32};
 use rustc_hash::FxHashMap;
 
 use super::serialization::{Found, Objects, Parsed, Tagged, TypeHead, end, tagged, text};
+use crate::graph::{BuildError, MemoryShare};
 
 /// A type of the dump.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +16,9 @@ pub(super) struct DumpType {
     pub(super) bytes: i32,
     pub(super) module: Option<String>,
 }
+
+/// A type with the places of its two texts, and its slot.
+const TYPE_BYTES: usize = size_of::<DumpType>() + 40;
 
 /// The heap, still packed.
 #[derive(Debug, Default)]
@@ -32,6 +36,8 @@ pub(super) struct MemoryGraph<'a> {
     pub(super) node_count: usize,
     /// All of it is there.
     pub(super) complete: bool,
+    /// There was not the memory for the types.
+    pub(super) refused: Option<BuildError>,
 }
 
 /// A node's record.
@@ -57,21 +63,39 @@ pub(super) enum Record<'a> {
 
 impl<'a> MemoryGraph<'a> {
     /// Reads the fields as far as they are there; the rest of the file behind them, if they all are.
-    pub(super) fn read(objects: &mut Objects<'a>, head: &TypeHead, input: &'a [u8]) -> (Self, Option<&'a [u8]>) {
+    pub(super) fn read(
+        objects: &mut Objects<'a>,
+        head: &TypeHead,
+        input: &'a [u8],
+        share: &mut MemoryShare,
+    ) -> (Self, Option<&'a [u8]>) {
         let mut graph = MemoryGraph::default();
-        let rest = graph.fill(objects, head, input).ok().map(|(rest, ())| rest);
+        let rest = graph.fill(objects, head, input, share).ok().map(|(rest, ())| rest);
         graph.complete = rest.is_some();
         (graph, rest)
     }
 
-    fn fill(&mut self, objects: &mut Objects<'a>, head: &TypeHead, input: &'a [u8]) -> Parsed<'a, ()> {
+    fn fill(
+        &mut self,
+        objects: &mut Objects<'a>,
+        head: &TypeHead,
+        input: &'a [u8],
+        share: &mut MemoryShare,
+    ) -> Parsed<'a, ()> {
         let (rest, total) = le_i64(input)?;
         let (rest, root) = le_i32(rest)?;
         let (mut rest, types) = le_u32(rest)?;
         (self.total_bytes, self.root) = (total, root);
+        let mut type_bytes = 0;
         for _ in 0..types {
             let found;
             (rest, found) = dump_type(rest)?;
+            let texts = [&found.name, &found.module].map(|text| text.as_ref().map_or(0, String::len));
+            type_bytes += TYPE_BYTES + texts[0] + texts[1];
+            if let Err(refused) = share.hold(type_bytes as u64) {
+                self.refused = Some(refused);
+                return Err(nom::Err::Error(()));
+            }
             self.types.push(found);
         }
         let (rest, nodes) = le_u32(rest)?;
@@ -168,6 +192,10 @@ impl<'a> MemoryGraph<'a> {
 }
 
 impl Node<'_> {
+    pub(super) fn child_count(&self) -> usize {
+        self.child_count
+    }
+
     /// Indices of what the node refers to, as they stand: they may be of no node.
     pub(super) fn children(&self) -> impl Iterator<Item = i32> + '_ {
         let mut at = 0;

@@ -19,9 +19,9 @@ mod roots;
 mod serialization;
 
 use super::sink::TypeCounts;
-use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, Position, ReadError, ReadErrorKind};
+use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, PADDING, Position, ReadError, ReadErrorKind};
 use super::{ReadOptions, Reader, SnapshotFacts, Source};
-use crate::graph::{BuildError, ObjectColumns, ResolveOptions};
+use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, ResolveOptions, make_room};
 use assemble::Assembly;
 use codes::*;
 use heap_dump::{HeapDump, Unreadable};
@@ -55,19 +55,24 @@ impl Reader for Gcdump {
         dump_bytes
     }
 
-    fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
+    fn read(&self, mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
         let mut facts = self.facts(&source);
-        let (file, broken) = whole(source, options.max_memory_bytes)?;
-        let dump = parse(&file)?;
-        let mut assembly = Assembly::new(&dump, options);
+        let budget = source.limit_memory(options.max_memory_bytes);
+        let file = Whole::read(source, &budget)?;
+        let (dump, share) = parse(&file.bytes, &budget)?;
+        let mut assembly = Assembly::new(&dump, options, &budget)?;
         assembly.take_objects::<ObjectColumns>()?;
-        assembly.take_roots();
-        finish(&mut assembly, &mut facts, broken, file.len());
+        assembly.take_roots()?;
+        finish(&mut assembly, &mut facts, &file);
         assembly.check_any_read()?;
         assembly.diagnostics.check(options.strict)?;
         assembly.builder.set_generations(dump.generations.clone());
         let multipliers = assembly.multipliers();
-        let (builder, mut diagnostics) = (std::mem::take(&mut assembly.builder), assembly.diagnostics);
+        let (mut builder, mut diagnostics) = (std::mem::take(&mut assembly.builder), assembly.diagnostics);
+        // The file is of no more use, and as large as what follows.
+        drop((dump, share));
+        drop(file);
+        builder.check_resolve()?;
         let (mut graph, findings) = builder.resolve(ResolveOptions::default());
         if !multipliers.is_empty() {
             graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));
@@ -83,13 +88,14 @@ impl Reader for Gcdump {
         Ok(Loaded { dump: Dump::Graph(graph), facts, diagnostics })
     }
 
-    fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
+    fn count_types(&self, mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
         let mut facts = self.facts(&source);
-        let (file, broken) = whole(source, options.max_memory_bytes)?;
-        let dump = parse(&file)?;
-        let mut assembly = Assembly::new(&dump, options);
+        let budget = source.limit_memory(options.max_memory_bytes);
+        let file = Whole::read(source, &budget)?;
+        let (dump, _share) = parse(&file.bytes, &budget)?;
+        let mut assembly = Assembly::new(&dump, options, &budget)?;
         assembly.take_objects::<TypeCounts>()?;
-        finish(&mut assembly, &mut facts, broken, file.len());
+        finish(&mut assembly, &mut facts, &file);
         assembly.check_any_read()?;
         assembly.uncount_repeats();
         assembly.diagnostics.check(options.strict)?;
@@ -110,26 +116,56 @@ impl Gcdump {
     }
 }
 
-/// The whole file, for its parts refer to each other from end to end; and why packed data broke off, if it did.
-fn whole(mut source: Source, max_bytes: Option<u64>) -> Result<(Vec<u8>, Option<String>), ReadError> {
-    let mut file = Vec::new();
-    loop {
-        let length = file.len();
-        file.resize(length + READ_BYTES, 0);
-        let got = source.fill(&mut file[length..])?;
-        file.truncate(length + got);
-        if let Some(max_bytes) = max_bytes.filter(|&max_bytes| file.len() as u64 > max_bytes) {
-            return Err(BuildError::TooMuchMemory(max_bytes).into());
+/// The whole file, for its parts refer to each other from end to end.
+struct Whole {
+    bytes: Vec<u8>,
+    /// NULs behind it that were not kept: no part of a dump is so long and nothing but NULs.
+    padding_bytes: u64,
+    /// Why packed data broke off, if it did.
+    broken: Option<String>,
+    share: MemoryShare,
+}
+
+impl Whole {
+    fn read(mut source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
+        let mut file = Whole { bytes: Vec::new(), padding_bytes: 0, broken: None, share: budget.for_content() };
+        let mut chunk = vec![0; READ_BYTES];
+        loop {
+            let got = source.fill(&mut chunk)?;
+            let is_last = got < READ_BYTES;
+            if got > 0 && chunk[..got].iter().all(|&byte| byte == 0) && (!is_last || file.padding_bytes > 0) {
+                file.padding_bytes += got as u64;
+            } else {
+                file.append(&chunk[..got])?;
+            }
+            if is_last {
+                file.broken = source.ended_early();
+                return Ok(file);
+            }
         }
-        if got < READ_BYTES {
-            return Ok((file, source.ended_early()));
+    }
+
+    /// Appends bytes, after NULs that were none of padding.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), ReadError> {
+        if bytes.is_empty() {
+            return Ok(());
         }
+        let before = self.bytes.len() as u64;
+        let length = before.saturating_add(self.padding_bytes).saturating_add(bytes.len() as u64);
+        self.share.hold(length)?;
+        let padding = std::mem::take(&mut self.padding_bytes) as usize;
+        make_room(&mut self.bytes, padding + bytes.len());
+        self.bytes.resize(before as usize + padding, 0);
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
     }
 }
 
-fn parse(file: &[u8]) -> Result<HeapDump<'_>, ReadError> {
+/// The dump, and what its own tables take.
+fn parse<'a>(file: &'a [u8], budget: &MemoryBudget) -> Result<(HeapDump<'a>, MemoryShare), ReadError> {
     let content = file.strip_prefix(serialization::START).unwrap_or(file);
-    HeapDump::read(file, content).map_err(|error| {
+    let mut share = budget.for_content();
+    let dump = HeapDump::read(file, content, &mut share).map_err(|error| {
         let text = match error {
             Unreadable::Version(version) => format!(
                 "a .gcdump of version {version}; heapdump reads 9 and newer: open and save it with a newer PerfView"
@@ -137,14 +173,20 @@ fn parse(file: &[u8]) -> Result<HeapDump<'_>, ReadError> {
             Unreadable::Damaged => "a .gcdump that is cut or damaged before its heap begins".into(),
         };
         ReadError::new(ReadErrorKind::NotSupported(text))
-    })
+    })?;
+    match dump.graph.refused {
+        Some(refused) => Err(refused.into()),
+        None => Ok((dump, share)),
+    }
 }
 
-fn finish(assembly: &mut Assembly<'_>, facts: &mut Facts, broken: Option<String>, file_bytes: usize) {
+fn finish(assembly: &mut Assembly<'_>, facts: &mut Facts, file: &Whole) {
     assembly.judge();
-    if let Some(text) = broken {
-        assembly.diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(file_bytes as u64), || text);
+    let end = Position::Byte(file.bytes.len() as u64);
+    if let Some(text) = &file.broken {
+        assembly.diagnostics.add(&BROKEN_COMPRESSION, 1, end, || text.clone());
     }
+    assembly.diagnostics.add(&PADDING, file.padding_bytes.min(1), end, || format!("{} bytes", file.padding_bytes));
     let (dump, counts) = (assembly.dump, &assembly.counts);
     facts.version = Some(dump.version.to_string());
     facts.producer = dump.tool.clone();

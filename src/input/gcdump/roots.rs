@@ -1,9 +1,11 @@
 //! Pseudo nodes: what makers of dumps put above the heap's objects to say what holds them. They become roots.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashSet;
 
 use super::memory_graph::{MemoryGraph, Record};
-use crate::graph::{RootFlags, RootKind};
+use crate::graph::{BuildError, MemoryShare, RootFlags, RootKind};
 
 /// A root: an object by its index in the dump, and why it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub(super) struct Meaning {
     pub(super) kind: RootKind,
     pub(super) flags: u32,
     /// Of a static variable, its type's before it; else what no kind says.
-    pub(super) name: Option<String>,
+    pub(super) name: Option<Rc<str>>,
 }
 
 impl Meaning {
@@ -31,7 +33,7 @@ impl Meaning {
     fn below(&self, label: &str) -> Self {
         let words = label.to_ascii_lowercase();
         let has = |word: &str| words.contains(word);
-        let named = |meaning: Meaning| Meaning { name: Some(inner_text(label).to_string()), ..meaning };
+        let named = |meaning: Meaning| Meaning { name: Some(inner_text(label).into()), ..meaning };
         let pinned = if has("pinn") { RootFlags::PINNED } else { 0 };
         let weak = if has("weak") { RootFlags::WEAK } else { 0 };
         if let Some(field) = label.strip_prefix("[static var ").and_then(|rest| rest.strip_suffix(']')) {
@@ -39,7 +41,7 @@ impl Meaning {
         }
         if has("thread static var") {
             let meaning = Meaning::new(RootKind::Static, RootFlags::THREAD_LOCAL);
-            let field = inner_text(label).split_once("thread static var ").map(|(_, field)| field.to_string());
+            let field = inner_text(label).split_once("thread static var ").map(|(_, field)| field.into());
             return Meaning { name: field, ..meaning };
         }
         if words.starts_with("[static vars") {
@@ -74,12 +76,21 @@ pub(super) fn is_wrapper(type_name: &str) -> bool {
 }
 
 /// Everything that pseudo nodes hold, each of them visited once from the dump's root down.
-pub(super) fn find_roots(graph: &MemoryGraph<'_>, is_object: impl Fn(usize) -> bool) -> Vec<PseudoRoot> {
+///
+/// # Errors
+/// When there are more than `share` has room for.
+pub(super) fn find_roots(
+    graph: &MemoryGraph<'_>,
+    is_object: impl Fn(usize) -> bool,
+    share: &mut MemoryShare,
+) -> Result<Vec<PseudoRoot>, BuildError> {
+    /// A root, or a node that was seen and is to be looked into.
+    const BYTES: usize = size_of::<PseudoRoot>() + 24;
     let mut roots = Vec::new();
-    let Ok(top) = usize::try_from(graph.root) else { return roots };
+    let Ok(top) = usize::try_from(graph.root) else { return Ok(roots) };
     let held_by_runtime = Meaning::new(RootKind::Runtime, 0);
     if is_object(top) {
-        return vec![PseudoRoot { index: top, meaning: held_by_runtime }];
+        return Ok(vec![PseudoRoot { index: top, meaning: held_by_runtime }]);
     }
     let mut seen = FxHashSet::default();
     seen.insert(top);
@@ -88,6 +99,7 @@ pub(super) fn find_roots(graph: &MemoryGraph<'_>, is_object: impl Fn(usize) -> b
         let Record::Node(node) = graph.record(index) else { continue };
         let label = graph.types[node.type_index].name.as_deref().unwrap_or("");
         let meaning = above.below(label);
+        share.hold(((roots.len() + pending.len() + seen.len() + node.child_count()) * BYTES) as u64)?;
         let from = pending.len();
         for child in node.children().filter_map(|child| usize::try_from(child).ok()) {
             if child >= graph.node_count {
@@ -102,7 +114,7 @@ pub(super) fn find_roots(graph: &MemoryGraph<'_>, is_object: impl Fn(usize) -> b
         // In the order of the dump.
         pending[from..].reverse();
     }
-    roots
+    Ok(roots)
 }
 
 #[cfg(test)]

@@ -29,9 +29,10 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
+    /// The source has its budget.
     pub(super) fn new(reader: &IbmClassic, source: &Source, options: &ReadOptions) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Padded(16));
-        builder.limit_memory(options.max_memory_bytes);
+        builder.limit_memory(source.budget());
         let section = builder.begin_section(Section { name: "heap".into(), ..Section::default() });
         Assembler {
             builder,
@@ -62,6 +63,7 @@ impl Assembler {
         self.take_early_lines(block);
         self.diagnostics.absorb(&mut block.diagnostics, self.lines);
         for name in &block.names.list[block.slots.len()..] {
+            self.builder.check_name(name.len())?;
             let name = String::from_utf8_lossy(name);
             let slot = self.builder.new_type();
             self.builder.name_type(slot, &if self.raw_types { name.into_owned() } else { source_form(&name) });
@@ -196,7 +198,11 @@ impl Assembler {
     }
 
     /// Decides the shape and makes the graph, once.
-    pub(super) fn resolve(&mut self) -> HeapGraph {
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub(super) fn resolve(&mut self) -> Result<HeapGraph, ReadError> {
+        self.builder.check_resolve()?;
         let builder = std::mem::take(&mut self.builder);
         let compact_trailer = self.breakdown.is_some_and(|(breakdown, _)| breakdown.compact);
         let shape = Shape::decide(&self.counts, compact_trailer, &builder);
@@ -214,7 +220,7 @@ impl Assembler {
         ];
         self.diagnostics.add_tallies(&tallies, Position::Line);
         self.check_trailers(findings.duplicate_objects.count + findings.conflicting_objects.count);
-        graph
+        Ok(graph)
     }
 
     /// Totals by type name.

@@ -11,13 +11,15 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::codes::*;
 use super::java_types::is_array;
 use super::record::{self, Breakdown, Eof, Word};
-use crate::input::Diagnostics;
-use crate::input::blocks::BlockPlace;
+use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::sink::ObjectSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};
+use crate::input::{Diagnostics, PADDING, Position};
 
 /// Junk lines before the first record that are kept by text: a version of several lines looks like junk.
 const EARLY_LINES: usize = 16;
+/// Bytes of the version, or of a junk line that may belong to it, that are kept.
+const LONGEST_VERSION: usize = 16 * 1024;
 /// Number of `java/lang/Class` in every block's names.
 const CLASS_NAME: u32 = 0;
 const CACHE_SLOTS: usize = 4096;
@@ -29,12 +31,19 @@ pub(super) struct Names {
     arrays: Vec<bool>,
     numbers: FxHashMap<u64, Vec<u32>>,
     cache: Vec<u32>,
+    /// Characters of all names.
+    bytes: usize,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        let mut names =
-            Names { list: Vec::new(), arrays: Vec::new(), numbers: FxHashMap::default(), cache: vec![0; CACHE_SLOTS] };
+        let mut names = Names {
+            list: Vec::new(),
+            arrays: Vec::new(),
+            numbers: FxHashMap::default(),
+            cache: vec![0; CACHE_SLOTS],
+            bytes: 0,
+        };
         names.number(b"java/lang/Class");
         names
     }
@@ -67,9 +76,27 @@ impl Names {
         }
         let number = self.list.len() as u32;
         candidates.push(number);
+        self.bytes += name.len();
         self.list.push(name.into());
         self.arrays.push(is_array(name));
         number
+    }
+}
+
+impl Names {
+    fn memory_bytes(&self) -> usize {
+        // In the list, in the map, and in a list of the map's.
+        const NAME_BYTES: usize = 100;
+        self.bytes + NAME_BYTES * self.list.len() + 4 * self.cache.len()
+    }
+}
+
+impl<S: ObjectSink> Batch for Block<S> {
+    fn memory_bytes(&self) -> usize {
+        self.objects.memory_bytes()
+            + self.names.memory_bytes()
+            + 4 * self.slots.capacity()
+            + self.classes.capacity() * size_of::<(u32, u32)>()
     }
 }
 
@@ -176,6 +203,8 @@ pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, block: 
         block.diagnostics.on_line(&TRUNCATED_LINE, lines, &text[whole.len()..]);
     }
     block.lines = if text.ends_with(b"\n") { lines - 1 } else { lines };
+    let at = Position::Line(block.lines.max(1));
+    block.diagnostics.add(&PADDING, place.padding_bytes.min(1), at, || format!("{} bytes", place.padding_bytes));
     block.objects.seal();
 }
 
@@ -369,7 +398,8 @@ impl<S: ObjectSink> Parser<'_, S> {
         } else {
             let line = split_line(rest).0;
             if let (Some(version), None) = (record::version(line), &self.block.version) {
-                self.block.version = Some(String::from_utf8_lossy(version).into_owned());
+                self.block.version =
+                    Some(String::from_utf8_lossy(&version[..version.len().min(LONGEST_VERSION)]).into_owned());
             }
             line.len()
         };
@@ -380,18 +410,19 @@ impl<S: ObjectSink> Parser<'_, S> {
 
     /// A line whose first word is neither an address nor `//`.
     fn other_line(&mut self, word: &[u8]) {
-        let line = self.rest_of_line().to_vec();
+        let text = self.text;
+        let line = split_line(&text[self.at..]).0;
         if matches!(word, b"OBJ" | b"CLS") {
-            self.block.diagnostics.on_line(&MALFORMED_RECORD, self.line, &line);
+            self.block.diagnostics.on_line(&MALFORMED_RECORD, self.line, line);
             self.owner = Owner::Nobody;
         } else if self.block.objects.object_count() == 0 && self.block.early.len() < EARLY_LINES {
             self.block.early.push(EarlyLine {
                 line: self.line,
-                text: String::from_utf8_lossy(trim(&line)).into_owned(),
+                text: String::from_utf8_lossy(trim(&line[..line.len().min(LONGEST_VERSION)])).into_owned(),
                 after_version: self.block.version.is_some(),
             });
         } else {
-            self.block.diagnostics.on_line(&JUNK_LINE, self.line, &line);
+            self.block.diagnostics.on_line(&JUNK_LINE, self.line, line);
         }
         self.skip_line();
     }

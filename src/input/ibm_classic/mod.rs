@@ -70,7 +70,7 @@ impl Reader for IbmClassic {
 
     fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
         let mut assembler = self.assemble::<ObjectColumns>(source, options)?;
-        let graph = assembler.resolve();
+        let graph = assembler.resolve()?;
         assembler.diagnostics.check(options.strict)?;
         Ok(Loaded { dump: Dump::Graph(graph), facts: assembler.facts, diagnostics: assembler.diagnostics })
     }
@@ -84,7 +84,8 @@ impl Reader for IbmClassic {
 }
 
 impl IbmClassic {
-    fn assemble<S: ObjectSink>(&self, source: Source, options: &ReadOptions) -> Result<Assembler, ReadError> {
+    fn assemble<S: ObjectSink>(&self, mut source: Source, options: &ReadOptions) -> Result<Assembler, ReadError> {
+        source.limit_memory(options.max_memory_bytes);
         let mut assembler = Assembler::new(self, &source, options);
         let source = parse_blocks(
             source,

@@ -8,6 +8,7 @@ use super::naming::{Modules, process_of_threads};
 use super::rows::MapsOfProcess;
 use super::stacks::Stacks;
 use crate::allocations::{AllocationDump, AllocationHeap, DumpTime, Entry, HeapBuilder, Meaning, NameId, Names};
+use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::{Code, Diagnostics, Position};
 
 /// What the frame is called that stands for its parent's own allocations.
@@ -23,17 +24,29 @@ pub(super) struct Assembler<'a> {
     /// Makes all heaps.
     pub(super) builder: HeapBuilder,
     self_name: NameId,
+    /// What the heaps take.
+    share: MemoryShare,
+    names_share: MemoryShare,
 }
 
 impl<'a> Assembler<'a> {
-    pub(super) fn new(names: &'a mut Names, diagnostics: &'a mut Diagnostics, raw_types: bool) -> Self {
+    pub(super) fn new(
+        names: &'a mut Names,
+        diagnostics: &'a mut Diagnostics,
+        raw_types: bool,
+        budget: &MemoryBudget,
+    ) -> Self {
         let (self_name, root) = (names.intern(SELF_NAME), names.intern(""));
         let builder = HeapBuilder::new(root);
-        Assembler { names, diagnostics, raw_types, parts: FxHashMap::default(), builder, self_name }
+        let (share, names_share) = (budget.for_content(), budget.for_content());
+        Assembler { names, diagnostics, raw_types, parts: FxHashMap::default(), builder, self_name, share, names_share }
     }
 
     /// Adds the heaps of a trace. Its dumps are numbered behind those that are there.
-    pub(super) fn add(&mut self, mut trace: Trace, all: &mut AllocationDump) {
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(super) fn add(&mut self, mut trace: Trace, all: &mut AllocationDump) -> Result<(), BuildError> {
         let mut events = std::mem::take(&mut trace.dumps);
         let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);
         // Stable: events of one moment stay in the order of the file.
@@ -50,6 +63,7 @@ impl<'a> Assembler<'a> {
         let nobody = Process::default();
         for at in 0..events.len() {
             // Taken, so that what was read of a heap goes when the heap is there.
+            trace.kept_bytes = trace.kept_bytes.saturating_sub(events[at].dumps.memory_bytes() as u64);
             let heaps = std::mem::take(&mut events[at].dumps.heaps);
             let v2 = events[at].dumps.heaps_v2.take();
             let event = &events[at];
@@ -79,8 +93,9 @@ impl<'a> Assembler<'a> {
                 let heap = stacks.heap(self, entries, event, process, frames, modules);
                 let part = self.part(number, event, allocator, None);
                 let name = process_name(process);
-                self.push(all, heap, number, event, process, (name, part), allocator);
+                self.push(all, heap, number, event, process, (name, part), allocator)?;
             }
+            trace.share.hold(trace.kept_bytes)?;
             let Some(v2) = v2 else { continue };
             maps.learn(&v2, self.names);
             let part = repeats.entry((event.id.clone(), event.pid)).or_default();
@@ -106,9 +121,10 @@ impl<'a> Assembler<'a> {
                     None => process_name(process),
                 };
                 let part = self.part(number, event, allocator, several.then_some(part));
-                self.push(all, heap, number, event, process, (name, part), allocator);
+                self.push(all, heap, number, event, process, (name, part), allocator)?;
             }
         }
+        Ok(())
     }
 
     /// Which of several heaps of the same dump, process number and allocator this is; from 1. In `heaps_v2` all
@@ -137,22 +153,32 @@ impl<'a> Assembler<'a> {
         process: &Process,
         (name, part): (String, u32),
         allocator: NameId,
-    ) {
+    ) -> Result<(), BuildError> {
         let exceeding = heap.frames_exceeded();
         if exceeding > 0 {
             self.diagnostics.add(&codes::CHILDREN_EXCEED_PARENT, exceeding, Position::Byte(event.offset), String::new);
         }
+        let allocator = self.names.text(allocator).to_string();
+        let bytes = 2 * size_of::<AllocationHeap>()
+            + name.len()
+            + process.labels.len()
+            + allocator.len()
+            + heap.frames.capacity() * size_of::<crate::allocations::Frame>()
+            + heap.entries.capacity() * size_of::<Entry>();
+        self.share.hold(self.share.held_bytes() + bytes as u64)?;
+        self.names_share.hold(self.names.memory_bytes() as u64)?;
         all.heaps.push(AllocationHeap {
             dump,
             pid: event.pid,
             part,
             process: name,
             labels: process.labels.clone(),
-            allocator: self.names.text(allocator).to_string(),
+            allocator,
             meaning: heap.meaning,
             frames: heap.frames,
             entries: heap.entries,
         });
+        Ok(())
     }
 
     /// The frame's name as it is shown.

@@ -10,8 +10,14 @@ use super::event::{Event, StackFrame, read_stack_frames};
 use super::ids::ById;
 use super::trace::Found;
 use crate::allocations::{NameId, Names};
+use crate::graph::{BuildError, MemoryShare};
 use crate::input::diagnostics::excerpt;
 use crate::input::{Diagnostics, Position};
+
+/// A frame, its place by id, and what it becomes in a tree.
+const FRAME_BYTES: usize = size_of::<StackFrame>() + PLACE_BYTES + 16;
+/// A place in a table.
+const PLACE_BYTES: usize = 48;
 
 /// What is known of a process.
 #[derive(Default)]
@@ -73,6 +79,9 @@ pub(super) struct Trace {
     pub(super) started_us: FxHashMap<String, i64>,
     /// In the order of the file.
     pub(super) dumps: Vec<DumpEvent>,
+    /// What all of it takes, and where that is noted.
+    pub(super) kept_bytes: u64,
+    pub(super) share: MemoryShare,
 }
 
 /// Takes what may have to do with dumps, in the order of the file.
@@ -82,26 +91,42 @@ pub(super) struct Collector<'a> {
     pub(super) diagnostics: Diagnostics,
     /// Is added to the places of problems.
     pub(super) before: u64,
-    /// Memory that may still be taken, and was not enough once it is `None`.
-    pub(super) memory_left: Option<u64>,
+    /// What of the trace is kept.
+    pub(super) share: MemoryShare,
+    /// What the event at hand takes while it is read.
+    pub(super) parsing_share: MemoryShare,
+    pub(super) names_share: MemoryShare,
 }
 
+/// Longer texts are held in memory once more while they are read, without the arrays that are read first, and as values.
+const LONG_TEXT: usize = 64 * 1024;
+
 impl Collector<'_> {
-    pub(super) fn take(&mut self, found: Found, json: &[u8], offset: u64) {
-        // An entry of 24 bytes has some 50 characters, a frame more than its name and its number. Events that are not
-        // kept are few here.
-        self.memory_left = self.memory_left.and_then(|left| left.checked_sub(json.len() as u64 / 2));
-        if self.memory_left.is_none() {
-            return;
+    /// # Errors
+    /// When there is no memory for it.
+    pub(super) fn take(&mut self, found: Found, json: &[u8], offset: u64) -> Result<(), BuildError> {
+        if json.len() > LONG_TEXT {
+            self.parsing_share.hold(2 * json.len() as u64)?;
         }
         match found {
             Found::Event => self.event(json, offset, true),
             Found::CutEvent => self.event(json, offset, false),
             Found::StackFrames => {
                 let (frames, _) = read_stack_frames(json, self.names);
+                self.keep(frames.len() * FRAME_BYTES);
                 frames.into_iter().for_each(|frame| self.trace.global_frames.replace(frame));
             }
         }
+        if json.len() > LONG_TEXT {
+            self.parsing_share.hold(0)?;
+        }
+        self.names_share.hold(self.names.memory_bytes() as u64)?;
+        self.share.hold(self.trace.kept_bytes)
+    }
+
+    /// Counts what is kept; asked for once an event.
+    fn keep(&mut self, bytes: usize) {
+        self.trace.kept_bytes += bytes as u64;
     }
 
     fn place(&self, offset: u64) -> Position {
@@ -127,11 +152,13 @@ impl Collector<'_> {
 
     fn dump_event(&mut self, event: &mut Event, pid: i64, offset: u64) {
         self.trace.dump_events += u64::from(!event.phase.is_empty());
+        self.keep(event.id.len() + PLACE_BYTES);
         let started = self.trace.started_us.entry(event.id.clone()).or_insert(event.time_us);
         *started = (*started).min(event.time_us);
         let dumps = std::mem::take(&mut event.dumps);
         if !dumps.heaps.is_empty() || dumps.heaps_v2.is_some() || !dumps.regions.is_empty() {
             let (time_us, id) = (event.time_us, std::mem::take(&mut event.id));
+            self.keep(dumps.memory_bytes() + id.len() + 2 * size_of::<DumpEvent>());
             self.trace.dumps.push(DumpEvent { offset: self.before + offset, pid, time_us, id, dumps });
         }
     }
@@ -141,6 +168,11 @@ impl Collector<'_> {
             return;
         }
         let mut repeated = 0;
+        let frames = event.stack_frames.as_ref().map_or(0, Vec::len);
+        let types = event.type_names.as_ref().map_or(0, Vec::len);
+        // Of texts only the last of a process is kept, but they may be long.
+        let texts = event.arg_name.as_ref().map_or(0, String::len) + event.arg_labels.as_ref().map_or(0, String::len);
+        self.keep(frames * FRAME_BYTES + types * PLACE_BYTES + 2 * texts + size_of::<Process>());
         let process = self.trace.processes.entry(pid).or_default();
         match (&*event.name, event.arg_name) {
             ("process_name", Some(name)) => process.name = Some(name),

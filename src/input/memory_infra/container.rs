@@ -7,6 +7,7 @@
 use std::io;
 
 use super::brackets::Scan;
+use crate::graph::MemoryShare;
 
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
@@ -22,6 +23,7 @@ pub(super) struct Text<'s> {
     /// Bytes before `data`.
     before: u64,
     ended: bool,
+    share: MemoryShare,
 }
 
 /// Gives bytes, fewer than asked for at the end alone.
@@ -38,8 +40,9 @@ pub(super) enum Value<'a> {
 }
 
 impl<'s> Text<'s> {
-    pub(super) fn new(read: Feed<'s>) -> Self {
-        Text { read, data: vec![0; BLOCK], at: 0, end: 0, before: 0, ended: false }
+    /// `share` is of a buffer: it grows with the longest value.
+    pub(super) fn new(read: Feed<'s>, share: MemoryShare) -> Self {
+        Text { read, data: vec![0; BLOCK], at: 0, end: 0, before: 0, ended: false, share }
     }
 
     /// Where the cursor is.
@@ -57,8 +60,12 @@ impl<'s> Text<'s> {
         self.at -= keep;
         self.end -= keep;
         if self.data.len() - self.end < BLOCK / 2 {
-            let larger = self.data.len() * 2;
+            let (length, larger) = (self.data.len(), self.data.len() * 2);
+            // While it moves, it is there twice.
+            self.share.hold((length + larger) as u64).map_err(io::Error::other)?;
+            self.data.reserve_exact(larger - length);
             self.data.resize(larger, 0);
+            self.share.hold(larger as u64).map_err(io::Error::other)?;
         }
         let got = (self.read)(&mut self.data[self.end..])?;
         self.end += got;

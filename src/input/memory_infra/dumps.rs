@@ -22,6 +22,20 @@ pub(super) struct Dumps {
     pub(super) regions: Vec<Region>,
 }
 
+impl Dumps {
+    /// Bytes of memory they take.
+    pub(super) fn memory_bytes(&self) -> usize {
+        // Lists have room for four rows at least.
+        let room = |length: usize| if length == 0 { 0 } else { length.next_power_of_two().max(4) };
+        let entries: usize = self.heaps.iter().map(|(_, entries)| room(entries.len())).sum();
+        self.detail.len()
+            + room(self.heaps.len()) * size_of::<(NameId, Vec<RawEntry>)>()
+            + entries * size_of::<RawEntry>()
+            + self.heaps_v2.as_ref().map_or(0, HeapsV2::memory_bytes)
+            + room(self.regions.len()) * size_of::<Region>()
+    }
+}
+
 /// An entry of `heaps` with its ids as they stand there. 24 bytes: all of a trace are kept until its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RawEntry {

@@ -50,7 +50,25 @@ pub(super) struct Column {
     other: FxHashSet<usize>,
 }
 
+impl HeapsV2 {
+    /// Bytes of memory they take, with the tables that are made of them.
+    pub(super) fn memory_bytes(&self) -> usize {
+        const PLACE_BYTES: usize = 48;
+        let rows = self.strings.len() + self.nodes.len() + self.types.len();
+        let columns = self.allocators.iter().flat_map(|(_, columns)| {
+            [&columns.counts, &columns.sizes, &columns.types, &columns.nodes].map(Column::memory_bytes)
+        });
+        rows * (size_of::<NodeRow>() + PLACE_BYTES)
+            + self.allocators.len() * size_of::<(NameId, Columns)>()
+            + columns.sum::<usize>()
+    }
+}
+
 impl Column {
+    fn memory_bytes(&self) -> usize {
+        8 * self.numbers.capacity() + 16 * self.other.capacity()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.numbers.len()
     }

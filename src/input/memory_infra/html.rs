@@ -8,6 +8,7 @@
 
 use std::io;
 
+use crate::graph::{BuildError, MemoryShare};
 use crate::input::Source;
 
 const OPENING: &[u8] = b"<script id=\"viewer-data\"";
@@ -31,6 +32,8 @@ pub(super) struct Block {
     pub(super) content: Vec<u8>,
     pub(super) offset: u64,
     pub(super) closed: bool,
+    /// What the content takes.
+    pub(super) _share: MemoryShare,
 }
 
 impl<'s> Page<'s> {
@@ -61,7 +64,7 @@ impl<'s> Page<'s> {
     }
 
     /// Passes everything up to and with `text`; false at the end. What is passed goes to `taken`.
-    fn pass(&mut self, text: &[u8], mut taken: impl FnMut(u8)) -> io::Result<bool> {
+    fn pass(&mut self, text: &[u8], mut taken: impl FnMut(u8) -> Result<(), BuildError>) -> io::Result<bool> {
         let mut matched = 0;
         while let Some(byte) = self.next()? {
             if byte == text[matched] {
@@ -71,46 +74,54 @@ impl<'s> Page<'s> {
                 }
             } else {
                 // Both texts have their `<` in front alone, so a match can only begin anew.
-                text[..matched].iter().for_each(|&byte| taken(byte));
+                text[..matched].iter().try_for_each(|&byte| taken(byte)).map_err(io::Error::other)?;
                 matched = usize::from(byte == text[0]);
                 if matched == 0 {
-                    taken(byte);
+                    taken(byte).map_err(io::Error::other)?;
                 }
             }
         }
-        text[..matched].iter().for_each(|&byte| taken(byte));
+        text[..matched].iter().try_for_each(|&byte| taken(byte)).map_err(io::Error::other)?;
         Ok(false)
     }
 
     /// The next block with a trace.
     pub(super) fn next_block(&mut self) -> io::Result<Option<Block>> {
-        if !self.pass(OPENING, |_| {})? || !self.pass(b">", |_| {})? {
+        if !self.pass(OPENING, |_| Ok(()))? || !self.pass(b">", |_| Ok(()))? {
             return Ok(None);
         }
         let offset = self.before + self.at as u64;
-        let mut decoder = Decoder::default();
+        let share = self.source.budget().for_buffer();
+        let mut decoder = Decoder { content: Vec::new(), share, bits: 0, count: 0, plain: false };
         let closed = self.pass(CLOSING, |byte| decoder.push(byte))?;
-        Ok(Some(Block { content: decoder.content, offset, closed }))
+        Ok(Some(Block { content: decoder.content, offset, closed, _share: decoder.share }))
     }
 }
 
 /// Decodes base64, line ends in it or not; text that begins as JSON does stays as it is.
-#[derive(Default)]
 struct Decoder {
     content: Vec<u8>,
+    share: MemoryShare,
     bits: u32,
     count: u32,
     plain: bool,
 }
 
 impl Decoder {
-    fn push(&mut self, byte: u8) {
+    fn push(&mut self, byte: u8) -> Result<(), BuildError> {
+        if self.content.len() == self.content.capacity() {
+            // While it moves, it is there twice.
+            let (length, larger) = (self.content.len(), (2 * self.content.len()).max(1 << 16));
+            self.share.hold((length + larger) as u64)?;
+            self.content.reserve_exact(larger - length);
+            self.share.hold(larger as u64)?;
+        }
         if self.content.is_empty() && self.count == 0 && matches!(byte, b'{' | b'[') {
             self.plain = true;
         }
         if self.plain {
             self.content.push(byte);
-            return;
+            return Ok(());
         }
         let value = match byte {
             b'A'..=b'Z' => byte - b'A',
@@ -118,7 +129,7 @@ impl Decoder {
             b'0'..=b'9' => byte - b'0' + 52,
             b'+' | b'-' => 62,
             b'/' | b'_' => 63,
-            _ => return,
+            _ => return Ok(()),
         };
         self.bits = self.bits << 6 | u32::from(value);
         self.count += 6;
@@ -126,5 +137,6 @@ impl Decoder {
             self.count -= 8;
             self.content.push((self.bits >> self.count) as u8);
         }
+        Ok(())
     }
 }

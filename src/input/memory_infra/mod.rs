@@ -97,6 +97,7 @@ impl Reader for MemoryInfra {
             compression: source.compression().to_vec(),
             ..Facts::default()
         };
+        let budget = source.limit_memory(options.max_memory_bytes);
         let mut diagnostics = Diagnostics::default();
         let mut names = Names::default();
         let mut traces = Vec::new();
@@ -105,8 +106,8 @@ impl Reader for MemoryInfra {
             facts.version = Some("in a page of the trace viewer".into());
         } else {
             let threads = if source.is_whole() { 1 } else { options.threads };
-            let mut text = Text::new(Box::new(|buf| source.fill(buf)));
-            let trace = read_trace(&mut text, &mut names, &mut diagnostics, 0, threads, options.max_memory_bytes)?;
+            let mut text = Text::new(Box::new(|buf| source.fill(buf)), budget.for_buffer());
+            let trace = read_trace(&mut text, &mut names, &mut diagnostics, 0, threads, &budget)?;
             let end = text.offset();
             drop(text);
             traces.push(trace);
@@ -117,9 +118,9 @@ impl Reader for MemoryInfra {
         let events: u64 = traces.iter().map(|trace| trace.events).sum();
         let dump_events: u64 = traces.iter().map(|trace| trace.dump_events).sum();
         let mut dump = AllocationDump::default();
-        let mut assembler = Assembler::new(&mut names, &mut diagnostics, options.raw_types);
+        let mut assembler = Assembler::new(&mut names, &mut diagnostics, options.raw_types, &budget);
         for trace in traces {
-            assembler.add(trace, &mut dump);
+            assembler.add(trace, &mut dump)?;
         }
         dump.names = names;
         let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
@@ -175,6 +176,7 @@ fn read_page(
     traces: &mut Vec<Trace>,
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
+    let budget = source.budget().clone();
     let mut page = Page::new(source);
     while let Some(block) = page.next_block()? {
         if !block.closed {
@@ -188,9 +190,10 @@ fn read_page(
                 continue;
             }
         };
+        inner.share_budget(&budget);
         let threads = if inner.is_whole() { 1 } else { options.threads };
-        let mut text = Text::new(Box::new(|buf| inner.fill(buf)));
-        traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads, options.max_memory_bytes)?);
+        let mut text = Text::new(Box::new(|buf| inner.fill(buf)), budget.for_buffer());
+        traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads, &budget)?);
         drop(text);
         if let Some(why) = inner.ended_early() {
             diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(block.offset), || why);

@@ -9,7 +9,7 @@ use super::codes;
 use super::collect::{Collector, Trace};
 use super::container::{Text, Value};
 use crate::allocations::Names;
-use crate::graph::BuildError;
+use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::{Diagnostics, Position, ReadError};
 
 /// What is handed on.
@@ -32,14 +32,16 @@ pub(super) fn read_trace(
     diagnostics: &mut Diagnostics,
     before: u64,
     threads: usize,
-    max_memory_bytes: Option<u64>,
+    budget: &MemoryBudget,
 ) -> Result<Trace, ReadError> {
     let mut collector = Collector {
         trace: Trace::default(),
         names,
         diagnostics: Diagnostics::default(),
         before,
-        memory_left: Some(max_memory_bytes.unwrap_or(u64::MAX)),
+        share: budget.for_content(),
+        parsing_share: budget.for_buffer(),
+        names_share: budget.for_content(),
     };
     let mut found = Diagnostics::default();
     let mut events = 0;
@@ -51,22 +53,20 @@ pub(super) fn read_trace(
         read
     };
     if threads > 1 {
-        handing_on(find, |found, json, offset| collector.take(found, json, offset))?;
+        handing_on(budget, find, |found, json, offset| collector.take(found, json, offset))?;
     } else {
-        find(&mut |found, json, offset| collector.take(found, json, offset))?;
+        find(&mut |found, json, offset| collector.take(found, json, offset).map_err(io::Error::other))?;
     }
     // An event's fault can lie where the next problem does, and comes before it.
     diagnostics.absorb(&mut collector.diagnostics, 0);
     diagnostics.absorb(&mut found, 0);
     collector.trace.events = events;
-    if let (None, Some(limit)) = (collector.memory_left, max_memory_bytes) {
-        return Err(BuildError::TooMuchMemory(limit).into());
-    }
+    collector.trace.share = collector.share;
     Ok(collector.trace)
 }
 
 /// What is handed on, and where it begins.
-type HandOn<'a> = &'a mut dyn FnMut(Found, &[u8], u64);
+type HandOn<'a> = &'a mut dyn FnMut(Found, &[u8], u64) -> io::Result<()>;
 
 struct TraceReader<'a> {
     events: u64,
@@ -156,7 +156,7 @@ impl TraceReader<'_> {
                     Value::Cut(json, _) => (json, false),
                     Value::TooLong(_) => (&b"{}"[..], true),
                 };
-                (self.hand_on)(Found::StackFrames, json, 0);
+                (self.hand_on)(Found::StackFrames, json, 0)?;
                 Ok(whole)
             }
             // A bracket that closes something else would be skipped as a value of no length.
@@ -188,9 +188,9 @@ impl TraceReader<'_> {
                 }
                 b',' => text.pass(),
                 b'{' => match text.take()? {
-                    Value::Whole(json, offset) => self.event(json, offset, true),
+                    Value::Whole(json, offset) => self.event(json, offset, true)?,
                     Value::Cut(json, offset) => {
-                        self.event(json, offset, false);
+                        self.event(json, offset, false)?;
                         self.truncated(offset);
                         return Ok(false);
                     }
@@ -206,12 +206,14 @@ impl TraceReader<'_> {
     }
 
     /// An event, whole or cut. Keys may be sorted, so that in one that is cut the phase may be missing.
-    fn event(&mut self, json: &[u8], offset: u64, whole: bool) {
+    fn event(&mut self, json: &[u8], offset: u64, whole: bool) -> io::Result<()> {
         self.events += 1;
         if !whole {
-            (self.hand_on)(Found::CutEvent, json, offset);
+            (self.hand_on)(Found::CutEvent, json, offset)
         } else if self.may_matter(json) {
-            (self.hand_on)(Found::Event, json, offset);
+            (self.hand_on)(Found::Event, json, offset)
+        } else {
+            Ok(())
         }
     }
 
@@ -230,49 +232,81 @@ impl TraceReader<'_> {
 }
 
 /// Texts on their way to the other thread, all in one.
-#[derive(Default)]
 struct Batch {
     text: Vec<u8>,
     /// (what, its end in the text, its place in the file)
     pieces: Vec<(Found, usize, u64)>,
+    share: MemoryShare,
+}
+
+impl Batch {
+    fn new(budget: &MemoryBudget) -> Self {
+        Batch { text: Vec::new(), pieces: Vec::new(), share: budget.for_buffer() }
+    }
+
+    fn add(&mut self, found: Found, json: &[u8], offset: u64) -> Result<(), BuildError> {
+        let needed = self.text.len() + json.len();
+        if needed > self.text.capacity() {
+            self.share.hold((self.text.capacity() + needed) as u64)?;
+            self.text.reserve_exact(needed.max(2 * BATCH) - self.text.len());
+            self.share.hold(self.text.capacity() as u64)?;
+        }
+        self.text.extend_from_slice(json);
+        self.pieces.push((found, self.text.len(), offset));
+        Ok(())
+    }
 }
 
 /// Bytes of text that are worth a hand-over.
 const BATCH: usize = 256 * 1024;
 
-/// Calls `take` with what `find`, in another thread, hands on, in the same order.
+/// Calls `take` with what `find`, in another thread, hands on, in the same order. The first error ends both.
 fn handing_on(
+    budget: &MemoryBudget,
     find: impl FnOnce(HandOn<'_>) -> io::Result<()> + Send,
-    mut take: impl FnMut(Found, &[u8], u64),
-) -> io::Result<()> {
+    mut take: impl FnMut(Found, &[u8], u64) -> Result<(), BuildError>,
+) -> Result<(), ReadError> {
     // One batch on its way: what waits is memory.
     let (send, batches) = sync_channel::<Batch>(1);
     let (give_back, used) = channel::<Batch>();
     std::thread::scope(|scope| {
         let finding = scope.spawn(move || {
-            let mut batch = Batch::default();
+            let mut batch = Batch::new(budget);
             let read = find(&mut |found, json, offset| {
-                batch.text.extend_from_slice(json);
-                batch.pieces.push((found, batch.text.len(), offset));
+                batch.add(found, json, offset).map_err(io::Error::other)?;
                 if batch.text.len() >= BATCH {
-                    // Cannot fail: the other thread takes all there is.
-                    let _ = send.send(std::mem::replace(&mut batch, used.try_recv().unwrap_or_default()));
+                    let next = used.try_recv().unwrap_or_else(|_| Batch::new(budget));
+                    // Nobody takes it when the other thread has met an error.
+                    send.send(std::mem::replace(&mut batch, next)).map_err(|_| io::ErrorKind::BrokenPipe)?;
                 }
+                Ok(())
             });
             let _ = send.send(batch);
             read
         });
-        for mut batch in batches {
+        let mut refused = None;
+        'taking: for mut batch in &batches {
             let mut start = 0;
             for &(found, end, offset) in &batch.pieces {
-                take(found, &batch.text[start..end], offset);
+                if let Err(error) = take(found, &batch.text[start..end], offset) {
+                    refused = Some(error);
+                    break 'taking;
+                }
                 start = end;
+            }
+            if batch.text.capacity() > 4 * BATCH {
+                continue;
             }
             batch.text.clear();
             batch.pieces.clear();
             // Nobody waits for the last ones.
             let _ = give_back.send(batch);
         }
-        finding.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        drop(batches);
+        let found = finding.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match refused {
+            Some(refused) => Err(refused.into()),
+            None => Ok(found?),
+        }
     })
 }

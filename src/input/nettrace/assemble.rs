@@ -7,7 +7,9 @@ use super::rundown::Rundown;
 use super::sink::{GraphSink, Sink};
 use super::snapshots::{Snapshot, Stream, find_snapshots};
 use super::types::TypeTable;
-use crate::graph::{GraphBuilder, HeapGraph, ResolveOptions, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
+use crate::graph::{
+    BuildError, GraphBuilder, HeapGraph, ResolveOptions, RootFlags, RootKind, RootRecord, SectionId, TypeSlot,
+};
 use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, ends_with_rank};
 use crate::input::{BROKEN_COMPRESSION, Counted, Facts, Position, ReadError, ReadErrorKind, SIZE_OVERFLOW};
 use crate::input::{SnapshotChoice, SnapshotFacts, check_any_read};
@@ -166,17 +168,21 @@ impl Collector {
     }
 
     /// The graph of the chosen snapshot. Takes the sink; the collector is of no other use after.
-    pub(super) fn build_graph(&mut self, chosen: &Chosen, raw_types: bool) -> HeapGraph {
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(super) fn build_graph(&mut self, chosen: &Chosen, raw_types: bool) -> Result<HeapGraph, BuildError> {
         let Sink::Graph(sink) = std::mem::replace(&mut self.sink, Sink::Counts(Default::default())) else {
-            return GraphBuilder::default().resolve(ResolveOptions::default()).0;
+            return Ok(GraphBuilder::default().resolve(ResolveOptions::default()).0);
         };
         let GraphSink { mut builder, section, slots, .. } = *sink;
-        builder.keep_pieces(&chosen.nodes.pieces, &chosen.edges.pieces);
+        builder.keep_pieces(&chosen.nodes.pieces, &chosen.edges.pieces)?;
         let objects = usize::try_from(chosen.nodes.certain).unwrap_or(usize::MAX);
         builder.pair_references(objects, chosen.edges.certain);
-        self.name_types(&mut builder, &slots, raw_types);
+        self.name_types(&mut builder, &slots, raw_types)?;
         for &at in &chosen.snapshot.others {
             self.add_roots(&mut builder, section, at);
+            builder.check_memory()?;
         }
         builder.set_generations(chosen.snapshot.generations());
         let name = self.section_name();
@@ -184,6 +190,7 @@ impl Collector {
         about.name = name;
         about.complete = chosen.snapshot.is_undamaged(&self.items);
         about.declared_types = self.types.described.len() as u64;
+        builder.check_resolve()?;
         let (graph, findings) = builder.resolve(ResolveOptions::default());
         let tallies = [
             (&DANGLING_REF, findings.dangling_references),
@@ -193,15 +200,17 @@ impl Collector {
             (&SIZE_OVERFLOW, findings.size_overflows),
         ];
         self.diagnostics.add_tallies(&tallies, Position::Byte);
-        graph
+        Ok(graph)
     }
 
-    fn name_types(&mut self, builder: &mut GraphBuilder, slots: &[u32], raw_types: bool) {
+    fn name_types(&mut self, builder: &mut GraphBuilder, slots: &[u32], raw_types: bool) -> Result<(), BuildError> {
         for (number, &slot) in slots.iter().enumerate() {
             let (name, module) = name_of_type(&self.types, &self.rundown, number, raw_types);
+            builder.check_name(name.len())?;
             builder.name_type_apart(TypeSlot(slot), &name, module.as_deref());
         }
         self.note_types();
+        builder.check_memory()
     }
 
     fn note_types(&mut self) {

@@ -15,7 +15,7 @@ use super::payload::{self, Com, Dependent, RootEdge, Static};
 use super::rundown::Rundown;
 use super::sink::Sink;
 use super::types::TypeTable;
-use crate::graph::{BuildError, GenerationRange};
+use crate::graph::{BuildError, GenerationRange, MemoryShare};
 use crate::input::{Code, Diagnostics, Position};
 
 /// A piece of one of the bulk streams.
@@ -104,10 +104,16 @@ pub(super) struct Collector {
     /// Process of each thread index (version 6).
     threads: FxHashMap<u64, u64>,
     pointer_bytes: usize,
+    /// What is kept besides the graph's builder.
+    share: MemoryShare,
 }
 
+/// Events between two looks at what was kept of them.
+const EVENTS_OF_A_LOOK: u64 = 256;
+
 impl Collector {
-    pub(super) fn new(sink: Sink) -> Self {
+    /// `share` is of content.
+    pub(super) fn new(sink: Sink, share: MemoryShare) -> Self {
         Collector {
             sink,
             items: Vec::new(),
@@ -128,7 +134,37 @@ impl Collector {
             gaps: Vec::new(),
             threads: FxHashMap::default(),
             pointer_bytes: 8,
+            share,
         }
+    }
+
+    /// Notes when what is kept takes more memory than it may.
+    fn check_memory(&mut self) {
+        // An event is an item, then sorted, then listed by snapshots.
+        const ITEM_BYTES: usize = 3 * size_of::<Item>();
+        const PLACE_BYTES: usize = 40;
+        let places = self.declared.len() + self.sequences.len() + self.threads.len();
+        let bytes = self.items.len() * ITEM_BYTES
+            + self.types.memory_bytes()
+            + self.roots.len() * size_of::<RootEdge>()
+            + self.dependents.len() * size_of::<Dependent>()
+            + self.statics.len() * size_of::<Static>()
+            + self.field_names.len()
+            + self.com.len() * size_of::<Com>()
+            + self.rundown.memory_bytes()
+            + self.gaps.len() * size_of::<Gap>()
+            + places * PLACE_BYTES
+            + self.sink.memory_bytes();
+        self.error = self.error.or(self.share.hold(bytes as u64).err());
+    }
+
+    /// What cannot be built, once it shows: reading on is of no use.
+    ///
+    /// # Errors
+    /// That.
+    pub(super) fn check(&mut self) -> Result<(), BuildError> {
+        self.check_memory();
+        self.error.map_or(Ok(()), Err)
     }
 
     pub(super) fn problem(&mut self, code: &'static Code, offset: u64) {
@@ -258,6 +294,12 @@ impl Collector {
 
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
+        if self.events.is_multiple_of(EVENTS_OF_A_LOOK) {
+            self.check_memory();
+        }
+        if self.error.is_some() {
+            return;
+        }
         self.check_sequence(event.capture_thread, event.sequence, event.timestamp, event.offset, false);
         let Some(&Declared { kind, version, .. }) = self.declared.get(&event.metadata_id) else {
             self.problem(&UNKNOWN_METADATA, event.offset);

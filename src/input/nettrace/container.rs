@@ -147,6 +147,7 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
     let content = ahead.get(before..end).unwrap_or_default();
     let offset = start + padding as u64;
     let read = collector.block(kind, content, offset, false);
+    collector.check()?;
     match read {
         Ok(()) if ends_well => window.advance(whole),
         Ok(()) if !is_whole => {
@@ -272,6 +273,7 @@ fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(
         {
             collector.problem(&MALFORMED_BLOCK, offset + good as u64);
         }
+        collector.check()?;
         if !is_whole {
             break;
         }

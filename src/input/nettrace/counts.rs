@@ -2,7 +2,6 @@
 //!
 //! An event's totals are packed, a few bytes for each type that it has: about 1 % of the event.
 
-use crate::graph::BuildError;
 use crate::input::sink::{Totals, TypeTotal};
 use crate::input::{Diagnostics, Position};
 
@@ -15,7 +14,6 @@ pub(super) struct CountSink {
     /// Where each event begins in `packed`.
     starts: Vec<usize>,
     packed: Vec<u8>,
-    limit_bytes: Option<u64>,
     /// Of the event at hand, by type number; and the numbers that it has.
     totals: Vec<TypeTotal>,
     numbers: Vec<u32>,
@@ -34,17 +32,15 @@ struct Run {
 }
 
 impl CountSink {
-    /// Refuses to take more memory than this.
-    pub(super) fn new(limit_bytes: Option<u64>) -> Self {
-        CountSink { limit_bytes, ..CountSink::default() }
+    /// Bytes of memory it takes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.packed.capacity()
+            + self.starts.capacity() * size_of::<usize>()
+            + self.totals.len() * size_of::<TypeTotal>()
     }
 
     /// Takes an event's objects (address, type number, bytes); gives the event's number.
-    pub(super) fn add(
-        &mut self,
-        offset: u64,
-        objects: impl Iterator<Item = (u64, u32, u64)>,
-    ) -> Result<usize, BuildError> {
+    pub(super) fn add(&mut self, offset: u64, objects: impl Iterator<Item = (u64, u32, u64)>) -> usize {
         self.runs.clear();
         for (address, number, bytes) in objects {
             let at = number as usize;
@@ -60,12 +56,7 @@ impl CountSink {
         }
         self.starts.push(self.packed.len());
         self.pack(offset);
-        match self.limit_bytes {
-            Some(limit) if (self.packed.len() + self.starts.len() * size_of::<usize>()) as u64 > limit => {
-                Err(BuildError::TooMuchMemory(limit))
-            }
-            _ => Ok(self.starts.len() - 1),
-        }
+        self.starts.len() - 1
     }
 
     fn note_address(&mut self, address: u64) {

@@ -54,16 +54,17 @@ impl Reader for Nettrace {
         if start.starts_with(container::MAGIC) || is_netperf(start) { Detected::Yes } else { Detected::No }
     }
 
-    fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
-        let (mut collector, chosen, facts) = self.collect(source, options, Sink::graph(options.max_memory_bytes))?;
-        let graph = collector.build_graph(&chosen, options.raw_types);
+    fn read(&self, mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
+        let budget = source.limit_memory(options.max_memory_bytes);
+        let (mut collector, chosen, facts) = self.collect(source, options, Sink::graph(&budget))?;
+        let graph = collector.build_graph(&chosen, options.raw_types)?;
         collector.diagnostics.check(options.strict)?;
         Ok(Loaded { dump: Dump::Graph(graph), facts, diagnostics: collector.diagnostics })
     }
 
-    fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
-        let (collector, chosen, facts) =
-            self.collect(source, options, Sink::Counts(CountSink::new(options.max_memory_bytes)))?;
+    fn count_types(&self, mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
+        source.limit_memory(options.max_memory_bytes);
+        let (collector, chosen, facts) = self.collect(source, options, Sink::Counts(CountSink::default()))?;
         let counted = collector.into_counted(&chosen, options.raw_types, facts);
         counted.diagnostics.check(options.strict)?;
         Ok(counted)
@@ -71,6 +72,7 @@ impl Reader for Nettrace {
 }
 
 impl Nettrace {
+    /// The source has its budget.
     fn collect(
         &self,
         source: Source,
@@ -90,12 +92,10 @@ impl Nettrace {
             compression: source.compression().to_vec(),
             ..Facts::default()
         };
+        let mut collector = Collector::new(sink, source.budget().for_content());
         let mut window = Window::new(source);
-        let mut collector = Collector::new(sink);
         facts.version = Some(container::read_blocks(&mut window, &mut collector)?);
-        if let Some(error) = collector.error {
-            return Err(error.into());
-        }
+        collector.check()?;
         let end = window.offset();
         if let Some(text) = window.into_source().and_then(|source| source.ended_early()) {
             collector.diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(end), || text);

@@ -14,11 +14,22 @@ pub(super) struct Rundown {
     /// (start of the type's name in `units`, of the method's, end).
     methods: FxHashMap<u64, (u32, u32, u32)>,
     units: Vec<u8>,
+    /// Characters of the modules' names.
+    module_bytes: usize,
     pub(super) command_line: Option<String>,
     pub(super) runtime: Option<String>,
 }
 
 impl Rundown {
+    /// Bytes of memory it takes, about.
+    pub(super) fn memory_bytes(&self) -> usize {
+        const PLACE_BYTES: usize = 40;
+        (self.modules.len() + self.methods.len()) * PLACE_BYTES
+            + self.module_bytes
+            + self.units.len()
+            + self.command_line.as_ref().map_or(0, String::len)
+    }
+
     pub(super) fn module_count(&self) -> usize {
         self.modules.len()
     }
@@ -48,6 +59,7 @@ impl Rundown {
         let (rest, native_path) = utf16z(rest)?;
         let path = text_of_utf16(if path.is_empty() { native_path } else { path });
         if !path.is_empty() {
+            self.module_bytes += file_name_of(&path).len();
             self.modules.insert(id, file_name_of(&path).into());
         }
         Ok((rest, ()))

@@ -5,7 +5,7 @@ use super::counts::CountSink;
 use super::fields::{u32_at, u64_at};
 use super::payload::BulkHead;
 use super::types::TypeTable;
-use crate::graph::{BuildError, GraphBuilder, IdStyle, ObjectColumns, Section, SectionId};
+use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, ObjectColumns, Section, SectionId};
 
 /// Takes the bulk streams.
 pub(super) enum Sink {
@@ -23,11 +23,19 @@ pub(super) struct GraphSink {
 }
 
 impl Sink {
-    pub(super) fn graph(max_memory_bytes: Option<u64>) -> Self {
+    pub(super) fn graph(budget: &MemoryBudget) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
-        builder.limit_memory(max_memory_bytes);
+        builder.limit_memory(budget);
         let section = builder.begin_section(Section::default());
         Sink::Graph(Box::new(GraphSink { builder, section, columns: ObjectColumns::default(), slots: Vec::new() }))
+    }
+
+    /// Bytes of memory it has besides the builder.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Sink::Graph(graph) => graph.columns.memory_bytes() + graph.slots.len() * 4,
+            Sink::Counts(counts) => counts.memory_bytes(),
+        }
     }
 
     /// Entries `A address, u64 bytes, u64 typeId, u64 references`.
@@ -82,7 +90,7 @@ impl Sink {
             }
             Sink::Counts(counts) => {
                 let noted = noted.map(|(address, number, bytes, _)| (address, number, bytes));
-                bulk.piece = counts.add(offset, noted)?;
+                bulk.piece = counts.add(offset, noted);
             }
         }
         Ok(bulk)

@@ -32,6 +32,8 @@ pub(super) struct TypeTable {
     /// The id of each number.
     pub(super) ids: Vec<u64>,
     pub(super) described: FxHashMap<u64, TypeInfo>,
+    /// Characters of all names.
+    name_bytes: usize,
 }
 
 impl TypeTable {
@@ -42,7 +44,17 @@ impl TypeTable {
             cache: vec![(u64::MAX, 0); CACHE],
             ids: Vec::new(),
             described: FxHashMap::default(),
+            name_bytes: 0,
         }
+    }
+
+    /// Bytes of memory it takes, about.
+    pub(super) fn memory_bytes(&self) -> usize {
+        // Maps have an eighth of their places free at least, half of them at most.
+        const PLACE_BYTES: usize = 32;
+        self.ids.len() * (8 + PLACE_BYTES)
+            + self.described.len() * (size_of::<TypeInfo>() + PLACE_BYTES)
+            + 2 * self.name_bytes
     }
 
     /// The number of a type id.
@@ -68,6 +80,7 @@ impl TypeTable {
         let mut rest = payload.get(6..).ok_or(())?;
         for _ in 0..count {
             let ((id, info), after) = entry(rest).map(|(after, found)| (found, after)).map_err(|_| ())?;
+            self.name_bytes += info.name.len();
             self.described.insert(id, info);
             rest = after;
         }

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
+use crate::graph::{MemoryShare, make_room};
 use crate::input::{ReadError, Source};
 
 const CHUNK_BYTES: usize = 1 << 20;
@@ -23,14 +24,26 @@ pub(super) struct Window {
     offset: u64,
     ended: bool,
     reader: Option<JoinHandle<Source>>,
+    share: MemoryShare,
 }
 
 impl Window {
     pub(super) fn new(source: Source) -> Self {
+        let share = source.budget().for_buffer();
         let (send, chunks) = sync_channel(CHUNKS_AHEAD);
         let (used, reuse) = channel();
         let reader = std::thread::spawn(move || read_ahead(source, &send, &reuse));
-        Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, reader: Some(reader) }
+        Window {
+            chunks,
+            used,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            offset: 0,
+            ended: false,
+            reader: Some(reader),
+            share,
+        }
     }
 
     /// Where in the file the window begins.
@@ -71,6 +84,8 @@ impl Window {
         } else {
             self.buffer.truncate(self.end);
             self.buffer.drain(..self.start);
+            self.share.hold((self.buffer.len() + length) as u64)?;
+            make_room(&mut self.buffer, length);
             self.buffer.extend_from_slice(&next[HEAD_BYTES..HEAD_BYTES + length]);
             (self.start, self.end) = (0, self.buffer.len());
         }

@@ -60,9 +60,10 @@ pub(super) struct Assembler {
 }
 
 impl Assembler {
+    /// The source has its budget.
     pub(super) fn new(reader: &XnaCf, source: &Source, options: &ReadOptions) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Hex);
-        builder.limit_memory(options.max_memory_bytes);
+        builder.limit_memory(source.budget());
         Assembler {
             builder,
             totals: Totals::default(),
@@ -95,6 +96,7 @@ impl Assembler {
         for (part, mark) in marks.iter().enumerate() {
             self.take_part(block, part, from, mark.before)?;
             self.take_mark(block, mark);
+            self.builder.check_memory()?;
             from = mark.before;
         }
         self.take_part(block, marks.len(), from, block.ends())?;
@@ -124,6 +126,7 @@ impl Assembler {
         };
         for declared in &block.types[from.types..to.types] {
             let name = &block.names[declared.name.clone()];
+            self.builder.check_name(name.len())?;
             open.declare(declared.id, name, lines + declared.line, &mut self.builder, &mut self.diagnostics);
         }
         self.counts.types += (to.types - from.types) as u64;
@@ -268,8 +271,12 @@ impl Assembler {
     }
 
     /// The complete builder, once.
-    pub(super) fn take_builder(&mut self) -> GraphBuilder {
-        std::mem::take(&mut self.builder)
+    ///
+    /// # Errors
+    /// When there is no room for the graph.
+    pub(super) fn take_builder(&mut self) -> Result<GraphBuilder, ReadError> {
+        self.builder.check_resolve()?;
+        Ok(std::mem::take(&mut self.builder))
     }
 
     /// Gives what the builder found this format's codes.

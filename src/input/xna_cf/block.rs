@@ -8,10 +8,10 @@ use nom::multi::fold_many0;
 use super::SizeRadix;
 use super::codes::*;
 use super::record::{self, RootRecord};
-use crate::input::Diagnostics;
-use crate::input::blocks::BlockPlace;
+use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::sink::ObjectSink;
 use crate::input::text::{NumberedTypes, has_hex_letter, hex_field, split_field, split_line, trim};
+use crate::input::{Diagnostics, PADDING, Position};
 
 /// A type record: its name lies in the block's text.
 #[derive(Debug)]
@@ -103,6 +103,18 @@ impl<S: ObjectSink> Block<S> {
     }
 }
 
+impl<S: ObjectSink> Batch for Block<S> {
+    fn memory_bytes(&self) -> usize {
+        self.objects.memory_bytes()
+            + self.numbered.memory_bytes()
+            + self.types.capacity() * size_of::<TypeRecord>()
+            + self.roots.capacity() * size_of::<(RootRecord, u64)>()
+            + self.marks.capacity() * size_of::<Mark>()
+            + self.first_record.capacity() * size_of::<Option<u64>>()
+            + self.names.capacity()
+    }
+}
+
 /// A line with nothing to read: white space, or U+00A0 (as the format's published example has it, in UTF-8 or Latin-1).
 pub(super) fn is_blank_line(line: &[u8]) -> bool {
     let mut rest = trim(line);
@@ -123,6 +135,8 @@ pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, radix: 
     if place.last && !rest.is_empty() {
         parse_unfinished_line(rest, radix, block);
     }
+    let at = Position::Line(block.lines.max(1));
+    block.diagnostics.add(&PADDING, place.padding_bytes.min(1), at, || format!("{} bytes", place.padding_bytes));
     block.objects.seal();
 }
 

@@ -80,7 +80,7 @@ impl Reader for XnaCf {
 
     fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
         let mut assembler = self.assemble::<ObjectColumns>(source, options)?;
-        let (graph, findings) = assembler.take_builder().resolve(ResolveOptions::default());
+        let (graph, findings) = assembler.take_builder()?.resolve(ResolveOptions::default());
         assembler.note_findings(&findings);
         assembler.diagnostics.check(options.strict)?;
         Ok(Loaded { dump: Dump::Graph(graph), facts: assembler.facts, diagnostics: assembler.diagnostics })
@@ -94,7 +94,8 @@ impl Reader for XnaCf {
 }
 
 impl XnaCf {
-    fn assemble<S: ObjectSink>(&self, source: Source, options: &ReadOptions) -> Result<Assembler, ReadError> {
+    fn assemble<S: ObjectSink>(&self, mut source: Source, options: &ReadOptions) -> Result<Assembler, ReadError> {
+        source.limit_memory(options.max_memory_bytes);
         let mut assembler = Assembler::new(self, &source, options);
         let radix = options.xna_cf.size_radix;
         let source = parse_blocks(

@@ -1,0 +1,135 @@
+//! How much memory a dump may take while it is read: one account, and every growing buffer asks it before it grows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::BuildError;
+
+/// Buffers of an ordinary reader, which every dump needs: no part of what a limit is about.
+const ORDINARY_BUFFER_BYTES: u64 = 12 << 20;
+
+/// An account of memory. Clones are of the same account; the default one has no limit.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryBudget(Option<Arc<Account>>);
+
+#[derive(Debug)]
+struct Account {
+    limit_bytes: u64,
+    kept_bytes: AtomicU64,
+    passing_bytes: AtomicU64,
+}
+
+/// What one holder has taken from an account; given back when it is dropped.
+#[derive(Debug, Default)]
+pub struct MemoryShare {
+    account: Option<Arc<Account>>,
+    held_bytes: u64,
+    is_passing: bool,
+}
+
+impl MemoryBudget {
+    /// A new account; `None` for no limit.
+    pub fn new(limit_bytes: Option<u64>) -> Self {
+        MemoryBudget(limit_bytes.map(|limit_bytes| {
+            Arc::new(Account { limit_bytes, kept_bytes: AtomicU64::new(0), passing_bytes: AtomicU64::new(0) })
+        }))
+    }
+
+    /// What the account allows.
+    pub fn limit_bytes(&self) -> Option<u64> {
+        self.0.as_ref().map(|account| account.limit_bytes)
+    }
+
+    /// A share for what stays until the dump has been read.
+    pub fn for_content(&self) -> MemoryShare {
+        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing: false }
+    }
+
+    /// A share for a buffer that content passes through. Some MiB of those come on top of the limit.
+    pub fn for_buffer(&self) -> MemoryShare {
+        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing: true }
+    }
+}
+
+impl MemoryShare {
+    /// Says that the holder has `bytes` now, in place of what it had. Before they are taken, where that can be.
+    ///
+    /// # Errors
+    /// When all holders together have more than the account allows.
+    pub fn hold(&mut self, bytes: u64) -> Result<(), BuildError> {
+        let Some(account) = &self.account else { return Ok(()) };
+        let own = if self.is_passing { &account.passing_bytes } else { &account.kept_bytes };
+        // Wrapping, so that one addition does for more and for less.
+        own.fetch_add(bytes.wrapping_sub(self.held_bytes), Ordering::Relaxed);
+        self.held_bytes = bytes;
+        let (kept, passing) =
+            (account.kept_bytes.load(Ordering::Relaxed), account.passing_bytes.load(Ordering::Relaxed));
+        let limit = account.limit_bytes;
+        if kept > limit || kept.saturating_add(passing) > limit.saturating_add(ORDINARY_BUFFER_BYTES) {
+            return Err(BuildError::TooMuchMemory(limit));
+        }
+        Ok(())
+    }
+
+    /// What the holder has.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+}
+
+impl Drop for MemoryShare {
+    fn drop(&mut self) {
+        if let Some(account) = &self.account {
+            let own = if self.is_passing { &account.passing_bytes } else { &account.kept_bytes };
+            own.fetch_sub(self.held_bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Makes room for `more` values at the end of a column that may become large. Such a one gets pages of its own early:
+/// the system then moves it as a whole when it grows, where an allocator would copy it and keep the old place for
+/// itself. Pages that are not written to cost nothing.
+pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
+    /// Values in smaller columns are copied faster than pages are asked for.
+    const LARGE_BYTES: usize = 1 << 20;
+    /// More than what any allocator keeps among small things (glibc: up to 32 MiB).
+    const APART_BYTES: usize = 33 << 20;
+    let needed = column.len() + more;
+    if needed <= column.capacity() {
+        return;
+    }
+    let mut wanted = needed.max(2 * column.capacity());
+    if wanted * size_of::<T>() >= LARGE_BYTES {
+        wanted = wanted.max(APART_BYTES / size_of::<T>());
+    }
+    column.reserve_exact(wanted - column.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holders_share_one_account() {
+        let budget = MemoryBudget::new(Some(100));
+        let (mut a, mut b) = (budget.for_content(), budget.for_content());
+        assert!(a.hold(60).is_ok() && b.hold(40).is_ok());
+        assert_eq!(b.hold(41), Err(BuildError::TooMuchMemory(100)));
+        drop(a);
+        assert!(b.hold(100).is_ok());
+        let mut buffer = budget.for_buffer();
+        assert!(buffer.hold(ORDINARY_BUFFER_BYTES).is_ok());
+        assert!(buffer.hold(ORDINARY_BUFFER_BYTES + 1).is_err());
+        assert!(MemoryBudget::new(None).for_content().hold(u64::MAX).is_ok());
+    }
+
+    #[test]
+    fn columns_keep_their_values() {
+        let mut column = vec![1u32, 2];
+        for more in [1, 1000, 1 << 20] {
+            make_room(&mut column, more);
+            assert!(column.capacity() >= column.len() + more);
+        }
+        assert_eq!(column, [1, 2]);
+    }
+}
