@@ -289,7 +289,7 @@ pub(super) fn excluded_roots(common: &Common) -> Result<Vec<String>> {
     for kind in &common.input.exclude_roots {
         // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
         let name = kind.to_lowercase().replace('-', " ");
-        if !RootKind::is_name(name.trim_start_matches("weak ")) {
+        if RootKind::from_name(name.strip_prefix("weak ").unwrap_or(&name)).is_none() {
             bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
         }
         kinds.push(name);
