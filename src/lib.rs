@@ -5,6 +5,7 @@
 pub mod allocations;
 pub mod analysis;
 pub mod cli;
+pub mod files;
 pub mod graph;
 pub mod index;
 pub mod input;

@@ -1,18 +1,20 @@
 //! `heapdump index`: parse once, ask again at once.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
 use super::Outcome;
-use super::common::Common;
+use super::common::ReadArgs;
 use super::index_content::make;
 use super::indexed;
-use super::load::{Place, read, refuse_to_overwrite, set_threads, warn};
+use super::load::{Place, read, set_threads, warn};
 use super::memory::MemoryLimit;
 use super::output::print_sentence;
 use super::progress::Progress;
-use crate::index::{SourceKey, check_writable, is_index};
+use super::target::find_target_of_index;
+use crate::index::{SourceKey, is_index};
 use crate::input::ReadOptions;
 use crate::report::format_bytes;
 
@@ -29,25 +31,14 @@ use crate::report::format_bytes;
 pub(super) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
-    /// Where to write [default: FILE.hdx]
+    /// Where to write; - for standard output [default: FILE.hdx]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    common: Common,
+    read: ReadArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    let input = &args.common.input;
-    if input.keep_unreachable
-        || !input.exclude_roots.is_empty()
-        || input.domain.is_some()
-        || input.type_pattern.is_some()
-    {
-        bail!(
-            "--keep-unreachable, --exclude-roots, --domain and --type are for questions; an index serves with and \
-             without them"
-        );
-    }
     let place = Place::find(args.file.as_deref())?;
     // A pipe with a name is read as standard input is.
     let file = match &place {
@@ -57,32 +48,27 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if let Some(path) = file.filter(|path| is_index(path)) {
         bail!("{} is an index already; name its dump to make it anew", path.display());
     }
-    let output = match (&args.output, file) {
-        (Some(output), _) if output.as_os_str() == "-" => bail!("-o -: an index is a file, for it is mapped"),
-        // The file a link leads to is written, not the link.
-        (Some(output), _) => output.canonicalize().unwrap_or_else(|_| output.clone()),
-        (None, Some(path)) => indexed::beside(path),
+    let target = match (&args.output, file) {
+        (Some(output), _) => find_target_of_index(&place, output)?,
+        (None, Some(path)) => find_target_of_index(&place, &indexed::beside(path))?,
         (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
     };
-    refuse_to_overwrite(&place, &output)?;
-    if output.exists() && !(output.is_file() && is_index(&output)) {
-        bail!("{} is there already and is no index: choose another name with -o", output.display());
+    if target.is_standard_output() && std::io::stdout().is_terminal() {
+        bail!("-o -: an index is nothing for a terminal to show");
     }
-    // Before the work, not after it.
-    check_writable(&output).with_context(|| format!("cannot write {}; -o puts it elsewhere", output.display()))?;
-    let progress = Progress::start(args.common.output.quiet, None);
-    let memory = MemoryLimit::find(input)?;
-    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..input.read_options()? };
+    let progress = Progress::start(args.read.quiet, None);
+    let memory = MemoryLimit::find(&args.read)?;
+    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..args.read.read_options()? };
     set_threads(options.threads)?;
     // Before it is read: what is written to it meanwhile makes the index stale.
     let key = file.map(SourceKey::of).transpose().with_context(|| place.name())?;
     let loaded = read(&place, &progress, &options, memory)?;
-    input.check_snapshot(&loaded.facts)?;
-    warn(&loaded.diagnostics, None, args.common.output.quiet);
-    let bytes = make(loaded, &options, key, &output, &progress, memory)?;
+    args.read.check_snapshot(&loaded.facts)?;
+    warn(&loaded.diagnostics, None, args.read.quiet);
+    let bytes = make(loaded, &options, key, &target, &progress, memory)?;
     drop(progress);
-    if !args.common.output.quiet {
-        print_sentence(&format!("wrote {} ({})", output.display(), format_bytes(bytes)));
+    if !args.read.quiet {
+        print_sentence(&format!("wrote {} ({})", target.name(), format_bytes(bytes)));
     }
     Ok(Outcome::Done)
 }

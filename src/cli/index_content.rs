@@ -1,7 +1,6 @@
 //! What is in the index of a dump: its graph, what follows from it, what the reader said of it, and how it was read.
 
 use std::io;
-use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::root_inference;
 use crate::analysis::shortest_parents::ShortestParents;
+use crate::files::Target;
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, IndexColumns, SourceKey};
 use crate::input::{Diagnostics, Dump, Facts, Loaded, ReadOptions, SizeRadix, SnapshotChoice};
@@ -147,7 +147,7 @@ pub(super) fn make(
     loaded: Loaded,
     options: &ReadOptions,
     source: Option<SourceKey>,
-    path: &Path,
+    target: &Target,
     progress: &Progress,
     memory: MemoryLimit,
 ) -> Result<u64> {
@@ -160,9 +160,9 @@ pub(super) fn make(
     progress.phase("computing dominators");
     let derived = Derived::compute(&graph);
     progress.phase("writing the index");
-    index::write(path, source, |sink| {
+    index::write(target, source, |sink| {
         let (graph, dominators) = store(&graph, &derived, sink)?;
         Ok(Content { options: ReadKey::of(options), graph, dominators, facts, diagnostics })
     })
-    .with_context(|| format!("cannot write {}", path.display()))
+    .with_context(|| format!("cannot write {}", target.name()))
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::common::Common;
+use super::common::InputArgs;
 use super::index_content::{Content, Derived, ReadKey, graph_and_derived, store, with_roots};
 use super::memory::MemoryLimit;
 use super::output::print_sentence;
+use crate::files::{is_trusted_owner, remove_unfinished};
 use crate::graph::HeapGraph;
 use crate::index::{self, EXTENSION, Index, IndexError, MemoryImage, SourceKey};
 use crate::input::{self, Diagnostics, Dump, Facts, ReadOptions, Source};
@@ -35,6 +36,19 @@ fn beside_index(index: &Path) -> Option<PathBuf> {
     (index.extension().is_some_and(|own| own == EXTENSION) && dump.is_file()).then_some(dump)
 }
 
+/// Files that may answer for a dump besides itself: the index beside it, or the dump beside an index.
+pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
+    let index = Some(beside(path)).filter(|index| index::is_index(index));
+    index.into_iter().chain(beside_index(path)).collect()
+}
+
+/// Is one the index of the other, whatever they are called?
+pub(super) fn is_index_of(index: &Path, dump: &Path) -> bool {
+    index::is_index(index)
+        && dump.is_file()
+        && Index::open(index).is_ok_and(|index| is_of(&index, dump).unwrap_or(false))
+}
+
 /// What an index is good for.
 pub(super) enum Found {
     /// It has the dump.
@@ -47,18 +61,18 @@ pub(super) enum Found {
 
 /// The index that serves for `path`: `path` itself when it is one, else the one beside it. When there is none to be
 /// believed, the dump; the user is told why.
-pub(super) fn find(path: &Path, options: &ReadOptions, common: &Common, memory: MemoryLimit) -> Result<Found> {
+pub(super) fn find(path: &Path, options: &ReadOptions, input: &InputArgs, memory: MemoryLimit) -> Result<Found> {
     // A pipe with a name must not lose its first bytes to a look.
     if !path.is_file() {
         return Ok(Found::Nothing);
     }
-    let quiet = common.output.quiet;
+    let quiet = input.read.quiet;
     let dump = beside_index(path);
     if index::is_index(path) || dump.is_some() {
-        return by_name(path, dump, &Asking { options, quiet, memory }, common.input.no_index);
+        return by_name(path, dump, &Asking { options, quiet, memory }, input.no_index);
     }
     let candidate = beside(path);
-    if common.input.no_index || !candidate.is_file() {
+    if input.no_index || !candidate.is_file() {
         return Ok(Found::Nothing);
     }
     let asking = Asking { options, quiet, memory };
@@ -138,6 +152,8 @@ fn tell(quiet: bool, text: &str) {
 enum Refusal {
     Unusable(IndexError),
     Stale,
+    /// Somebody else wrote it than who owns the dump, or asks.
+    OtherUser,
     /// The options it was made with, in words.
     Options(String),
     /// Problems, which `--strict` asks to be told as the reader tells them.
@@ -149,6 +165,7 @@ impl std::fmt::Display for Refusal {
         match self {
             Refusal::Unusable(error) => write!(f, "{error}"),
             Refusal::Stale => f.write_str("is older than the dump or of another one (heapdump index makes it anew)"),
+            Refusal::OtherUser => f.write_str("belongs to another user, who does not own the dump either"),
             Refusal::Options(words) => write!(f, "was made with other reading options ({words})"),
             Refusal::Strict => f.write_str("cannot tell how --strict ends"),
         }
@@ -177,6 +194,9 @@ impl Asking<'_> {
         dump: Option<&Path>,
         asked: Option<&ReadKey>,
     ) -> Result<Indexed, Refusal> {
+        if !is_trusted_owner(index.owner(), dump) {
+            return Err(Refusal::OtherUser);
+        }
         let content: Content = index.content()?;
         if asked.is_some_and(|asked| !content.options.serves(asked, content.facts.format)) {
             return Err(Refusal::Options(content.options.words()));
@@ -223,6 +243,7 @@ impl Rebuild {
         };
         made.unwrap_or_else(|error| {
             print_sentence(&format!("{}: {error:#}", self.path.display()));
+            remove_unfinished();
             std::process::exit(2)
         })
     }

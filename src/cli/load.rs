@@ -1,4 +1,4 @@
-//! Opening the dump that a command works on, with everything the common options ask for.
+//! Opening the dump that a command works on, with everything the options of input ask for.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail};
 
-use super::common::Common;
+use super::common::InputArgs;
 use super::index_content::{self, Derived};
 use super::indexed::{self, Found, Indexed};
 use super::memory::MemoryLimit;
@@ -123,17 +123,6 @@ impl Place {
     }
 }
 
-/// An output that is the dump itself would destroy it.
-pub(super) fn refuse_to_overwrite(dump: &Place, output: &Path) -> Result<()> {
-    let Place::Path(dump) = dump else { return Ok(()) };
-    // What cannot be resolved is not there, so it is not the dump.
-    let (Ok(dump), Ok(output)) = (dump.canonicalize(), output.canonicalize()) else { return Ok(()) };
-    if dump == output {
-        bail!("-o: {} is the dump itself", output.display());
-    }
-    Ok(())
-}
-
 /// A dump of allocation totals, ready to be asked.
 pub(super) struct OpenedAllocations<'d> {
     pub(super) dump: &'d AllocationDump,
@@ -204,8 +193,8 @@ fn opened(
 }
 
 /// Reads the dump, gives it the roots that were asked for, and warns of its problems. For commands that need objects.
-pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened<'static>> {
-    match open_dump(file, common)? {
+pub(super) fn open_graph(file: Option<&Path>, input: &InputArgs) -> Result<Opened<'static>> {
+    match open_dump(file, input)? {
         OpenedDump::Graph(opened) => Ok(opened),
         OpenedDump::Allocations(_) => bail!(
             "the dump holds allocation totals by backtrace and type, no objects: use `heapdump breakdown`, or `stats`"
@@ -214,26 +203,26 @@ pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened<
 }
 
 /// The same for commands that know both models.
-pub(super) fn open_dump(file: Option<&Path>, common: &Common) -> Result<OpenedDump<'static>> {
-    let opened = open_without_warnings(file, common)?;
-    warn_of_dump(&opened, None, common.output.quiet);
+pub(super) fn open_dump(file: Option<&Path>, input: &InputArgs) -> Result<OpenedDump<'static>> {
+    let opened = open_without_warnings(file, input)?;
+    warn_of_dump(&opened, None, input.read.quiet);
     Ok(opened)
 }
 
 /// The same for a command whose answer lists the problems.
-pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<OpenedDump<'static>> {
-    Ok(read_dump(&Place::find(file)?, None, common)?.keep())
+pub(super) fn open_without_warnings(file: Option<&Path>, input: &InputArgs) -> Result<OpenedDump<'static>> {
+    Ok(read_dump(&Place::find(file)?, None, input)?.keep())
 }
 
 /// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
-pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> Result<ReadDump> {
-    let excluded = excluded_roots(common)?;
-    let progress = Progress::start(common.output.quiet, file);
-    let memory = MemoryLimit::find(&common.input)?;
-    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..common.input.read_options()? };
+pub(super) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) -> Result<ReadDump> {
+    let excluded = excluded_roots(input)?;
+    let progress = Progress::start(input.read.quiet, file);
+    let memory = MemoryLimit::find(&input.read)?;
+    let options = ReadOptions { max_memory_bytes: memory.bytes(), ..input.read.read_options()? };
     set_threads(options.threads)?;
     let found = match place {
-        Place::Path(path) => indexed::find(path, &options, common, memory)?,
+        Place::Path(path) => indexed::find(path, &options, input, memory)?,
         Place::Stdin => Found::Nothing,
     };
     let (mut content, facts, diagnostics) = match found {
@@ -261,12 +250,12 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> R
         }
     };
     if let Dump::Graph(graph) = &mut content.dump {
-        common.input.check_snapshot(&facts)?;
+        input.read.check_snapshot(&facts)?;
         if !excluded.is_empty() {
             graph.exclude_roots(&excluded);
             content.derived = None;
         }
-        if common.input.keep_unreachable {
+        if input.keep_unreachable {
             progress.phase("finding unreachable objects");
             root_inference::keep_unreachable(graph);
             content.derived = None;
@@ -284,9 +273,9 @@ pub(super) fn read(place: &Place, progress: &Progress, options: &ReadOptions, me
 }
 
 /// Kinds of roots that are left out, as the graph names them.
-pub(super) fn excluded_roots(common: &Common) -> Result<Vec<String>> {
+pub(super) fn excluded_roots(input: &InputArgs) -> Result<Vec<String>> {
     let mut kinds = Vec::new();
-    for kind in &common.input.exclude_roots {
+    for kind in &input.exclude_roots {
         // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
         let name = kind.to_lowercase().replace('-', " ");
         if RootKind::from_name(name.strip_prefix("weak ").unwrap_or(&name)).is_none() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Result, anyhow, bail};
 use sysinfo::System;
 
-use super::common::InputArgs;
+use super::common::ReadArgs;
 use crate::graph::{BuildError, HeapGraph};
 use crate::input::{self, Loaded, ReadError, ReadErrorKind, ReadOptions, Source};
 use crate::report::{format_bytes, parse_size};
@@ -35,7 +35,7 @@ pub(super) struct MemoryLimit {
 
 impl MemoryLimit {
     /// `--max-memory`, else what the machine (or the container) has free.
-    pub(super) fn find(args: &InputArgs) -> Result<Self> {
+    pub(super) fn find(args: &ReadArgs) -> Result<Self> {
         if let Some(text) = &args.max_memory {
             let bytes = parse_size(text).map_err(|error| anyhow::anyhow!("--max-memory: {error}"))?;
             // Free memory is what is left beside it anyway.

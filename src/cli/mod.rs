@@ -37,6 +37,7 @@ mod stats;
 mod stats_allocations;
 mod stats_limits;
 mod stats_rows;
+mod target;
 mod tree;
 
 use std::ffi::OsString;

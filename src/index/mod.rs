@@ -24,4 +24,4 @@ pub use image::{Damage, MemoryImage};
 pub use key::SourceKey;
 pub use layout::EXTENSION;
 pub use read::{Index, IndexColumns, IndexError, Layout, is_index};
-pub use write::{check_writable, image_in_memory, write};
+pub use write::{image_in_memory, write};
