@@ -9,6 +9,7 @@ use heapdump::analysis::dominators::{Dominators, Step, StoredDominators};
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::analysis::shortest_parents::ShortestParents;
+use heapdump::files::{Inputs, Target};
 use heapdump::graph::{HeapGraph, StoredGraph};
 use heapdump::index::{self, Index};
 use heapdump::input::{self, Dump, ReadOptions, Source};
@@ -28,7 +29,8 @@ fn good() -> &'static [u8] {
         let retained = Retained::compute(&graph, &dominators);
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("good.hdx");
-        index::write(&path, None, |sink| {
+        let target = Target::find(Some(&path), &Inputs::new()).expect("a target");
+        index::write(&target, None, |sink| {
             ShortestParents::compute(&graph).store(sink)?;
             Ok((graph.store(sink)?, dominators.store(&retained, sink)?))
         })

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
-use super::common::Common;
+use super::common::{ReadArgs, SectionArgs};
 use super::output::{fields, print_sentence};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::Amount;
@@ -38,8 +38,13 @@ impl HeapArgs {
     }
 
     /// The heaps asked for, in the order of the file.
-    pub(super) fn choose<'d>(&self, dump: &'d AllocationDump, common: &Common) -> Result<Vec<&'d AllocationHeap>> {
-        let asked = self.dump.as_deref().or(common.input.snapshot.as_deref()).unwrap_or("last");
+    pub(super) fn choose<'d>(
+        &self,
+        dump: &'d AllocationDump,
+        section: &SectionArgs,
+        read: &ReadArgs,
+    ) -> Result<Vec<&'d AllocationHeap>> {
+        let asked = self.dump.as_deref().or(read.snapshot.as_deref()).unwrap_or("last");
         let number = match asked {
             "all" => None,
             "last" => Some(dump.dumps.len()),
@@ -48,7 +53,7 @@ impl HeapArgs {
                 _ => bail!("--dump: no dump \"{asked}\"; there are 1 to {}, last, and all", dump.dumps.len()),
             },
         };
-        if let (None, None, Some(number), false) = (&self.dump, &common.input.snapshot, number, common.output.quiet) {
+        if let (None, None, Some(number), false) = (&self.dump, &read.snapshot, number, read.quiet) {
             tell_of_fuller_dump(dump, number);
         }
         let of_dump: Vec<&AllocationHeap> =
@@ -57,7 +62,7 @@ impl HeapArgs {
         if let Some(process) = self.process.as_deref() {
             heaps.retain(|heap| is_process(heap, process));
         }
-        if let Some(domain) = common.input.domain.as_deref() {
+        if let Some(domain) = section.domain.as_deref() {
             let sections = processes(dump);
             let numbered = domain.parse::<usize>().ok().and_then(|number| sections.get(number.checked_sub(1)?));
             heaps.retain(|heap| match numbered {

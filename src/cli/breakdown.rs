@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out, wanted_types};
-use super::common::{Common, sort_key};
+use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
 use super::load::{Opened, OpenedDump, open_dump};
 use super::output::{fields, problems_json, section_words};
 use super::tree::{HeapTree, print_trees};
@@ -52,6 +52,14 @@ pub(super) struct Args {
     #[command(flatten)]
     heaps: HeapArgs,
     #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    order: SortArgs,
+    #[command(flatten)]
+    types: TypeArgs,
+    #[command(flatten)]
+    section: SectionArgs,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -73,17 +81,17 @@ enum ByArg {
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     let least = parse_smallest(args.min_bytes.as_deref(), args.min_percent)?;
-    match open_dump(args.file.as_deref(), &args.common)? {
+    match open_dump(args.file.as_deref(), &args.common.input)? {
         OpenedDump::Graph(opened) => run_objects(args, least, &opened),
         OpenedDump::Allocations(opened) => {
-            let pattern = args.common.input.pattern()?;
+            let pattern = args.types.pattern()?;
             let names = &opened.dump.names;
             let wanted = wanted_types(names, pattern.as_ref());
             let wanted = wanted.as_ref().map(|wanted| wanted as &dyn Fn(NameId) -> bool);
             let depth = args.depth.unwrap_or(MAX_DEPTH as u32);
             let default = if args.common.output.style().terminal { smallest_share() } else { Threshold::Bytes(0) };
             let mut trees = Vec::new();
-            for heap in args.heaps.choose(opened.dump, &args.common)? {
+            for heap in args.heaps.choose(opened.dump, &args.section, &args.common.input.read)? {
                 let (rows, totals) = args.tree(heap, names, wanted, depth, least.unwrap_or(default), true)?;
                 let (title, json) = (heap_title(heap), heap_json(heap, &totals.at(0)));
                 trees.push(HeapTree {
@@ -102,8 +110,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
                 "problems": problems_json(&opened.diagnostics),
             }));
             drop(opened.progress);
-            print_trees("breakdown", json, &trees, names, &args.common)?;
-            Ok(args.common.outcome(nothing_matches))
+            print_trees("breakdown", json, &trees, names, &args.common.output)?;
+            Ok(args.types.outcome(nothing_matches, args.common.is_quiet()))
         }
     }
 }
@@ -111,8 +119,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
 fn run_objects(args: &Args, least: Option<Threshold>, opened: &Opened) -> Result<Outcome> {
     args.heaps.refuse_on_objects()?;
     let graph = opened.graph;
-    let pattern = args.common.input.pattern()?;
-    let section = args.common.input.section(graph)?;
+    let pattern = args.types.pattern()?;
+    let section = args.section.find(graph)?;
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let dominators = opened.only_dominators()?;
     let depth = args.depth.unwrap_or(DEPTH_OF_OBJECTS);
@@ -145,9 +153,9 @@ fn run_objects(args: &Args, least: Option<Threshold>, opened: &Opened) -> Result
     if graph.roots_inferred() {
         json.insert("roots_inferred".into(), true.into());
     }
-    print_trees("breakdown", json, &trees, &names, &args.common)?;
+    print_trees("breakdown", json, &trees, &names, &args.common.output)?;
     let nothing_matches = pattern.is_some() && trees[0].rows[0].amount.bytes == 0;
-    Ok(args.common.outcome(nothing_matches))
+    Ok(args.types.outcome(nothing_matches, args.common.is_quiet()))
 }
 
 impl Args {
@@ -174,9 +182,8 @@ impl Args {
         let kept = if self.invert { u32::MAX } else { depth };
         let totals = Totals::compute(heap, &TotalsOptions { depth: kept, by_type, wanted });
         refuse_left_out(heap, totals.pairs_left_out)?;
-        let output = &self.common.output;
         let known = [("bytes", "bytes"), ("allocations", "allocations"), ("name", "name")];
-        let order = match sort_key(output.sort.as_deref(), "bytes", &known)? {
+        let order = match sort_key(self.order.sort.as_deref(), "bytes", &known)? {
             "allocations" => Order::Allocations,
             "name" => Order::Name,
             _ => Order::Bytes,
@@ -190,9 +197,9 @@ impl Args {
             by,
             depth,
             min_bytes: least.at_least(totals.at(0).bytes),
-            limit: output.rows(usize::MAX),
+            limit: self.limit.rows(usize::MAX),
             order,
-            reverse: output.reverse,
+            reverse: self.order.reverse,
             types_below,
         };
         let rows = if self.invert {

@@ -1,4 +1,5 @@
-//! Options that every command has. `-h` shows those that are used every day, `--help` and the manual page all.
+//! Options that several commands have, in groups: a command takes the groups that act there, and no others. `-h` shows
+//! those that are used every day, `--help` and the manual page all.
 
 use std::path::PathBuf;
 
@@ -11,13 +12,20 @@ use crate::graph::{HeapGraph, SectionId};
 use crate::input::{ReadOptions, SizeRadix, SnapshotChoice};
 use crate::report::parse_size;
 
-/// Options of input and output.
+/// What every command that asks a dump has: the form of the answer, and how the dump is read.
 #[derive(Debug, Args)]
 pub(super) struct Common {
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
     pub(super) input: InputArgs,
+}
+
+impl Common {
+    /// No warnings, no progress.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.input.read.quiet
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -37,21 +45,13 @@ pub(super) enum ColorArg {
     Never,
 }
 
+/// The form of an answer.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(super) struct OutputArgs {
     /// The output form
     #[arg(short, long, value_enum, default_value = "table", value_name = "FORM")]
     pub(super) format: FormatArg,
-    /// Rows of each table, 0 for all [default: 30 on a terminal, else all]
-    #[arg(short = 'n', long, value_name = "N")]
-    pub(super) limit: Option<usize>,
-    /// Order the rows by this column
-    #[arg(long, value_name = "COLUMN")]
-    pub(super) sort: Option<String>,
-    /// Turn the order round
-    #[arg(long, hide_short_help = true)]
-    pub(super) reverse: bool,
     /// Sizes as 1.2 MiB [default on a terminal]
     #[arg(long, overrides_with = "bytes", hide_short_help = true)]
     pub(super) human: bool,
@@ -64,9 +64,27 @@ pub(super) struct OutputArgs {
     /// Colours; auto honours NO_COLOR
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", hide_short_help = true)]
     pub(super) color: ColorArg,
-    /// No warnings, no progress
-    #[arg(short, long)]
-    pub(super) quiet: bool,
+}
+
+/// How much of a table is shown.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct LimitArgs {
+    /// Rows of each table, or of each level of a tree; 0 for all [default: 30 on a terminal, else all]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) limit: Option<usize>,
+}
+
+/// The order of a table.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct SortArgs {
+    /// Order the rows by this column
+    #[arg(long, value_name = "COLUMN")]
+    pub(super) sort: Option<String>,
+    /// Turn the order round
+    #[arg(long, hide_short_help = true)]
+    pub(super) reverse: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -75,15 +93,45 @@ pub(super) enum RadixArg {
     Dec,
 }
 
+/// Which types are asked for.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
-pub(super) struct InputArgs {
+pub(super) struct TypeArgs {
     /// Keep types that match: a substring, /regex/, or a glob with * or ?; capitals matter
     #[arg(short = 't', long = "type", value_name = "PATTERN")]
     pub(super) type_pattern: Option<String>,
+}
+
+/// Which section is asked for.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(super) struct SectionArgs {
     /// One section of several (AppDomain, process, heap space), by name or number
     #[arg(long, value_name = "NAME|INDEX")]
     pub(super) domain: Option<String>,
+}
+
+/// A dump that is asked: how it is read, with which roots, and whether an index may answer for it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(super) struct InputArgs {
+    #[command(flatten)]
+    pub(super) read: ReadArgs,
+    /// Give objects that no root reaches roots of their own
+    #[arg(long, hide_short_help = true)]
+    pub(super) keep_unreachable: bool,
+    /// Leave roots of these kinds out (finalizer, handle, ...)
+    #[arg(long, value_name = "KIND", value_delimiter = ',', hide_short_help = true)]
+    pub(super) exclude_roots: Vec<String>,
+    /// Do not use an index beside the file
+    #[arg(long, hide_short_help = true)]
+    pub(super) no_index: bool,
+}
+
+/// How a dump is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(super) struct ReadArgs {
     /// Which of several snapshots in the file: a number from 1, or last
     #[arg(long, value_name = "N|last", hide_short_help = true)]
     pub(super) snapshot: Option<String>,
@@ -99,24 +147,18 @@ pub(super) struct InputArgs {
     /// Any problem in the input is an error
     #[arg(long, hide_short_help = true)]
     pub(super) strict: bool,
-    /// Give objects that no root reaches roots of their own
-    #[arg(long, hide_short_help = true)]
-    pub(super) keep_unreachable: bool,
-    /// Leave roots of these kinds out (finalizer, handle, ...)
-    #[arg(long, value_name = "KIND", value_delimiter = ',', hide_short_help = true)]
-    pub(super) exclude_roots: Vec<String>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(super) threads: Option<usize>,
     /// The most memory to take, as 4GiB [default: what is free]
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub(super) max_memory: Option<String>,
-    /// Do not use an index beside the file
-    #[arg(long, hide_short_help = true)]
-    pub(super) no_index: bool,
+    /// No warnings, no progress
+    #[arg(short, long, help_heading = "Output")]
+    pub(super) quiet: bool,
 }
 
-impl InputArgs {
+impl ReadArgs {
     pub(super) fn read_options(&self) -> Result<ReadOptions> {
         let mut options = ReadOptions {
             snapshot: self.snapshot_choice()?,
@@ -146,16 +188,20 @@ impl InputArgs {
             _ => bail!("--snapshot: \"{wanted}\" is neither a number from 1 nor \"last\""),
         }
     }
+}
 
+impl TypeArgs {
     pub(super) fn pattern(&self) -> Result<Option<TypePattern>> {
         self.type_pattern
             .as_deref()
             .map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg).context("--type"))
             .transpose()
     }
+}
 
+impl SectionArgs {
     /// The section asked for with `--domain`.
-    pub(super) fn section(&self, graph: &HeapGraph) -> Result<Option<SectionId>> {
+    pub(super) fn find(&self, graph: &HeapGraph) -> Result<Option<SectionId>> {
         let Some(wanted) = &self.domain else { return Ok(None) };
         let sections = graph.sections();
         let named: Vec<usize> = (0..sections.len()).filter(|&at| sections[at].name == *wanted).collect();

@@ -1,10 +1,9 @@
 //! `heapdump completions SHELL`
 
-use std::io::Write;
-
 use anyhow::Result;
 use clap_complete::Shell;
 
+use super::target::{find_target_of_text, write};
 use super::{Outcome, overview};
 
 /// Completions for a shell
@@ -20,6 +19,6 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut overview::command(), "heapdump", &mut script);
-    std::io::stdout().lock().write_all(&script)?;
+    write(&find_target_of_text(None)?, &script)?;
     Ok(Outcome::Done)
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::allocations::HeapArgs;
-use super::common::{Common, parse_threshold, sort_key};
+use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, parse_threshold, sort_key};
 use super::diff_allocations::{self, DiffBy};
 use super::groups::{By, Groups};
 use super::load::{Opened, OpenedDump, open_dump};
@@ -47,7 +47,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = ["retained", "roots"])]
     paths: bool,
     /// Kinds of roots in place of types, with what only roots of that kind hold
-    #[arg(long, conflicts_with = "retained")]
+    #[arg(long, conflicts_with_all = ["retained", "type_pattern", "domain"])]
     roots: bool,
     /// Rows that did not change too
     #[arg(long)]
@@ -57,6 +57,14 @@ pub(super) struct Args {
     fail_over: Option<String>,
     #[command(flatten)]
     heaps: HeapArgs,
+    #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    order: SortArgs,
+    #[command(flatten)]
+    types: TypeArgs,
+    #[command(flatten)]
+    section: SectionArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -111,18 +119,25 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     let (mut graphs, mut allocations) = (Vec::new(), Vec::new());
     for file in &args.files {
-        match open_dump(Some(file), &args.common)? {
+        match open_dump(Some(file), &args.common.input)? {
             OpenedDump::Graph(opened) => graphs.push(opened),
             OpenedDump::Allocations(opened) => allocations.push(opened),
         }
     }
     if graphs.is_empty() {
+        if args.retained || args.paths || args.roots {
+            bail!("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out");
+        }
         return diff_allocations::run(&diff_allocations::Request {
             dumps: &allocations,
             by: args.by.of_allocations()?,
             all: args.all,
             fail_over: limit,
             heaps: &args.heaps,
+            limit: &args.limit,
+            order: &args.order,
+            types: &args.types,
+            section: &args.section,
             common: &args.common,
         });
     }
@@ -143,7 +158,7 @@ fn diff_graphs(args: &Args, limit: Option<Threshold>, old: Opened, new: Opened) 
     if args.retained {
         known.push(("retained_bytes_delta", "retained"));
     }
-    let order = sort_key(args.common.output.sort.as_deref(), "shallow_bytes_delta", &known)?;
+    let order = sort_key(args.order.sort.as_deref(), "shallow_bytes_delta", &known)?;
     let old = summarize(old, args, by)?;
     let new = summarize(new, args, by)?;
     let limit = limit.map(|limit| limit.at_most(old.totals.shallow_bytes));
@@ -151,7 +166,7 @@ fn diff_graphs(args: &Args, limit: Option<Threshold>, old: Opened, new: Opened) 
     if !args.all {
         rows.retain(|row| row.old != row.new);
     }
-    sort_rows(&mut rows, order, args.common.output.reverse);
+    sort_rows(&mut rows, order, args.order.reverse);
     let grown = delta(old.totals.shallow_bytes, new.totals.shallow_bytes);
     let mut json = fields(json!({
         "old": {"objects": old.totals.objects, "shallow_bytes": old.totals.shallow_bytes},
@@ -166,7 +181,7 @@ fn diff_graphs(args: &Args, limit: Option<Threshold>, old: Opened, new: Opened) 
     print(args, by, &rows, json, summary)?;
     match limit {
         Some(limit) if grown > 0 && grown.unsigned_abs() > limit => {
-            let what = if args.common.input.type_pattern.is_some() { "what matches --type" } else { "the heap" };
+            let what = if args.types.type_pattern.is_some() { "what matches --type" } else { "the heap" };
             print_sentence(&format!(
                 "{what} grew by {} ({grown} bytes), over the limit of {}",
                 format_bytes(grown.unsigned_abs()),
@@ -174,16 +189,15 @@ fn diff_graphs(args: &Args, limit: Option<Threshold>, old: Opened, new: Opened) 
             ));
             Ok(Outcome::No)
         }
-        _ if rows.is_empty() && args.common.input.type_pattern.is_some() => Ok(Outcome::No),
+        _ if rows.is_empty() && args.types.type_pattern.is_some() => Ok(Outcome::No),
         _ => Ok(Outcome::Done),
     }
 }
 
 fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
-    let input = &args.common.input;
-    let pattern = input.pattern()?;
+    let pattern = args.types.pattern()?;
     let graph = opened.graph;
-    let section = input.section(graph)?;
+    let section = args.section.find(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let groups = Groups::new(graph, by, section, wanted.as_deref(), false)?;
     let reachable = opened.reachable();
@@ -209,7 +223,7 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
             let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
             let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH);
             rows = places_by_path(graph, &tree);
-            if let Some(pattern) = input.pattern()? {
+            if let Some(pattern) = args.types.pattern()? {
                 rows.retain(|path, _| pattern.matches(path));
             }
         } else if args.retained {
@@ -298,7 +312,7 @@ fn print(args: &Args, by: By, rows: &[Change], fields: Map<String, Value>, summa
         three[1] = three[1].spare(1);
     }
     columns.push(Column::new(name, title, Unit::Text));
-    let shown = args.common.output.rows(rows.len());
+    let shown = args.limit.rows(rows.len());
     let report = Report {
         command: "diff",
         fields: Box::new(|| fields.clone()),

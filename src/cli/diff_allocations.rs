@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use super::allocations::{HeapArgs, process_title, refuse_left_out};
-use super::common::{Common, sort_key};
+use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
 use super::load::OpenedAllocations;
 use super::output::{fields, print_sentence};
 use crate::allocations::AllocationHeap;
@@ -34,6 +34,10 @@ pub(super) struct Request<'a> {
     /// A size, or a share of the old heaps.
     pub(super) fail_over: Option<Threshold>,
     pub(super) heaps: &'a HeapArgs,
+    pub(super) limit: &'a LimitArgs,
+    pub(super) order: &'a SortArgs,
+    pub(super) types: &'a TypeArgs,
+    pub(super) section: &'a SectionArgs,
     pub(super) common: &'a Common,
 }
 
@@ -80,15 +84,15 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
     let common = request.common;
     let known =
         [("total_bytes_delta", "delta"), ("total_bytes_new", "new"), ("total_bytes_old", "old"), ("name", "name")];
-    let order = sort_key(common.output.sort.as_deref(), "total_bytes_delta", &known)?;
-    let pattern = common.input.pattern()?;
+    let order = sort_key(request.order.sort.as_deref(), "total_bytes_delta", &known)?;
+    let pattern = request.types.pattern()?;
     let sides = sides(request)?;
     let opened = [&request.dumps[0], request.dumps.last().unwrap_or(&request.dumps[0])];
     let mut chosen = Vec::new();
     for (heaps, opened) in sides.iter().zip(opened) {
-        chosen.push(heaps.choose(opened.dump, common)?);
+        chosen.push(heaps.choose(opened.dump, request.section, &common.input.read)?);
     }
-    if !common.output.quiet {
+    if !common.is_quiet() {
         tell_of_lone_heaps(&chosen);
     }
     let several = chosen.iter().any(|heaps| heaps.len() > 1);
@@ -122,7 +126,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
             "name" => rows.sort_by_cached_key(|(key, _)| key.names(&diff).join("\0")),
             _ => {}
         }
-        if common.output.reverse {
+        if request.order.reverse {
             rows.reverse();
         }
         rows
@@ -203,7 +207,7 @@ fn print(
 ) -> Result<()> {
     let output = &request.common.output;
     let style = output.style();
-    let shown = output.rows(rows.len());
+    let shown = request.limit.rows(rows.len());
     let whole = diff.whole();
     let (key, title) = match request.by {
         DiffBy::Type => ("type", "Type"),
@@ -215,8 +219,8 @@ fn print(
     }));
     if style.format == Format::Json {
         let [types, paths] = match request.by {
-            DiffBy::Type => [&rows[..shown], &beside[..output.rows(beside.len())]],
-            DiffBy::Backtrace => [&beside[..output.rows(beside.len())], &rows[..shown]],
+            DiffBy::Type => [&rows[..shown], &beside[..request.limit.rows(beside.len())]],
+            DiffBy::Backtrace => [&beside[..request.limit.rows(beside.len())], &rows[..shown]],
         };
         json.insert("types".into(), rows_json(diff, types).into());
         json.insert("paths".into(), rows_json(diff, paths).into());

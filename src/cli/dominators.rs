@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
-use super::common::{Common, OutputArgs, sort_key, split_object_and_file};
+use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key, split_object_and_file};
 use super::groups::{By, Groups};
 use super::load::{Opened, open_graph};
 use super::object::{TypedId, object_json, type_cells, type_columns, type_text};
@@ -32,11 +32,19 @@ pub(super) struct Args {
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<String>,
     /// Levels below the start
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "by", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
     depth: u32,
     /// Group the objects: all of a group, and what its topmost members retain
     #[arg(long, value_enum, value_name = "GROUP")]
     by: Option<By>,
+    #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    order: SortArgs,
+    #[command(flatten)]
+    types: TypeArgs,
+    #[command(flatten)]
+    section: SectionArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -47,20 +55,20 @@ const MAX_DEPTH: i64 = 500;
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     // With --type a lone word is FILE.
     let (object, file) = match &args.words[..] {
-        [file] if args.common.input.type_pattern.is_some() => (None, Some(file.into())),
+        [file] if args.types.type_pattern.is_some() => (None, Some(file.into())),
         words => split_object_and_file(words),
     };
     let known = [("retained_bytes", "retained"), ("shallow_bytes", "shallow"), ("dominated_objects", "objects")];
-    let order = sort_key(args.common.output.sort.as_deref(), "retained_bytes", &known)?;
-    let pattern = args.common.input.pattern()?;
+    let order = sort_key(args.order.sort.as_deref(), "retained_bytes", &known)?;
+    let pattern = args.types.pattern()?;
     if object.is_some() && pattern.is_some() && args.by.is_none() {
         bail!("--type begins at the objects of a type, OBJID at one object: leave one of them out");
     }
     let object = object.as_deref().map(TypedId::parse).transpose()?;
-    let opened = open_graph(file.as_deref(), &args.common)?;
+    let opened = open_graph(file.as_deref(), &args.common.input)?;
     let graph = opened.graph;
-    let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
-    let section = args.common.input.section(graph)?;
+    let start = object.map(|object| object.find(graph, &args.section)).transpose()?;
+    let section = args.section.find(graph)?;
     let (dominators, retained) = opened.dominators()?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let from = start.map_or(Some(0), |node| dominators.number_of(node));
@@ -72,7 +80,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let tree = Tree::new(graph, dominators, retained, &nodes);
     if let (Some(by), true) = (args.by, is_reachable) {
-        let groups = Groups::new(graph, by, section, wanted.as_deref(), args.common.input.raw_types)?;
+        let groups = Groups::new(graph, by, section, wanted.as_deref(), args.common.input.read.raw_types)?;
         return run_groups(args, &opened, &tree, from, by, &groups);
     }
     let in_section = |number: usize| nodes.contains(&tree.dominators.node_at(number).index());
@@ -89,7 +97,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let is_no = !is_reachable || (starts.is_empty() && wanted.is_some());
     // Below an object the object itself is level 0; from the top the first level is the answer's first.
     let levels = if from > 0 { args.depth + 1 } else { args.depth };
-    let rows = tree.rows(starts, levels, children.as_ref(), order, &args.common.output);
+    let rows = tree.rows(starts, levels, children.as_ref(), order, args);
     let style = args.common.output.style();
     let report = Report {
         command: "dominators",
@@ -102,7 +110,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         markdown: None,
     };
     args.common.output.print(&report)?;
-    Ok(if is_reachable { args.common.outcome(is_no) } else { Outcome::No })
+    Ok(if is_reachable { args.types.outcome(is_no, args.common.is_quiet()) } else { Outcome::No })
 }
 
 /// An object of the answer, and how many more of its level were left out after it.
@@ -139,7 +147,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Sorts a level and cuts it to the limit; also how many were cut.
-    fn order(&self, mut numbers: Vec<u32>, order: &str, output: &OutputArgs) -> (Vec<u32>, usize) {
+    fn order(&self, mut numbers: Vec<u32>, order: &str, args: &Args) -> (Vec<u32>, usize) {
         let value = |number: u32| match order {
             "shallow_bytes" => self.graph.shallow_bytes(self.dominators.node_at(number as usize)),
             "dominated_objects" => u64::from(self.retained.objects_at(number as usize)),
@@ -148,10 +156,10 @@ impl<'a> Tree<'a> {
         let node = |number: u32| self.dominators.node_at(number as usize);
         let compare = |a: &u32, b: &u32| {
             let ordering = value(*b).cmp(&value(*a)).then_with(|| node(*a).cmp(&node(*b)));
-            if output.reverse { ordering.reverse() } else { ordering }
+            if args.order.reverse { ordering.reverse() } else { ordering }
         };
         let all = numbers.len();
-        let shown = output.rows(all);
+        let shown = args.limit.rows(all);
         if 0 < shown && shown < all {
             numbers.select_nth_unstable_by(shown - 1, compare);
         }
@@ -167,11 +175,11 @@ impl<'a> Tree<'a> {
         levels: u32,
         children: Option<&Children<'_>>,
         order: &str,
-        output: &OutputArgs,
+        args: &Args,
     ) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut stack: Vec<(std::vec::IntoIter<u32>, usize)> = Vec::new();
-        let (first, hidden) = self.order(starts, order, output);
+        let (first, hidden) = self.order(starts, order, args);
         stack.push((first.into_iter(), hidden));
         while let Some((level_rows, hidden)) = stack.last_mut() {
             let Some(number) = level_rows.next() else {
@@ -186,7 +194,7 @@ impl<'a> Tree<'a> {
                     Some(children) => children.of(number as usize).collect(),
                     None => self.dominators.children_of(number as usize),
                 };
-                let (below, hidden) = self.order(below, order, output);
+                let (below, hidden) = self.order(below, order, args);
                 stack.push((below.into_iter(), hidden));
             }
         }
@@ -356,17 +364,17 @@ fn run_groups(
         })
         .collect();
     let output = &args.common.output;
-    let value = |row: &GroupRow<'_>| match output.sort.as_deref() {
+    let value = |row: &GroupRow<'_>| match args.order.sort.as_deref() {
         Some("shallow" | "shallow_bytes") => row.shallow_bytes,
         Some("objects" | "dominated_objects") => row.objects,
         _ => row.topmost.retained_bytes,
     };
     rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| a.name.cmp(b.name)));
-    if output.reverse {
+    if args.order.reverse {
         rows.reverse();
     }
-    let nothing_matches = rows.is_empty() && args.common.input.type_pattern.is_some();
-    let shown = output.rows(rows.len());
+    let nothing_matches = rows.is_empty() && args.types.type_pattern.is_some();
+    let shown = args.limit.rows(rows.len());
     let style = output.style();
     let report = Report {
         command: "dominators",
@@ -399,5 +407,5 @@ fn run_groups(
         markdown: None,
     };
     output.print(&report)?;
-    Ok(args.common.outcome(nothing_matches))
+    Ok(args.types.outcome(nothing_matches, args.common.is_quiet()))
 }

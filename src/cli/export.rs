@@ -1,9 +1,7 @@
 //! `heapdump export --to NAME`: the heap in other tools' forms.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -12,10 +10,10 @@ use petgraph::graph::DiGraph;
 
 use super::allocations::HeapArgs;
 use super::breakdown::parse_smallest;
-use super::common::{Common, parse_threshold};
-use super::load::{Place, open_graph, refuse_to_overwrite};
+use super::common::{InputArgs, SectionArgs, parse_threshold};
+use super::load::{Place, open_graph};
 use super::object::{TypedId, root_text, type_text};
-use super::output::refuse_sort;
+use super::target::{find_target, write};
 use super::{Outcome, export_memory_infra, progress};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -41,7 +39,7 @@ pub(super) struct Args {
     /// The form
     #[arg(long, value_enum, value_name = "NAME")]
     to: Form,
-    /// Where to write [default: standard output]
+    /// Where to write; - for standard output, which is the default
     #[arg(short, long, alias = "output", value_name = "PATH")]
     output_file: Option<PathBuf>,
     /// The object to begin at
@@ -59,13 +57,15 @@ pub(super) struct Args {
     /// memory-infra: leave out less than this share, in percent, of its list so far (Chromium 49 has 0.8)
     #[arg(long, value_name = "PERCENT", conflicts_with = "min_bytes")]
     min_percent: Option<f64>,
-    /// dot: objects at most
-    #[arg(long, default_value_t = 100, value_name = "N")]
-    max_objects: usize,
+    /// dot: objects at most [default: 100]
+    #[arg(long, value_name = "N")]
+    max_objects: Option<usize>,
     #[command(flatten)]
     heaps: HeapArgs,
     #[command(flatten)]
-    common: Common,
+    section: SectionArgs,
+    #[command(flatten)]
+    input: InputArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -82,32 +82,28 @@ enum Form {
 
 const DEPTH_OF_PATHS: u32 = 100;
 const DEPTH_OF_DOT: u32 = 2;
+const OBJECTS_OF_DOT: usize = 100;
 const LEAST_OF_PATHS: &str = "0.1%";
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    if let Some(output) = &args.output_file {
-        refuse_to_overwrite(&Place::find(args.file.as_deref())?, output)?;
-    }
+    args.refuse_options_of_other_forms()?;
+    let target = find_target(&Place::find(args.file.as_deref())?, args.output_file.as_deref())?;
     if args.to == Form::MemoryInfra {
         return export_memory_infra::run(&export_memory_infra::Request {
             file: args.file.as_deref(),
-            to: args.output_file.as_deref(),
+            target: &target,
             least: parse_smallest(args.min_bytes.as_deref(), args.min_percent)?,
             depth: args.depth,
             heaps: &args.heaps,
-            common: &args.common,
+            section: &args.section,
+            input: &args.input,
         });
     }
-    args.heaps.refuse_on_objects()?;
-    refuse_sort(&args.common.output)?;
-    if args.common.input.type_pattern.is_some() {
-        bail!("--type: an export holds all types; --object begins at one object");
-    }
     let object = args.object.as_deref().map(TypedId::parse).transpose()?;
-    let opened = open_graph(args.file.as_deref(), &args.common)?;
+    let opened = open_graph(args.file.as_deref(), &args.input)?;
     let graph = opened.graph;
-    let start = object.map(|object| object.find(graph, &args.common.input)).transpose()?;
-    let section = args.common.input.section(graph)?;
+    let start = object.map(|object| object.find(graph, &args.section)).transpose()?;
+    let section = args.section.find(graph)?;
     let (dominators, retained) = opened.dominators()?;
     let from = match start {
         None => 0,
@@ -143,24 +139,38 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             }
         }
     };
-    write_out(args.output_file.as_deref(), &text)?;
+    progress::end();
+    write(&target, &text)?;
     Ok(Outcome::Done)
 }
 
-fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
-    match path {
-        Some(path) => {
-            let write = || -> io::Result<()> {
-                let mut out = BufWriter::new(File::create(path)?);
-                out.write_all(bytes)?;
-                out.flush()
-            };
-            write().with_context(|| path.display().to_string())
+impl Args {
+    /// What acts in one form is no option of another.
+    fn refuse_options_of_other_forms(&self) -> Result<()> {
+        let (tree, dot, trace) = (&[Form::Folded, Form::Flamegraph][..], &[Form::Dot][..], &[Form::MemoryInfra][..]);
+        let options = [
+            ("--object", self.object.is_some(), [tree, dot].concat()),
+            ("--retained", self.retained, dot.to_vec()),
+            ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
+            ("--min-bytes", self.min_bytes.is_some(), [tree, trace].concat()),
+            ("--min-percent", self.min_percent.is_some(), trace.to_vec()),
+            ("--dump", self.heaps.dump.is_some(), trace.to_vec()),
+            ("--process", self.heaps.process.is_some(), trace.to_vec()),
+            ("--allocator", self.heaps.allocator.is_some(), trace.to_vec()),
+        ];
+        for (option, is_given, forms) in options {
+            if is_given && !forms.contains(&self.to) {
+                let names: Vec<String> = forms.iter().map(|form| format!("--to {}", form.name())).collect();
+                bail!("{option} acts with {} only, not with --to {}", names.join(" and "), self.to.name());
+            }
         }
-        None => {
-            progress::end();
-            Ok(io::stdout().lock().write_all(bytes)?)
-        }
+        Ok(())
+    }
+}
+
+impl Form {
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
     }
 }
 
@@ -209,7 +219,7 @@ fn flame_graph(lines: &[String]) -> Result<Vec<u8>> {
 
 /// The objects around `node` (or below it in the dominator tree), nearest first, and the references among them.
 fn dot(args: &Args, graph: &HeapGraph, dominators: &Dominators, retained: &Retained, node: NodeId) -> Vec<u8> {
-    let depth = args.depth.unwrap_or(DEPTH_OF_DOT);
+    let (depth, most) = (args.depth.unwrap_or(DEPTH_OF_DOT), args.max_objects.unwrap_or(OBJECTS_OF_DOT));
     let children = args.retained.then(|| dominators.children());
     let mut shown = vec![(node, 0)];
     let mut at = 0;
@@ -228,7 +238,7 @@ fn dot(args: &Args, graph: &HeapGraph, dominators: &Dominators, retained: &Retai
             (None, _) => graph.references(node).iter().chain(graph.referrers(node)).copied().collect(),
         };
         for next in near {
-            if shown.len() < args.max_objects && !shown.iter().any(|&(known, _)| known == next) {
+            if shown.len() < most && !shown.iter().any(|&(known, _)| known == next) {
                 shown.push((next, level + 1));
             }
         }

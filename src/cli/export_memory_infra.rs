@@ -3,8 +3,7 @@
 //! Sizes include everything below a backtrace, are hexadecimal, and are cut off by the format's own rule; `<other>` is
 //! never written. What frames allocated themselves is a frame `<self>` below them, where everything is written.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -12,7 +11,7 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::allocations::{HeapArgs, refuse_left_out};
-use super::common::Common;
+use super::common::{InputArgs, SectionArgs};
 use super::load::{OpenedDump, open_dump};
 use super::{Outcome, progress};
 use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
@@ -20,16 +19,18 @@ use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
 use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
 use crate::analysis::threshold::Threshold;
+use crate::files::Target;
 use crate::report::json_text;
 
 /// What is asked for.
 pub(super) struct Request<'a> {
     pub(super) file: Option<&'a Path>,
-    pub(super) to: Option<&'a Path>,
+    pub(super) target: &'a Target,
     pub(super) least: Option<Threshold>,
     pub(super) depth: Option<u32>,
     pub(super) heaps: &'a HeapArgs,
-    pub(super) common: &'a Common,
+    pub(super) section: &'a SectionArgs,
+    pub(super) input: &'a InputArgs,
 }
 
 const DEPTH_OF_OBJECTS: u32 = 64;
@@ -42,11 +43,11 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
         Some(Threshold::Bytes(bytes)) => DumpRule::Fixed(bytes),
         Some(Threshold::Share(share)) => DumpRule::Relative(share),
     };
-    match open_dump(request.file, request.common)? {
+    match open_dump(request.file, request.input)? {
         OpenedDump::Graph(opened) => {
             request.heaps.refuse_on_objects()?;
             let graph = opened.graph;
-            let section = request.common.input.section(graph)?;
+            let section = request.section.find(graph)?;
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
             let dominators = opened.only_dominators()?;
             let depth = request.depth.unwrap_or(DEPTH_OF_OBJECTS);
@@ -59,7 +60,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
             write(request, &names, &[time], &[&heap], rule(DumpRule::Fixed(LEAST_OF_OBJECTS)))?;
         }
         OpenedDump::Allocations(opened) => {
-            let heaps = request.heaps.choose(opened.dump, request.common)?;
+            let heaps = request.heaps.choose(opened.dump, request.section, &request.input.read)?;
             write(request, &opened.dump.names, &opened.dump.dumps, &heaps, rule(DumpRule::Everything))?;
         }
     }
@@ -73,20 +74,11 @@ fn write(
     heaps: &[&AllocationHeap],
     rule: DumpRule,
 ) -> Result<()> {
-    match request.to {
-        Some(path) => {
-            let context = || path.display().to_string();
-            let mut out = BufWriter::new(File::create(path).with_context(context)?);
-            write_trace(&mut out, request, names, dumps, heaps, rule)?;
-            out.flush().with_context(context)
-        }
-        None => {
-            progress::end();
-            let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
-            write_trace(&mut out, request, names, dumps, heaps, rule)?;
-            Ok(out.flush()?)
-        }
-    }
+    progress::end();
+    let context = || format!("cannot write {}", request.target.name());
+    let mut out = request.target.begin().with_context(context)?;
+    write_trace(&mut out, request, names, dumps, heaps, rule)?;
+    out.finish().with_context(context)
 }
 
 fn write_trace(

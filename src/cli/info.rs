@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
-use super::common::Common;
+use super::common::{Common, LimitArgs, SortArgs};
 use super::info_facts::{Lines, Rows, records_json};
 use super::load::{Opened, OpenedDump, open_without_warnings};
-use super::output::{fields, problems_json, refuse_sort};
+use super::output::{fields, problems_json};
 use super::{Outcome, info_allocations, info_several};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::graph::{HeapGraph, Section, SectionId};
@@ -30,6 +30,10 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
     #[command(flatten)]
+    pub(super) limit: LimitArgs,
+    #[command(flatten)]
+    pub(super) order: SortArgs,
+    #[command(flatten)]
     pub(super) common: Common,
 }
 
@@ -37,13 +41,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if args.files.len() > 1 {
         return info_several::run(args);
     }
-    refuse_sort(&args.common.output)?;
-    args.common.input.pattern()?;
-    let opened = match open_without_warnings(args.files.first().map(PathBuf::as_path), &args.common)? {
+    for (is_given, option) in
+        [(args.limit.limit.is_some(), "-n"), (args.order.sort.is_some(), "--sort"), (args.order.reverse, "--reverse")]
+    {
+        if is_given {
+            bail!("{option}: what is told of one file has an order of its own; of several there is a table");
+        }
+    }
+    let opened = match open_without_warnings(args.files.first().map(PathBuf::as_path), &args.common.input)? {
         OpenedDump::Graph(opened) => opened,
         OpenedDump::Allocations(opened) => return info_allocations::run(&opened, &args.common),
     };
-    args.common.input.section(opened.graph)?;
     let tallies = tallies(&opened);
     let style = args.common.output.style();
     let rows = rows(&opened, &tallies);

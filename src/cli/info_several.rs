@@ -34,9 +34,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         ("total_bytes", "bytes"),
         ("problems", "problems"),
     ];
-    let order = output.sort.as_deref().map(|column| sort_key(Some(column), "file", &known)).transpose()?;
-    let mut answers = ask_each(&args.files, &args.common, |place, file| {
-        load::read_dump(place, Some(file), &args.common)?.lend(|opened| ask(args, &opened))
+    let order = args.order.sort.as_deref().map(|column| sort_key(Some(column), "file", &known)).transpose()?;
+    let mut answers = ask_each(&args.files, &args.common.input, |place, file| {
+        load::read_dump(place, Some(file), &args.common.input)?.lend(|opened| ask(&opened))
     })?;
     if answers.of_files.is_empty() {
         return Ok(answers.outcome(Outcome::Done));
@@ -44,20 +44,19 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if let Some(order) = order {
         sort_rows(&mut answers.of_files, order);
     }
-    if output.reverse {
+    if args.order.reverse {
         answers.of_files.reverse();
     }
     let style = output.style();
     // Narrow terminals have room for what tells files apart, not for the folder they share.
     let folder = if style.terminal && style.format == Format::Table { shared_folder(&answers.of_files) } else { "" };
-    output.print(&report(&answers.of_files, output.rows(answers.of_files.len()), folder))?;
+    output.print(&report(&answers.of_files, args.limit.rows(answers.of_files.len()), folder))?;
     Ok(answers.outcome(Outcome::Done))
 }
 
-fn ask(args: &Args, opened: &OpenedDump<'_>) -> Result<Row> {
+fn ask(opened: &OpenedDump<'_>) -> Result<Row> {
     Ok(match opened {
         OpenedDump::Graph(opened) => {
-            args.common.input.section(opened.graph)?;
             let tallies = tallies(opened);
             let sum = |value: fn(&_) -> u64| tallies.iter().map(value).fold(0, u64::saturating_add);
             Row {

@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
-use super::common::{Common, parse_threshold};
+use super::common::{Common, LimitArgs, SectionArgs, TypeArgs, parse_threshold};
 use super::load::{Place, open_graph};
 use super::object::{object_json, path_json, roots_words, type_text};
-use super::output::{bold, fields, reach_words, refuse_sort};
+use super::output::{bold, fields, reach_words};
 use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{Finding, Held, Shape, Suspect, SuspectSearch, largest_held};
@@ -36,6 +36,12 @@ pub(super) struct Args {
     /// Types of libraries, besides those of the runtime
     #[arg(long, value_name = "PATTERN")]
     library: Vec<String>,
+    #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    types: TypeArgs,
+    #[command(flatten)]
+    section: SectionArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -72,13 +78,12 @@ const TYPES_IN_JSON: usize = 20;
 const STEPS_NAMED: usize = 6;
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    refuse_sort(&args.common.output)?;
     let parse = |text: &str| TypePattern::parse(text).map_err(anyhow::Error::msg);
     let mut libraries = args.library.iter().map(|text| parse(text)).collect::<Result<Vec<_>>>().context("--library")?;
-    let pattern = args.common.input.pattern()?;
-    let opened = open_graph(args.file.as_deref(), &args.common)?;
+    let pattern = args.types.pattern()?;
+    let opened = open_graph(args.file.as_deref(), &args.common.input)?;
     let graph = opened.graph;
-    let section = args.common.input.section(graph)?;
+    let section = args.section.find(graph)?;
     let of_runtime: &[&str] =
         if JAVA_FORMATS.contains(&opened.facts.format) { &JAVA_LIBRARIES } else { &DOTNET_LIBRARIES };
     for text in of_runtime {
@@ -114,7 +119,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         .filter(|finding| wanted.as_ref().is_none_or(|wanted| wanted[graph.type_of(largest(finding)).index()]))
         .collect();
     let found = findings.len();
-    let shown = args.common.output.rows(found);
+    let shown = args.limit.rows(found);
     let place = Place::find(args.file.as_deref())?;
     let whole = Whole {
         bytes: reachable_bytes,
@@ -142,7 +147,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     };
     args.common.output.print(&report)?;
     let nothing_matches = found == 0 && wanted.is_some();
-    Ok(args.common.outcome(nothing_matches))
+    Ok(args.types.outcome(nothing_matches, args.common.is_quiet()))
 }
 
 fn largest(finding: &Finding) -> NodeId {

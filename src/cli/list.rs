@@ -9,7 +9,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::common::{Common, sort_key};
+use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
 use super::load::open_graph;
 use super::object::{type_cells, type_columns};
 use super::output::fields;
@@ -29,8 +29,16 @@ pub(super) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
     /// Bare ids, one a line
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["format", "human", "bytes", "no_header", "color"])]
     ids: bool,
+    #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    order: SortArgs,
+    #[command(flatten)]
+    types: TypeArgs,
+    #[command(flatten)]
+    section: SectionArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -43,11 +51,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         ("references", "refs"),
         ("type", "type"),
     ];
-    let order = sort_key(args.common.output.sort.as_deref(), "shallow_bytes", &known)?;
-    let pattern = args.common.input.pattern()?;
-    let opened = open_graph(args.file.as_deref(), &args.common)?;
+    let order = sort_key(args.order.sort.as_deref(), "shallow_bytes", &known)?;
+    let pattern = args.types.pattern()?;
+    let opened = open_graph(args.file.as_deref(), &args.common.input)?;
     let graph = opened.graph;
-    let nodes = match args.common.input.section(graph)? {
+    let nodes = match args.section.find(graph)? {
         Some(section) => graph.section_nodes(section),
         None => 0..graph.node_count(),
     };
@@ -60,8 +68,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let tree = if !args.ids || order == "retained_bytes" { Some(opened.dominators()?) } else { None };
     let retained_bytes =
         move |node: NodeId| tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
-    let rows = args.common.output.rows(found);
-    let ordered = Ordered::new(nodes, compare_nodes(graph, order, args.common.output.reverse, retained_bytes));
+    let rows = args.limit.rows(found);
+    let ordered = Ordered::new(nodes, compare_nodes(graph, order, args.order.reverse, retained_bytes));
     if args.ids {
         progress::end();
         let mut out = BufWriter::new(std::io::stdout().lock());
@@ -114,8 +122,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         };
         args.common.output.print(&report)?;
     }
-    let nothing_matches = found == 0 && args.common.input.type_pattern.is_some();
-    Ok(args.common.outcome(nothing_matches))
+    let nothing_matches = found == 0 && args.types.type_pattern.is_some();
+    Ok(args.types.outcome(nothing_matches, args.common.is_quiet()))
 }
 
 /// Objects in order, sorted no further than somebody has asked: the first rows of ten million are there at once.

@@ -1,4 +1,4 @@
-//! Opening the dump that a command works on, with everything the common options ask for.
+//! Opening the dump that a command works on, with everything the options of input ask for.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Once, OnceLock};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
 
-use super::common::{Common, InputArgs};
+use super::common::{InputArgs, ReadArgs};
 use super::output::print_sentence;
 use super::progress::{Progress, Watch};
 use crate::allocations::AllocationDump;
@@ -79,7 +79,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// `--max-memory`, else what the machine (or the container) has free.
-    pub(super) fn find(args: &InputArgs) -> Result<Self> {
+    pub(super) fn find(args: &ReadArgs) -> Result<Self> {
         if let Some(text) = &args.max_memory {
             let bytes = parse_size(text).map_err(|error| anyhow!("--max-memory: {error}"))?;
             let limit = LIMIT.get_or_init(|| MemoryLimit::of(bytes)).clone();
@@ -165,17 +165,6 @@ impl Place {
     }
 }
 
-/// An output that is the dump itself would destroy it.
-pub(super) fn refuse_to_overwrite(dump: &Place, output: &Path) -> Result<()> {
-    let Place::Path(dump) = dump else { return Ok(()) };
-    // What cannot be resolved is not there, so it is not the dump.
-    let (Ok(dump), Ok(output)) = (dump.canonicalize(), output.canonicalize()) else { return Ok(()) };
-    if dump == output {
-        bail!("-o: {} is the dump itself", output.display());
-    }
-    Ok(())
-}
-
 /// A dump of allocation totals, ready to be asked.
 pub(super) struct OpenedAllocations<'d> {
     pub(super) dump: &'d AllocationDump,
@@ -220,8 +209,8 @@ fn opened(dump: &OpenDump, progress: Arc<Progress>, memory: Memory) -> OpenedDum
 }
 
 /// Reads the dump, gives it the roots that were asked for, and warns of its problems. For commands that need objects.
-pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened<'static>> {
-    match open_dump(file, common)? {
+pub(super) fn open_graph(file: Option<&Path>, input: &InputArgs) -> Result<Opened<'static>> {
+    match open_dump(file, input)? {
         OpenedDump::Graph(opened) => Ok(opened),
         OpenedDump::Allocations(_) => bail!(
             "the dump holds allocation totals by backtrace and type, no objects: use `heapdump breakdown`, or `stats`"
@@ -230,20 +219,26 @@ pub(super) fn open_graph(file: Option<&Path>, common: &Common) -> Result<Opened<
 }
 
 /// The same for commands that know both models.
-pub(super) fn open_dump(file: Option<&Path>, common: &Common) -> Result<OpenedDump<'static>> {
-    let opened = open_without_warnings(file, common)?;
-    warn_of_dump(&opened, None, common.output.quiet);
+pub(super) fn open_dump(file: Option<&Path>, input: &InputArgs) -> Result<OpenedDump<'static>> {
+    let opened = open_without_warnings(file, input)?;
+    warn_of_dump(&opened, None, input.read.quiet);
     Ok(opened)
 }
 
 /// The same for a command whose answer lists the problems.
-pub(super) fn open_without_warnings(file: Option<&Path>, common: &Common) -> Result<OpenedDump<'static>> {
-    Ok(read_dump(&Place::find(file)?, None, common)?.keep())
+pub(super) fn open_without_warnings(file: Option<&Path>, input: &InputArgs) -> Result<OpenedDump<'static>> {
+    Ok(read_dump(&Place::find(file)?, None, input)?.keep())
 }
 
 /// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
-pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> Result<ReadDump> {
-    let (options, progress, memory) = open_options(file, common)?;
+pub(super) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) -> Result<ReadDump> {
+    let without = excluded_roots(input)?;
+    let (options, progress, memory) = open_options(file, &input.read)?;
+    let options = OpenOptions {
+        roots: RootPolicy { without, keep_unreachable: input.keep_unreachable },
+        index: if input.no_index { IndexUse::Never } else { IndexUse::WhereFresh },
+        ..options
+    };
     let opened = match place {
         Place::Path(path) => options.open(path),
         Place::Stdin => options.open_reader(std::io::stdin()),
@@ -252,7 +247,7 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> R
     dump.verify_index();
     if let Some(why) = dump.index_damage() {
         if let Place::Path(path) = place {
-            note(common.output.quiet, &format!("the index of {} is damaged ({why}); reading the dump", path.display()));
+            note(input.read.quiet, &format!("the index of {} is damaged ({why}); reading the dump", path.display()));
             let options = OpenOptions { index: IndexUse::Never, ..options };
             dump = options.open(path).map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
         }
@@ -261,8 +256,8 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, common: &Common) -> R
 }
 
 /// Counts a dump's types.
-pub(super) fn count_types(place: &Place, file: Option<&str>, common: &Common) -> Result<Counted> {
-    let (options, _progress, memory) = open_options(file, common)?;
+pub(super) fn count_types(place: &Place, file: Option<&str>, read: &ReadArgs) -> Result<Counted> {
+    let (options, _progress, memory) = open_options(file, read)?;
     let counted = match place {
         Place::Path(path) => options.count_types(path),
         Place::Stdin => options.count_types_of_reader(std::io::stdin()),
@@ -278,21 +273,14 @@ pub(super) fn count_types(place: &Place, file: Option<&str>, common: &Common) ->
         .with_context(|| place.name())
 }
 
-/// What the common options say of opening, and the progress that is shown meanwhile.
-pub(super) fn open_options(file: Option<&str>, common: &Common) -> Result<(OpenOptions, Arc<Progress>, Memory)> {
-    let without = excluded_roots(common)?;
-    let progress = Arc::new(Progress::start(common.output.quiet, file));
-    let memory = Memory::find(&common.input)?;
-    let read = common.input.read_options()?;
+/// What the options of reading say of opening, and the progress that is shown meanwhile.
+pub(super) fn open_options(file: Option<&str>, args: &ReadArgs) -> Result<(OpenOptions, Arc<Progress>, Memory)> {
+    let progress = Arc::new(Progress::start(args.quiet, file));
+    let memory = Memory::find(args)?;
+    let read = args.read_options()?;
     set_threads(read.threads)?;
-    let options = OpenOptions {
-        read,
-        roots: RootPolicy { without, keep_unreachable: common.input.keep_unreachable },
-        memory: memory.limit.clone(),
-        index: if common.input.no_index { IndexUse::Never } else { IndexUse::WhereFresh },
-        observer: Arc::new(Watch { progress: Arc::clone(&progress), quiet: common.output.quiet }),
-    };
-    Ok((options, progress, memory))
+    let observer = Arc::new(Watch { progress: Arc::clone(&progress), quiet: args.quiet });
+    Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, progress, memory))
 }
 
 fn note(quiet: bool, text: &str) {
@@ -302,12 +290,12 @@ fn note(quiet: bool, text: &str) {
 }
 
 /// Kinds of roots that are left out, as the graph names them.
-pub(super) fn excluded_roots(common: &Common) -> Result<Vec<String>> {
+pub(super) fn excluded_roots(input: &InputArgs) -> Result<Vec<String>> {
     let mut kinds = Vec::new();
-    for kind in &common.input.exclude_roots {
+    for kind in &input.exclude_roots {
         // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
         let name = kind.to_lowercase().replace('-', " ");
-        if !RootKind::is_name(name.trim_start_matches("weak ")) {
+        if RootKind::from_name(name.strip_prefix("weak ").unwrap_or(&name)).is_none() {
             bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
         }
         kinds.push(name);

@@ -8,6 +8,7 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
+use super::target::{find_target_of_text, write};
 use super::{Outcome, overview};
 
 /// Manual pages
@@ -46,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         for command in [program].into_iter().chain(commands) {
             let (name, page) = page(command)?;
             let path = folder.join(format!("{name}.1"));
-            std::fs::write(&path, page).with_context(|| path.display().to_string())?;
+            write(&find_target_of_text(Some(&path))?, &page)?;
         }
         return Ok(Outcome::Done);
     }
@@ -60,7 +61,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             }
         },
     };
-    std::io::stdout().lock().write_all(&page(command)?.1)?;
+    write(&find_target_of_text(None)?, &page(command)?.1)?;
     Ok(Outcome::Done)
 }
 

@@ -36,6 +36,7 @@ mod stats_allocations;
 mod stats_limits;
 mod stats_requested;
 mod stats_rows;
+mod target;
 mod tree;
 mod usage;
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
-use super::common::InputArgs;
+use super::common::SectionArgs;
 use crate::analysis::root_paths::RootPath;
 use crate::graph::{Found, HeapGraph, NodeId, Root, RootKind, SectionId};
 use crate::report::{Cell, Column, Unit, escape_controls};
@@ -36,13 +36,13 @@ impl<'a> TypedId<'a> {
     }
 
     /// Finds the object.
-    pub(super) fn find(&self, graph: &HeapGraph, input: &InputArgs) -> Result<NodeId> {
+    pub(super) fn find(&self, graph: &HeapGraph, asked: &SectionArgs) -> Result<NodeId> {
         let section = match self.section {
             Some(number) if (1..=graph.sections().len()).contains(&number) => Some(SectionId::new(number - 1)),
             Some(_) => bail!("object {}: there are sections 1 to {}", self.text, graph.sections().len()),
             None => None,
         };
-        let asked = input.section(graph)?;
+        let asked = asked.find(graph)?;
         if let (Some(section), Some(asked)) = (section, asked)
             && section != asked
         {

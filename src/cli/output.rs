@@ -2,10 +2,10 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::common::{ColorArg, Common, FormatArg, OutputArgs};
+use super::common::{ColorArg, FormatArg, LimitArgs, OutputArgs, TypeArgs};
 use super::{Outcome, progress};
 use crate::graph::{HeapGraph, Root, SectionId};
 use crate::input::Diagnostics;
@@ -42,16 +42,6 @@ impl OutputArgs {
         }
     }
 
-    /// How many of `rows` to print.
-    pub(super) fn rows(&self, rows: usize) -> usize {
-        match self.limit {
-            Some(0) => rows,
-            Some(limit) => rows.min(limit),
-            None if io::stdout().is_terminal() => rows.min(ROWS_ON_A_TERMINAL),
-            None => rows,
-        }
-    }
-
     /// Prints a report.
     pub(super) fn print(&self, report: &Report<'_>) -> Result<()> {
         progress::end();
@@ -74,12 +64,15 @@ impl OutputArgs {
     }
 }
 
-/// For answers that have an order of their own.
-pub(super) fn refuse_sort(output: &OutputArgs) -> Result<()> {
-    match &output.sort {
-        Some(column) => bail!("--sort {column}: this command's answer has an order of its own"),
-        None if output.reverse => bail!("--reverse: this command's answer has an order of its own"),
-        None => Ok(()),
+impl LimitArgs {
+    /// How many of `rows` to print.
+    pub(super) fn rows(&self, rows: usize) -> usize {
+        match self.limit {
+            Some(0) => rows,
+            Some(limit) => rows.min(limit),
+            None if io::stdout().is_terminal() => rows.min(ROWS_ON_A_TERMINAL),
+            None => rows,
+        }
     }
 }
 
@@ -89,13 +82,13 @@ pub(super) fn print_sentence(text: &str) {
     progress::print_aside(|| drop(writeln!(io::stderr(), "heapdump: {}", escape_controls(text))));
 }
 
-impl Common {
+impl TypeArgs {
     /// The outcome of a command that shows what `--type` matches.
-    pub(super) fn outcome(&self, nothing_matches: bool) -> Outcome {
+    pub(super) fn outcome(&self, nothing_matches: bool, is_quiet: bool) -> Outcome {
         if !nothing_matches {
             return Outcome::Done;
         }
-        if let (Some(pattern), false) = (&self.input.type_pattern, self.output.quiet) {
+        if let (Some(pattern), false) = (&self.type_pattern, is_quiet) {
             print_sentence(&format!("no type matches --type {pattern} (capitals matter)"));
         }
         Outcome::No

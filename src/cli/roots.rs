@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::common::{Common, split_object_and_file};
+use super::common::{Common, LimitArgs, SectionArgs, TypeArgs, split_object_and_file};
 use super::load::open_graph;
 use super::object::{
     TypedId, object_json, path_json, root_text, roots_words, text_cells, type_cells, type_columns, type_text,
 };
-use super::output::{bold, fields, print_sentence, refuse_sort};
+use super::output::{bold, fields, print_sentence};
 use super::{Outcome, roots_by_type};
 use crate::analysis::reachability::compute_reachable_from;
 use crate::analysis::root_paths::{RootPath, find_root_paths};
@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<String>,
     /// Paths from this many different rooted objects, shortest first; 0 for all
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "type_pattern")]
     paths: usize,
     /// Walk around objects of these types: known holders that are not in question
     #[arg(long, value_name = "TYPE")]
@@ -51,6 +51,12 @@ pub(super) struct Args {
     #[arg(long)]
     all_kinds: bool,
     #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    types: TypeArgs,
+    #[command(flatten)]
+    section: SectionArgs,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -58,8 +64,7 @@ pub(super) struct Args {
 const STEPS_SHOWN: usize = 40;
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
-    let input = &args.common.input;
-    let pattern = input.pattern()?;
+    let pattern = args.types.pattern()?;
     let exclude: Vec<TypePattern> = args
         .exclude
         .iter()
@@ -73,16 +78,18 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if object.is_none() && pattern.is_none() {
         bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN for all of a type");
     }
-    refuse_sort(&args.common.output)?;
+    if args.limit.limit.is_some() && pattern.is_none() {
+        bail!("-n: one object has no rows to leave out; --paths says how many paths there are, --type has a tree");
+    }
     let object = object.as_deref().map(TypedId::parse).transpose()?;
-    let opened = open_graph(file.as_deref(), &args.common)?;
+    let opened = open_graph(file.as_deref(), &args.common.input)?;
     let graph = opened.graph;
     let mut avoided = vec![false; graph.type_count()];
     for pattern in &exclude {
         avoided.iter_mut().zip(pattern.select(graph)).for_each(|(avoided, selected)| *avoided |= selected);
     }
-    if let (Some(pattern), Some(text)) = (pattern, &input.type_pattern) {
-        let nodes = input.section(graph)?.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+    if let (Some(pattern), Some(text)) = (pattern, &args.types.type_pattern) {
+        let nodes = args.section.find(graph)?.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
         let question = roots_by_type::Question {
             pattern: text,
             wanted: pattern.select(graph),
@@ -90,10 +97,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             nodes,
             all_kinds: args.all_kinds,
         };
-        return roots_by_type::run(&question, opened, &args.common.output);
+        return roots_by_type::run(&question, opened, &args.common.output, &args.limit);
     }
     let Some(object) = object else { bail!("which object? heapdump roots OBJID [FILE]") };
-    let node = object.find(graph, input)?;
+    let node = object.find(graph, &args.section)?;
     opened.check_referrers()?;
     let (dominators, retained) = opened.dominators()?;
     opened.progress.phase("finding paths");
@@ -134,10 +141,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     };
     args.common.output.print(&report)?;
     let is_blocked = reachable && answer.paths.is_empty();
-    if is_blocked && !args.common.output.quiet {
+    if is_blocked && !args.common.is_quiet() {
         print_sentence(&format!("every path to {} goes through what --exclude names", graph.display_id(node)));
     }
-    if !reachable && !args.common.output.quiet {
+    if !reachable && !args.common.is_quiet() {
         answer.explain_unreachable(args.all_kinds);
     }
     Ok(if reachable && !is_blocked { Outcome::Done } else { Outcome::No })

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
-use super::common::OutputArgs;
+use super::common::{LimitArgs, OutputArgs};
 use super::load::Opened;
 use super::object::{root_json, root_text, root_words};
 use super::output::{bold, fields};
@@ -26,7 +26,7 @@ pub(super) struct Question<'a> {
     pub(super) all_kinds: bool,
 }
 
-pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) -> Result<Outcome> {
+pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs, limit: &LimitArgs) -> Result<Outcome> {
     let graph = opened.graph;
     let is_wanted =
         |node: NodeId| question.wanted[graph.type_of(node).index()] && question.nodes.contains(&node.index());
@@ -44,7 +44,7 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs) 
     let is_avoided = |node: NodeId| question.avoided[graph.type_of(node).index()];
     let merged = merge_root_paths(graph, is_wanted, is_avoided, question.all_kinds, weight_of);
     let objects = question.nodes.clone().filter(|&index| is_wanted(NodeId::new(index))).count() as u64;
-    let answer = Answer::new(graph, &merged, objects, question.avoided.contains(&true), output);
+    let answer = Answer::new(graph, &merged, objects, question.avoided.contains(&true), limit);
     let style = output.style();
     let report = Report {
         command: "roots",
@@ -72,7 +72,7 @@ struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    fn new(graph: &'a HeapGraph, merged: &'a MergedPaths, objects: u64, avoids: bool, output: &OutputArgs) -> Self {
+    fn new(graph: &'a HeapGraph, merged: &'a MergedPaths, objects: u64, avoids: bool, limit: &LimitArgs) -> Self {
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
         for (number, row) in merged.rows.iter().enumerate() {
@@ -92,7 +92,7 @@ impl<'a> Answer<'a> {
                 )
             };
             numbers.sort_by(|&a, &b| key(a).cmp(&key(b)));
-            let shown = output.rows(numbers.len());
+            let shown = limit.rows(numbers.len());
             let hidden = numbers.len() - shown;
             numbers.truncate(shown);
             (numbers.into_iter(), hidden)

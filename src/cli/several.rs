@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::Outcome;
-use super::common::Common;
+use super::common::InputArgs;
 use super::load::{self, Place};
 use super::output::print_sentence;
 
@@ -30,15 +30,14 @@ impl<T> Answers<T> {
 /// When the options are wrong, whatever the files.
 pub(super) fn ask_each<T>(
     files: &[PathBuf],
-    common: &Common,
+    input: &InputArgs,
     answer: impl Fn(&Place, &str) -> Result<T>,
 ) -> Result<Answers<T>> {
     if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("- stands for standard input, which can be read once");
     }
-    common.input.pattern()?;
-    common.input.read_options()?;
-    load::excluded_roots(common)?;
+    input.read.read_options()?;
+    load::excluded_roots(input)?;
     let mut answers = Answers { of_files: Vec::new(), failed: false };
     for file in files {
         let place = Place::find(Some(file))?;

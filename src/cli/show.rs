@@ -6,12 +6,12 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::common::{Common, split_object_and_file};
+use super::common::{Common, LimitArgs, SectionArgs, split_object_and_file};
 use super::load::open_graph;
 use super::object::{
     TypedId, object_json, root_json, root_text, root_words, text_cells, type_cells, type_columns, type_text,
 };
-use super::output::{bold, fields, refuse_sort};
+use super::output::{bold, fields};
 use crate::analysis::dominators::Dominator;
 use crate::graph::{HeapGraph, NodeId, Root};
 use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls};
@@ -29,17 +29,20 @@ pub(super) struct Args {
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<String>,
     #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    section: SectionArgs,
+    #[command(flatten)]
     common: Common,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
     let (object, file) = split_object_and_file(&args.words);
     let Some(object) = object else { bail!("which object? heapdump show OBJID [FILE]") };
-    refuse_sort(&args.common.output)?;
     let object = TypedId::parse(&object)?;
-    let opened = open_graph(file.as_deref(), &args.common)?;
+    let opened = open_graph(file.as_deref(), &args.common.input)?;
     let graph = opened.graph;
-    let node = object.find(graph, &args.common.input)?;
+    let node = object.find(graph, &args.section)?;
     opened.check_referrers()?;
     let (dominators, retained) = opened.dominators()?;
     let facts = Facts {
@@ -51,8 +54,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         referrers: graph.referrers(node),
     };
     let output = &args.common.output;
-    let references = &graph.references(node)[..output.rows(graph.references(node).len())];
-    let referrers = &facts.referrers[..output.rows(facts.referrers.len())];
+    let references = &graph.references(node)[..args.limit.rows(graph.references(node).len())];
+    let referrers = &facts.referrers[..args.limit.rows(facts.referrers.len())];
     let rows = facts.rows(references, referrers);
     let mut columns = vec![
         Column::new("relation", "Relation", Unit::Word),

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::allocations::HeapArgs;
-use super::common::{Common, sort_key};
+use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
 use super::groups::{By, Groups};
 use super::load::{self, Opened, OpenedDump, Place, open_dump};
 use super::output::{bold, fields, print_sentence, problems_json};
@@ -49,12 +49,20 @@ pub(super) struct Args {
     #[arg(long, value_name = "TYPE=SIZE")]
     fail_over: Vec<String>,
     /// Histogram only, in one pass with memory for types alone
-    #[arg(long, conflicts_with_all = ["retained", "domain", "keep_unreachable", "exclude_roots"])]
+    #[arg(long, conflicts_with_all = ["retained", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
     shallow: bool,
     #[command(flatten)]
-    heaps: HeapArgs,
+    pub(super) heaps: HeapArgs,
     #[command(flatten)]
-    common: Common,
+    pub(super) limit: LimitArgs,
+    #[command(flatten)]
+    pub(super) order: SortArgs,
+    #[command(flatten)]
+    pub(super) types: TypeArgs,
+    #[command(flatten)]
+    pub(super) section: SectionArgs,
+    #[command(flatten)]
+    pub(super) common: Common,
 }
 
 /// How retained bytes of a row are computed.
@@ -78,7 +86,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if !limits.is_empty() && args.by != By::Type {
         bail!("--fail-over limits types: leave --by out");
     }
-    if !limits.is_empty() && args.common.input.type_pattern.is_some() {
+    if !limits.is_empty() && args.types.type_pattern.is_some() {
         bail!("--fail-over names its types itself: leave --type out");
     }
     if args.files.len() > 1 {
@@ -87,28 +95,29 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let file = args.files.first().map(PathBuf::as_path);
     let Answer { report, nothing_matches, verdict } = match args.shallow {
         true => ask_shallow(args, &limits, &Place::find(file)?, None)?,
-        false => ask(args, &limits, open_dump(file, &args.common)?)?,
+        false => ask(args, &limits, open_dump(file, &args.common.input)?)?,
     };
     args.common.output.print(&report)?;
     verdict.sentences.iter().for_each(|sentence| print_sentence(sentence));
-    let outcome = args.common.outcome(nothing_matches);
+    let outcome = args.types.outcome(nothing_matches, args.common.is_quiet());
     Ok(if verdict.is_over { Outcome::No } else { outcome })
 }
 
 fn run_several(args: &Args, limits: &[Limit]) -> Result<Outcome> {
     let common = &args.common;
-    let mut answers = ask_each(&args.files, common, |place, file| {
+    args.types.pattern()?;
+    let mut answers = ask_each(&args.files, &common.input, |place, file| {
         if args.shallow {
             return ask_shallow(args, limits, place, Some(file));
         }
-        load::read_dump(place, Some(file), common)?.lend(|opened| {
-            load::warn_of_dump(&opened, Some(file), common.output.quiet);
+        load::read_dump(place, Some(file), &common.input)?.lend(|opened| {
+            load::warn_of_dump(&opened, Some(file), common.is_quiet());
             ask(args, limits, opened)
         })
     })?;
     let nothing_matches = answers.of_files.iter().all(|(_, answer)| answer.nothing_matches);
     let is_over = answers.of_files.iter().any(|(_, answer)| answer.verdict.is_over);
-    let matched = common.outcome(nothing_matches);
+    let matched = args.types.outcome(nothing_matches, common.is_quiet());
     let outcome = answers.outcome(if is_over { Outcome::No } else { matched });
     let mut sentences = Vec::new();
     let mut reports = Vec::new();
@@ -128,8 +137,8 @@ fn ask(args: &Args, limits: &[Limit], opened: OpenedDump<'_>) -> Result<Answer> 
             bail!("the dump holds allocation totals, no objects: leave --by, --retained and --fail-over out")
         }
         OpenedDump::Allocations(opened) => {
-            let report = stats_allocations::report(&opened, &args.heaps, &args.common)?;
-            let nothing_matches = report.table.row_count == 0 && args.common.input.type_pattern.is_some();
+            let report = stats_allocations::report(&opened, args)?;
+            let nothing_matches = report.table.row_count == 0 && args.types.type_pattern.is_some();
             Ok(Answer { report, nothing_matches, verdict: Verdict::default() })
         }
     }
@@ -137,13 +146,12 @@ fn ask(args: &Args, limits: &[Limit], opened: OpenedDump<'_>) -> Result<Answer> 
 
 fn ask_graph(args: &Args, limits: &[Limit], opened: Opened<'_>) -> Result<Answer> {
     args.heaps.refuse_on_objects()?;
-    let input = &args.common.input;
-    let pattern = input.pattern()?;
+    let pattern = args.types.pattern()?;
     let order = order(args, true)?;
     let graph = opened.graph;
-    let section = input.section(graph)?;
+    let section = args.section.find(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
-    let groups = Groups::new(graph, args.by, section, wanted.as_deref(), input.raw_types)?;
+    let groups = Groups::new(graph, args.by, section, wanted.as_deref(), args.common.input.read.raw_types)?;
     let reachable = opened.reachable();
     let tallies = groups.tally(reachable);
     let (estimates, estimated) = if graph.is_sample() { groups.estimated() } else { Default::default() };
@@ -171,9 +179,9 @@ fn ask_graph(args: &Args, limits: &[Limit], opened: Opened<'_>) -> Result<Answer
     }
     if args.retained == Some(How::Exact) {
         opened.progress.phase("taking types out");
-        sort_rows(&mut rows, order, args.common.output.reverse);
+        sort_rows(&mut rows, order, args.order.reverse);
         // Rows that are not shown are not computed, unless the order rests on them.
-        let shown = if order == "retained_bytes" { rows.len() } else { args.common.output.rows(rows.len()) };
+        let shown = if order == "retained_bytes" { rows.len() } else { args.limit.rows(rows.len()) };
         let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
         let reachable_nodes = graph.nodes().filter(|&node| reachable.contains(node));
         let reachable_bytes = reachable_nodes.fold(0u64, |sum, node| sum.saturating_add(graph.shallow_bytes(node)));
@@ -299,12 +307,12 @@ fn ask_shallow(args: &Args, limits: &[Limit], place: &Place, file: Option<&str>)
     if !matches!(args.by, By::Type | By::Package) {
         bail!("--shallow counts types only: leave it out to group by {}", args.by.name());
     }
-    let input = &args.common.input;
-    let pattern = input.pattern()?;
+    let read = &args.common.input.read;
+    let pattern = args.types.pattern()?;
     let order = order(args, false)?;
-    let counted = load::count_types(place, file, &args.common)?;
-    load::warn(&counted.diagnostics, file, args.common.output.quiet);
-    load::note_problem(&counted.diagnostics, &crate::input::POSSIBLE_REPEAT, file, args.common.output.quiet);
+    let counted = load::count_types(place, file, read)?;
+    load::warn(&counted.diagnostics, file, read.quiet);
+    load::note_problem(&counted.diagnostics, &crate::input::POSSIBLE_REPEAT, file, read.quiet);
     let mut groups = BTreeMap::<&str, Tally>::new();
     for (name, objects, shallow_bytes) in &counted.types {
         if pattern.as_ref().is_none_or(|pattern| pattern.matches(name)) {
@@ -351,7 +359,7 @@ fn order(args: &Args, with_graph: bool) -> Result<&'static str> {
     if args.retained.is_some() {
         known.push(("retained_bytes", "retained"));
     }
-    sort_key(args.common.output.sort.as_deref(), "shallow_bytes", &known)
+    sort_key(args.order.sort.as_deref(), "shallow_bytes", &known)
 }
 
 fn answer(
@@ -362,11 +370,11 @@ fn answer(
     fields: Map<String, Value>,
     summary: String,
 ) -> Answer {
-    sort_rows(&mut rows, order, args.common.output.reverse);
-    let nothing_matches = rows.is_empty() && args.common.input.type_pattern.is_some();
+    sort_rows(&mut rows, order, args.order.reverse);
+    let nothing_matches = rows.is_empty() && args.types.type_pattern.is_some();
     let verdict = check_limits(limits, &rows);
     let histogram = Histogram {
-        shown: args.common.output.rows(rows.len()),
+        shown: args.limit.rows(rows.len()),
         rows,
         by: args.by,
         with_graph: !args.shallow,

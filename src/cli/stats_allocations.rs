@@ -6,26 +6,27 @@ use anyhow::Result;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::allocations::{HeapArgs, heap_json, heap_title, refuse_left_out};
-use super::common::{Common, sort_key};
+use super::allocations::{heap_json, heap_title, refuse_left_out};
+use super::common::sort_key;
 use super::load::OpenedAllocations;
 use super::output::{bold, fields, problems_json};
+use super::stats::Args;
 use crate::allocations::{NameId, add_counts};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
 use crate::report::{Cell, Column, Report, Table, Unit, count_of, escape_controls};
 
 /// The answer; of the dump nothing is borrowed.
-pub(super) fn report(opened: &OpenedAllocations<'_>, heaps: &HeapArgs, common: &Common) -> Result<Report<'static>> {
+pub(super) fn report(opened: &OpenedAllocations<'_>, args: &Args) -> Result<Report<'static>> {
     let order = sort_key(
-        common.output.sort.as_deref(),
+        args.order.sort.as_deref(),
         "total_bytes",
         &[("total_bytes", "bytes"), ("allocations", "allocations"), ("type", "type")],
     )?;
-    let pattern = common.input.pattern()?;
+    let pattern = args.types.pattern()?;
     let names = &opened.dump.names;
-    let chosen = heaps.choose(opened.dump, common)?;
-    let style = common.output.style();
+    let chosen = args.heaps.choose(opened.dump, &args.section, &args.common.input.read)?;
+    let style = args.common.output.style();
     let mut types: HashMap<NameId, Amount> = HashMap::new();
     let (mut total, mut of_types) = (Amount::default(), 0u64);
     let mut heaps_json: Vec<Value> = Vec::new();
@@ -63,14 +64,14 @@ pub(super) fn report(opened: &OpenedAllocations<'_>, heaps: &HeapArgs, common: &
         };
         by_figure.then_with(|| name_a.cmp(name_b))
     });
-    if common.output.reverse {
+    if args.order.reverse {
         rows.reverse();
     }
     let other = total.bytes.saturating_sub(of_types);
     if other > 0 {
         summary += &format!("{} of types too small to be dumped, or of none\n", style.bytes(other));
     }
-    let shown = common.output.rows(rows.len());
+    let shown = args.limit.rows(rows.len());
     let fields = fields(json!({
         "format": opened.facts.format,
         "totals": {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::common::Common;
+use super::common::OutputArgs;
 use super::output::bold;
 use crate::allocations::Names;
 use crate::analysis::breakdown::{Axis, Kind, Row, row_text};
@@ -29,9 +29,9 @@ pub(super) fn print_trees(
     json: Map<String, Value>,
     trees: &[HeapTree<'_>],
     names: &Names,
-    common: &Common,
+    output: &OutputArgs,
 ) -> Result<()> {
-    let style = common.output.style();
+    let style = output.style();
     let all: Vec<(&HeapTree<'_>, &Row)> =
         trees.iter().flat_map(|tree| tree.rows.iter().map(move |row| (tree, row))).collect();
     let indent = matches!(style.format, Format::Table | Format::Markdown);
@@ -87,7 +87,7 @@ pub(super) fn print_trees(
         text: Some(Box::new(|| text(trees, names, &style))),
         markdown: None,
     };
-    common.output.print(&report)
+    output.print(&report)
 }
 
 fn kind_name(kind: Kind) -> &'static str {

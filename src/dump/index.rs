@@ -17,6 +17,7 @@ use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
+use crate::files::{Target, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexColumns, IndexError, SourceKey};
 use crate::input::{Diagnostics, Facts, ReadOptions, SizeRadix, SnapshotChoice};
@@ -166,6 +167,19 @@ fn dump_of_index(index: &Path) -> Option<PathBuf> {
     (index.extension().is_some_and(|own| own == EXTENSION) && dump.is_file()).then_some(dump)
 }
 
+/// Files that may answer for a dump besides itself: the index beside it, or the dump beside an index.
+pub fn companions(path: &Path) -> Vec<PathBuf> {
+    let index = Some(path_of_index(path)).filter(|index| index::is_index(index));
+    index.into_iter().chain(dump_of_index(path)).collect()
+}
+
+/// Returns true if one is the index of the other, whatever they are called.
+pub fn is_index_of(index: &Path, dump: &Path) -> bool {
+    index::is_index(index)
+        && dump.is_file()
+        && Index::open(index).is_ok_and(|index| is_of(&index, dump).unwrap_or(false))
+}
+
 /// The dump behind an index that is to be read record by record; `None` for what is not an index.
 pub(super) fn dump_behind(path: &Path) -> Result<Option<PathBuf>, OpenError> {
     if !index::is_index(path) {
@@ -195,7 +209,7 @@ pub(super) fn choose(path: &Path, options: &OpenOptions) -> Result<Choice, OpenE
     }
     let opened = Index::open(&candidate).map_err(Rejection::from).and_then(|index| {
         is_of(&index, path)?.then_some(()).ok_or(Rejection::Stale)?;
-        load(index, &candidate, options, Some(&ReadKey::of(&options.read)))
+        load(index, &candidate, Some(path), options, Some(&ReadKey::of(&options.read)))
     });
     match opened {
         Ok(indexed) => Ok(Choice::Indexed(Box::new(indexed))),
@@ -226,7 +240,7 @@ fn choose_by_name(path: &Path, dump: Option<PathBuf>, options: &OpenOptions) -> 
             }
             own_dump = None;
         }
-        load(index, path, options, asked)
+        load(index, path, own_dump, options, asked)
     });
     match (opened, own_dump) {
         (Ok(indexed), _) => Ok(Choice::Indexed(Box::new(indexed))),
@@ -245,7 +259,16 @@ fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
 }
 
 /// What an index holds, when it serves for the reading options that are asked for.
-fn load(index: Index, path: &Path, options: &OpenOptions, asked: Option<&ReadKey>) -> Result<Indexed, Rejection> {
+fn load(
+    index: Index,
+    path: &Path,
+    dump: Option<&Path>,
+    options: &OpenOptions,
+    asked: Option<&ReadKey>,
+) -> Result<Indexed, Rejection> {
+    if !is_trusted_owner(index.owner(), dump) {
+        return Err(Rejection::OtherUser);
+    }
     let bytes = std::fs::metadata(path).map_err(IndexError::Io)?.len();
     options.memory.check_mapped(bytes).map_err(Rejection::Size)?;
     let meta: IndexMeta = index.content()?;
@@ -278,6 +301,8 @@ fn load(index: Index, path: &Path, options: &OpenOptions, asked: Option<&ReadKey
 enum Rejection {
     Unusable(IndexError),
     Stale,
+    /// Somebody else wrote it than who owns the dump, or asks.
+    OtherUser,
     /// The options it was made with, in words.
     Options(String),
     /// It takes more memory than it may.
@@ -291,6 +316,7 @@ impl fmt::Display for Rejection {
         match self {
             Rejection::Unusable(error) => error.fmt(f),
             Rejection::Stale => f.write_str("is older than the dump or of another one (heapdump index makes it anew)"),
+            Rejection::OtherUser => f.write_str("belongs to another user, who does not own the dump either"),
             Rejection::Options(words) => write!(f, "was made with other reading options ({words})"),
             Rejection::Size(error) => error.fmt(f),
             Rejection::Strict => f.write_str("cannot tell how --strict ends"),
@@ -329,7 +355,7 @@ impl fmt::Display for WriteIndexError {
 impl std::error::Error for WriteIndexError {}
 
 impl OpenDump {
-    /// Writes the dump's graph and what follows from it as an index to `path`; returns the bytes written. `source`
+    /// Writes the dump's graph and what follows from it as an index to `target`; returns the bytes written. `source`
     /// identifies the dump's file as it was before it was read; `None` for a dump from a pipe. `read` is how it was
     /// read. O(references x log objects).
     ///
@@ -337,7 +363,7 @@ impl OpenDump {
     /// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
     fn write_index_to(
         &self,
-        path: &Path,
+        target: &Target,
         source: Option<SourceKey>,
         read: &ReadOptions,
         observer: &dyn Observer,
@@ -347,7 +373,7 @@ impl OpenDump {
         observer.phase(Phase::ComputingDominators);
         let derived = Derived::compute(graph);
         observer.phase(Phase::WritingIndex);
-        index::write(path, source, |sink| {
+        index::write(target, source, |sink| {
             let stored = graph.store(sink)?;
             let dominators = derived.store(sink)?;
             Ok(IndexMeta {
@@ -368,9 +394,9 @@ impl OpenDump {
 /// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
 pub fn write_index(
     dump: &OpenDump,
-    path: &Path,
+    target: &Target,
     source: Option<SourceKey>,
     options: &OpenOptions,
 ) -> Result<u64, WriteIndexError> {
-    dump.write_index_to(path, source, &options.read, &*options.observer)
+    dump.write_index_to(target, source, &options.read, &*options.observer)
 }

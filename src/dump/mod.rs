@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use error::OpenError;
-pub use index::{IndexUse, WriteIndexError, path_of_index, write_index};
+pub use index::{IndexUse, WriteIndexError, companions, is_index_of, path_of_index, write_index};
 pub use memory::{MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, OpenOptions, open};
 pub use roots::RootPolicy;

@@ -268,10 +268,14 @@ impl HeapGraph {
         self.roots_inferred |= inferred;
     }
 
-    /// Leaves roots of these kinds (by `RootKind::name`) out of every analysis. O(roots).
+    /// Leaves roots of these kinds (by `RootKind::name`, behind `weak ` the weak ones alone) out of every analysis.
+    /// O(roots).
     pub fn exclude_roots(&mut self, kinds: &[String]) {
         for root in &mut self.roots {
-            root.excluded |= kinds.contains(&root.kind.name());
+            let name = root.kind.name();
+            let is_named =
+                |kind: &String| *kind == name || (root.is_weak() && kind.strip_prefix("weak ") == Some(&name));
+            root.excluded |= kinds.iter().any(is_named);
         }
     }
 

@@ -56,21 +56,28 @@ impl RootKind {
         }
     }
 
-    /// Is this the word for a kind?
-    pub fn is_name(text: &str) -> bool {
-        let named = [
-            RootKind::Static,
-            RootKind::Local,
-            RootKind::Handle,
-            RootKind::Finalizer,
-            RootKind::Runtime,
-            RootKind::Gc,
-            RootKind::Class,
-            RootKind::Unreferenced,
-            RootKind::Cycle,
-            RootKind::Unreachable,
-        ];
-        named.iter().any(|kind| kind.name() == text) || text.starts_with("kind ")
+    /// Every kind that has a name of its own.
+    pub const NAMED: [RootKind; 12] = [
+        RootKind::Static,
+        RootKind::Local,
+        RootKind::Handle,
+        RootKind::Finalizer,
+        RootKind::Com,
+        RootKind::Dependent,
+        RootKind::Runtime,
+        RootKind::Gc,
+        RootKind::Class,
+        RootKind::Unreferenced,
+        RootKind::Cycle,
+        RootKind::Unreachable,
+    ];
+
+    /// The kind of this name, as [`RootKind::name`] gives it.
+    pub fn from_name(text: &str) -> Option<RootKind> {
+        match text.strip_prefix("kind ") {
+            Some(number) => number.parse().ok().map(RootKind::Other),
+            None => Self::NAMED.into_iter().find(|kind| kind.name() == text),
+        }
     }
 
     /// What the kind means, in words for people who have not read a format's document.
@@ -209,5 +216,40 @@ impl Root {
     /// Is this a weak root, whatever the user excluded?
     pub fn is_weak(&self) -> bool {
         self.flags.has(RootFlags::WEAK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RootKind;
+
+    /// A new kind does not compile here before it is in the walk, and fails before it is in the list.
+    fn after(kind: RootKind) -> Option<RootKind> {
+        Some(match kind {
+            RootKind::Static => RootKind::Local,
+            RootKind::Local => RootKind::Handle,
+            RootKind::Handle => RootKind::Finalizer,
+            RootKind::Finalizer => RootKind::Com,
+            RootKind::Com => RootKind::Dependent,
+            RootKind::Dependent => RootKind::Runtime,
+            RootKind::Runtime => RootKind::Gc,
+            RootKind::Gc => RootKind::Other(7),
+            RootKind::Other(_) => RootKind::Class,
+            RootKind::Class => RootKind::Unreferenced,
+            RootKind::Unreferenced => RootKind::Cycle,
+            RootKind::Cycle => RootKind::Unreachable,
+            RootKind::Unreachable => return None,
+        })
+    }
+
+    #[test]
+    fn every_kind_is_found_by_its_name() {
+        let all: Vec<RootKind> = std::iter::successors(Some(RootKind::Static), |&kind| after(kind)).collect();
+        assert_eq!(all.len(), RootKind::NAMED.len() + 1);
+        for kind in all {
+            assert_eq!(RootKind::from_name(&kind.name()), Some(kind));
+        }
+        assert_eq!(RootKind::from_name("locale"), None);
+        assert_eq!(RootKind::from_name("kind of"), None);
     }
 }

@@ -24,4 +24,4 @@ mod write;
 pub use key::SourceKey;
 pub use layout::EXTENSION;
 pub use read::{Index, IndexColumns, IndexError, is_index};
-pub use write::{check_writable, write};
+pub use write::write;

@@ -14,6 +14,7 @@ use super::image::FileImage;
 use super::key::SourceKey;
 use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY, check_of};
 use super::map::map;
+use crate::files::owner_of;
 use crate::graph::{ColumnSource, Image};
 
 /// Why an index is not used.
@@ -73,6 +74,7 @@ pub struct Index {
     column_bytes: usize,
     checks: Vec<u64>,
     tail: Tail,
+    owner: Option<u32>,
 }
 
 impl Index {
@@ -82,7 +84,8 @@ impl Index {
     /// When it is none that this program can use.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
         let file = File::open(path)?;
-        let length = file.metadata()?.len();
+        let facts = file.metadata()?;
+        let (length, owner) = (facts.len(), owner_of(&facts));
         if length < ALIGNMENT as u64 {
             return Err(IndexError::Length);
         }
@@ -125,7 +128,12 @@ impl Index {
         if !tail.columns.values().all(fits) {
             return Err(IndexError::Damaged);
         }
-        Ok(Index { map, column_bytes, checks, tail })
+        Ok(Index { map, column_bytes, checks, tail, owner })
+    }
+
+    /// The number of the user who owns the file, where files have owners.
+    pub fn owner(&self) -> Option<u32> {
+        self.owner
     }
 
     /// Of which dump this is the index; `None` when that came through a pipe.

@@ -1,15 +1,13 @@
-//! Writing an index: aside, and renamed when it is whole.
+//! Writing an index.
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
-use tempfile::Builder;
 use twox_hash::XxHash3_64;
 
 use super::key::SourceKey;
 use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY, check_of};
+use crate::files::{Target, nameless_file};
 use crate::graph::ColumnSink;
 
 /// Columns on their way out: each at a multiple of 64, every 64 KiB with a check.
@@ -64,64 +62,38 @@ impl<W: Write> ColumnSink for Columns<W> {
     }
 }
 
-/// Ends the name of an index that is not whole yet.
-const PART: &str = ".part";
-/// Nobody writes an index for so long without a byte.
-const ABANDONED: Duration = Duration::from_secs(3600);
-
-/// Takes away what runs that were interrupted have left of the same index.
-fn remove_leftovers(folder: &Path, prefix: &str) {
-    // A folder that cannot be listed may still be written to.
-    for entry in folder.read_dir().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let is_part = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(PART));
-        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-        if is_part && age().is_some_and(|age| age > ABANDONED) {
-            // Another run may have done it already; if it cannot be done, a new index can be written all the same.
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// A file beside `path`, to become it when it is whole. Taken away again when it is dropped before.
-fn file_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
-    remove_leftovers(folder, &prefix);
-    let mut builder = Builder::new();
-    builder.prefix(&prefix).suffix(PART);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any file the user makes: the system takes off what the user's mask says.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    // The name of the file that is not to be seen is left out of the error.
-    builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
-}
-
-/// Could an index be written there?
-///
-/// # Errors
-/// When no file can be made in the folder.
-pub fn check_writable(path: &Path) -> io::Result<()> {
-    file_beside(path).map(drop)
-}
-
-/// Writes an index to `path`; what is there already is replaced when the new one is whole, and stays when it cannot be
-/// written. `store` puts the columns and gives what is no column.
+/// Writes an index, and gives its bytes; what is there already is replaced when the new one is whole, and stays when it
+/// cannot be written. `store` puts the columns and gives what is no column.
 ///
 /// # Errors
 /// Those of the file system, and those of `store`.
 pub fn write<C: Serialize>(
-    path: &Path,
+    target: &Target,
     source: Option<SourceKey>,
     store: impl FnOnce(&mut dyn ColumnSink) -> io::Result<C>,
 ) -> io::Result<u64> {
-    let mut file = file_beside(path)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+    let mut output = target.begin()?;
+    let bytes = if output.is_seekable() {
+        write_to(&mut output, source, store)?
+    } else {
+        // The header is known at the end.
+        let mut whole = BufWriter::with_capacity(1 << 20, nameless_file()?);
+        write_to(&mut whole, source, store)?;
+        let mut whole = whole.into_inner().map_err(io::IntoInnerError::into_error)?;
+        whole.rewind()?;
+        io::copy(&mut whole, &mut output)?
+    };
+    output.finish()?;
+    Ok(bytes)
+}
+
+fn write_to<C: Serialize>(
+    out: &mut (impl Write + Seek),
+    source: Option<SourceKey>,
+    store: impl FnOnce(&mut dyn ColumnSink) -> io::Result<C>,
+) -> io::Result<u64> {
     out.write_all(&[0; ALIGNMENT])?;
-    let mut columns = Columns::new(&mut out);
+    let mut columns = Columns::new(&mut *out);
     let content = store(&mut columns)?;
     columns.pad()?;
     columns.finish();
@@ -150,7 +122,5 @@ pub fn write<C: Serialize>(
     out.seek(SeekFrom::Start(0))?;
     out.write_all(bytemuck::bytes_of(&header.checked()))?;
     out.flush()?;
-    drop(out);
-    file.persist(path)?;
     Ok(header.file_bytes)
 }

@@ -220,16 +220,6 @@ fn files_of_other_tools_are_called_by_their_names() {
 }
 
 #[test]
-fn an_order_is_refused_where_there_are_no_rows_to_order() {
-    for command in [&["info"][..], &["show", "7fe45", "--domain", "1"], &["roots", "7fe45"], &["leaks"]] {
-        for order in [&["--sort", "type"][..], &["--reverse"]] {
-            let ran = run(&[command, &[GAME], order].concat()).expect_code(2);
-            assert!(ran.stderr.contains("has an order of its own"), "{command:?}: {}", ran.stderr);
-        }
-    }
-}
-
-#[test]
 fn progress_is_for_terminals_that_wait() {
     let slowly = format!("(head -c 9000 {GAME}; sleep 1; tail -c +9001 {GAME}) | heapdump stats -n 1");
     let Some(ran) = run_on_terminal(&slowly, 80) else {

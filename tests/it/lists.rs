@@ -54,7 +54,6 @@ const COMMANDS: [&str; 13] = [
     "man",
 ];
 /// Commands that read no dump.
-const OF_THE_PROGRAM: [&str; 2] = ["completions", "man"];
 
 #[test]
 fn every_command_has_help_with_an_example() {
@@ -79,35 +78,6 @@ fn help_fits_a_narrow_terminal() {
             };
             let widest = ran.stdout.lines().map(|line| line.chars().count()).max().unwrap_or(0);
             assert!(widest <= 80, "{command} {help}: {widest}\n{}", ran.stdout);
-        }
-    }
-}
-
-#[test]
-fn every_command_takes_the_common_options() {
-    for command in COMMANDS.iter().filter(|command| !OF_THE_PROGRAM.contains(command)) {
-        let help = run(&[command, "--help"]).stdout;
-        for option in [
-            "--format",
-            "--limit",
-            "--sort",
-            "--reverse",
-            "--type",
-            "--human",
-            "--bytes",
-            "--no-header",
-            "--raw-types",
-            "--color",
-            "--strict",
-            "--keep-unreachable",
-            "--quiet",
-            "--threads",
-            "--no-index",
-            "--input-format",
-            "--domain",
-            "--snapshot",
-        ] {
-            assert!(help.contains(option), "{command}: {option}");
         }
     }
 }

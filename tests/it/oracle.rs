@@ -13,6 +13,7 @@ use heapdump::analysis::root_inference::keep_unreachable;
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::analysis::shortest_parents::ShortestParents;
 use heapdump::analysis::type_tree::TypeTree;
+use heapdump::files::{self, Inputs};
 use heapdump::graph::{HeapGraph, NodeId, RootKind, StoredGraph, TypeId};
 use heapdump::index::{self, Index};
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -124,7 +125,8 @@ proptest! {
         let retained = Retained::compute(&graph, &dominators);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("heap.hdx");
-        index::write(&path, None, |sink| {
+        let target = files::Target::find(Some(&path), &Inputs::new()).unwrap();
+        index::write(&target, None, |sink| {
             ShortestParents::compute(&graph).store(sink)?;
             Ok((graph.store(sink)?, dominators.store(&retained, sink)?))
         })

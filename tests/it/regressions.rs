@@ -156,7 +156,6 @@ fn options_without_a_meaning_are_refused() {
         &["show", "10", file, "--sort", "id"][..],
         &["roots", "10", file, "--sort", "id"],
         &["info", file, "--sort", "id"],
-        &["info", file, "--domain", "nosuch"],
         &["stats", file, "--exclude-roots", "locale"],
         &["show", "no-such-file.txt"],
     ] {

@@ -1,0 +1,18 @@
+//! How every output is written: one place for indexes, exports and whatever else makes a file.
+//!
+//! - A regular file is written aside, in the folder it will be in, brought to the disk and renamed: it is whole or not
+//!   there, and what was there before stays until then. Through a symbolic link the file behind it is replaced.
+//! - What is no regular file (a device, a FIFO, a descriptor such as `/dev/stdout`) is written to, never replaced.
+//! - No output is one of the inputs, by whatever name.
+//! - Nobody may read an output who may not read the inputs: it has their modes at most, and the user's mask.
+//! - When the program is ended by a signal, nothing that is not whole is left.
+
+mod inputs;
+mod output;
+mod target;
+mod unfinished;
+
+pub use inputs::{Inputs, is_trusted_owner, owner_of};
+pub use output::{Output, nameless_file};
+pub use target::{Target, TargetError};
+pub use unfinished::remove_unfinished;

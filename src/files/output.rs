@@ -1,0 +1,150 @@
+//! An output being written.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::target::{Place, Target, folder_of, open_stream};
+use super::unfinished::Unfinished;
+
+const BUFFER_BYTES: usize = 256 * 1024;
+/// Ends the name of a file that is not whole yet.
+const PART: &str = ".part";
+/// Characters of a file's name in that name: what is added must not make it too long.
+const NAME_CHARS: usize = 50;
+/// Nobody writes for so long without a byte.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+#[derive(Debug)]
+enum Raw {
+    File(File),
+    StandardOutput(io::Stdout),
+}
+
+impl Write for Raw {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Raw::File(file) => file.write(bytes),
+            Raw::StandardOutput(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Raw::File(file) => file.flush(),
+            Raw::StandardOutput(out) => out.flush(),
+        }
+    }
+}
+
+impl Seek for Raw {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Raw::File(file) => file.seek(to),
+            Raw::StandardOutput(_) => Err(io::ErrorKind::NotSeekable.into()),
+        }
+    }
+}
+
+/// An output being written, with a buffer. Only [`Output::finish`] makes it what it was to be: dropped before, a file is
+/// as it was.
+#[derive(Debug)]
+pub struct Output {
+    out: BufWriter<Raw>,
+    /// The file aside, and the name it will have.
+    aside: Option<(Unfinished, PathBuf)>,
+}
+
+impl Output {
+    pub(super) fn begin(target: &Target) -> io::Result<Self> {
+        let (raw, aside) = match &target.place {
+            Place::StandardOutput => (Raw::StandardOutput(io::stdout()), None),
+            Place::Stream(path) => (Raw::File(open_stream(path)?), None),
+            Place::File(path) => {
+                let (file, unfinished) = file_beside(path, target.mode)?;
+                (Raw::File(file), Some((unfinished, path.clone())))
+            }
+        };
+        Ok(Output { out: BufWriter::with_capacity(BUFFER_BYTES, raw), aside })
+    }
+
+    /// Can bytes that were written be written again?
+    pub fn is_seekable(&self) -> bool {
+        self.aside.is_some()
+    }
+
+    /// Everything is written: a file is brought to the disk and gets its name.
+    ///
+    /// # Errors
+    /// Those of the file system; what was there before is still there then.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()?;
+        let Some((unfinished, path)) = self.aside.take() else { return Ok(()) };
+        if let Raw::File(file) = self.out.get_ref() {
+            file.sync_all()?;
+        }
+        unfinished.rename(&path)?;
+        // So that the name survives a loss of power too; not every file system can do that.
+        let _ = File::open(folder_of(&path)).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Seek for Output {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.out.seek(to)
+    }
+}
+
+/// A file beside `path`, to become it when it is whole.
+fn file_beside(path: &Path, mode: u32) -> io::Result<(File, Unfinished)> {
+    let folder = folder_of(path);
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(NAME_CHARS).collect();
+    let prefix = format!(".{name}.");
+    remove_leftovers(folder, &prefix);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(PART);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The system takes off what the user's mask says.
+        builder.permissions(std::fs::Permissions::from_mode(mode));
+    }
+    #[cfg(not(unix))]
+    let _ = mode;
+    // The name of the file that is not to be seen is left out of the error.
+    Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
+}
+
+/// Takes away what runs that were killed have left of the same output.
+fn remove_leftovers(folder: &Path, prefix: &str) {
+    // A folder that cannot be listed may still be written to.
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_part = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(PART));
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_part && age().is_some_and(|age| age > ABANDONED) {
+            // Another run may have done it already; if it cannot be done, a new file can be written all the same.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A file without a name, for what is only passed on: it is gone when it is closed, however the program ends.
+///
+/// # Errors
+/// When none can be made in the system's folder for such files.
+pub fn nameless_file() -> io::Result<File> {
+    tempfile::tempfile()
+}

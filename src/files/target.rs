@@ -1,0 +1,177 @@
+//! Where an output goes.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::inputs::{ANY_MODE, Inputs, mode_of, standard_facts};
+use super::output::Output;
+
+/// Links behind links that are followed.
+const MOST_LINKS: usize = 40;
+
+/// Why something cannot be an output, in words behind its name.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// It is the input of this name.
+    Input(String),
+    /// It is a link to what is not there.
+    BrokenLink(PathBuf),
+    /// It is a folder.
+    Folder,
+    /// It is a link to itself.
+    EndlessLink,
+    /// Its folder is not there, or may not be looked into.
+    Io(io::Error),
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetError::Input(name) => write!(f, "is an input ({name}), which would be lost"),
+            TargetError::BrokenLink(to) => write!(f, "is a link to {}, which is not there", to.display()),
+            TargetError::Folder => f.write_str("is a folder"),
+            TargetError::EndlessLink => f.write_str("is a link that leads nowhere"),
+            TargetError::Io(error) => write!(f, "cannot be written: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for TargetError {}
+
+#[derive(Debug)]
+pub(super) enum Place {
+    StandardOutput,
+    /// Written to as it is.
+    Stream(PathBuf),
+    /// Written aside and renamed.
+    File(PathBuf),
+}
+
+/// Where an output goes: looked at before the work begins, written when it is done.
+#[derive(Debug)]
+pub struct Target {
+    pub(super) place: Place,
+    name: String,
+    /// At most; the user's mask takes its part off.
+    pub(super) mode: u32,
+}
+
+impl Target {
+    /// Standard output, for `None`, `-` and its names in the file system; else the file of this name.
+    ///
+    /// # Errors
+    /// When it is one of the inputs, or cannot be a file.
+    pub fn find(path: Option<&Path>, inputs: &Inputs) -> Result<Self, TargetError> {
+        let (place, facts) = match path.filter(|path| path.as_os_str() != "-") {
+            Some(path) => resolve(path)?,
+            None => (Place::StandardOutput, None),
+        };
+        let (own, facts) = match &place {
+            Place::StandardOutput => (Path::new("/dev/stdout"), standard_facts(io::stdout())),
+            Place::Stream(path) | Place::File(path) => (path.as_path(), facts),
+        };
+        if let Some(input) = facts.as_ref().and_then(|facts| inputs.name_of(own, facts)) {
+            return Err(TargetError::Input(input.to_string()));
+        }
+        let name = match (&place, path) {
+            (Place::StandardOutput, _) | (_, None) => "standard output".to_string(),
+            (_, Some(path)) => path.display().to_string(),
+        };
+        // Who could not read what is replaced cannot read what replaces it.
+        let before = facts.filter(Metadata::is_file).map_or(ANY_MODE, |facts| mode_of(&facts));
+        Ok(Target { place, name, mode: inputs.mode() & before })
+    }
+
+    /// As the user wrote it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Is it standard output?
+    pub fn is_standard_output(&self) -> bool {
+        matches!(self.place, Place::StandardOutput)
+    }
+
+    /// Makes sure, before long work, that it can be written.
+    ///
+    /// # Errors
+    /// When no file can be made in its folder.
+    pub fn check_writable(&self) -> io::Result<()> {
+        match &self.place {
+            Place::File(_) => Output::begin(self).map(drop),
+            Place::StandardOutput | Place::Stream(_) => Ok(()),
+        }
+    }
+
+    /// Begins to write. Of a FIFO this waits for its reader.
+    ///
+    /// # Errors
+    /// When no file can be made in its folder, or what is there cannot be opened.
+    pub fn begin(&self) -> io::Result<Output> {
+        Output::begin(self)
+    }
+}
+
+/// Follows links to what will be written, and what is there now.
+fn resolve(path: &Path) -> Result<(Place, Option<Metadata>), TargetError> {
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return Err(TargetError::Folder);
+    }
+    let mut path = path.to_path_buf();
+    for links in 0..=MOST_LINKS {
+        let Some(name) = path.file_name() else { return Err(TargetError::Folder) };
+        let not_there = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound if links > 0 => TargetError::BrokenLink(path.clone()),
+            _ => TargetError::Io(error),
+        };
+        let folder = folder_of(&path).canonicalize().map_err(not_there)?;
+        let own = folder.join(name);
+        if let Some(is_own) = descriptors_of(&folder) {
+            let facts = own.metadata().map_err(TargetError::Io)?;
+            let is_standard_output = is_own && name == OsStr::new("1");
+            return Ok((if is_standard_output { Place::StandardOutput } else { Place::Stream(own) }, Some(facts)));
+        }
+        let facts = match own.symlink_metadata() {
+            Ok(facts) => facts,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && links == 0 => return Ok((Place::File(own), None)),
+            Err(error) => return Err(not_there(error)),
+        };
+        if facts.is_symlink() {
+            path = folder.join(own.read_link().map_err(TargetError::Io)?);
+        } else if facts.is_dir() {
+            return Err(TargetError::Folder);
+        } else if facts.is_file() {
+            return Ok((Place::File(own), Some(facts)));
+        } else {
+            return Ok((Place::Stream(own), Some(facts)));
+        }
+    }
+    Err(TargetError::EndlessLink)
+}
+
+/// The folder that a file is in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// For a folder of a process's open files: are they ours? What they lead to is written to whatever it is: the shell that
+/// opened it has it still.
+fn descriptors_of(folder: &Path) -> Option<bool> {
+    let text = folder.to_str()?;
+    if text == "/dev/fd" {
+        return Some(true);
+    }
+    let process = text.strip_prefix("/proc/")?.strip_suffix("/fd")?;
+    let process = process.split('/').next()?.parse::<u32>().ok()?;
+    Some(process == std::process::id())
+}
+
+/// Opens what is written to as it is.
+pub(super) fn open_stream(path: &Path) -> io::Result<File> {
+    // A file behind a descriptor may have been written to before.
+    File::options().append(true).open(path)
+}

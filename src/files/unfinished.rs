@@ -1,0 +1,113 @@
+//! Files that are not whole yet. They go when the program is ended by a signal, which then ends it as it would have.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tempfile::{NamedTempFile, TempPath};
+
+/// Whoever makes, renames or removes one holds this, so that a signal finds them all.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remove(files: &mut Vec<PathBuf>) {
+    for file in files.drain(..) {
+        // It may be gone by itself; nobody is left to be told.
+        let _ = std::fs::remove_file(file);
+    }
+}
+
+/// Takes away what is not whole. For whoever ends the process in the middle of something.
+pub fn remove_unfinished() {
+    remove(&mut lock());
+}
+
+/// A file that is not whole yet: taken away when it is dropped, or when a signal ends the program.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    path: Option<TempPath>,
+}
+
+impl Unfinished {
+    /// Makes one.
+    pub(super) fn make(make: impl FnOnce() -> io::Result<NamedTempFile>) -> io::Result<(std::fs::File, Self)> {
+        signals::watch()?;
+        let mut files = lock();
+        let (file, path) = make()?.into_parts();
+        files.push(path.to_path_buf());
+        Ok((file, Unfinished { path: Some(path) }))
+    }
+
+    /// Gives it its name, in place of what has that name now.
+    pub(super) fn rename(mut self, target: &Path) -> io::Result<()> {
+        let Some(path) = self.path.take() else { return Ok(()) };
+        let mut files = lock();
+        let own = path.to_path_buf();
+        let renamed = path.persist(target).map_err(|error| error.error);
+        files.retain(|file| *file != own);
+        renamed
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(path) = self.path.take() {
+            let mut files = lock();
+            files.retain(|file| *file != *path);
+            drop(path);
+        }
+    }
+}
+
+#[cfg(unix)]
+mod signals {
+    use std::io;
+    use std::sync::Mutex;
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    /// Begins to wait for signals, once, when the first file is made: until then there is nothing to put right.
+    pub(super) fn watch() -> io::Result<()> {
+        static WATCHED: Mutex<bool> = Mutex::new(false);
+        let mut watched = WATCHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *watched {
+            return Ok(());
+        }
+        let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+        let mut signals = Signals::new(wanted)?;
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            let Some(signal) = signals.forever().next() else { return };
+            // Held to the end: nothing is made or renamed any more.
+            let mut files = super::lock();
+            super::remove(&mut files);
+            let _ = emulate_default_handler(signal);
+            // Only if the system would not let it end so.
+            std::process::exit(128 + signal);
+        })?;
+        *watched = true;
+        Ok(())
+    }
+
+    /// Was the program started to live on after this signal, as `nohup` does, or a shell with what it runs beside
+    /// itself? Where the system does not tell, only TERM is taken not to be.
+    fn is_ignored(signal: i32) -> bool {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        match mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
+            Some(mask) => mask >> (signal - 1) & 1 == 1,
+            None => signal != SIGTERM,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod signals {
+    pub(super) fn watch() -> std::io::Result<()> {
+        Ok(())
+    }
+}
