@@ -228,7 +228,11 @@ fn nothing_read_is_an_error_unless_there_is_nothing() {
     ] {
         for command in ["stats", "info", "leaks"] {
             let ran = run_with_input(&[command], dump.as_bytes()).expect_code(2);
-            assert!(ran.stderr.contains("no object could be read: ") && ran.stderr.lines().count() == 1, "{}", ran.stderr);
+            assert!(
+                ran.stderr.contains("no object could be read: ") && ran.stderr.lines().count() == 1,
+                "{}",
+                ran.stderr
+            );
             assert_eq!(ran.stdout, "");
         }
         run_with_input(&["stats", "--shallow"], dump.as_bytes()).expect_code(2);
