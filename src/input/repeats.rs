@@ -1,10 +1,13 @@
 //! Whether objects may have been listed before, found out in memory of a fixed size: for counting without a graph.
 //!
-//! Dumps list objects in a few ascending runs of ids. A run is kept by its two ends. An object outside all runs is
+//! Dumps list objects in some ascending runs of ids. A run is kept by its two ends. An object outside all runs is
 //! certainly new; one within a run may be one of those there, and is counted as such. Never too few are counted.
 
-/// Runs that are kept; beyond them the nearest run is made to reach as far as the object.
-const MOST_RUNS: usize = 256;
+/// Runs that are kept; when there are more, those that are nearest to each other are joined.
+const MOST_RUNS: usize = 512;
+
+/// The longest step within a run: what is skipped may come later (the runtime's regions have 4 MiB and more).
+pub(super) const LONGEST_STEP: u64 = 1 << 20;
 
 /// What a section's objects were so far.
 #[derive(Debug, Default)]
@@ -37,7 +40,7 @@ impl RepeatWatch {
     #[inline]
     pub(super) fn add_run(&mut self, (first, last): (u64, u64), objects: u64, position: u64) {
         match self.runs.get_mut(self.current) {
-            Some(run) if first > run.1 && last < self.next_first => run.1 = last,
+            Some(run) if first > run.1 && last < self.next_first && first - run.1 <= LONGEST_STEP => run.1 = last,
             _ => self.add_elsewhere(first, last, objects, position),
         }
     }
@@ -51,7 +54,7 @@ impl RepeatWatch {
     }
 
     fn add_elsewhere(&mut self, first: u64, last: u64, objects: u64, position: u64) {
-        let mut at = self.runs.partition_point(|run| run.1 < first);
+        let at = self.runs.partition_point(|run| run.1 < first);
         let meeting = self.runs[at..].partition_point(|run| run.0 <= last);
         if meeting > 0 {
             self.note(objects, position);
@@ -61,16 +64,30 @@ impl RepeatWatch {
                 return;
             }
             self.runs.splice(at..at + meeting, [joined]);
-        } else if self.runs.len() < MOST_RUNS {
-            self.runs.insert(at, (first, last));
-        } else if at > 0 {
-            at -= 1;
-            self.runs[at].1 = last;
+        } else if at > 0 && first - self.runs[at - 1].1 <= LONGEST_STEP {
+            self.runs[at - 1].1 = last;
         } else {
-            self.runs[0].0 = first;
+            self.runs.insert(at, (first, last));
+            if self.runs.len() > MOST_RUNS {
+                self.join_nearest();
+            }
         }
-        self.current = at;
-        self.next_first = self.runs.get(at + 1).map_or(u64::MAX, |run| run.0);
+        self.current = self.runs.partition_point(|run| run.1 < last);
+        self.next_first = self.runs.get(self.current + 1).map_or(u64::MAX, |run| run.0);
+    }
+
+    /// Joins half of the runs to the ones below them, where least is between.
+    fn join_nearest(&mut self) {
+        let mut gaps: Vec<u64> = self.runs.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();
+        let (_, &mut middle, _) = gaps.select_nth_unstable(MOST_RUNS / 2);
+        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(MOST_RUNS + 1);
+        for &run in &self.runs {
+            match joined.last_mut() {
+                Some(last) if run.0 - last.1 <= middle => last.1 = run.1,
+                _ => joined.push(run),
+            }
+        }
+        self.runs = joined;
     }
 }
 
@@ -90,6 +107,10 @@ mod tests {
         assert_eq!(watched(1..100_000), (0, 0));
         assert_eq!(watched((0..200).rev().flat_map(|run| run * 1000..run * 1000 + 900)), (0, 0));
         assert_eq!(watched((0..10_000).rev()), (0, 0));
+        // Far apart, in the order of their regions or of no region.
+        let region = |start: u64| (start << 24..(start << 24) + 1000).step_by(8);
+        assert_eq!(watched((0..5000).flat_map(region)), (0, 0));
+        assert_eq!(watched([3, 9, 1, 7, 2, 8].into_iter().flat_map(region)), (0, 0));
     }
 
     #[test]
@@ -101,7 +122,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_too_few(ids in proptest::collection::vec(0u64..3000, 0..2000)) {
+        fn never_too_few(ids in proptest::collection::vec(0u64..3000, 0..3000), shift in 0u32..40) {
+            let ids: Vec<u64> = ids.into_iter().map(|id| id << shift).collect();
             let different = ids.iter().collect::<std::collections::HashSet<_>>().len();
             prop_assert!(watched(ids.iter().copied()).0 >= (ids.len() - different) as u64);
         }

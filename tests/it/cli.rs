@@ -305,7 +305,7 @@ fn names_from_a_dump_cannot_steer_a_terminal() {
     assert!(csv.contains("\"Evil\\u{1b}[31m\\u{9b}\\u{202e},\"\"quote\"\"|`tick`\""), "{csv}");
     let json = run_with_input(&["stats", "-f", "json"], evil.as_bytes()).json();
     assert_eq!(json["types"][0]["type"], "Evil\u{1b}[31m\u{9b}\u{202e},\"quote\"|`tick`");
-    let unknown = run_with_input(&["stats"], b"a 2 x\n\x1b[31m\nc x\n").expect_code(0);
+    let unknown = run_with_input(&["stats"], b"a 2 x\n\x1b[31m\nc x\n").expect_code(2);
     assert!(!unknown.stderr.contains('\u{1b}'), "{}", unknown.stderr);
 }
 

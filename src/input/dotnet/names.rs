@@ -41,7 +41,7 @@ pub(in crate::input) fn clean_type_name(raw: &str) -> String {
 
 /// Is it the name of an array: are its last brackets those of a rank?
 pub(in crate::input) fn ends_with_rank(raw: &str) -> bool {
-    raw.ends_with(']') && raw.rfind('[').is_some_and(|at| is_rank(&raw.as_bytes()[at + 1..]))
+    raw.strip_suffix(']').is_some_and(|rest| rest.trim_end_matches([',', '*']).ends_with('['))
 }
 
 fn is_rank(after_bracket: &[u8]) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! An event's totals are packed, a few bytes for each type that it has: about 1 % of the event.
 
+use crate::input::repeats::LONGEST_STEP;
 use crate::input::sink::{Totals, TypeTotal};
 use crate::input::{Diagnostics, Position};
 
@@ -63,8 +64,12 @@ impl CountSink {
         let (greatest, is_full) = (self.greatest, self.runs.len() > MOST_RUNS);
         self.greatest = greatest.max(address);
         match self.runs.last_mut() {
-            // The run goes on, or goes beyond all others: then what came between was elsewhere.
-            Some(run) if address > run.last && (run.last == greatest || address < greatest) => {
+            // Goes on, and not beyond others or over what may come later.
+            Some(run)
+                if address > run.last
+                    && address - run.last <= LONGEST_STEP
+                    && (run.last == greatest || address < greatest) =>
+            {
                 (run.last, run.objects) = (address, run.objects + 1);
             }
             Some(run) if is_full => {
