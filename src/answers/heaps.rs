@@ -154,7 +154,7 @@ pub struct HeapRow {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub labels: String,
     /// The total is a lower bound.
-    #[serde(skip_serializing_if = "super::histogram::is_false")]
+    #[serde(skip_serializing_if = "super::histogram_rows::is_false")]
     pub at_least: bool,
     /// The heap in words: `dump 1, Browser (4315), malloc`.
     #[serde(skip)]

@@ -11,6 +11,7 @@ mod error;
 mod groups;
 pub mod heaps;
 pub mod histogram;
+mod histogram_rows;
 pub mod info;
 pub mod object;
 mod object_id;
