@@ -16,7 +16,7 @@ pub mod info;
 pub mod object;
 mod object_id;
 pub mod objects;
-mod problems;
+pub mod problems;
 mod rows;
 mod scope;
 
