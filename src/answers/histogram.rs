@@ -9,7 +9,7 @@ use super::groups::Groups;
 use super::heaps::{HeapChoice, HeapRow};
 pub use super::histogram_rows::*;
 use super::problems::problems_of;
-use super::{AnswerError, CommandLine, GroupBy, Limits, Scope, ScopeOptions};
+use super::{AnswerError, CommandLine, GroupBy, Limits, ReachedBy, Scope, ScopeOptions};
 use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
@@ -145,6 +145,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
     let nodes = scope.range();
     let info = dump.info();
     let dependent = graph.dependent_reference_count();
+    let reached_by = ReachedBy::find(graph, &groups, &sum);
     let sections = match scope.section() {
         Some(section) => &graph.sections()[section.index()..=section.index()],
         None => graph.sections(),
@@ -161,10 +162,14 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         null_references: sections.iter().map(|section| section.null_references).sum(),
         dependent_references: (dependent > 0).then_some(dependent),
         estimate: info.sampled.map(|_| estimate.into()),
+        given_roots: RequestedRow::new(reached_by.given_roots, RequestedRow::given),
+        excluded_roots: RequestedRow::new(reached_by.excluded_roots, RequestedRow::excluded),
+        reached_by,
     };
     let answer = Histogram {
         sections: Some(sections.iter().map(|section| section.name.clone()).collect()),
-        unreachable_are_alive: info.unrooted_are_alive.then_some(true),
+        unreachable_are_alive: info.unrooted_are_alive.then_some(reached_by.excluded_roots.objects == 0),
+        unrooted_are_alive: info.unrooted_are_alive,
         sample: info.sampled.map(|(objects, bytes)| Sample { objects, bytes }),
         roots_inferred: graph.roots_inferred(),
         retained: options.retained,
@@ -315,6 +320,7 @@ impl Histogram {
             totals,
             problems: Vec::new(),
             unreachable_are_alive: None,
+            unrooted_are_alive: false,
             sample: None,
             roots_inferred: false,
             by: (options.group_by != GroupBy::Type).then(|| options.group_by.name()),

@@ -6,6 +6,7 @@ use super::GroupBy;
 use super::heaps::HeapRow;
 use super::histogram::{HistogramOrder, LimitCheck, RetainedBy};
 use super::problems::ProblemRow;
+use super::requested_roots::{Amount, ReachedBy};
 use crate::analysis::histogram::Estimate;
 
 /// How much is in the heap.
@@ -21,9 +22,13 @@ pub struct Histogram {
     pub totals: Totals,
     /// What was wrong with the dump.
     pub problems: Vec<ProblemRow>,
-    /// Objects that no root reaches are alive all the same: on the frozen heap, which is never collected.
+    /// Objects that no root reaches are alive all the same: on the frozen heap, which is never collected. Not if some lost
+    /// their roots on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreachable_are_alive: Option<bool>,
+    /// Objects without a root of the dump are alive all the same, whatever roots were left out.
+    #[serde(skip)]
+    pub unrooted_are_alive: bool,
     /// The dump is a sample; estimated figures are of the heap.
     #[serde(rename = "sampled", serialize_with = "is_some", skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
@@ -105,6 +110,49 @@ pub struct ObjectTotals {
     /// What a sample stands for.
     #[serde(flatten)]
     pub estimate: Option<EstimateRow>,
+    /// Objects that only roots given on request reach, if there are any.
+    #[serde(flatten)]
+    pub given_roots: Option<RequestedRow>,
+    /// Objects that only roots left out on request would reach, if there are any.
+    #[serde(flatten)]
+    pub excluded_roots: Option<RequestedRow>,
+    /// How the objects are reached.
+    #[serde(skip)]
+    pub reached_by: ReachedBy,
+}
+
+/// What roots that were given or left out on request change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum RequestedRow {
+    /// Given.
+    Given {
+        /// Objects.
+        given_roots_objects: u64,
+        /// Their shallow bytes.
+        given_roots_bytes: u64,
+    },
+    /// Left out.
+    Excluded {
+        /// Objects.
+        excluded_roots_objects: u64,
+        /// Their shallow bytes.
+        excluded_roots_bytes: u64,
+    },
+}
+
+impl RequestedRow {
+    pub(super) fn new(amount: Amount, row: fn(Amount) -> Self) -> Option<Self> {
+        (amount.objects > 0).then(|| row(amount))
+    }
+
+    pub(super) fn given(Amount { objects, shallow_bytes }: Amount) -> Self {
+        RequestedRow::Given { given_roots_objects: objects, given_roots_bytes: shallow_bytes }
+    }
+
+    pub(super) fn excluded(Amount { objects, shallow_bytes }: Amount) -> Self {
+        RequestedRow::Excluded { excluded_roots_objects: objects, excluded_roots_bytes: shallow_bytes }
+    }
 }
 
 /// Totals of a dump that was only counted.

@@ -8,7 +8,7 @@
 
 mod command_line;
 mod error;
-mod groups;
+pub(crate) mod groups;
 pub mod heaps;
 pub mod histogram;
 mod histogram_rows;
@@ -17,6 +17,7 @@ pub mod object;
 mod object_id;
 pub mod objects;
 pub mod problems;
+mod requested_roots;
 mod rows;
 mod scope;
 
@@ -30,5 +31,6 @@ pub use object::{ObjectAnswer, ObjectOptions, object};
 pub use object_id::{NotAnObjectId, ObjectId};
 pub use objects::{ObjectList, ObjectsOptions, objects};
 pub use problems::ProblemRow;
+pub use requested_roots::ReachedBy;
 pub use rows::{ObjectRow, RootRow};
 pub use scope::{Limits, Scope, ScopeOptions};

@@ -121,10 +121,7 @@ impl Asked<'_> {
             AnswerError::OtherSection(..) => anyhow!("{error}, which --domain asks for"),
             AnswerError::NoSuchObject(_) => anyhow!("{error}; `heapdump list --ids` prints all ids"),
             AnswerError::AmbiguousObject(..) => anyhow!("{error}; write it so, or say --domain"),
-            AnswerError::NoSuchGroups(by, _) => {
-                let hint = if by == crate::answers::GroupBy::Generation { GENERATIONS_HINT } else { "" };
-                anyhow!("--by {}: {error}{hint}", by.name())
-            }
+            AnswerError::NoSuchGroups(..) => super::groups::explain(error),
             AnswerError::TooManyPairs(_) => anyhow!("{error}; a smaller --depth tells fewer apart"),
             error => error.into(),
         }
@@ -155,10 +152,6 @@ impl Asked<'_> {
         }
     }
 }
-
-/// How to get generations into a trace.
-const GENERATIONS_HINT: &str =
-    "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001";
 
 /// Prints an answer that rests on no dump that is open.
 pub(super) fn print_one<A: Present>(answer: &A, output: &OutputArgs) -> Result<()> {

@@ -193,11 +193,6 @@ impl ReadDump {
     fn keep(self) -> OpenedDump<'static> {
         opened(Box::leak(Box::new(self.dump)), self.progress, self.memory)
     }
-
-    /// One dump of many: freed after the answer, so that there is memory for the next.
-    pub(super) fn lend<T>(self, answer: impl FnOnce(OpenedDump<'_>) -> Result<T>) -> Result<T> {
-        answer(opened(&self.dump, self.progress, self.memory))
-    }
 }
 
 fn opened(dump: &OpenDump, progress: Arc<Progress>, memory: Memory) -> OpenedDump<'_> {
