@@ -223,7 +223,7 @@ fn print(
     let sign = if whole.delta_bytes() < 0 { "-" } else { "+" };
     let report = Report {
         command: "diff",
-        fields: Box::new(|| json.clone()),
+        fields: Box::new(|members| members.put_all(&json)),
         table: Table {
             columns: vec![
                 Column::new("total_bytes_old", "Old", Unit::Bytes).spare(2),

@@ -71,6 +71,14 @@ impl<'d> Opened<'d> {
         if self.derived.is_some() { Ok(()) } else { self.memory.check_referrers(self.graph) }
     }
 
+    /// Makes sure that there is room for markings without each of some sets.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub(super) fn check_exact(&self) -> Result<()> {
+        self.memory.check_exact(self.graph)
+    }
+
     /// What strong roots reach.
     pub(super) fn reachable(&self) -> Cow<'d, NodeSet> {
         if let Some(derived) = self.derived {

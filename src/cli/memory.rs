@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use sysinfo::System;
 
 use super::common::InputArgs;
+use crate::analysis::retained_sets::EXACT_BYTES_PER_OBJECT;
 use crate::graph::{BuildError, HeapGraph};
 use crate::input::{self, Loaded, ReadError, ReadErrorKind, ReadOptions, Source};
 use crate::report::{format_bytes, parse_size};
@@ -65,6 +66,11 @@ impl MemoryLimit {
     /// Fails when the graph and its dominator tree will not fit.
     pub(super) fn check_dominators(self, graph: &HeapGraph) -> Result<()> {
         self.check(graph, DOMINATORS_BYTES_PER_OBJECT, "the dominator tree takes")
+    }
+
+    /// Fails when there is no room beside the graph for markings without each of some sets.
+    pub(super) fn check_exact(self, graph: &HeapGraph) -> Result<()> {
+        self.check(graph, EXACT_BYTES_PER_OBJECT, "exact retained sizes take")
     }
 
     fn check(self, graph: &HeapGraph, bytes_per_object: u64, what: &str) -> Result<()> {

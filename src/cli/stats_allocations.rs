@@ -84,7 +84,7 @@ pub(super) fn report(opened: &OpenedAllocations<'_>, heaps: &HeapArgs, common: &
     }));
     Ok(Report {
         command: "stats",
-        fields: Box::new(move || fields.clone()),
+        fields: Box::new(move |json| json.put_all(&fields)),
         table: Table {
             columns: vec![
                 Column::new("total_bytes", "Bytes", Unit::Bytes),
