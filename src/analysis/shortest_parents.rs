@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::root_paths::RootPaths;
 use super::roots_by_node::RootsByNode;
-use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId, Root};
+use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
 /// No strong root reaches the object.
 const UNREACHED: u32 = u32::MAX;
@@ -66,7 +66,7 @@ impl ShortestParents {
             }
         }
         nodes.reverse();
-        let root = roots.most_telling(at, Root::is_strong)?;
+        let root = roots.most_telling_strong(at)?;
         Some(RootPaths::of_one(root, nodes))
     }
 

@@ -31,7 +31,7 @@ pub(super) struct Args {
     /// The object to begin at [default: the top], and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<String>,
-    /// Levels below the start
+    /// Levels below the start, at most 500; not every reader of JSON takes so many: -f jsonl has them flat
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
     depth: u32,
     /// Group the objects: all of a group, and what its topmost members retain

@@ -88,13 +88,10 @@ pub(super) fn type_columns(graph: &HeapGraph) -> Vec<Column> {
 }
 
 /// An object's cells for `type_columns`.
-pub(super) fn type_cells(graph: &HeapGraph, node: NodeId) -> Vec<Cell<'_>> {
-    let type_cell = Cell::text(graph.type_name(graph.type_of(node)));
-    if graph.class_objects().is_empty() {
-        return vec![type_cell];
-    }
-    let class = graph.class_named_by(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
-    vec![class, type_cell]
+pub(super) fn type_cells(graph: &HeapGraph, node: NodeId) -> impl Iterator<Item = Cell<'_>> {
+    let class = || graph.class_named_by(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
+    let class = (!graph.class_objects().is_empty()).then(class);
+    class.into_iter().chain([Cell::text(graph.type_name(graph.type_of(node)))])
 }
 
 /// The same for a row that is no object but has a text.

@@ -262,13 +262,14 @@ impl Answer<'_> {
             PathRow::Root { path, root } => text(path, "root", root_text(graph, root)),
             PathRow::LeftOut { path, objects } => text(path, "...", format!("... {objects} objects left out ...")),
             PathRow::Step { path, step, node } => {
-                let mut cells = vec![
+                let mut cells = Vec::with_capacity(7);
+                cells.extend([
                     Cell::Number(path as u64 + 1),
                     Cell::text(step.to_string()),
                     Cell::text(graph.display_id(node)),
                     Cell::Number(graph.shallow_bytes(node)),
                     Cell::number((self.retained)(node)),
-                ];
+                ]);
                 cells.extend(type_cells(graph, node));
                 cells
             }

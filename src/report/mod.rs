@@ -59,8 +59,11 @@ impl Style {
     /// A type name (or other text) shortened in its middle to what `before` leaves of a terminal's line.
     pub fn fit(&self, before: usize, text: &str) -> String {
         const SHORTEST: usize = 20;
-        let text = escape_controls(text);
-        if self.terminal { shorten_middle(&text, self.width.saturating_sub(before).max(SHORTEST)) } else { text.into() }
+        if !self.terminal {
+            return escape_controls(text).into();
+        }
+        let room = self.width.saturating_sub(before).max(SHORTEST);
+        shorten_middle(&escape_controls(&terminal::without_middle(text, room)), room)
     }
 }
 
@@ -153,6 +156,9 @@ pub struct Table<'a> {
 /// What an object of JSON holds, put into it only if that form is asked for.
 pub type Fields<'a> = Box<dyn Fn(&mut Members<'_>) -> io::Result<()> + 'a>;
 
+/// What the object of a row holds.
+pub type RowFields<'a> = Box<dyn Fn(usize, &mut Members<'_>) -> io::Result<()> + 'a>;
+
 /// A text, written only if the form is asked for that needs it.
 pub type Written<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 
@@ -165,7 +171,7 @@ pub struct Nested<'a> {
     /// How deep a row is; 0 at the top, at most one more than the row before.
     pub level: Box<dyn Fn(usize) -> usize + 'a>,
     /// What a row has besides its `children`.
-    pub object: Box<dyn Fn(usize, &mut Members<'_>) -> io::Result<()> + 'a>,
+    pub object: RowFields<'a>,
 }
 
 /// The answer of a command.

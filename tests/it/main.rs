@@ -9,6 +9,7 @@ mod cli;
 mod damage;
 mod detection;
 mod dotnet;
+mod findings_linear;
 mod fixtures;
 mod index;
 mod leaks;

@@ -23,16 +23,36 @@ pub(super) struct Assembler<'a> {
     /// Makes all heaps.
     pub(super) builder: HeapBuilder,
     self_name: NameId,
+    /// Of all heaps.
+    frames: u64,
+    entries: u64,
 }
 
 impl<'a> Assembler<'a> {
     pub(super) fn new(names: &'a mut Names, diagnostics: &'a mut Diagnostics, raw_types: bool) -> Self {
         let (self_name, root) = (names.intern(SELF_NAME), names.intern(""));
         let builder = HeapBuilder::new(root);
-        Assembler { names, diagnostics, raw_types, parts: FxHashMap::default(), builder, self_name }
+        Assembler {
+            names,
+            diagnostics,
+            raw_types,
+            parts: FxHashMap::default(),
+            builder,
+            self_name,
+            frames: 0,
+            entries: 0,
+        }
     }
 
-    /// Adds the heaps of a trace. Its dumps are numbered behind those that are there.
+    /// The backtraces of all heaps are so deep that no program has made them: a small file can ask for billions of
+    /// frames, for each heap has its own. Chromium cuts backtraces off at 48 frames.
+    pub(super) fn is_too_deep(&self) -> bool {
+        const SURELY_ENOUGH: u64 = 4_000_000;
+        const FOR_EACH_ENTRY: u64 = 64;
+        self.frames > SURELY_ENOUGH + FOR_EACH_ENTRY * self.entries
+    }
+
+    /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there.
     pub(super) fn add(&mut self, mut trace: Trace, all: &mut AllocationDump) {
         let mut events = std::mem::take(&mut trace.dumps);
         let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);
@@ -70,6 +90,9 @@ impl<'a> Assembler<'a> {
             let modules = &*modules;
             let mut dump = None;
             for (allocator, entries) in heaps {
+                if self.is_too_deep() {
+                    return;
+                }
                 if entries.is_empty() {
                     self.note(&codes::EMPTY_HEAP, event, String::new);
                     continue;
@@ -90,6 +113,9 @@ impl<'a> Assembler<'a> {
                 self.note(&codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
             }
             for (allocator, columns) in v2.allocators {
+                if self.is_too_deep() {
+                    return;
+                }
                 if columns.sizes.len() == 0 {
                     self.note(&codes::EMPTY_HEAP, event, String::new);
                     continue;
@@ -138,6 +164,8 @@ impl<'a> Assembler<'a> {
         (name, part): (String, u32),
         allocator: NameId,
     ) {
+        self.frames += heap.frames.len() as u64;
+        self.entries += heap.entries.len() as u64;
         let exceeding = heap.frames_exceeded();
         if exceeding > 0 {
             self.diagnostics.add(&codes::CHILDREN_EXCEED_PARENT, exceeding, Position::Byte(event.offset), String::new);
