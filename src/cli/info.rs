@@ -65,7 +65,7 @@ pub(super) fn tallies(opened: &Opened<'_>) -> Vec<Tally> {
     opened.progress.phase("marking reachable objects");
     let reachable = opened.reachable();
     (0..opened.graph.sections().len())
-        .map(|number| tally_section(opened.graph, &reachable, SectionId::new(number)))
+        .map(|number| tally_section(opened.graph, reachable, SectionId::new(number)))
         .collect()
 }
 

@@ -10,7 +10,7 @@ use super::common::Common;
 use super::info_facts::{Lines, Rows, records_json};
 use super::load::OpenedAllocations;
 use super::output::{fields, problems_json};
-use crate::allocations::add_counts;
+use crate::allocations::{AllocationHeap, add_counts};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
 use crate::report::{Style, count_of, escape_controls};
@@ -26,7 +26,11 @@ pub(super) fn run(opened: &OpenedAllocations<'_>, common: &Common) -> Result<Out
 
 /// What each heap holds.
 pub(super) fn totals(opened: &OpenedAllocations<'_>) -> Vec<Amount> {
-    opened.dump.heaps.par_iter().map(|heap| Top::compute(heap).total).collect()
+    let total = |heap: &AllocationHeap| {
+        let top = Top::compute(heap);
+        Amount { at_least: top.total.at_least || top.pairs_left_out > 0, ..top.total }
+    };
+    opened.dump.heaps.par_iter().map(total).collect()
 }
 
 /// What the heaps of the last memory dump that has any hold together.

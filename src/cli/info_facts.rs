@@ -40,7 +40,7 @@ impl Rows {
     ) -> Report<'a> {
         Report {
             command: "info",
-            fields: Box::new(fields),
+            fields: Box::new(move |json| json.put_all(&fields())),
             table: Table {
                 columns: vec![Column::new("field", "Field", Unit::Word), Column::new("value", "Value", Unit::Text)],
                 row_count: self.0.len(),
@@ -50,7 +50,7 @@ impl Rows {
             rows_key: None,
             nested: None,
             summary: String::new(),
-            text: Some(Box::new(text)),
+            text: Some(Box::new(move |out| out.write_all(text().as_bytes()))),
             markdown: None,
         }
     }

@@ -139,12 +139,12 @@ fn report<'r>(rows: &'r [(String, Row)], shown: usize, folder: &'r str) -> Repor
     columns.push(Column::new("file", "File", Unit::Text));
     Report {
         command: "info",
-        fields: Box::new(move || {
-            let files = rows[..shown].iter().map(|(file, row)| {
-                let name = ("file".to_string(), Value::from(file.as_str()));
-                Value::Object([name].into_iter().chain(row.json.clone()).collect())
-            });
-            [("files".to_string(), files.collect())].into_iter().collect()
+        fields: Box::new(move |json| {
+            json.put_objects("files", shown, |at, json| {
+                let (file, row) = &rows[at];
+                json.put("file", file)?;
+                json.put_all(&row.json)
+            })
         }),
         table: Table {
             columns,

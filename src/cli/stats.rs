@@ -18,7 +18,7 @@ use super::stats_requested::RequestedRoots;
 use super::stats_rows::{Histogram, Row, sort_rows, total};
 use super::{Outcome, stats_allocations};
 use crate::analysis::histogram::{Estimate, Tally};
-use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
+use crate::analysis::retained_sets::{exact_retained_bytes, most_steps_of_exact, topmost_of_sets};
 use crate::graph::{NodeId, SectionId};
 use crate::report::{Report, Style, count_of};
 
@@ -183,9 +183,14 @@ fn ask_graph(args: &Args, limits: &[Limit], opened: Opened<'_>) -> Result<Answer
         // Rows that are not shown are not computed, unless the order rests on them.
         let shown = if order == "retained_bytes" { rows.len() } else { args.limit.rows(rows.len()) };
         let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
-        let reachable_nodes = graph.nodes().filter(|&node| reachable.contains(node));
-        let reachable_bytes = reachable_nodes.fold(0u64, |sum, node| sum.saturating_add(graph.shallow_bytes(node)));
-        let exact = exact_retained_bytes(graph, reachable_bytes, &sets, |node| groups.of(node));
+        opened.check_exact()?;
+        let Ok(exact) = exact_retained_bytes(graph, &sets, |node| groups.of(node), most_steps_of_exact(graph)) else {
+            bail!(
+                "--retained=exact: taking {shown} {} out one by one is too much work; -n N takes out the first N of an \
+                 order by another column than retained, --retained alone gives the lower bound of all",
+                args.by.plural()
+            );
+        };
         rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
     }
     let whole = Whole { totals, estimated, requested: RequestedRoots::find(graph, &groups, &totals) };

@@ -85,7 +85,7 @@ pub(super) fn report(opened: &OpenedAllocations<'_>, args: &Args) -> Result<Repo
     }));
     Ok(Report {
         command: "stats",
-        fields: Box::new(move || fields.clone()),
+        fields: Box::new(move |json| json.put_all(&fields)),
         table: Table {
             columns: vec![
                 Column::new("total_bytes", "Bytes", Unit::Bytes),

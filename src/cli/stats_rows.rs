@@ -75,7 +75,7 @@ impl Histogram {
         columns.push(Column::new(self.by.key(), self.by.title(), Unit::Text));
         Report {
             command: "stats",
-            fields: Box::new(move || fields.clone()),
+            fields: Box::new(move |json| json.put_all(&fields)),
             rows_key: Some(self.by.rows_key()),
             table: Table {
                 columns,
