@@ -1,20 +1,21 @@
 //! `heapdump info`: what is this file.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::common::{Common, LimitArgs, SortArgs};
 use super::info_facts::{Lines, Rows, records_json};
 use super::load::{Opened, OpenedDump, open_without_warnings};
-use super::output::{fields, problems_json};
+use super::output::problems_json;
 use super::{Outcome, info_allocations, info_several};
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::graph::{HeapGraph, Section, SectionId};
 use crate::input::SnapshotFacts;
-use crate::report::{Style, count_of, format_count};
+use crate::report::{Members, Style, count_of, format_count};
 
 /// What is this file: format, sections, records, problems
 ///
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let tallies = tallies(&opened);
     let style = args.common.output.style();
     let rows = rows(&opened, &tallies);
-    let report = rows.report(|| json_fields(&opened, &tallies), || text(&opened, &tallies, &style));
+    let report = rows.report(|json| put_fields(&opened, &tallies, json), || text(&opened, &tallies, &style));
     args.common.output.print(&report)?;
     Ok(Outcome::Done)
 }
@@ -94,76 +95,63 @@ impl RootCounts {
     }
 }
 
-pub(super) fn json_fields(opened: &Opened<'_>, tallies: &[Tally]) -> Map<String, Value> {
+pub(super) fn put_fields(opened: &Opened<'_>, tallies: &[Tally], json: &mut Members<'_>) -> io::Result<()> {
     let (graph, facts) = (opened.graph, &opened.facts);
     let roots = RootCounts::of(graph);
-    let sections: Vec<Value> = graph
-        .sections()
-        .iter()
-        .zip(tallies)
-        .enumerate()
-        .map(|(at, (section, tally))| {
-            let id = SectionId::new(at);
-            let kinds = &roots.of_sections[at];
-            let references: u64 = graph
-                .section_nodes(id)
-                .map(|index| graph.references(crate::graph::NodeId::new(index)).len() as u64)
-                .sum::<u64>()
-                .saturating_sub(graph.dependent_reference_count());
-            json!({
-                "number": id.number(),
-                "name": section.name,
-                "started": section.started_ms,
-                "ended": section.ended_ms,
-                "duration_ms": duration_ms(section),
-                "complete": section.complete,
-                "types": section.declared_types,
-                "objects": tally.objects,
-                "shallow_bytes": tally.shallow_bytes,
-                "reachable_objects": tally.reachable_objects,
-                "reachable_bytes": tally.reachable_bytes,
-                "references": references,
-                "null_references": section.null_references,
-                "dangling_references": section.dangling_references,
-                "roots": kinds.values().sum::<u64>(),
-                "roots_by_kind": kinds,
-                "dangling_roots": section.dangling_roots,
-            })
-        })
-        .collect();
-    let mut fields = fields(json!({
-        "format": facts.format,
-        "title": facts.title,
-        "version": facts.version,
-        "producer": facts.producer,
-        "encoding": facts.encoding,
-        "compression": facts.compression,
-        "sections": sections,
-        "records": records_json(facts),
-        "trailer": facts.trailer,
-        "problems": problems_json(&opened.diagnostics),
-    }));
+    json.put("format", facts.format)?;
+    json.put("title", facts.title)?;
+    json.put("version", &facts.version)?;
+    json.put("producer", &facts.producer)?;
+    json.put("encoding", &facts.encoding)?;
+    json.put("compression", &facts.compression)?;
+    json.put_objects("sections", tallies.len(), |at, json| {
+        let (id, section, tally) = (SectionId::new(at), &graph.sections()[at], &tallies[at]);
+        let kinds = &roots.of_sections[at];
+        let references: u64 = graph
+            .section_nodes(id)
+            .map(|index| graph.references(crate::graph::NodeId::new(index)).len() as u64)
+            .sum::<u64>()
+            .saturating_sub(graph.dependent_reference_count());
+        json.put("number", &id.number())?;
+        json.put("name", &section.name)?;
+        json.put("started", &section.started_ms)?;
+        json.put("ended", &section.ended_ms)?;
+        json.put("duration_ms", &duration_ms(section))?;
+        json.put("complete", &section.complete)?;
+        json.put("types", &section.declared_types)?;
+        json.put("objects", &tally.objects)?;
+        json.put("shallow_bytes", &tally.shallow_bytes)?;
+        json.put("reachable_objects", &tally.reachable_objects)?;
+        json.put("reachable_bytes", &tally.reachable_bytes)?;
+        json.put("references", &references)?;
+        json.put("null_references", &section.null_references)?;
+        json.put("dangling_references", &section.dangling_references)?;
+        json.put("roots", &kinds.values().sum::<u64>())?;
+        json.put("roots_by_kind", kinds)?;
+        json.put("dangling_roots", &section.dangling_roots)
+    })?;
+    json.put("records", &records_json(facts))?;
+    json.put("trailer", &facts.trailer)?;
+    json.put("problems", &problems_json(&opened.diagnostics))?;
     if graph.roots_inferred() {
-        fields.insert("roots_inferred".into(), true.into());
+        json.put("roots_inferred", &true)?;
     }
     if let Some((objects, bytes)) = facts.sampled {
-        fields.insert("sampled".into(), json!({"objects_multiplier": objects, "bytes_multiplier": bytes}));
+        json.put("sampled", &json!({"objects_multiplier": objects, "bytes_multiplier": bytes}))?;
     }
-    if !facts.snapshots.is_empty() {
-        let snapshots = facts.snapshots.iter().enumerate().map(|(at, snapshot)| {
-            json!({
-                "number": at + 1,
-                "taken_at": snapshot.unix_ms.map(utc),
-                "complete": snapshot.complete,
-                "objects": snapshot.objects,
-                "shallow_bytes": snapshot.shallow_bytes,
-                "references": snapshot.references,
-                "chosen": snapshot.chosen,
-            })
-        });
-        fields.insert("snapshots".into(), snapshots.collect());
+    if facts.snapshots.is_empty() {
+        return Ok(());
     }
-    fields
+    json.put_objects("snapshots", facts.snapshots.len(), |at, json| {
+        let snapshot = &facts.snapshots[at];
+        json.put("number", &(at + 1))?;
+        json.put("taken_at", &snapshot.unix_ms.map(utc))?;
+        json.put("complete", &snapshot.complete)?;
+        json.put("objects", &snapshot.objects)?;
+        json.put("shallow_bytes", &snapshot.shallow_bytes)?;
+        json.put("references", &snapshot.references)?;
+        json.put("chosen", &snapshot.chosen)
+    })
 }
 
 /// A time in milliseconds since 1970, as `2026-11-20T06:04:12.898Z`.

@@ -19,7 +19,7 @@ pub(super) fn run(opened: &OpenedAllocations<'_>, common: &Common) -> Result<Out
     let totals = totals(opened);
     let style = common.output.style();
     let rows = rows(opened, &totals);
-    let report = rows.report(|| json_fields(opened, &totals), || text(opened, &totals, &style));
+    let report = rows.report(|json| json.put_all(&json_fields(opened, &totals)), || text(opened, &totals, &style));
     common.output.print(&report)?;
     Ok(Outcome::Done)
 }

@@ -1,9 +1,11 @@
 //! What `heapdump info` says of every dump, of objects or of allocations: its table, its records and its problems.
 
+use std::io;
+
 use serde_json::{Map, Value};
 
 use crate::input::{Diagnostics, Facts};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, count_of, escape_controls};
+use crate::report::{Cell, Column, Members, Report, Style, Table, Unit, count_of, escape_controls};
 
 /// Field and value, a line each: for pipes.
 #[derive(Default)]
@@ -35,12 +37,12 @@ impl Rows {
     /// The rows as a report; `fields` for JSON, `text` for people.
     pub(super) fn report<'a>(
         &'a self,
-        fields: impl Fn() -> Map<String, Value> + 'a,
+        fields: impl Fn(&mut Members<'_>) -> io::Result<()> + 'a,
         text: impl Fn() -> String + 'a,
     ) -> Report<'a> {
         Report {
             command: "info",
-            fields: Box::new(move |json| json.put_all(&fields())),
+            fields: Box::new(fields),
             table: Table {
                 columns: vec![Column::new("field", "Field", Unit::Word), Column::new("value", "Value", Unit::Text)],
                 row_count: self.0.len(),

@@ -1,15 +1,14 @@
 //! `heapdump info A B C`: one row for each file.
 
 use anyhow::Result;
-use serde_json::{Map, Value};
 
 use super::common::sort_key;
-use super::info::{Args, json_fields, tallies};
+use super::info::{Args, put_fields, tallies};
 use super::load::{self, OpenedDump};
 use super::several::ask_each;
 use super::{Outcome, info_allocations};
 use crate::input::{Diagnostics, Facts};
-use crate::report::{Cell, Column, Format, Report, Table, Unit, escape_controls};
+use crate::report::{Cell, Column, Format, Members, Report, Table, Unit, escape_controls};
 
 /// What is told of one file.
 struct Row {
@@ -20,7 +19,8 @@ struct Row {
     /// Allocations, where they are counted, and their bytes, in the last memory dump.
     allocated: Option<(Option<u64>, u64)>,
     problems: u64,
-    json: Map<String, Value>,
+    /// Members of its object in JSON.
+    json: Vec<u8>,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome> {
@@ -65,7 +65,7 @@ fn ask(opened: &OpenedDump<'_>) -> Result<Row> {
                 heap: Some((sum(|tally| tally.objects), sum(|tally| tally.shallow_bytes))),
                 allocated: None,
                 problems: count(&opened.diagnostics),
-                json: json_fields(opened, &tallies),
+                json: Members::written(|json| put_fields(opened, &tallies, json))?,
             }
         }
         OpenedDump::Allocations(opened) => {
@@ -77,7 +77,7 @@ fn ask(opened: &OpenedDump<'_>) -> Result<Row> {
                 heap: None,
                 allocated: Some((last.allocations, last.bytes)),
                 problems: count(&opened.diagnostics),
-                json: info_allocations::json_fields(opened, &totals),
+                json: Members::written(|json| json.put_all(&info_allocations::json_fields(opened, &totals)))?,
             }
         }
     })
@@ -143,7 +143,7 @@ fn report<'r>(rows: &'r [(String, Row)], shown: usize, folder: &'r str) -> Repor
             json.put_objects("files", shown, |at, json| {
                 let (file, row) = &rows[at];
                 json.put("file", file)?;
-                json.put_all(&row.json)
+                json.put_written(&row.json)
             })
         }),
         table: Table {

@@ -44,6 +44,30 @@ impl<'w> Members<'w> {
         write_value(self.key(key)?, value)
     }
 
+    /// Members written for later, as [`Members::put_written`] takes them.
+    ///
+    /// # Errors
+    /// When `fill` has one.
+    pub fn written(fill: impl FnOnce(&mut Members<'_>) -> io::Result<()>) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        fill(&mut Members { out: &mut text, is_first: true })?;
+        Ok(text)
+    }
+
+    /// Members that were written before.
+    ///
+    /// # Errors
+    /// When the output cannot be written to.
+    pub fn put_written(&mut self, members: &[u8]) -> io::Result<()> {
+        if members.is_empty() {
+            return Ok(());
+        }
+        if !std::mem::take(&mut self.is_first) {
+            self.out.write_all(b",")?;
+        }
+        self.out.write_all(members)
+    }
+
     /// All members of an object.
     ///
     /// # Errors
