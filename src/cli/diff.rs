@@ -201,7 +201,7 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let groups = group(graph, by, section, wanted.as_deref(), false)?;
     let reachable = opened.reachable();
-    let tallies = groups.tally(&reachable);
+    let tallies = groups.tally(reachable);
     let mut totals = Tally::default();
     tallies.iter().for_each(|tally| totals.add(tally));
     let mut rows: BTreeMap<String, Side> = groups
@@ -222,7 +222,10 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
             let tops = children.of(0);
             let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
             let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH);
-            rows = places_by_path(graph, &tree);
+            rows = match places_by_path(graph, &tree) {
+                Ok(rows) => rows,
+                Err(_) => bail!("--paths: names are so long that the paths take too much memory; leave --paths out"),
+            };
             if let Some(pattern) = args.types.pattern()? {
                 rows.retain(|path, _| pattern.matches(path));
             }
@@ -315,7 +318,7 @@ fn print(args: &Args, by: By, rows: &[Change], fields: Map<String, Value>, summa
     let shown = args.limit.rows(rows.len());
     let report = Report {
         command: "diff",
-        fields: Box::new(|| fields.clone()),
+        fields: Box::new(|json| json.put_all(&fields)),
         table: Table {
             columns,
             row_count: shown,

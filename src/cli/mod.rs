@@ -13,6 +13,7 @@ mod diff_allocations;
 mod dominators;
 mod export;
 mod export_memory_infra;
+mod folded;
 mod groups;
 mod index;
 mod info;
