@@ -105,6 +105,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };
+    crate::files::give_way_to_signals();
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
