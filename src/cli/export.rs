@@ -18,6 +18,7 @@ use super::{Outcome, export_memory_infra, progress};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
+use crate::dump::AnswerNeed;
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{escape_dot, escape_frame, format_bytes};
 
@@ -105,6 +106,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let start = object.map(|object| object.find(graph, &args.section)).transpose()?;
     let section = args.section.find(graph)?;
     let (dominators, retained) = opened.dominators()?;
+    opened.check_answer(AnswerNeed::Descent, 0)?;
     let from = match start {
         None => 0,
         Some(node) => dominators.number_of(node).unwrap_or(0),

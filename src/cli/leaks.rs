@@ -13,6 +13,7 @@ use super::output::{bold, fields, reach_words};
 use crate::analysis::root_paths::{RootPath, find_root_paths};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{Finding, Held, Shape, Suspect, SuspectSearch, largest_held};
+use crate::dump::AnswerNeed;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::report::{
     Cell, Column, Report, Style, Table, Unit, count_of, escape_controls, escape_markdown, format_bytes, format_count,
@@ -90,6 +91,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         libraries.push(parse(text)?);
     }
     let (dominators, retained) = opened.dominators()?;
+    opened.check_answer(AnswerNeed::Descent, 0)?;
     let children = dominators.children();
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let tops = children.of(0).filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
