@@ -111,6 +111,19 @@ fn most_path_bytes(graph: &HeapGraph) -> usize {
     LEAST.max(graph.node_count().saturating_mul(PER_OBJECT))
 }
 
+/// Memory that [`places_by_path`] takes: a path has the names of all types on it. O(places).
+pub fn places_by_path_bytes(graph: &HeapGraph, tree: &TypeTree) -> u64 {
+    /// What a row has besides its path.
+    const ROW_BYTES: u64 = 200;
+    let mut lengths: Vec<u64> = Vec::with_capacity(tree.places.len());
+    for place in &tree.places {
+        let own = graph.type_name(place.type_id).len() as u64;
+        lengths.push(place.above.map_or(own, |above| lengths[above] + 3 + own));
+    }
+    // While they are made there are two of each, and after that one in each of two dumps or one for both.
+    lengths.iter().map(|length| 2 * length + ROW_BYTES).sum()
+}
+
 /// Places of a merged dominator tree by their path of types, `A > B > C`: objects there, bytes there and below.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ use crate::analysis::allocation_totals::Amount;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{exact_retained_bytes, most_steps_of_exact, topmost_of_sets};
 use crate::analysis::selection::TypePattern;
-use crate::dump::{Content, Counted, OpenDump, Phase};
+use crate::dump::{AnswerNeed, Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
 
 /// How retained bytes of a row are computed.
@@ -198,6 +198,7 @@ fn add_retained(
     let by_retained = options.order == HistogramOrder::RetainedBytes;
     if retained_by == RetainedBy::Minimum || by_retained {
         let (dominators, retained) = dump.dominators()?;
+        dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
         let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
         rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));

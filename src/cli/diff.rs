@@ -14,11 +14,12 @@ use super::diff_allocations::{self, DiffBy};
 use super::groups::{By, group};
 use super::load::{Opened, OpenedDump, open_dump};
 use super::output::{bold, fields, print_sentence};
-use crate::analysis::diff::{Change, Side, delta, held_by_root_kind, join, places_by_path};
+use crate::analysis::diff::{Change, Side, delta, held_by_root_kind, join, places_by_path, places_by_path_bytes};
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::topmost_of_sets;
 use crate::analysis::threshold::Threshold;
 use crate::analysis::type_tree::TypeTree;
+use crate::dump::AnswerNeed;
 use crate::report::{Cell, Column, Report, Style, Table, Unit, count_of, format_bytes, format_count};
 
 /// What grew between two dumps, by type
@@ -107,6 +108,7 @@ const PATH_DEPTH: usize = 12;
 struct Summary {
     totals: Tally,
     rows: BTreeMap<String, Side>,
+    row_bytes: u64,
     roots: BTreeMap<String, Side>,
     roots_inferred: bool,
 }
@@ -159,8 +161,8 @@ fn diff_graphs(args: &Args, limit: Option<Threshold>, old: Opened, new: Opened) 
         known.push(("retained_bytes_delta", "retained"));
     }
     let order = sort_key(args.order.sort.as_deref(), "shallow_bytes_delta", &known)?;
-    let old = summarize(old, args, by)?;
-    let new = summarize(new, args, by)?;
+    let old = summarize(old, args, by, 0)?;
+    let new = summarize(new, args, by, old.row_bytes)?;
     let limit = limit.map(|limit| limit.at_most(old.totals.shallow_bytes));
     let mut rows = if args.roots { join(old.roots, new.roots) } else { join(old.rows, new.rows) };
     if !args.all {
@@ -194,7 +196,8 @@ fn diff_graphs(args: &Args, limit: Option<Threshold>, old: Opened, new: Opened) 
     }
 }
 
-fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
+/// `row_bytes`: what the rows of the other dump take.
+fn summarize(opened: Opened, args: &Args, by: By, mut row_bytes: u64) -> Result<Summary> {
     let pattern = args.types.pattern()?;
     let graph = opened.graph;
     let section = args.section.find(graph)?;
@@ -216,12 +219,15 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
     let roots = if args.roots { held_by_root_kind(graph) } else { BTreeMap::new() };
     if args.retained || args.paths {
         let (dominators, retained) = opened.dominators()?;
+        opened.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
         if args.paths {
             let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
             let tops = children.of(0);
             let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
             let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH);
+            row_bytes += places_by_path_bytes(graph, &tree);
+            opened.check_answer(AnswerNeed::Descent, row_bytes)?;
             rows = match places_by_path(graph, &tree) {
                 Ok(rows) => rows,
                 Err(_) => bail!("--paths: names are so long that the paths take too much memory; leave --paths out"),
@@ -239,7 +245,7 @@ fn summarize(opened: Opened, args: &Args, by: By) -> Result<Summary> {
             }
         }
     }
-    Ok(Summary { totals, rows, roots, roots_inferred: graph.roots_inferred() })
+    Ok(Summary { totals, rows, row_bytes, roots, roots_inferred: graph.roots_inferred() })
 }
 
 fn sort_rows(rows: &mut [Change], order: &str, reverse: bool) {

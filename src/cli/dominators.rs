@@ -15,6 +15,7 @@ use crate::analysis::dominators::{Children, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, Topmost, topmost_members, topmost_of_sets};
 use crate::answers::groups::Groups;
+use crate::dump::AnswerNeed;
 use crate::graph::HeapGraph;
 use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, count_of, format_count};
 
@@ -71,6 +72,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let start = object.map(|object| object.find(graph, &args.section)).transpose()?;
     let section = args.section.find(graph)?;
     let (dominators, retained) = opened.dominators()?;
+    opened.check_answer(AnswerNeed::Descent, 0)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let from = start.map_or(Some(0), |node| dominators.number_of(node));
     if let (Some(node), None) = (start, from) {

@@ -21,6 +21,7 @@ use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::type_tree::TypeTree;
+use crate::dump::AnswerNeed;
 use crate::files::Target;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::report::{escape_dot, format_bytes};
@@ -114,6 +115,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let start = object.map(|object| object.find(graph, &args.section)).transpose()?;
     let section = args.section.find(graph)?;
     let (dominators, retained) = opened.dominators()?;
+    opened.check_answer(AnswerNeed::Descent, 0)?;
     let from = match start {
         None => 0,
         Some(node) => dominators.number_of(node).unwrap_or(0),

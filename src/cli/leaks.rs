@@ -18,6 +18,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::analysis::suspects::{Finding, Shape, Suspect, SuspectSearch, largest_held};
+use crate::dump::AnswerNeed;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::report::{
     Cell, Column, Members, Report, Style, Table, Unit, count_of, escape_controls, escape_markdown, format_bytes,
@@ -98,6 +99,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         libraries.push(parse(text)?);
     }
     let (dominators, retained) = opened.dominators()?;
+    opened.check_answer(AnswerNeed::Descent, 0)?;
     let children = dominators.children();
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let tops = children.of(0).filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));

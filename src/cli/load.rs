@@ -15,7 +15,8 @@ use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::dump::{
-    Content, Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy,
+    AnswerNeed, Content, Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions,
+    RootPolicy,
 };
 use crate::graph::{HeapGraph, NodeSet, RootKind};
 use crate::input::{Code, Diagnostics, Facts, Problem};
@@ -46,6 +47,14 @@ impl<'d> Opened<'d> {
     /// When there is not the memory for it.
     pub(super) fn only_dominators(&self) -> Result<&'d Dominators> {
         self.dump.dominator_tree().map_err(|error| self.memory.explain(error))
+    }
+
+    /// Makes sure that there is room for what an answer needs besides the dominator tree.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub(super) fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<()> {
+        self.dump.check_answer(need, bytes).map_err(|error| self.memory.explain(error))
     }
 
     /// Makes sure that there is room for what refers to each object.
@@ -107,6 +116,7 @@ impl Memory {
             MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
             MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
             MemoryUse::ExactRetained => format!("exact retained sizes take {needed} of memory with the graph"),
+            MemoryUse::Answer => format!("the answer takes {needed} of memory with the graph"),
             MemoryUse::Index => format!("an index takes {needed} of memory with the graph"),
             _ => "the dump takes more memory than it may".to_string(),
         };

@@ -12,6 +12,7 @@ use super::object::{RootJson, root_text, root_words};
 use super::output::{bold, fields};
 use crate::analysis::merged_paths::{MergedPaths, PathRow, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
+use crate::dump::AnswerNeed;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, count_of, escape_controls, format_count};
 
@@ -31,6 +32,7 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs, 
     let is_wanted =
         |node: NodeId| question.wanted[graph.type_of(node).index()] && question.nodes.contains(&node.index());
     let (dominators, retained) = opened.dominators()?;
+    opened.check_answer(AnswerNeed::MergedPaths, 0)?;
     // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
     let mut topmost = NodeSet::new(graph.node_count());
     for number in topmost_members(dominators, &dominators.children(), is_wanted) {

@@ -143,6 +143,8 @@ pub(super) struct Indexed {
     pub(super) results: IndexedResults,
     pub(super) info: Facts,
     pub(super) diagnostics: Diagnostics,
+    /// Of the file.
+    pub(super) bytes: u64,
 }
 
 /// Where a dump is read from.
@@ -291,6 +293,7 @@ fn load(
             results: IndexedResults { derived, columns },
             info: meta.facts,
             diagnostics: meta.diagnostics,
+            bytes,
         }),
         _ => Err(Rejection::Unusable(IndexError::Damaged)),
     }

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use error::OpenError;
 pub use index::{IndexUse, WriteIndexError, companions, is_index_of, path_of_index, write_index};
-pub use memory::{MemoryError, MemoryLimit, MemoryUse};
+pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, OpenOptions, open};
 pub use roots::RootPolicy;
 
@@ -50,6 +50,8 @@ pub struct OpenDump {
     memory: MemoryLimit,
     /// The graph's share of the limit, while it is in memory.
     held: Option<memory::Held>,
+    /// The index's, where that counts.
+    mapped: Option<memory::Held>,
     observer: Arc<dyn Observer>,
     /// From an index, while the roots are those it was made with.
     indexed: Option<IndexedResults>,
@@ -160,6 +162,19 @@ impl OpenDump {
         self.memory.check_dominators(graph)?;
         self.phase(Phase::ComputingDominators);
         Ok(self.dominators.get_or_init(|| Dominators::compute(graph)))
+    }
+
+    /// Makes sure that there is room for what an answer needs besides the dominator tree and the retained sizes, and for
+    /// `bytes` of its own.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<(), MemoryError> {
+        let graph = self.graph_or_empty();
+        match self.indexed {
+            Some(_) => self.memory.check_indexed_answer(graph, need, bytes),
+            None => self.memory.check_answer(graph, need, bytes),
+        }
     }
 
     /// Makes sure that there is room for all references reversed, which `HeapGraph::referrers` makes.

@@ -66,11 +66,12 @@ impl OpenOptions {
         let path = path.as_ref();
         match super::index::choose(path, self)? {
             Choice::Indexed(indexed) => {
-                let Indexed { graph, results, info, diagnostics } = *indexed;
+                let Indexed { graph, results, info, diagnostics, bytes } = *indexed;
                 let loaded = Loaded { dump: Dump::Graph(graph), facts: info, diagnostics };
                 let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
                 // What comes from an index stays on disk.
                 dump.held = None;
+                dump.mapped = self.memory.hold_mapped(bytes);
                 dump.indexed = self.roots.is_as_dumped().then_some(results);
                 Ok(dump)
             }
@@ -164,6 +165,7 @@ impl OpenOptions {
             path,
             memory: self.memory.clone(),
             held,
+            mapped: None,
             observer: Arc::clone(&self.observer),
             indexed: None,
             reachable: OnceLock::new(),

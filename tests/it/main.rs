@@ -11,6 +11,7 @@ mod detection;
 mod dotnet;
 mod findings_escape;
 mod findings_linear;
+mod findings_memory;
 mod findings_outputs;
 mod findings_readers;
 mod findings_types;
