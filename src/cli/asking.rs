@@ -1,19 +1,16 @@
-//! The way of every question: open the dump, compute the answer, print it. An index that turns out damaged on the way is
-//! dropped, and the dump is asked.
+//! The way of every question: open the dump, compute the answer, print it.
 
-use std::fmt;
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 
 use super::common::{InputArgs, OutputArgs};
-use super::load::{self, Memory, Place};
-use super::output::print_sentence;
+use super::indexes::AnswerOutput;
+use super::load::{self, Memory, Place, ReadDump};
 use super::{Outcome, progress};
 use crate::answers::AnswerError;
-use crate::dump::{Content, IndexUse, OpenDump, OpenOptions, RootPolicy};
+use crate::dump::{Content, OpenDump};
 use crate::report::{Present, write, write_each};
 
 /// A dump that a command asks, and what its errors need to be explained.
@@ -22,23 +19,11 @@ pub(super) struct Asked<'d> {
     memory: &'d Memory,
 }
 
-/// The index that an answer came from is damaged: nothing was printed of it.
-#[derive(Debug)]
-struct IndexIsDamaged(&'static str);
-
-impl fmt::Display for IndexIsDamaged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "its index is damaged ({})", self.0)
-    }
-}
-
-impl std::error::Error for IndexIsDamaged {}
-
 /// Dumps of commands that ask one. They stay until the process ends: giving a large graph back piece by piece takes
 /// longer than letting the system take all of it.
 static KEPT: Mutex<Vec<OpenDump>> = Mutex::new(Vec::new());
 
-/// Asks the dump that the options name; `question` opens nothing and prints through [`Asked::print`].
+/// Asks the dump that the options name. `question` prints through [`print_answer`].
 pub(super) fn ask(
     file: Option<&Path>,
     input: &InputArgs,
@@ -66,39 +51,9 @@ fn ask_place<T>(
     input: &InputArgs,
     question: impl Fn(&Asked<'_>) -> Result<T>,
 ) -> Result<(OpenDump, T)> {
-    let without = load::excluded_roots(input)?;
-    let (options, _progress, memory) = load::open_options(file, &input.read)?;
-    let options = OpenOptions {
-        roots: RootPolicy { without, keep_unreachable: input.keep_unreachable },
-        index: if input.no_index { IndexUse::Never } else { IndexUse::WhereFresh },
-        ..options
-    };
-    let open = |options: &OpenOptions| -> Result<OpenDump> {
-        let opened = match place {
-            Place::Path(path) => options.open(path),
-            Place::Stdin => options.open_reader(io::stdin()),
-        };
-        opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())
-    };
-    let ask = |dump: &OpenDump| -> Result<T> {
-        let asked = Asked { dump, memory: &memory };
-        let answer = question(&asked)?;
-        asked.check_index()?;
-        Ok(answer)
-    };
-    let dump = open(&options)?;
-    match ask(&dump) {
-        Err(error) if error.is::<IndexIsDamaged>() => {
-            if !input.read.quiet {
-                print_sentence(&format!("note: {}: {error}; reading the dump", place.name()));
-            }
-            let observer = Arc::clone(&options.observer);
-            let dump = open(&OpenOptions { index: IndexUse::Never, observer, ..options.clone() })?;
-            let answer = ask(&dump)?;
-            Ok((dump, answer))
-        }
-        answer => Ok((dump, answer?)),
-    }
+    let ReadDump { dump, memory, .. } = load::read_dump(place, file, input)?;
+    let answer = question(&Asked { dump: &dump, memory: &memory })?;
+    Ok((dump, answer))
 }
 
 impl Asked<'_> {
@@ -134,31 +89,14 @@ impl Asked<'_> {
             load::note_of_graph(graph, self.dump.info(), file);
         }
     }
-
-    /// Prints an answer, unless it came from a damaged index.
-    pub(super) fn print<A: Present>(&self, answer: &A, output: &OutputArgs) -> Result<()> {
-        self.check_index()?;
-        progress::end();
-        let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
-        write(answer, &mut out, &output.style())?;
-        Ok(out.flush()?)
-    }
-
-    /// Fails when what was read of the index so far is not to be believed.
-    pub(super) fn check_index(&self) -> Result<()> {
-        match self.dump.index_damage() {
-            Some(why) => Err(IndexIsDamaged(why).into()),
-            None => Ok(()),
-        }
-    }
 }
 
-/// Prints an answer that rests on no dump that is open.
-pub(super) fn print_one<A: Present>(answer: &A, output: &OutputArgs) -> Result<()> {
+/// Prints an answer.
+pub(super) fn print_answer<A: Present>(answer: &A, output: &OutputArgs) -> Result<()> {
     progress::end();
-    let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+    let mut out = AnswerOutput::begin();
     write(answer, &mut out, &output.style())?;
-    Ok(out.flush()?)
+    Ok(out.finish()?)
 }
 
 /// Prints the answers of several files; nothing when there are none.
@@ -167,7 +105,7 @@ pub(super) fn print_each<A: Present>(answers: &[(String, A)], output: &OutputArg
         return Ok(());
     }
     progress::end();
-    let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+    let mut out = AnswerOutput::begin();
     write_each(answers, &mut out, &output.style())?;
-    Ok(out.flush()?)
+    Ok(out.finish()?)
 }

@@ -111,6 +111,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     let object = args.object.as_deref().map(TypedId::parse).transpose()?;
     let opened = open_graph(args.file.as_deref(), &args.input)?;
+    // The output is written while the answer is computed.
+    super::indexes::verify_all()?;
     let graph = opened.graph;
     let start = object.map(|object| object.find(graph, &args.section)).transpose()?;
     let section = args.section.find(graph)?;

@@ -43,7 +43,10 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
         Some(Threshold::Bytes(bytes)) => DumpRule::Fixed(bytes),
         Some(Threshold::Share(share)) => DumpRule::Relative(share),
     };
-    match open_dump(request.file, request.input)? {
+    let opened = open_dump(request.file, request.input)?;
+    // The output is written while the answer is computed.
+    super::indexes::verify_all()?;
+    match opened {
         OpenedDump::Graph(opened) => {
             request.heaps.refuse_on_objects()?;
             let graph = opened.graph;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::Outcome;
-use super::asking::{Asked, ask, ask_one_of_several, print_one};
+use super::asking::{Asked, ask, ask_one_of_several, print_answer};
 use super::common::{Common, LimitArgs, SortArgs, sort_key};
 use super::render::{InfoOfFile, InfoOfFiles};
 use super::several::ask_each;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     }
     let file = args.files.first().map(PathBuf::as_path);
     ask(file, &args.common.input, |asked| {
-        asked.print(&info_of(asked)?, &args.common.output)?;
+        print_answer(&info_of(asked)?, &args.common.output)?;
         Ok(Outcome::Done)
     })
 }
@@ -81,7 +81,7 @@ fn run_several(args: &Args) -> Result<Outcome> {
     let hidden = files.len() - shown;
     files.truncate(shown);
     if !files.is_empty() || hidden > 0 {
-        print_one(&InfoOfFiles { files, hidden }, &args.common.output)?;
+        print_answer(&InfoOfFiles { files, hidden }, &args.common.output)?;
     }
     Ok(outcome)
 }

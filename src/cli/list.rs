@@ -2,13 +2,14 @@
 
 use std::cell::{Cell as Counter, RefCell};
 use std::cmp::Ordering;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use rayon::prelude::*;
 
 use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
+use super::indexes::AnswerOutput;
 use super::load::open_graph;
 use super::object::{type_cells, type_columns};
 use super::{Outcome, progress};
@@ -70,11 +71,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let ordered = Ordered::new(nodes, compare_nodes(graph, order, args.order.reverse, retained_bytes));
     if args.ids {
         progress::end();
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = AnswerOutput::begin();
         for row in 0..rows {
             writeln!(out, "{}", graph.display_id(ordered.get(row)))?;
         }
-        out.flush()?;
+        out.finish()?;
     } else {
         let is_inferred = graph.roots_inferred();
         let mut columns = vec![

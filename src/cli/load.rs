@@ -8,6 +8,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
 
 use super::common::{InputArgs, ReadArgs};
+use super::indexes;
 use super::output::print_sentence;
 use super::progress::{Progress, Watch};
 use crate::allocations::AllocationDump;
@@ -192,9 +193,9 @@ pub(super) enum OpenedDump<'d> {
 
 /// A dump as it was read, with the roots that were asked for.
 pub(super) struct ReadDump {
-    dump: OpenDump,
+    pub(super) dump: OpenDump,
     progress: Arc<Progress>,
-    memory: Memory,
+    pub(super) memory: Memory,
 }
 
 impl ReadDump {
@@ -241,20 +242,15 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) ->
     let (options, progress, memory) = open_options(file, &input.read)?;
     let options = OpenOptions {
         roots: RootPolicy { without, keep_unreachable: input.keep_unreachable },
-        index: if input.no_index { IndexUse::Never } else { IndexUse::WhereFresh },
+        index: if input.no_index || indexes::are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
         ..options
     };
     let opened = match place {
         Place::Path(path) => options.open(path),
         Place::Stdin => options.open_reader(std::io::stdin()),
     };
-    let mut dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
-    dump.verify_index();
-    if let (Some(why), Place::Path(path)) = (dump.index_damage(), place) {
-        note(input.read.quiet, &format!("the index of {} is damaged ({why}); reading the dump", path.display()));
-        let options = OpenOptions { index: IndexUse::Never, ..options };
-        dump = options.open(path).map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
-    }
+    let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
+    indexes::remember(&dump, input.read.quiet);
     Ok(ReadDump { dump, progress, memory })
 }
 
@@ -284,12 +280,6 @@ pub(super) fn open_options(file: Option<&str>, args: &ReadArgs) -> Result<(OpenO
     set_threads(read.threads)?;
     let observer = Arc::new(Watch { progress: Arc::clone(&progress), quiet: args.quiet });
     Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, progress, memory))
-}
-
-fn note(quiet: bool, text: &str) {
-    if !quiet {
-        print_sentence(&format!("note: {text}"));
-    }
 }
 
 /// Kinds of roots that are left out, as the graph names them.

@@ -16,6 +16,7 @@ mod export_memory_infra;
 mod folded;
 mod groups;
 mod index;
+mod indexes;
 mod info;
 mod leaks;
 mod list;
@@ -90,21 +91,10 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
     let words = with_joined_values(words.into_iter().map(Into::into));
     let parsed = overview::command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = parsed.unwrap_or_else(|error| usage::exit(&error, &words));
-    let result = match cli.command {
-        Command::Info(args) => info::run(&args),
-        Command::Stats(args) => stats::run(&args),
-        Command::List(args) => list::run(&args),
-        Command::Show(args) => show::run(&args),
-        Command::Roots(args) => roots::run(&args),
-        Command::Dominators(args) => dominators::run(&args),
-        Command::Breakdown(args) => breakdown::run(&args),
-        Command::Leaks(args) => leaks::run(&args),
-        Command::Diff(args) => diff::run(&args),
-        Command::Export(args) => export::run(&args),
-        Command::Index(args) => index::run(&args),
-        Command::Completions(args) => completions::run(&args),
-        Command::Man(args) => man::run(&args),
-    };
+    let mut result = run_command(&cli.command);
+    if indexes::give_up_damaged() {
+        result = run_command(&cli.command);
+    }
     crate::files::give_way_to_signals();
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -117,6 +107,24 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
             let _ = writeln!(io::stderr(), "heapdump: {}", crate::report::escape_controls(&text));
             ExitCode::from(2)
         }
+    }
+}
+
+fn run_command(command: &Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Info(args) => info::run(args),
+        Command::Stats(args) => stats::run(args),
+        Command::List(args) => list::run(args),
+        Command::Show(args) => show::run(args),
+        Command::Roots(args) => roots::run(args),
+        Command::Dominators(args) => dominators::run(args),
+        Command::Breakdown(args) => breakdown::run(args),
+        Command::Leaks(args) => leaks::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Index(args) => index::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
     }
 }
 

@@ -1,11 +1,12 @@
 //! From a command's report to standard output, in the form the options ask for.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::common::{ColorArg, FormatArg, LimitArgs, OutputArgs, TypeArgs};
+use super::indexes::AnswerOutput;
 use super::{Outcome, progress};
 use crate::graph::{HeapGraph, Root, SectionId};
 use crate::input::Diagnostics;
@@ -45,10 +46,9 @@ impl OutputArgs {
     /// Prints a report.
     pub(super) fn print(&self, report: &Report<'_>) -> Result<()> {
         progress::end();
-        let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+        let mut out = AnswerOutput::begin();
         report.write(&mut out, &self.style())?;
-        out.flush()?;
-        Ok(())
+        Ok(out.finish()?)
     }
 }
 

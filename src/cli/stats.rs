@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 use super::Outcome;
 use super::allocations::HeapArgs;
-use super::asking::{Asked, ask, ask_one_of_several, print_each, print_one};
+use super::asking::{Asked, ask, ask_one_of_several, print_answer, print_each};
 use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
 use super::groups::By;
 use super::load::{self, Place};
@@ -86,12 +86,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             let file = files.first().map(PathBuf::as_path);
             if args.shallow {
                 let answer = count(args, &options, &Place::find(file)?, None)?;
-                print_one(&answer, &args.common.output)?;
+                print_answer(&answer, &args.common.output)?;
                 return Ok(args.outcome(&[(String::new(), answer)]));
             }
             return ask(file, input, |asked| {
                 let answer = question(args, &options, asked, None)?;
-                asked.print(&answer, &args.common.output)?;
+                print_answer(&answer, &args.common.output)?;
                 Ok(args.outcome(&[(String::new(), answer)]))
             });
         }

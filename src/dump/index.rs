@@ -2,7 +2,7 @@
 //!
 //! An index is believed as far as its checks go: its head and tail when it is opened, every block of columns when it is
 //! first touched. A block that is not as written gives zeros and is remembered; whoever asked looks at
-//! [`OpenDump::index_damage`](super::OpenDump::index_damage) before the answer is printed, and asks the dump again.
+//! [`OpenDump::index_check`](super::OpenDump::index_check) before the answer is printed, and asks the dump again.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::files::{Target, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
-use crate::index::{self, EXTENSION, Index, IndexColumns, IndexError, SourceKey};
+use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
 use crate::input::{Diagnostics, Facts, ReadOptions, SizeRadix, SnapshotChoice};
 
 /// Is an index used?
@@ -76,12 +76,8 @@ pub(super) struct IndexedResults {
 }
 
 impl IndexedResults {
-    pub(super) fn damage(&self) -> Option<&'static str> {
-        self.columns.damage()
-    }
-
-    pub(super) fn verify_all(&self) {
-        self.columns.verify_all();
+    pub(super) fn check(&self) -> IndexCheck {
+        self.columns.check()
     }
 }
 
@@ -288,7 +284,7 @@ fn load(
     });
     // What is read whole when it is opened (names, roots) was checked just now.
     match parts {
-        Some((graph, derived)) if columns.damage().is_none() => Ok(Indexed {
+        Some((graph, derived)) if columns.check().damage().is_none() => Ok(Indexed {
             graph,
             results: IndexedResults { derived, columns },
             info: meta.facts,

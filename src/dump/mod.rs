@@ -13,6 +13,7 @@ mod roots;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use error::OpenError;
 pub use index::{IndexUse, WriteIndexError, companions, is_index_of, path_of_index, write_index};
@@ -206,15 +207,15 @@ impl OpenDump {
     /// Checks every block of the index that the dump came from: for answers that are printed while they are computed.
     /// O(bytes of the index), on all threads. Does nothing for a dump that came from no index.
     pub fn verify_index(&self) {
-        if let Some(indexed) = &self.indexed {
-            indexed.verify_all();
+        if let Some(check) = self.index_check() {
+            check.verify_all();
         }
     }
 
-    /// Why the index that the dump came from is not to be believed; `None` if everything read from it so far was as
-    /// written. To be asked after an answer was computed and before it is printed: see [`OpenOptions::ask`].
-    pub fn index_damage(&self) -> Option<&'static str> {
-        self.indexed.as_ref().and_then(IndexedResults::damage)
+    /// Whether the index that the dump came from is to be believed; `None` for a dump that came from no index. To be
+    /// asked after an answer was computed and before it is printed: an answer from a damaged index is wrong.
+    pub fn index_check(&self) -> Option<IndexCheck> {
+        self.indexed.as_ref().map(IndexedResults::check)
     }
 
     fn graph_or_empty(&self) -> &HeapGraph {

@@ -23,5 +23,5 @@ mod write;
 
 pub use key::SourceKey;
 pub use layout::EXTENSION;
-pub use read::{Index, IndexColumns, IndexError, is_index};
+pub use read::{Index, IndexCheck, IndexColumns, IndexError, is_index};
 pub use write::write;

@@ -172,15 +172,25 @@ impl ColumnSource for IndexColumns {
     }
 }
 
-impl IndexColumns {
-    /// Why what was read from the index is not to be believed; `None` while everything that was touched is as it was
-    /// written.
+/// Whether what was read from an index is to be believed, to be asked while others read it.
+#[derive(Debug, Clone)]
+pub struct IndexCheck(Arc<FileImage>);
+
+impl IndexCheck {
+    /// Why it is not; `None` while everything that was touched is as it was written.
     pub fn damage(&self) -> Option<&'static str> {
-        self.image.damage()
+        self.0.damage()
     }
 
     /// Checks every block. O(bytes of the index), on all threads.
     pub fn verify_all(&self) {
-        self.image.verify_all();
+        self.0.verify_all();
+    }
+}
+
+impl IndexColumns {
+    /// The check of these columns.
+    pub fn check(&self) -> IndexCheck {
+        IndexCheck(Arc::clone(&self.image))
     }
 }
