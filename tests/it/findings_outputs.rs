@@ -468,7 +468,9 @@ mod unix {
 
 #[test]
 fn options_exist_only_where_they_act() {
-    let game = "fixtures/xna_cf/small_1k.txt";
+    // What should be refused must not write beside a fixture.
+    let folder = Folder::new();
+    let game = &folder.text("d.txt");
     let trace = "fixtures/memory_infra/seed-example.trace";
     for line in [
         "index -f json --sort x DUMP",
@@ -522,7 +524,7 @@ fn options_exist_only_where_they_act() {
         let words: Vec<&str> = line
             .split(' ')
             .map(|word| match word {
-                "DUMP" => game,
+                "DUMP" => game.as_str(),
                 "TRACE" => trace,
                 word => word,
             })
