@@ -47,11 +47,11 @@ impl GroupBy {
 }
 
 /// The groups of a scope's objects.
-pub(super) struct Groups<'d> {
+pub(crate) struct Groups<'d> {
     graph: &'d HeapGraph,
     by: GroupBy,
     /// The group's name, by number.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// The module of each group, where types of one name are apart and modules are known; else empty.
     pub(super) modules: Vec<String>,
     /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
@@ -67,7 +67,7 @@ impl<'d> Groups<'d> {
     ///
     /// # Errors
     /// When the dump does not say what to group by.
-    pub(super) fn new(scope: &Scope<'d>, by: GroupBy, apart: bool) -> Result<Self, AnswerError> {
+    pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: bool) -> Result<Self, AnswerError> {
         let graph = scope.graph();
         if by == GroupBy::Module && !graph.has_modules() {
             return Err(AnswerError::NoSuchGroups(by, "which module a type is from"));
@@ -87,7 +87,7 @@ impl<'d> Groups<'d> {
                 let key = match by {
                     GroupBy::Section | GroupBy::Generation => return 0,
                     GroupBy::Module => (graph.module_of(type_id).unwrap_or("(none)"), 0),
-                    GroupBy::Type if apart => (graph.type_name(type_id), index),
+                    GroupBy::Type if apart => (graph.type_name(type_id), graph.shown_type(type_id).index()),
                     _ => (by.of_type_name(graph.type_name(type_id)), 0),
                 };
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
@@ -123,7 +123,7 @@ impl<'d> Groups<'d> {
     }
 
     /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
-    pub(super) fn of(&self, node: NodeId) -> u32 {
+    pub(crate) fn of(&self, node: NodeId) -> u32 {
         if !self.nodes.contains(&node.index()) {
             return NO_SET;
         }
@@ -138,7 +138,7 @@ impl<'d> Groups<'d> {
     }
 
     /// One tally per group. O(objects).
-    pub(super) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
+    pub(crate) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
         let mut tallies = vec![Tally::default(); self.names.len()];
         if self.by_place() {
             // Node by node: a dump of very many places has few objects in each.

@@ -11,6 +11,8 @@ use crate::analysis::allocation_totals::Amount;
 pub struct HeapChoice {
     /// Which memory dump: a number from 1, `last` or `all`. Default: the last that has heaps.
     pub dump: Option<String>,
+    /// The same, where `dump` is not given; object graphs choose a snapshot when they are read.
+    pub snapshot: Option<String>,
     /// One process, by number or name.
     pub process: Option<String>,
     /// One allocator.
@@ -48,7 +50,7 @@ impl HeapChoice {
     /// # Errors
     /// When there is no such memory dump, or no heap fits.
     pub fn choose<'d>(&self, dump: &'d AllocationDump) -> Result<ChosenHeaps<'d>, AnswerError> {
-        let number = match self.dump.as_deref() {
+        let number = match self.dump.as_deref().or(self.snapshot.as_deref()) {
             Some("all") => None,
             Some("last") | None => Some(dump.dumps.len()),
             Some(asked) => match asked.parse::<usize>() {
@@ -78,7 +80,7 @@ impl HeapChoice {
             there.dedup();
             return Err(AnswerError::NoSuchHeap(there));
         }
-        let is_default = self.dump.is_none();
+        let is_default = self.dump.is_none() && self.snapshot.is_none();
         let notes = number.filter(|_| is_default).and_then(|number| fuller_dump(dump, number));
         Ok(ChosenHeaps { heaps, notes: notes.into_iter().collect() })
     }
@@ -154,7 +156,7 @@ pub struct HeapRow {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub labels: String,
     /// The total is a lower bound.
-    #[serde(skip_serializing_if = "super::histogram::is_false")]
+    #[serde(skip_serializing_if = "super::histogram_rows::is_false")]
     pub at_least: bool,
     /// The heap in words: `dump 1, Browser (4315), malloc`.
     #[serde(skip)]

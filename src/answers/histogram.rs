@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use super::groups::Groups;
 use super::heaps::{HeapChoice, HeapRow};
-use super::problems::{ProblemRow, problems_of};
-use super::{AnswerError, CommandLine, GroupBy, Limits, Scope, ScopeOptions};
+pub use super::histogram_rows::*;
+use super::problems::problems_of;
+use super::{AnswerError, CommandLine, GroupBy, Limits, ReachedBy, Scope, ScopeOptions};
 use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
-use crate::analysis::histogram::{Estimate, Tally};
+use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use crate::analysis::selection::TypePattern;
 use crate::dump::{Content, Counted, OpenDump, Phase};
@@ -113,271 +114,6 @@ impl HistogramOptions {
     }
 }
 
-/// How much is in the heap.
-#[derive(Debug, Serialize)]
-#[non_exhaustive]
-pub struct Histogram {
-    /// The name of the dump's format.
-    pub format: String,
-    /// Names of the sections; none for allocation totals.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sections: Option<Vec<String>>,
-    /// All rows together, those that are not shown too.
-    pub totals: Totals,
-    /// What was wrong with the dump.
-    pub problems: Vec<ProblemRow>,
-    /// Objects that no root reaches are alive all the same: on the frozen heap, which is never collected.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unreachable_are_alive: Option<bool>,
-    /// The dump is a sample; estimated figures are of the heap.
-    #[serde(rename = "sampled", serialize_with = "is_some", skip_serializing_if = "Option::is_none")]
-    pub sample: Option<Sample>,
-    /// Roots are inferred: the dump has none.
-    #[serde(skip_serializing_if = "is_false")]
-    pub roots_inferred: bool,
-    /// What the rows are groups of, unless they are types.
-    #[serde(rename = "by", skip_serializing_if = "Option::is_none")]
-    by: Option<&'static str>,
-    /// How retained bytes were computed, if they were.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retained: Option<RetainedBy>,
-    /// The heaps that were added up, of allocation totals.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub heaps: Option<Vec<HeapRow>>,
-    /// The rows that are shown, in their order.
-    #[serde(flatten)]
-    pub rows: Rows,
-    /// What the rows are.
-    #[serde(skip)]
-    pub group_by: GroupBy,
-    /// Rows that a limit left out.
-    #[serde(skip)]
-    pub rows_hidden: usize,
-    /// What the size limits came to.
-    #[serde(skip)]
-    pub limit_checks: Vec<LimitCheck>,
-    /// What is to be said beside the answer, in sentences.
-    #[serde(skip)]
-    pub notes: Vec<String>,
-}
-
-/// How many times as many objects and bytes the heap has as its sample.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
-    /// Objects.
-    pub objects: f32,
-    /// Bytes.
-    pub bytes: f32,
-}
-
-/// All rows together.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub enum Totals {
-    /// Of objects, counted with the graph.
-    Objects(ObjectTotals),
-    /// Of objects, counted without the graph.
-    Counted(CountedTotals),
-    /// Of allocation totals.
-    Allocations(AllocationTotals),
-}
-
-/// Totals of an object graph.
-#[derive(Debug, Clone, Default, Serialize)]
-#[non_exhaustive]
-pub struct ObjectTotals {
-    /// Objects.
-    pub objects: u64,
-    /// Their shallow bytes.
-    pub shallow_bytes: u64,
-    /// Rows of the histogram.
-    pub types: usize,
-    /// References between objects of the dump, repeats included.
-    pub references: u64,
-    /// Root records whose object is in the dump.
-    pub roots: usize,
-    /// Objects that strong roots reach.
-    pub reachable_objects: u64,
-    /// Their shallow bytes.
-    pub reachable_bytes: u64,
-    /// References to ids that are not in the dump.
-    pub dangling_references: u64,
-    /// References to 0.
-    pub null_references: u64,
-    /// References from keys to values of dependent handles.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dependent_references: Option<u64>,
-    /// What a sample stands for.
-    #[serde(flatten)]
-    pub estimate: Option<EstimateRow>,
-}
-
-/// Totals of a dump that was only counted.
-#[derive(Debug, Clone, Default, Serialize)]
-#[non_exhaustive]
-pub struct CountedTotals {
-    /// Objects.
-    pub objects: u64,
-    /// Their shallow bytes.
-    pub shallow_bytes: u64,
-    /// Rows of the histogram.
-    pub types: usize,
-}
-
-/// Totals of allocation heaps.
-#[derive(Debug, Clone, Default, Serialize)]
-#[non_exhaustive]
-pub struct AllocationTotals {
-    /// Bytes.
-    pub total_bytes: u64,
-    /// Allocations, where they are counted.
-    pub allocations: Option<u64>,
-    /// Rows of the histogram.
-    pub types: usize,
-    /// Bytes of types too small to be dumped, or of none.
-    pub other_bytes: u64,
-}
-
-/// The rows, under the key that tells what they are.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Rows {
-    /// A row for each type.
-    Types(Vec<HistogramRow>),
-    /// A row for each group of another kind.
-    Groups(Vec<HistogramRow>),
-}
-
-impl Rows {
-    fn new(group_by: GroupBy, rows: Vec<HistogramRow>) -> Self {
-        if group_by == GroupBy::Type { Rows::Types(rows) } else { Rows::Groups(rows) }
-    }
-
-    /// The rows, whatever they are of.
-    pub fn as_slice(&self) -> &[HistogramRow] {
-        let (Rows::Types(rows) | Rows::Groups(rows)) = self;
-        rows
-    }
-}
-
-/// A row.
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct HistogramRow {
-    /// How much there is.
-    #[serde(flatten)]
-    pub amount: RowAmount,
-    /// Bytes that would be freed with the row's objects, where that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retained_bytes: Option<u64>,
-    /// The module a type is from, where types of one name are apart and modules are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module: Option<String>,
-    /// What the row is of.
-    #[serde(flatten)]
-    pub name: RowName,
-    /// The group's number while the answer is computed.
-    #[serde(skip)]
-    group: u32,
-}
-
-/// How much there is in a row.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(untagged)]
-pub enum RowAmount {
-    /// Objects, counted with the graph.
-    Objects {
-        /// Objects.
-        objects: u64,
-        /// Their shallow bytes.
-        shallow_bytes: u64,
-        /// Objects that strong roots reach.
-        reachable_objects: u64,
-        /// Their shallow bytes.
-        reachable_bytes: u64,
-        /// What the row stands for in a sample.
-        #[serde(flatten)]
-        estimate: Option<EstimateRow>,
-    },
-    /// Objects, counted without the graph.
-    Counted {
-        /// Objects.
-        objects: u64,
-        /// Their shallow bytes.
-        shallow_bytes: u64,
-    },
-    /// Allocations.
-    Allocations {
-        /// Bytes.
-        total_bytes: u64,
-        /// Allocations, where they are counted.
-        allocations: Option<u64>,
-    },
-}
-
-/// What a row is of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RowName {
-    /// A type.
-    Type(String),
-    /// A group of another kind.
-    Group(String),
-}
-
-/// Figures of the heap that a sample was taken of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct EstimateRow {
-    /// Objects.
-    pub estimated_objects: u64,
-    /// Their shallow bytes.
-    pub estimated_bytes: u64,
-}
-
-impl From<Estimate> for EstimateRow {
-    fn from(estimate: Estimate) -> Self {
-        let Estimate { objects, bytes } = estimate;
-        EstimateRow { estimated_objects: objects.round() as u64, estimated_bytes: bytes.round() as u64 }
-    }
-}
-
-impl HistogramRow {
-    fn new(name: String, group_by: GroupBy, amount: RowAmount) -> Self {
-        let name = if group_by == GroupBy::Type { RowName::Type(name) } else { RowName::Group(name) };
-        HistogramRow { amount, retained_bytes: None, module: None, name, group: 0 }
-    }
-
-    /// The name of the type or group.
-    pub fn name(&self) -> &str {
-        let (RowName::Type(name) | RowName::Group(name)) = &self.name;
-        name
-    }
-
-    /// Shallow bytes of objects, or bytes of allocations.
-    pub fn bytes(&self) -> u64 {
-        match self.amount {
-            RowAmount::Objects { shallow_bytes, .. } | RowAmount::Counted { shallow_bytes, .. } => shallow_bytes,
-            RowAmount::Allocations { total_bytes, .. } => total_bytes,
-        }
-    }
-
-    /// The figure that an order compares.
-    fn figure(&self, order: HistogramOrder) -> u64 {
-        match (order, self.amount) {
-            (HistogramOrder::Bytes, _) => self.bytes(),
-            (HistogramOrder::Count, RowAmount::Objects { objects, .. } | RowAmount::Counted { objects, .. }) => objects,
-            // Counted allocations come before none at all.
-            (HistogramOrder::Count, RowAmount::Allocations { allocations, .. }) => {
-                allocations.map_or(0, |count| count.saturating_add(1))
-            }
-            (HistogramOrder::ReachableObjects, RowAmount::Objects { reachable_objects, .. }) => reachable_objects,
-            (HistogramOrder::ReachableBytes, RowAmount::Objects { reachable_bytes, .. }) => reachable_bytes,
-            (HistogramOrder::RetainedBytes, _) => self.retained_bytes.unwrap_or(0),
-            _ => 0,
-        }
-    }
-}
-
 /// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
 ///
 /// # Errors
@@ -409,6 +145,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
     let nodes = scope.range();
     let info = dump.info();
     let dependent = graph.dependent_reference_count();
+    let reached_by = ReachedBy::find(graph, &groups, &sum);
     let sections = match scope.section() {
         Some(section) => &graph.sections()[section.index()..=section.index()],
         None => graph.sections(),
@@ -425,10 +162,14 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         null_references: sections.iter().map(|section| section.null_references).sum(),
         dependent_references: (dependent > 0).then_some(dependent),
         estimate: info.sampled.map(|_| estimate.into()),
+        given_roots: RequestedRow::new(reached_by.given_roots, RequestedRow::given),
+        excluded_roots: RequestedRow::new(reached_by.excluded_roots, RequestedRow::excluded),
+        reached_by,
     };
     let answer = Histogram {
         sections: Some(sections.iter().map(|section| section.name.clone()).collect()),
-        unreachable_are_alive: info.unrooted_are_alive.then_some(true),
+        unreachable_are_alive: info.unrooted_are_alive.then_some(reached_by.excluded_roots.objects == 0),
+        unrooted_are_alive: info.unrooted_are_alive,
         sample: info.sampled.map(|(objects, bytes)| Sample { objects, bytes }),
         roots_inferred: graph.roots_inferred(),
         retained: options.retained,
@@ -579,6 +320,7 @@ impl Histogram {
             totals,
             problems: Vec::new(),
             unreachable_are_alive: None,
+            unrooted_are_alive: false,
             sample: None,
             roots_inferred: false,
             by: (options.group_by != GroupBy::Type).then(|| options.group_by.name()),
@@ -614,13 +356,4 @@ impl SizeLimit {
         let bytes = own.peek().is_some().then(|| own.fold(0u64, |sum, row| sum.saturating_add(row.bytes())));
         LimitCheck { pattern: pattern.to_string(), limit_bytes: self.bytes, bytes }
     }
-}
-
-/// Serialises whether there is a sample; what it multiplies by is `info`'s to say.
-fn is_some<S: serde::Serializer>(sample: &Option<Sample>, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_bool(sample.is_some())
-}
-
-pub(super) fn is_false(value: &bool) -> bool {
-    !value
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::AnswerError;
 use super::heaps::{HeapRow, processes_of};
-use super::histogram::is_false;
+use super::histogram_rows::is_false;
 use super::problems::{ProblemRow, problems_of};
 use crate::allocations::{AllocationDump, add_counts};
 use crate::analysis::allocation_top::Top;

@@ -8,14 +8,16 @@
 
 mod command_line;
 mod error;
-mod groups;
+pub(crate) mod groups;
 pub mod heaps;
 pub mod histogram;
+mod histogram_rows;
 pub mod info;
 pub mod object;
 mod object_id;
 pub mod objects;
-mod problems;
+pub mod problems;
+mod requested_roots;
 mod rows;
 mod scope;
 
@@ -29,5 +31,6 @@ pub use object::{ObjectAnswer, ObjectOptions, object};
 pub use object_id::{NotAnObjectId, ObjectId};
 pub use objects::{ObjectList, ObjectsOptions, objects};
 pub use problems::ProblemRow;
+pub use requested_roots::ReachedBy;
 pub use rows::{ObjectRow, RootRow};
 pub use scope::{Limits, Scope, ScopeOptions};

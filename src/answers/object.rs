@@ -3,7 +3,7 @@
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use super::histogram::is_false;
+use super::histogram_rows::is_false;
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, RootRow, ScopeOptions};
 use crate::analysis::dominators::Dominator;
 use crate::dump::OpenDump;

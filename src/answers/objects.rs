@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use super::histogram::is_false;
+use super::histogram_rows::is_false;
 use super::{AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;

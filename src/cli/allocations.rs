@@ -8,6 +8,7 @@ use super::output::{fields, print_sentence};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::selection::TypePattern;
+use crate::answers::HeapChoice;
 use crate::report::count_of;
 
 /// Options that choose heaps of allocation totals.
@@ -34,6 +35,17 @@ impl HeapArgs {
         match self.dump.as_deref() {
             None | Some("1" | "all" | "last") => Ok(()),
             Some(other) => bail!("--dump: the file has one dump, there is no \"{other}\""),
+        }
+    }
+
+    /// The same as the library takes it; `--snapshot` and `--domain` choose too.
+    pub(super) fn choice(&self, section: &SectionArgs, read: &ReadArgs) -> HeapChoice {
+        HeapChoice {
+            dump: self.dump.clone(),
+            snapshot: read.snapshot.clone(),
+            process: self.process.clone(),
+            allocator: self.allocator.clone(),
+            section: section.domain.clone(),
         }
     }
 

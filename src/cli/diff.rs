@@ -11,7 +11,7 @@ use super::Outcome;
 use super::allocations::HeapArgs;
 use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, parse_threshold, sort_key};
 use super::diff_allocations::{self, DiffBy};
-use super::groups::{By, Groups};
+use super::groups::{By, group};
 use super::load::{Opened, OpenedDump, open_dump};
 use super::output::{bold, fields, print_sentence};
 use crate::analysis::diff::{Change, Side, delta, held_by_root_kind, join, places_by_path, places_by_path_bytes};
@@ -202,7 +202,7 @@ fn summarize(opened: Opened, args: &Args, by: By, mut row_bytes: u64) -> Result<
     let graph = opened.graph;
     let section = args.section.find(graph)?;
     let wanted = pattern.map(|pattern| pattern.select(graph));
-    let groups = Groups::new(graph, by, section, wanted.as_deref(), false)?;
+    let groups = group(graph, by, section, wanted.as_deref(), false)?;
     let reachable = opened.reachable();
     let tallies = groups.tally(&reachable);
     let mut totals = Tally::default();

@@ -7,13 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::Outcome;
 use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key, split_object_and_file};
-use super::groups::{By, Groups};
+use super::groups::{By, group};
 use super::load::{Opened, open_graph};
 use super::object::{TypedId, object_json, type_cells, type_columns, type_text};
 use super::output::{bold, fields, print_sentence, reach_words};
 use crate::analysis::dominators::{Children, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, Topmost, topmost_members, topmost_of_sets};
+use crate::answers::groups::Groups;
 use crate::dump::AnswerNeed;
 use crate::graph::HeapGraph;
 use crate::report::{Cell, Column, Nested, Report, Style, Table, Unit, count_of, format_count};
@@ -82,7 +83,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
     let tree = Tree::new(graph, dominators, retained, &nodes);
     if let (Some(by), true) = (args.by, is_reachable) {
-        let groups = Groups::new(graph, by, section, wanted.as_deref(), args.common.input.read.raw_types)?;
+        let groups = group(graph, by, section, wanted.as_deref(), args.common.input.read.raw_types)?;
         return run_groups(args, &opened, &tree, from, by, &groups);
     }
     let in_section = |number: usize| nodes.contains(&tree.dominators.node_at(number).index());

@@ -1,14 +1,11 @@
 //! Groups of objects as users ask for them: by type, package, section, module or generation.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow};
 use clap::ValueEnum;
 
-use crate::analysis::histogram::{Estimate, Tally, package_of, tally_types};
-use crate::analysis::retained_sets::NO_SET;
-use crate::graph::{Generation, HeapGraph, NodeId, NodeSet, SectionId, TypeId};
+use crate::answers::groups::Groups;
+use crate::answers::{AnswerError, GroupBy, Scope};
+use crate::graph::{HeapGraph, SectionId};
 
 /// What to group by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,175 +50,39 @@ impl By {
         if self == By::Type { "types" } else { "groups" }
     }
 
-    /// Several of them, in words.
-    pub(super) fn plural(self) -> &'static str {
+    /// What the library calls it.
+    pub(super) fn of_objects(self) -> GroupBy {
         match self {
-            By::Type => "types",
-            By::Package => "packages",
-            By::Domain => "sections",
-            By::Module => "modules",
-            By::Generation => "generations",
-        }
-    }
-
-    /// The group a type of this name is in; by section that is not the type's to say.
-    pub(super) fn of_type_name(self, name: &str) -> &str {
-        match self {
-            By::Package => package_of(name).unwrap_or("(none)"),
-            _ => name,
+            By::Type => GroupBy::Type,
+            By::Package => GroupBy::Package,
+            By::Domain => GroupBy::Section,
+            By::Module => GroupBy::Module,
+            By::Generation => GroupBy::Generation,
         }
     }
 }
 
-/// The groups of a graph.
-pub(super) struct Groups<'a> {
-    graph: &'a HeapGraph,
+/// The groups of the objects of one section or of all, of the wanted types or of all.
+pub(super) fn group<'d>(
+    graph: &'d HeapGraph,
     by: By,
-    /// The group's name, by number.
-    pub(super) names: Vec<String>,
-    /// The module of each group, where types of one name are apart and modules are known; else empty.
-    pub(super) modules: Vec<String>,
-    /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
-    of_type: Vec<u32>,
-    /// Where places decide (sections, generations): runs of objects, ascending, and the group of each.
-    places: Vec<(Range<usize>, u32)>,
-    nodes: Range<usize>,
+    section: Option<SectionId>,
+    wanted: Option<&[bool]>,
+    apart: bool,
+) -> Result<Groups<'d>> {
+    let scope = Scope::of(graph, section, wanted.map(<[bool]>::to_vec));
+    Groups::new(&scope, by.of_objects(), apart).map_err(explain)
 }
 
-impl<'a> Groups<'a> {
-    /// Groups the objects of one section or of all, of the wanted types or of all. With `apart` types of one name that
-    /// the dump tells apart are groups of their own. O(types).
-    ///
-    /// # Errors
-    /// When the dump does not say what to group by.
-    pub(super) fn new(
-        graph: &'a HeapGraph,
-        by: By,
-        section: Option<SectionId>,
-        wanted: Option<&[bool]>,
-        apart: bool,
-    ) -> Result<Self> {
-        if by == By::Module && !graph.has_modules() {
-            bail!("--by module: this dump does not say which module a type is from");
-        }
-        if by == By::Generation && graph.generations().is_empty() {
-            bail!(
-                "--by generation: this dump does not say where generations are; a .nettrace does when the keyword \
-                 GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001"
-            );
-        }
-        let is_wanted = |index: usize| wanted.is_none_or(|wanted| wanted[index]);
-        let mut numbers: BTreeMap<(&str, usize), u32> = BTreeMap::new();
-        let mut names = Vec::new();
-        let mut modules = Vec::new();
-        let of_type = (0..graph.type_count())
-            .map(|index| {
-                if !is_wanted(index) {
-                    return NO_SET;
-                }
-                let type_id = TypeId::new(index);
-                let key = match by {
-                    By::Domain | By::Generation => return 0,
-                    By::Module => (graph.module_of(type_id).unwrap_or("(none)"), 0),
-                    By::Type if apart => (graph.type_name(type_id), graph.shown_type(type_id).index()),
-                    _ => (by.of_type_name(graph.type_name(type_id)), 0),
-                };
-                *numbers.entry(key).or_insert_with_key(|(name, _)| {
-                    names.push(name.to_string());
-                    if by == By::Type && apart && graph.has_modules() {
-                        modules.push(graph.module_of(type_id).unwrap_or("(none)").to_string());
-                    }
-                    names.len() as u32 - 1
-                })
-            })
-            .collect();
-        let mut places = Vec::new();
-        match by {
-            By::Domain => {
-                names = section_names(graph);
-                places = (0..names.len()).map(|at| (graph.section_nodes(SectionId::new(at)), at as u32)).collect();
-            }
-            By::Generation => {
-                let mut known: Vec<Generation> = graph.generations().iter().map(|run| run.generation).collect();
-                known.sort_unstable();
-                known.dedup();
-                let number = |generation| known.binary_search(&generation).unwrap_or(0) as u32;
-                places = graph.generations().iter().map(|run| (run.nodes.clone(), number(run.generation))).collect();
-                names = known.iter().map(|generation| generation.name()).collect();
-            }
-            _ => {}
-        }
-        let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-        Ok(Groups { graph, by, names, modules, of_type, places, nodes })
-    }
-
-    fn by_place(&self) -> bool {
-        matches!(self.by, By::Domain | By::Generation)
-    }
-
-    /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
-    pub(super) fn of(&self, node: NodeId) -> u32 {
-        if !self.nodes.contains(&node.index()) {
-            return NO_SET;
-        }
-        match self.of_type[self.graph.type_of(node).index()] {
-            NO_SET => NO_SET,
-            _ if self.by_place() => {
-                let at = self.places.partition_point(|(nodes, _)| nodes.end <= node.index());
-                self.places.get(at).map_or(NO_SET, |&(_, group)| group)
-            }
-            group => group,
-        }
-    }
-
-    /// One tally per group. O(objects).
-    pub(super) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
-        let mut tallies = vec![Tally::default(); self.names.len()];
-        if self.by_place() {
-            // Node by node: a dump of very many places has few objects in each.
-            for (nodes, group) in &self.places {
-                for node in nodes.clone().map(NodeId::new).filter(|&node| self.of(node) != NO_SET) {
-                    tallies[*group as usize].add_object(self.graph.shallow_bytes(node), reachable.contains(node));
-                }
-            }
-        } else {
-            for (tally, &group) in tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.of_type) {
-                if group != NO_SET {
-                    tallies[group as usize].add(tally);
-                }
-            }
-        }
-        tallies
-    }
-
-    /// What the objects of each group stand for in a dump that is a sample, each type by its own multiplier, and what
-    /// all of them do together: added up by type, so that the total is the same however they are grouped. O(objects).
-    pub(super) fn estimated(&self) -> (Vec<Estimate>, Estimate) {
-        let mut of_groups = vec![Estimate::default(); self.names.len()];
-        let mut of_types = vec![(0u64, 0u64); self.graph.type_count()];
-        for (node, type_id, bytes) in self.graph.objects(self.nodes.clone()) {
-            let group = self.of(node);
-            if group != NO_SET {
-                of_groups[group as usize].add(1, bytes, self.graph.sampled_multiplier(type_id));
-                let of_type = &mut of_types[type_id.index()];
-                *of_type = (of_type.0 + 1, of_type.1.saturating_add(bytes));
-            }
-        }
-        let mut total = Estimate::default();
-        for (index, (objects, bytes)) in of_types.into_iter().enumerate() {
-            total.add(objects, bytes, self.graph.sampled_multiplier(TypeId::new(index)));
-        }
-        (of_groups, total)
+/// Why there are no such groups, in words that name the option.
+pub(super) fn explain(error: AnswerError) -> Error {
+    match error {
+        AnswerError::NoSuchGroups(GroupBy::Generation, _) => anyhow!("--by generation: {error}{GENERATIONS_HINT}"),
+        AnswerError::NoSuchGroups(by, _) => anyhow!("--by {}: {error}", by.name()),
+        error => error.into(),
     }
 }
 
-/// Sections' names, with their numbers where several have the same.
-fn section_names(graph: &HeapGraph) -> Vec<String> {
-    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-    graph.sections().iter().for_each(|section| *uses.entry(&section.name).or_default() += 1);
-    let named = graph.sections().iter().enumerate().map(|(at, section)| match uses[section.name.as_str()] {
-        1 => section.name.clone(),
-        _ => format!("{}#{}", SectionId::new(at).number(), section.name),
-    });
-    named.collect()
-}
+/// How to get generations into a trace.
+const GENERATIONS_HINT: &str =
+    "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001";

@@ -16,8 +16,8 @@ use crate::report::format_bytes;
 
 /// Parse once, ask again at once: writes an index beside the dump
 ///
-/// Commands find FILE.hdx by themselves while it belongs to FILE as it is now, and take the .hdx itself as well;
-/// --no-index ignores it. A stale or damaged index is never believed: commands say so and read the dump.
+/// Commands find FILE.hdx by themselves while it belongs to FILE as it is now, and take the .hdx itself as well; they
+/// ignore it under --no-index. A stale or damaged index is never believed: commands say so and read the dump.
 ///
 /// Example: heapdump index dump.txt && heapdump roots 7fe45 dump.txt
 ///

@@ -203,11 +203,6 @@ impl ReadDump {
     fn keep(self) -> OpenedDump<'static> {
         opened(Box::leak(Box::new(self.dump)), self.progress, self.memory)
     }
-
-    /// One dump of many: freed after the answer, so that there is memory for the next.
-    pub(super) fn lend<T>(self, answer: impl FnOnce(OpenedDump<'_>) -> Result<T>) -> Result<T> {
-        answer(opened(&self.dump, self.progress, self.memory))
-    }
 }
 
 fn opened(dump: &OpenDump, progress: Arc<Progress>, memory: Memory) -> OpenedDump<'_> {
@@ -330,30 +325,26 @@ pub(super) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: b
             if quiet {
                 return;
             }
-            let snapshots = &opened.facts.snapshots;
-            if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
-                let all = snapshots.len();
-                say(
-                    "note",
-                    file,
-                    &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1),
-                );
-            }
-            if opened.graph.node_count() > 0 && opened.graph.strong_roots().next().is_none() {
-                let left_out = opened.graph.roots().iter().any(|root| root.excluded);
-                let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
-                say(
-                    "note",
-                    file,
-                    &format!(
-                        "{which} holds anything, so nothing is reachable; --keep-unreachable makes roots of what is left"
-                    ),
-                );
-            }
-            if opened.graph.roots_inferred() {
-                say("note", file, "roots are inferred, for the dump has no root records");
-            }
+            note_of_graph(opened.graph, &opened.facts, file);
         }
+    }
+}
+
+/// What to know of an object graph beside its problems.
+pub(super) fn note_of_graph(graph: &HeapGraph, facts: &Facts, file: Option<&str>) {
+    let snapshots = &facts.snapshots;
+    if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
+        let all = snapshots.len();
+        say("note", file, &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1));
+    }
+    if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
+        let left_out = graph.roots().iter().any(|root| root.excluded);
+        let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
+        let hint = "--keep-unreachable makes roots of what is left";
+        say("note", file, &format!("{which} holds anything, so nothing is reachable; {hint}"));
+    }
+    if graph.roots_inferred() {
+        say("note", file, "roots are inferred, for the dump has no root records");
     }
 }
 

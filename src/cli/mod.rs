@@ -4,6 +4,7 @@
 //! `main` turns them into exit codes: 0 done, 1 the answer is no, 2 an error.
 
 mod allocations;
+mod asking;
 mod breakdown;
 mod common;
 mod completions;
@@ -15,9 +16,6 @@ mod export_memory_infra;
 mod groups;
 mod index;
 mod info;
-mod info_allocations;
-mod info_facts;
-mod info_several;
 mod leaks;
 mod list;
 mod load;
@@ -32,10 +30,6 @@ mod roots_by_type;
 mod several;
 mod show;
 mod stats;
-mod stats_allocations;
-mod stats_limits;
-mod stats_requested;
-mod stats_rows;
 mod target;
 mod tree;
 mod usage;

@@ -9,7 +9,7 @@ use super::common::{ColorArg, FormatArg, LimitArgs, OutputArgs, TypeArgs};
 use super::{Outcome, progress};
 use crate::graph::{HeapGraph, Root, SectionId};
 use crate::input::Diagnostics;
-use crate::report::{Format, Report, Style, escape_controls, write_several};
+use crate::report::{Format, Report, Style, escape_controls};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
 const WIDTH_UNKNOWN: usize = 80;
@@ -50,21 +50,18 @@ impl OutputArgs {
         out.flush()?;
         Ok(())
     }
-
-    /// Prints the reports of several files; nothing when there are none.
-    pub(super) fn print_several(&self, command: &str, reports: &[(String, Report<'_>)]) -> Result<()> {
-        if reports.is_empty() {
-            return Ok(());
-        }
-        progress::end();
-        let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
-        write_several(command, reports, &mut out, &self.style())?;
-        out.flush()?;
-        Ok(())
-    }
 }
 
 impl LimitArgs {
+    /// Rows at most, here and now; `None` for all.
+    pub(super) fn limit_here(&self) -> Option<usize> {
+        match self.limit {
+            Some(0) => None,
+            Some(limit) => Some(limit),
+            None => io::stdout().is_terminal().then_some(ROWS_ON_A_TERMINAL),
+        }
+    }
+
     /// How many of `rows` to print.
     pub(super) fn rows(&self, rows: usize) -> usize {
         match self.limit {

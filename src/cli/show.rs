@@ -56,7 +56,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let output = &args.common.output;
     let references = &graph.references(node)[..args.limit.rows(graph.references(node).len())];
     let referrers = &facts.referrers[..args.limit.rows(facts.referrers.len())];
-    let rows = facts.rows(references, referrers);
+    let first = facts.first_rows();
+    let row = |at: usize| match first.get(at) {
+        Some(row) => row.clone(),
+        None => match references.get(at - first.len()) {
+            Some(&node) => facts.object_row("reference", node),
+            None => facts.object_row("referrer", referrers[at - first.len() - references.len()]),
+        },
+    };
+    let row_count = first.len() + references.len() + referrers.len();
     let mut columns = vec![
         Column::new("relation", "Relation", Unit::Word),
         Column::new("id", "Object", Unit::Word),
@@ -67,7 +75,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let report = Report {
         command: "show",
         fields: Box::new(|| facts.json(references, referrers)),
-        table: Table { columns, row_count: rows.len(), rows_hidden: 0, row: Box::new(|row| rows[row].clone()) },
+        table: Table { columns, row_count, rows_hidden: 0, row: Box::new(row) },
         rows_key: None,
         nested: None,
         summary: String::new(),
@@ -111,25 +119,26 @@ impl Facts<'_> {
         fields
     }
 
-    fn rows(&self, references: &[NodeId], referrers: &[NodeId]) -> Vec<Vec<Cell<'_>>> {
+    fn object_row(&self, relation: &'static str, node: NodeId) -> Vec<Cell<'_>> {
         let graph = self.graph;
-        let object = |relation: &'static str, node: NodeId| {
-            let mut cells =
-                vec![Cell::text(relation), Cell::text(graph.display_id(node)), Cell::Number(graph.shallow_bytes(node))];
-            cells.extend(type_cells(graph, node));
-            cells
-        };
-        let mut rows = vec![object("object", self.node)];
+        let mut cells =
+            vec![Cell::text(relation), Cell::text(graph.display_id(node)), Cell::Number(graph.shallow_bytes(node))];
+        cells.extend(type_cells(graph, node));
+        cells
+    }
+
+    /// The rows before references and referrers, of which there may be millions.
+    fn first_rows(&self) -> Vec<Vec<Cell<'_>>> {
+        let graph = self.graph;
+        let mut rows = vec![self.object_row("object", self.node)];
         if let Dominator::Node(node) = self.dominator {
-            rows.push(object("dominator", node));
+            rows.push(self.object_row("dominator", node));
         }
         rows.extend(self.roots.iter().map(|root| {
             let mut cells = vec![Cell::text("root"), Cell::Missing, Cell::Missing];
             cells.extend(text_cells(graph, root_text(graph, root)));
             cells
         }));
-        rows.extend(references.iter().map(|&node| object("reference", node)));
-        rows.extend(referrers.iter().map(|&node| object("referrer", node)));
         rows
     }
 

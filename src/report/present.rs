@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Format, Style, Table, delimited, json, markdown, plain, several, terminal};
+use super::{Format, Style, Table, delimited, escape_controls, json, markdown, plain, several, terminal};
 
 /// An answer that can be shown. Its serde form is its JSON; the other forms follow from the table and the text.
 pub trait Present: Serialize {
@@ -66,14 +66,27 @@ impl<'w> TextPage<'w> {
 
     /// A line broken at blanks so that it fits the width.
     pub fn paragraph(&mut self, text: &str) {
-        let options = textwrap::Options::new(self.style.width)
+        for line in textwrap::wrap(text, self.wrapping()) {
+            self.line(line);
+        }
+    }
+
+    /// A field and its value, which may take several lines; both are escaped.
+    pub fn field(&mut self, field: &str, value: &str) {
+        const INDENT: usize = 13;
+        let first = format!("{:<width$} ", escape_controls(field), width = INDENT - 1);
+        let options = self.wrapping().initial_indent(&first).subsequent_indent("             ");
+        for line in textwrap::wrap(&escape_controls(value), options) {
+            self.line(line);
+        }
+    }
+
+    fn wrapping<'o>(&self) -> textwrap::Options<'o> {
+        textwrap::Options::new(self.style.width)
             .break_words(false)
             .word_separator(textwrap::WordSeparator::AsciiSpace)
             .word_splitter(textwrap::WordSplitter::NoHyphenation)
-            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
-        for line in textwrap::wrap(text, options) {
-            self.line(line);
-        }
+            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
     }
 
     /// A table drawn for the terminal.

@@ -1,8 +1,8 @@
 //! `heapdump stats`.
 
-use crate::answers::GroupBy;
 use crate::answers::histogram::{EstimateRow, Histogram, HistogramRow, ObjectTotals, RetainedBy, RowAmount, Totals};
-use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, escape_controls, format_count};
+use crate::answers::{GroupBy, ReachedBy};
+use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, count_of, escape_controls};
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
@@ -67,13 +67,13 @@ impl Present for Histogram {
             Totals::Objects(totals) => self.object_lines(totals, page),
             Totals::Counted(totals) => {
                 let size = page.style().bold(&page.style().bytes(totals.shallow_bytes));
-                let (objects, types) = (format_count(totals.objects), format_count(totals.types as u64));
-                page.line(format!("{size} in {objects} objects of {types} {}\n", plural(self.group_by)));
+                let types = count_of(totals.types as u64, plural(self.group_by));
+                page.line(format!("{size} in {} of {types}\n", count_of(totals.objects, "objects")));
             }
             Totals::Allocations(totals) => {
                 for heap in self.heaps.iter().flatten() {
                     let size = page.style().bold(&page.style().bytes(heap.total_bytes));
-                    let allocations = heap.allocations.map(|count| format!(" in {} allocations", format_count(count)));
+                    let allocations = heap.allocations.map(|count| format!(" in {}", count_of(count, "allocations")));
                     page.line(format!("{size}{}: {}", allocations.unwrap_or_default(), escape_controls(&heap.title)));
                 }
                 if totals.other_bytes > 0 {
@@ -91,35 +91,45 @@ impl Present for Histogram {
 impl Histogram {
     fn object_lines(&self, totals: &ObjectTotals, page: &mut TextPage<'_>) {
         let style = *page.style();
+        let ReachedBy { roots, given_roots, excluded_roots, no_root, .. } = totals.reached_by;
         let share = match totals.shallow_bytes {
             0 => 0.0,
-            whole => totals.reachable_bytes as f64 * 100.0 / whole as f64,
+            whole => roots.shallow_bytes as f64 * 100.0 / whole as f64,
         };
         page.line(format!(
-            "{} in {} objects of {} {}",
+            "{} in {} of {}",
             style.bold(&style.bytes(totals.shallow_bytes)),
-            format_count(totals.objects),
-            format_count(totals.types as u64),
-            plural(self.group_by),
+            count_of(totals.objects, "objects"),
+            count_of(totals.types as u64, plural(self.group_by)),
         ));
         page.line(format!(
-            "{} in {} objects reachable from roots{}, {share:.1} %",
-            style.bytes(totals.reachable_bytes),
-            format_count(totals.reachable_objects),
+            "{} in {} reachable from roots{}, {share:.1} %{}",
+            style.bytes(roots.shallow_bytes),
+            count_of(roots.objects, "objects"),
             if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
+            if given_roots.objects > 0 { "; the others were given roots on request" } else { "" },
         ));
-        let unrooted = totals.objects - totals.reachable_objects;
-        if unrooted > 0 && self.unreachable_are_alive == Some(true) {
-            page.line(format!(
-                "{} objects have no root and are alive all the same: they are on the frozen heap",
-                format_count(unrooted)
-            ));
+        match no_root.objects {
+            0 => {}
+            _ if !self.unrooted_are_alive => {}
+            1 => page.line("1 object has no root but is alive: it is on the frozen heap"),
+            count => {
+                let objects = count_of(count, "objects");
+                page.line(format!("{objects} have no root but are alive: they are on the frozen heap"));
+            }
+        }
+        match excluded_roots.objects {
+            0 => {}
+            1 => page.line("1 object lost its roots on request (--exclude-roots)"),
+            count => {
+                page.line(format!("{} lost their roots on request (--exclude-roots)", count_of(count, "objects")));
+            }
         }
         if let (Some(sample), Some(estimate)) = (self.sample, totals.estimate) {
             page.line(format!(
-                "a sample: figures of the heap are estimates, {} in {} objects (objects x{:.2}, bytes x{:.2})",
+                "a sample: figures of the heap are estimates, {} in {} (objects x{:.2}, bytes x{:.2})",
                 style.bytes(estimate.estimated_bytes),
-                format_count(estimate.estimated_objects),
+                count_of(estimate.estimated_objects, "objects"),
                 sample.objects,
                 sample.bytes,
             ));

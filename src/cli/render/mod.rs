@@ -2,3 +2,6 @@
 //! answer's.
 
 mod histogram;
+mod info;
+
+pub(super) use info::{InfoOfFile, InfoOfFiles};

@@ -1,0 +1,318 @@
+//! `heapdump info`: of one file a field and its value a line; of several a row for each file.
+
+use serde::Serialize;
+
+use crate::answers::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records, SnapshotRow};
+use crate::answers::problems::ProblemRow;
+use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, count_of, escape_controls};
+
+impl Present for Info {
+    const COMMAND: &'static str = "info";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        let mut fields = Fields::default();
+        match self {
+            Info::Objects(info) => fields.add_objects(info),
+            Info::Allocations(info) => fields.add_allocations(info),
+        }
+        let Fields(rows) = fields;
+        Table {
+            columns: vec![Column::new("field", "Field", Unit::Word), Column::new("value", "Value", Unit::Text)],
+            row_count: rows.len(),
+            rows_hidden: 0,
+            row: Box::new(move |at| vec![Cell::text(rows[at].0.clone()), Cell::text(rows[at].1.clone())]),
+        }
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        match self {
+            Info::Objects(info) => object_lines(info, page),
+            Info::Allocations(info) => allocation_lines(info, page),
+        }
+    }
+}
+
+/// Field and value, for pipes.
+#[derive(Default)]
+struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Adds a field that has a value.
+    fn add(&mut self, field: impl Into<String>, value: Option<impl ToString>) {
+        self.0.extend(value.map(|value| (field.into(), value.to_string())));
+    }
+
+    fn add_format(&mut self, format: &FormatRow) {
+        self.add("format", Some(&format.format));
+        self.add("version", format.version.as_ref());
+        self.add("producer", format.producer.clone().flatten());
+        self.add("encoding", format.encoding.as_ref());
+        self.add("compression", (!format.compression.is_empty()).then(|| format.compression.join(" ")));
+    }
+
+    fn add_objects(&mut self, info: &ObjectInfo) {
+        self.add_format(&info.format);
+        for section in &info.sections {
+            let field = |name: &str| format!("section.{}.{name}", section.number);
+            self.add(field("name"), Some(&section.name));
+            self.add(field("started"), section.started_ms);
+            self.add(field("ended"), section.ended_ms);
+            self.add(field("complete"), Some(section.complete));
+            self.add(field("objects"), Some(section.objects));
+            self.add(field("shallow_bytes"), Some(section.shallow_bytes));
+        }
+        for snapshot in &info.snapshots {
+            let field = |name: &str| format!("snapshot.{}.{name}", snapshot.number);
+            self.add(field("taken_at"), snapshot.taken_at.as_ref());
+            self.add(field("complete"), Some(snapshot.complete));
+            self.add(field("objects"), Some(snapshot.objects));
+            self.add(field("shallow_bytes"), Some(snapshot.shallow_bytes));
+            self.add(field("chosen"), Some(snapshot.chosen));
+        }
+        let sampled = info.sampled.map(|sample| format!("{} {}", sample.objects_multiplier, sample.bytes_multiplier));
+        self.add("sampled", sampled);
+        self.add_records(&info.records);
+        for (kind, count) in &info.roots_by_kind {
+            self.add(format!("roots.{}", kind.replace(' ', "-")), Some(count));
+        }
+        self.add("roots_inferred", info.roots_inferred.then_some(true));
+        self.add("trailer", info.trailer.as_ref());
+        self.add_problems(&info.problems);
+    }
+
+    fn add_allocations(&mut self, info: &AllocationInfo) {
+        self.add_format(&info.format);
+        for (at, heap) in info.heaps.iter().enumerate() {
+            let field = |name: &str| format!("heap.{}.{name}", at + 1);
+            self.add(field("dump"), Some(heap.dump));
+            self.add(field("pid"), Some(heap.pid));
+            self.add(field("process"), heap.process.as_ref());
+            self.add(field("part"), (heap.part > 1).then_some(heap.part));
+            self.add(field("allocator"), Some(&heap.allocator));
+            self.add(field("total_bytes"), Some(heap.total_bytes));
+            self.add(field("allocations"), heap.allocations);
+        }
+        self.add_records(&info.records);
+        self.add_problems(&info.problems);
+    }
+
+    fn add_records(&mut self, records: &Records) {
+        for (kind, count) in &records.0 {
+            self.add(format!("records.{kind}"), Some(count));
+        }
+    }
+
+    fn add_problems(&mut self, problems: &[ProblemRow]) {
+        for problem in problems {
+            self.add(format!("problem.{}", problem.code), Some(format!("{} {}", problem.count, problem.first_at)));
+        }
+    }
+}
+
+fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
+    let style = *page.style();
+    format_lines(&info.format, page);
+    for section in &info.sections {
+        let times = match (section.started_ms, section.duration_ms) {
+            (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),
+            (Some(start), None) => format!(", taken {start} ms after boot"),
+            _ => String::new(),
+        };
+        let (objects, size) = (count_of(section.objects, "objects"), style.bytes(section.shallow_bytes));
+        page.field(&format!("section {}", section.number), &format!("{}: {objects}, {size}{times}", section.name));
+    }
+    for snapshot in &info.snapshots {
+        page.field(&format!("snapshot {}", snapshot.number), &snapshot_text(snapshot, &style));
+    }
+    if info.snapshots.len() > 1 {
+        page.field("", "--snapshot N takes another one");
+    }
+    if let Some(sample) = info.sampled {
+        let (objects, bytes) = (sample.objects_multiplier, sample.bytes_multiplier);
+        page.field("sampled", &format!("figures of the heap are estimates: objects x{objects:.3}, bytes x{bytes:.3}"));
+    }
+    record_lines(&info.records, page);
+    let roots: Vec<String> = info
+        .roots_by_kind
+        .iter()
+        .map(|(kind, count)| format!("{} {kind}", crate::report::format_count(*count)))
+        .collect();
+    let inferred = if info.roots_inferred { " (inferred: the dump has none)" } else { "" };
+    page.field("roots", &format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
+    if let Some(trailer) = &info.trailer {
+        page.field("trailer", trailer);
+    }
+    problem_lines(&info.problems, page);
+}
+
+/// Which of several snapshots, in words.
+fn snapshot_text(snapshot: &SnapshotRow, style: &Style) -> String {
+    let time = snapshot.taken_at.as_ref().map_or(String::new(), |time| format!("{time}, "));
+    let complete = if snapshot.complete { "complete" } else { "incomplete" };
+    let chosen = if snapshot.chosen { ", read here" } else { "" };
+    format!(
+        "{time}{}, {}, {}, {complete}{chosen}",
+        count_of(snapshot.objects, "objects"),
+        style.bytes(snapshot.shallow_bytes),
+        count_of(snapshot.references, "references")
+    )
+}
+
+fn allocation_lines(info: &AllocationInfo, page: &mut TextPage<'_>) {
+    let style = *page.style();
+    format_lines(&info.format, page);
+    if info.dumps.len() > 1 {
+        for dump in &info.dumps {
+            let own = info.heaps.iter().filter(|heap| heap.dump == dump.dump);
+            let (heaps, bytes) =
+                own.fold((0, 0u64), |(heaps, bytes), heap| (heaps + 1, bytes.saturating_add(heap.total_bytes)));
+            let detail = if dump.detail.is_empty() { String::new() } else { format!(", {}", dump.detail) };
+            let heaps = count_of(heaps, "heaps");
+            page.field(&format!("dump {}", dump.dump), &format!("{} in {heaps}{detail}", style.bytes(bytes)));
+        }
+    }
+    for heap in &info.heaps {
+        let allocations =
+            heap.allocations.map_or(String::new(), |count| format!(" in {}", count_of(count, "allocations")));
+        let labels = if heap.labels.is_empty() { String::new() } else { format!(", {}", heap.labels) };
+        page.field("heap", &format!("{}: {}{allocations}{labels}", heap.title, style.bytes(heap.total_bytes)));
+    }
+    record_lines(&info.records, page);
+    problem_lines(&info.problems, page);
+}
+
+fn format_lines(format: &FormatRow, page: &mut TextPage<'_>) {
+    page.field("format", &format!("{} ({})", format.title, format.format));
+    if let Some(version) = &format.version {
+        page.field("version", version);
+    }
+    if let Some(Some(producer)) = &format.producer {
+        page.field("producer", producer);
+    }
+    let packing: String = format.compression.iter().map(|packing| format!(", {packing}")).collect();
+    page.field("encoding", &format!("{}{packing}", format.encoding.as_deref().unwrap_or("binary")));
+}
+
+fn record_lines(records: &Records, page: &mut TextPage<'_>) {
+    let records: Vec<String> =
+        records.0.iter().map(|(kind, count)| count_of(*count, &kind.replace('_', " "))).collect();
+    page.field("records", &records.join(", "));
+}
+
+fn problem_lines(problems: &[ProblemRow], page: &mut TextPage<'_>) {
+    if problems.is_empty() {
+        page.field("problems", "none");
+    }
+    for ProblemRow { code, count, first_at, meaning, .. } in problems {
+        // Meanings are in the plural.
+        match count {
+            1 => page.field("problem", &format!("{meaning} ({code}, once, at {first_at})")),
+            _ => page.field("problem", &format!("{count} {meaning} ({code}, first at {first_at})")),
+        }
+    }
+}
+
+/// What several files are, in the order of the rows.
+#[derive(Serialize)]
+pub(in crate::cli) struct InfoOfFiles {
+    pub(in crate::cli) files: Vec<InfoOfFile>,
+    /// Rows that a limit left out.
+    #[serde(skip)]
+    pub(in crate::cli) hidden: usize,
+}
+
+/// What one of several files is.
+#[derive(Serialize)]
+pub(in crate::cli) struct InfoOfFile {
+    pub(in crate::cli) file: String,
+    #[serde(flatten)]
+    pub(in crate::cli) info: Info,
+}
+
+impl InfoOfFile {
+    /// How often anything was wrong.
+    pub(in crate::cli) fn problem_count(&self) -> u64 {
+        self.info.problems().iter().fold(0, |sum, problem| sum.saturating_add(problem.count))
+    }
+}
+
+impl InfoOfFiles {
+    /// The folder that all files are in, as they were named, with the slash behind it.
+    fn shared_folder(&self) -> &str {
+        let [first, rest @ ..] = &self.files[..] else { return "" };
+        let mut folder = &first.file[..first.file.rfind('/').map_or(0, |slash| slash + 1)];
+        for InfoOfFile { file, .. } in rest {
+            while !file.starts_with(folder) {
+                // Never longer than before, and empty at the latest without another slash.
+                folder = &folder[..folder.trim_end_matches('/').rfind('/').map_or(0, |slash| slash + 1)];
+            }
+        }
+        folder
+    }
+
+    /// The table, with files' names from this byte on.
+    fn table_from(&self, name_start: usize) -> Table<'_> {
+        let with_allocations = self.files.iter().any(|file| file.info.allocated().is_some());
+        let with_objects = self.files.iter().any(|file| file.info.objects().is_some());
+        let mut columns = vec![
+            Column::new("format", "Format", Unit::Word),
+            Column::new("version", "Version", Unit::Word).spare(2),
+            Column::new("sections", "Sections", Unit::Count).spare(1),
+        ];
+        if with_objects {
+            columns.push(Column::new("objects", "Objects", Unit::Count));
+            columns.push(Column::new("shallow_bytes", "Shallow", Unit::Bytes));
+        }
+        if with_allocations {
+            columns.push(Column::new("allocations", "Allocations", Unit::Count).spare(1));
+            columns.push(Column::new("total_bytes", "Allocated", Unit::Bytes));
+        }
+        columns.push(Column::new("problems", "Problems", Unit::Count));
+        columns.push(Column::new("file", "File", Unit::Text));
+        Table {
+            columns,
+            row_count: self.files.len(),
+            rows_hidden: self.hidden,
+            row: Box::new(move |at| {
+                let row = &self.files[at];
+                let format = row.info.format();
+                // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.
+                let version = format.version.as_deref().map(|text| text.split(" (").next().unwrap_or(text));
+                let mut cells = vec![
+                    Cell::text(format.format.as_str()),
+                    version.map_or(Cell::Missing, Cell::text),
+                    Cell::Number(row.info.section_count() as u64),
+                ];
+                if with_objects {
+                    let objects = row.info.objects();
+                    cells.push(Cell::number(objects.map(|(objects, _)| objects)));
+                    cells.push(Cell::number(objects.map(|(_, bytes)| bytes)));
+                }
+                if with_allocations {
+                    let allocated = row.info.allocated();
+                    cells.push(Cell::number(allocated.and_then(|(allocations, _)| allocations)));
+                    cells.push(Cell::number(allocated.map(|(_, bytes)| bytes)));
+                }
+                cells.extend([Cell::Number(row.problem_count()), Cell::text(&row.file[name_start..])]);
+                cells
+            }),
+        }
+    }
+}
+
+impl Present for InfoOfFiles {
+    const COMMAND: &'static str = "info";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        self.table_from(0)
+    }
+
+    /// Narrow terminals have room for what tells files apart, not for the folder they share.
+    fn text(&self, page: &mut TextPage<'_>) {
+        let folder = self.shared_folder();
+        if !folder.is_empty() {
+            page.line(format!("in {}", escape_controls(folder)));
+        }
+        page.table(&self.table_from(folder.len()));
+    }
+}
