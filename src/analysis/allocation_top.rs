@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::allocation_totals::{Amount, MOST_PAIRS, Totals, TotalsOptions, TypeAmount};
+use super::allocation_totals::{Amount, Totals, TotalsOptions, TypeAmount, most_pairs};
 use crate::allocations::{AllocationHeap, Entry, Meaning, NameId};
 
 /// The top of a heap.
@@ -153,6 +153,7 @@ impl<'a> TopOfTotals<'a> {
     /// `None` when there are more pairs than are kept in [`Totals`].
     fn run(mut self, by_type: &EntriesByType) -> Option<Top> {
         let mut types = Vec::with_capacity(by_type.types.len());
+        let most = most_pairs(self.heap);
         for (type_name, entries) in by_type.iter() {
             for entry in entries {
                 let place = self.reach(entry.frame());
@@ -160,7 +161,7 @@ impl<'a> TopOfTotals<'a> {
                 self.inferred -= usize::from(stated.is_none());
                 stated.get_or_insert(STATED).add(entry.bytes(), entry.allocations());
             }
-            if self.inferred > MOST_PAIRS {
+            if self.inferred > most {
                 return None;
             }
             types.push(TypeAmount { type_name, total: self.settle(), own: Amount::default() });

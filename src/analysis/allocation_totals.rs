@@ -3,6 +3,8 @@
 //! Per backtrace and type the total is the larger of what is stated and of what is known below, along either axis; where
 //! nothing is stated it is a lower bound, unless the dump left nothing out. Nothing is inferred by subtracting across both axes at once.
 
+use std::cell::RefCell;
+
 use rustc_hash::FxHashMap;
 
 use crate::allocations::{AllocationHeap, Meaning, NameId, add_counts};
@@ -94,8 +96,15 @@ pub struct TotalsOptions<'a> {
     pub wanted: Option<&'a dyn Fn(NameId) -> bool>,
 }
 
-/// Pairs of backtrace and type that may be inferred: a file of some megabytes can ask for a billion of them.
-pub(super) const MOST_PAIRS: usize = 4_000_000;
+/// Pairs of backtrace and type that may be inferred in a heap: a small file can ask for a billion of them. A pair takes
+/// some 120 bytes. Programs have backtraces of 48 frames at most and share most of them, so that real heaps come to a
+/// few for each entry.
+pub(super) fn most_pairs(heap: &AllocationHeap) -> usize {
+    let entries = heap.entries.len();
+    let of_deep = entries.saturating_mul(64).max(50_000);
+    let of_many = entries.saturating_mul(16).max(1_000_000);
+    of_deep.min(of_many).min(4_000_000)
+}
 
 /// The totals of a heap.
 #[derive(Debug)]
@@ -106,6 +115,8 @@ pub struct Totals {
     own: Vec<Amount>,
     types: Vec<Vec<TypeAmount>>,
     callees: Vec<Vec<u32>>,
+    /// By backtrace: the types of its callees with the callees that have them, sorted; of those that were asked for.
+    callees_by_type: RefCell<FxHashMap<u32, Vec<(NameId, u32)>>>,
     /// Pairs of backtrace and type that were left out because there are too many.
     pub pairs_left_out: u64,
     /// The heap's figures are parts: nothing is missing in it.
@@ -144,6 +155,26 @@ impl Totals {
         types.binary_search_by_key(&type_name, |amount| amount.type_name).ok().map(|at| &types[at])
     }
 
+    /// Backtraces one level below that have a type, ascending. O(log) and what is found; for the first type of a
+    /// backtrace O(types of all callees).
+    pub fn callees_with(&self, frame: u32, type_name: NameId) -> Vec<u32> {
+        const FEW: usize = 8;
+        let callees = self.callees(frame);
+        if callees.len() <= FEW {
+            return callees.iter().copied().filter(|&callee| self.of_type(callee, type_name).is_some()).collect();
+        }
+        let mut known = self.callees_by_type.borrow_mut();
+        let sorted = known.entry(frame).or_insert_with(|| {
+            let types = |&callee: &u32| self.types(callee).iter().map(move |amount| (amount.type_name, callee));
+            let mut sorted: Vec<(NameId, u32)> = callees.iter().flat_map(types).collect();
+            sorted.sort_unstable();
+            sorted
+        });
+        let start = sorted.partition_point(|&(name, _)| name < type_name);
+        let found = sorted[start..].iter().take_while(|&&(name, _)| name == type_name);
+        found.map(|&(_, callee)| callee).collect()
+    }
+
     /// Backtraces one level below of which something is known.
     pub fn callees(&self, frame: u32) -> &[u32] {
         &self.callees[frame as usize]
@@ -169,6 +200,7 @@ struct Computation<'a> {
     pairs: Vec<Vec<Pair>>,
     places: FxHashMap<(u32, NameId), usize>,
     inferred: usize,
+    most: usize,
     left_out: u64,
 }
 
@@ -197,6 +229,7 @@ impl<'a> Computation<'a> {
             pairs: vec![Vec::new(); count],
             places: FxHashMap::default(),
             inferred: 0,
+            most: most_pairs(heap),
             left_out: 0,
         };
         for entry in &heap.entries {
@@ -235,6 +268,7 @@ impl<'a> Computation<'a> {
             own: vec![Amount::default(); count],
             types: vec![Vec::new(); count],
             callees: vec![Vec::new(); count],
+            callees_by_type: RefCell::default(),
             pairs_left_out: 0,
             complete: self.parts,
         };
@@ -303,7 +337,7 @@ impl<'a> Computation<'a> {
 
     fn pass_up(&mut self, parent: u32, amount: &TypeAmount) {
         if !self.places.contains_key(&(parent, amount.type_name)) {
-            if self.inferred >= MOST_PAIRS {
+            if self.inferred >= self.most {
                 self.left_out += 1;
                 return;
             }

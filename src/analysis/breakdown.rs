@@ -86,13 +86,15 @@ pub struct Layout {
     pub reverse: bool,
     /// Types below backtraces, when laid out by backtrace.
     pub types_below: bool,
+    /// Rows that there may be.
+    pub most_rows: usize,
 }
 
 /// Rows that are too many to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyRows;
 
-/// Rows of a tree, at most.
+/// Rows of all trees of an answer, at most.
 pub const MOST_ROWS: usize = 1_000_000;
 
 /// A place in the tree.
@@ -114,7 +116,7 @@ struct Candidate {
 /// Lays the tree out. O(rows x log), plus children that are not shown.
 ///
 /// # Errors
-/// When there are more rows than [`MOST_ROWS`].
+/// When there are more rows than the layout allows.
 pub fn lay_out(
     heap: &AllocationHeap,
     totals: &Totals,
@@ -129,7 +131,7 @@ pub fn lay_out(
     let mut rows = Vec::new();
     let mut open = vec![(root, true)];
     while let Some((candidate, has_place)) = open.pop() {
-        if rows.len() >= MOST_ROWS {
+        if rows.len() >= layout.most_rows {
             return Err(TooManyRows);
         }
         rows.push(candidate.row);
@@ -228,11 +230,13 @@ impl Tree<'_> {
             None => Some(self.totals.at(frame)),
             Some(type_name) => self.totals.of_type(frame, type_name).map(|amount| amount.total),
         };
-        let mut found: Vec<Candidate> = self
-            .totals
-            .callees(place.frame)
-            .iter()
-            .filter_map(|&frame| {
+        let callees = match place.type_name {
+            None => self.totals.callees(place.frame).to_vec(),
+            Some(type_name) => self.totals.callees_with(place.frame, type_name),
+        };
+        let mut found: Vec<Candidate> = callees
+            .into_iter()
+            .filter_map(|frame| {
                 let node = self.heap.frames[frame as usize];
                 let kind = if node.is_self { Kind::OwnPart } else { Kind::Backtrace };
                 let amount = amount_at(frame).filter(|amount| amount.bytes > 0 || amount.stated)?;

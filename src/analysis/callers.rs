@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::allocation_totals::{Amount, Totals};
-use super::breakdown::{Axis, Kind, Layout, MOST_ROWS, Row, TooManyRows, shown};
+use super::breakdown::{Axis, Kind, Layout, Row, TooManyRows, shown};
 use crate::allocations::{AllocationHeap, NameId, Names};
 
 /// A part of a node: a backtrace, and the bytes that come from it.
@@ -26,7 +26,7 @@ struct Node {
 /// Lays the inverted tree out. O(backtraces x their depth).
 ///
 /// # Errors
-/// When there are more rows than [`MOST_ROWS`].
+/// When there are more rows than the layout allows.
 pub fn lay_out_callers(
     heap: &AllocationHeap,
     totals: &Totals,
@@ -41,7 +41,7 @@ pub fn lay_out_callers(
     let mut rows = Vec::new();
     let mut open = vec![Node { row: root, shares }];
     while let Some(node) = open.pop() {
-        if rows.len() >= MOST_ROWS {
+        if rows.len() >= layout.most_rows {
             return Err(TooManyRows);
         }
         rows.push(node.row);

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::reachability::reach_from;
 use super::type_tree::TypeTree;
-use crate::graph::{HeapGraph, NodeSet, RootKind};
+use crate::graph::{HeapGraph, NodeId, RootKind};
 
 /// What one side of a row has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,28 +57,58 @@ pub fn join(old: BTreeMap<String, Side>, mut new: BTreeMap<String, Side>) -> Vec
 }
 
 /// Root records by kind, with the bytes that only roots of that kind hold: what would become unreachable without them.
-/// One marking per kind of strong roots: O(objects + references) each.
+/// One marking for all kinds of strong roots: each object is reached by none, by one kind, or by several.
+/// O(objects + references); 8 bytes per object.
 pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Side> {
+    const NONE: u32 = u32::MAX;
+    const SEVERAL: u32 = u32::MAX - 1;
     let mut kinds: BTreeMap<String, Side> = BTreeMap::new();
-    let mut strong: Vec<RootKind> = Vec::new();
+    let mut strong: BTreeMap<RootKind, u32> = BTreeMap::new();
+    let mut kind_of = vec![NONE; graph.node_count()];
+    let mut queue: Vec<NodeId> = Vec::new();
+    let reach = |kind_of: &mut [u32], queue: &mut Vec<NodeId>, node: NodeId, kind: u32| {
+        let known = &mut kind_of[node.index()];
+        if *known != kind && *known != SEVERAL {
+            *known = if *known == NONE { kind } else { SEVERAL };
+            queue.push(node);
+        }
+    };
     for root in graph.roots().iter().filter(|root| !root.excluded) {
         let weak = if root.is_weak() { "weak " } else { "" };
         kinds.entry(format!("{weak}{}", root.kind.name())).or_default().objects += 1;
-        if root.is_strong() && !strong.contains(&root.kind) {
-            strong.push(root.kind);
+        if root.is_strong() {
+            let next = strong.len() as u32;
+            let kind = *strong.entry(root.kind).or_insert(next);
+            reach(&mut kind_of, &mut queue, root.node, kind);
         }
     }
-    let reached_bytes = |without: Option<RootKind>| {
-        let starts = graph.strong_roots().filter(|root| Some(root.kind) != without).map(|root| root.node).collect();
-        let reached = reach_from(graph, starts, NodeSet::new(graph.node_count()));
-        let nodes = graph.nodes().filter(|&node| reached.contains(node));
-        nodes.fold(0u64, |sum, node| sum.saturating_add(graph.shallow_bytes(node)))
-    };
-    let all = reached_bytes(None);
-    for kind in strong {
-        kinds.entry(kind.name()).or_default().bytes = all.saturating_sub(reached_bytes(Some(kind)));
+    while let Some(node) = queue.pop() {
+        let kind = kind_of[node.index()];
+        for &target in graph.references(node) {
+            reach(&mut kind_of, &mut queue, target, kind);
+        }
+    }
+    let mut held = vec![0u64; strong.len()];
+    for node in graph.nodes() {
+        if let Some(held) = held.get_mut(kind_of[node.index()] as usize) {
+            *held = held.saturating_add(graph.shallow_bytes(node));
+        }
+    }
+    for (kind, number) in strong {
+        kinds.entry(kind.name()).or_default().bytes = held[number as usize];
     }
     kinds
+}
+
+/// Paths whose texts would take more memory than the heap is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathsTooLong;
+
+/// Bytes that the texts of all paths of a heap may take.
+fn most_path_bytes(graph: &HeapGraph) -> usize {
+    const LEAST: usize = 50_000_000;
+    const PER_OBJECT: usize = 100;
+    LEAST.max(graph.node_count().saturating_mul(PER_OBJECT))
 }
 
 /// Memory that [`places_by_path`] takes: a path has the names of all types on it. O(places).
@@ -96,7 +125,11 @@ pub fn places_by_path_bytes(graph: &HeapGraph, tree: &TypeTree) -> u64 {
 }
 
 /// Places of a merged dominator tree by their path of types, `A > B > C`: objects there, bytes there and below.
-pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> BTreeMap<String, Side> {
+///
+/// # Errors
+/// When names are so long that the paths take more than 50 MB, and more than 100 bytes for each object of the heap.
+pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<String, Side>, PathsTooLong> {
+    let mut left = most_path_bytes(graph);
     let mut names: Vec<String> = Vec::with_capacity(tree.places.len());
     let mut places = BTreeMap::new();
     for place in &tree.places {
@@ -105,11 +138,12 @@ pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> BTreeMap<String, Si
             Some(above) => format!("{} > {own}", names[above]),
             None => own.to_string(),
         };
+        left = left.checked_sub(name.len()).ok_or(PathsTooLong)?;
         // Types that are told apart in the tree have one name here: nothing of theirs may get lost.
         let side: &mut Side = places.entry(name.clone()).or_default();
         side.objects += place.objects;
         side.bytes = side.bytes.saturating_add(place.retained_bytes);
         names.push(name);
     }
-    places
+    Ok(places)
 }

@@ -39,8 +39,12 @@ pub fn choose_entries(heap: &AllocationHeap, totals: &Totals, rule: DumpRule) ->
     let mut open: Vec<(u32, Option<NameId>)> = vec![(0, None)];
     while let Some((frame, type_name)) = open.pop() {
         // Writers that leave out what is small never wrote what a frame has itself: its context ends there.
-        let written = |callee: &&u32| rule == DumpRule::Everything || !heap.frames[**callee as usize].is_self;
-        let callees = totals.callees(frame).iter().filter(written).filter_map(|&callee| {
+        let written = |callee: &u32| rule == DumpRule::Everything || !heap.frames[*callee as usize].is_self;
+        let callees = match type_name {
+            None => totals.callees(frame).to_vec(),
+            Some(type_name) => totals.callees_with(frame, type_name),
+        };
+        let callees = callees.into_iter().filter(written).filter_map(|callee| {
             let amount = match type_name {
                 None => Some(totals.at(callee)),
                 Some(type_name) => totals.of_type(callee, type_name).map(|amount| amount.total),

@@ -7,7 +7,7 @@
 //! | `histogram` | how much is there by type, package, section? | one scan | O(objects) | per group |
 //! | `dominators` | what is held through what? | Semi-NCA on depth-first numbers | O(references x log objects) | 33 bytes per object |
 //! | `retained` | how much would go with an object? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
-//! | `retained_sets` | how much would go with all objects of a type? | a walk down the tree; or a marking without the set | O(objects); O(objects + references) per set | 8 bytes per object; a bit per object and thread |
+//! | `retained_sets` | how much would go with all objects of a type? | a walk down the tree; or a marking without the set | O(objects); O(objects + references) per 63 sets | 8 bytes per object; 56 bytes per object at most |
 //! | `root_paths` | why is it alive? | breadth-first search against the references | O(objects + references) | 4 bytes per object |
 //! | `shortest_parents` | the same for every object at once, for an index | breadth-first search from all roots | O(objects + references) | 8 bytes per object |
 //! | `merged_paths` | what keeps a type alive? | breadth-first search from all roots, merged by type | O(objects + references) | 16 bytes per object |
@@ -39,6 +39,7 @@ pub mod retained;
 pub mod retained_sets;
 pub mod root_inference;
 pub mod root_paths;
+pub mod roots_by_node;
 pub mod selection;
 pub mod shortest_parents;
 pub mod suspects;

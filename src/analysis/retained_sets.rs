@@ -4,7 +4,8 @@
 //! and two together may hold what neither holds alone. The sum over the members that no member of the same set
 //! dominates counts nothing twice and is a lower bound; the exact figure takes a marking of the heap without the set.
 
-use petgraph::visit::{Dfs, VisitMap};
+use std::collections::VecDeque;
+
 use rayon::prelude::*;
 
 use super::dominators::{Children, Dominators, Step};
@@ -84,54 +85,133 @@ pub fn topmost_members(
     members
 }
 
+/// An answer that would take more steps than were allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManySteps;
+
+/// Sets that one marking takes out, each for itself: a bit of a word each, and one for what is reached at all.
+const SETS_AT_ONCE: usize = 63;
+/// The bit of a word that says that the object is reached.
+const REACHED: u64 = 1 << SETS_AT_ONCE;
+/// Markings at one time: each has its own words for all objects.
+const MARKINGS_AT_ONCE: usize = 4;
+/// What [`exact_retained_bytes`] takes at most beside the graph, per object.
+pub const EXACT_BYTES_PER_OBJECT: u64 = 4 + MARKINGS_AT_ONCE as u64 * 13;
+
+/// Steps that `exact_retained_bytes` is to be allowed for a graph: far more than all types of a program take, unless
+/// they hold each other in ways that no program has. In small graphs some tenths of a second.
+pub fn most_steps_of_exact(graph: &HeapGraph) -> u64 {
+    const LEAST: u64 = 100_000_000;
+    const FOR_EACH: u64 = 500;
+    LEAST.max((graph.node_count() as u64 + graph.reference_count() as u64).saturating_mul(FOR_EACH))
+}
+
 /// For each of `sets` what would become unreachable if all of it were taken out, in bytes: 0 when none of it is
-/// reachable. `reachable_bytes` is what all strong roots reach. One marking per set, on all threads:
-/// O(objects + references) each.
+/// reachable. 63 sets share a marking, in which each object has a bit for each of them: still reached without that set.
+/// O(objects + references) for each 63 sets, unless the sets reach objects one after another: then an object is visited
+/// again, 63 times at worst.
+///
+/// # Errors
+/// When it takes more than `most_steps`, an object or reference looked at being one.
 pub fn exact_retained_bytes(
     graph: &HeapGraph,
-    reachable_bytes: u64,
     sets: &[u32],
-    set_of: impl Fn(NodeId) -> u32 + Sync,
-) -> Vec<u64> {
-    let mut starts: Vec<NodeId> = graph.strong_roots().map(|root| root.node).collect();
-    starts.sort_unstable();
-    starts.dedup();
-    sets.par_iter()
-        .map(|&set| {
-            let seen = Without { seen: NodeSet::new(graph.node_count()), is_out: |node| set_of(node) == set };
-            let mut walk = Dfs::from_parts(Vec::new(), seen);
-            let mut left = 0u64;
-            for &start in &starts {
-                if !walk.discovered.is_visited(&start) {
-                    walk.move_to(start);
-                    while let Some(node) = walk.next(graph) {
-                        left = left.saturating_add(graph.shallow_bytes(node));
-                    }
-                }
+    set_of: impl Fn(NodeId) -> u32,
+    most_steps: u64,
+) -> Result<Vec<u64>, TooManySteps> {
+    let last = sets.iter().copied().max().map_or(0, |set| set as usize + 1);
+    let mut place_of_set = vec![NO_SET; last];
+    for (place, &set) in sets.iter().enumerate() {
+        place_of_set[set as usize] = place as u32;
+    }
+    let place_of = |node| place_of_set.get(set_of(node) as usize).copied().unwrap_or(NO_SET);
+    let places: Vec<u32> = graph.nodes().map(place_of).collect();
+    let starts: Vec<usize> = (0..sets.len()).step_by(SETS_AT_ONCE).collect();
+    let mut left = most_steps;
+    let mut bytes = Vec::with_capacity(sets.len());
+    // The same markings run together whatever threads there are, so that the same answers are refused.
+    for together in starts.chunks(MARKINGS_AT_ONCE) {
+        let found: Vec<Result<(Vec<u64>, u64), TooManySteps>> = together
+            .par_iter()
+            .map(|&start| {
+                let count = SETS_AT_ONCE.min(sets.len() - start);
+                Marking::new(graph, &places, start as u32, left).run(count)
+            })
+            .collect();
+        for found in found {
+            let (of_sets, steps) = found?;
+            left = left.checked_sub(steps).ok_or(TooManySteps)?;
+            bytes.extend(of_sets);
+        }
+    }
+    Ok(bytes)
+}
+
+/// One marking without each of some sets.
+struct Marking<'a> {
+    graph: &'a HeapGraph,
+    /// By object: the place of its set.
+    places: &'a [u32],
+    /// The place of the first set.
+    first: u32,
+    /// By object: a bit for each set without which it is still reached.
+    reached: Vec<u64>,
+    queued: NodeSet,
+    queue: VecDeque<NodeId>,
+    most_steps: u64,
+}
+
+impl<'a> Marking<'a> {
+    fn new(graph: &'a HeapGraph, places: &'a [u32], first: u32, most_steps: u64) -> Self {
+        let count = graph.node_count();
+        let (reached, queued) = (vec![0; count], NodeSet::new(count));
+        Marking { graph, places, first, reached, queued, queue: VecDeque::new(), most_steps }
+    }
+
+    /// Bytes that each of the `count` sets holds, and steps that it took.
+    fn run(mut self, count: usize) -> Result<(Vec<u64>, u64), TooManySteps> {
+        let all = REACHED | (REACHED - 1) >> (SETS_AT_ONCE - count);
+        for root in self.graph.strong_roots() {
+            self.reach(root.node, all);
+        }
+        let mut steps = 0;
+        while let Some(node) = self.queue.pop_front() {
+            self.queued.remove(node);
+            let references = self.graph.references(node);
+            steps += 1 + references.len() as u64;
+            if steps > self.most_steps {
+                return Err(TooManySteps);
             }
-            reachable_bytes.saturating_sub(left)
-        })
-        .collect()
-}
-
-/// A set of seen nodes in which those that are taken out count as seen from the start.
-struct Without<F> {
-    seen: NodeSet,
-    is_out: F,
-}
-
-impl<F: Fn(NodeId) -> bool> VisitMap<NodeId> for Without<F> {
-    fn visit(&mut self, node: NodeId) -> bool {
-        !(self.is_out)(node) && self.seen.insert(node)
+            let without = self.reached[node.index()];
+            for &target in references {
+                self.reach(target, without);
+            }
+        }
+        let mut bytes = vec![0u64; count];
+        for node in self.graph.nodes() {
+            let reached = self.reached[node.index()];
+            let mut lost = if reached & REACHED == 0 { 0 } else { all & !reached };
+            while lost != 0 {
+                let of_set = &mut bytes[lost.trailing_zeros() as usize];
+                *of_set = of_set.saturating_add(self.graph.shallow_bytes(node));
+                lost &= lost - 1;
+            }
+        }
+        Ok((bytes, steps))
     }
 
-    fn is_visited(&self, node: &NodeId) -> bool {
-        self.seen.contains(*node) || (self.is_out)(*node)
-    }
-
-    fn unvisit(&mut self, node: NodeId) -> bool {
-        let was = self.seen.contains(node);
-        self.seen.remove(node);
-        was
+    /// An object is reached without these sets, unless it is in one of them.
+    fn reach(&mut self, node: NodeId, mut without: u64) {
+        let own = self.places[node.index()].wrapping_sub(self.first);
+        if (own as usize) < SETS_AT_ONCE {
+            without &= !(1 << own);
+        }
+        let reached = &mut self.reached[node.index()];
+        if without & !*reached != 0 {
+            *reached |= without;
+            if self.queued.insert(node) {
+                self.queue.push_back(node);
+            }
+        }
     }
 }

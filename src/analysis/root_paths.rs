@@ -1,27 +1,162 @@
 //! Why is an object alive: shortest paths to it from objects that roots hold.
 
+use super::roots_by_node::RootsByNode;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootKind};
 
-/// A shortest path from one rooted object.
+/// Shortest paths to one object. What they have in common is kept once: their nodes are walked, not listed, so that
+/// thousands of long paths take no more memory than the graph has objects.
 #[derive(Debug, Clone)]
-pub struct RootPath {
-    /// The most telling root record of the first object.
-    pub root: Root,
-    /// From the rooted object to the object asked for, both included.
-    pub nodes: Vec<NodeId>,
+pub struct RootPaths<'g> {
+    starts: Vec<Start<'g>>,
+    links: Links,
 }
+
+#[derive(Debug, Clone, Copy)]
+struct Start<'g> {
+    root: &'g Root,
+    node: NodeId,
+    length: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Links {
+    /// By object the next one on the way to the target; the objects in order of distance from it.
+    Next(Vec<u32>, Vec<NodeId>),
+    /// The objects of the only path.
+    Listed(Vec<NodeId>),
+}
+
+/// A shortest path from one rooted object.
+#[derive(Debug, Clone, Copy)]
+pub struct RootPath<'p> {
+    /// The most telling root record of the first object.
+    pub root: &'p Root,
+    /// References on the way.
+    pub length: usize,
+    start: NodeId,
+    links: &'p Links,
+}
+
+impl<'g> RootPaths<'g> {
+    /// One path, from the rooted object to the object asked for.
+    pub(super) fn of_one(root: &'g Root, nodes: Vec<NodeId>) -> Self {
+        let starts = nodes.first().map(|&node| Start { root, node, length: nodes.len() - 1 });
+        RootPaths { starts: starts.into_iter().collect(), links: Links::Listed(nodes) }
+    }
+
+    /// The first path alone, its objects listed.
+    pub fn into_first(self) -> Option<Self> {
+        let path = self.get(0)?;
+        let nodes = path.nodes().collect();
+        Some(Self::of_one(self.starts[0].root, nodes))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// A path by its place in the order of length.
+    pub fn get(&self, place: usize) -> Option<RootPath<'_>> {
+        let start = self.starts.get(place)?;
+        Some(RootPath { root: start.root, length: start.length, start: start.node, links: &self.links })
+    }
+
+    /// The last `count` objects of each path, of a shorter one all, without a walk down each. O(objects).
+    pub fn ends(&self, count: usize) -> Vec<PathNodes<'_>> {
+        let count = count.max(1);
+        let Links::Next(next, order) = &self.links else {
+            let whole = self.iter().map(|path| path.nodes());
+            return whole
+                .map(|nodes| PathNodes { done: nodes.left.saturating_sub(count), left: nodes.left.min(count), ..nodes })
+                .collect();
+        };
+        // By object: where `count` are left of its path, itself if there are fewer; found for the nearer ones first.
+        let mut gates: Vec<u32> = vec![0; next.len()];
+        let mut lefts: Vec<u32> = vec![0; next.len()];
+        for (place, node) in order.iter().map(|node| node.index()).enumerate() {
+            let after = next[node] as usize;
+            let left = if place == 0 { 1 } else { lefts[after] as usize + 1 };
+            (gates[node], lefts[node]) =
+                if left > count { (gates[after], count as u32) } else { (node as u32, left as u32) };
+        }
+        let end_of = |start: &Start<'_>| PathNodes {
+            links: &self.links,
+            at: NodeId::new(gates[start.node.index()] as usize),
+            done: 0,
+            left: lefts[start.node.index()] as usize,
+        };
+        self.starts.iter().map(end_of).collect()
+    }
+
+    /// The paths in order of length.
+    pub fn iter(&self) -> impl Iterator<Item = RootPath<'_>> {
+        (0..self.len()).filter_map(|place| self.get(place))
+    }
+}
+
+impl<'p> RootPath<'p> {
+    /// From the rooted object to the object asked for, both included.
+    pub fn nodes(&self) -> PathNodes<'p> {
+        PathNodes { links: self.links, at: self.start, done: 0, left: self.length + 1 }
+    }
+
+    /// The object that the root holds.
+    pub fn start(&self) -> NodeId {
+        self.start
+    }
+}
+
+/// The objects of a path, one after another.
+#[derive(Debug, Clone)]
+pub struct PathNodes<'p> {
+    links: &'p Links,
+    at: NodeId,
+    done: usize,
+    left: usize,
+}
+
+impl Iterator for PathNodes<'_> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        self.left = self.left.checked_sub(1)?;
+        let node = match self.links {
+            Links::Listed(nodes) => *nodes.get(self.done)?,
+            Links::Next(next, _) => {
+                if self.done > 0 {
+                    self.at = NodeId::new(next[self.at.index()] as usize);
+                }
+                self.at
+            }
+        };
+        self.done += 1;
+        Some(node)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for PathNodes<'_> {}
 
 /// Up to `limit` paths to `target` (0: all), the shortest of each rooted object, in order of length. With `all_kinds`
 /// weak roots count as well. Searches against the references, no farther than it must: O(objects + references) at
 /// worst, the reverse references included if nobody asked for them before; 4 bytes per object.
 /// No path touches an `avoided` object, but for the target itself.
-pub fn find_root_paths(
-    graph: &HeapGraph,
+pub fn find_root_paths<'g>(
+    graph: &'g HeapGraph,
     target: NodeId,
     limit: usize,
     all_kinds: bool,
     is_avoided: impl Fn(NodeId) -> bool,
-) -> Vec<RootPath> {
+) -> RootPaths<'g> {
     const UNSEEN: u32 = u32::MAX;
     let wanted = |root: &Root| !root.excluded && (all_kinds || root.is_strong());
     let mut rooted = NodeSet::new(graph.node_count());
@@ -32,11 +167,16 @@ pub fn find_root_paths(
     let mut next_hop = vec![UNSEEN; graph.node_count()];
     let mut queue = vec![target];
     next_hop[target.index()] = target.index() as u32;
-    let mut at = 0;
+    // Where in the queue the objects begin that are one reference farther away.
+    let (mut at, mut length, mut level_end) = (0, 0, 1);
     while let Some(&node) = queue.get(at) {
+        if at == level_end {
+            length += 1;
+            level_end = queue.len();
+        }
         at += 1;
         if rooted.contains(node) {
-            starts.push(node);
+            starts.push((node, length));
             if starts.len() == limit {
                 break;
             }
@@ -49,19 +189,9 @@ pub fn find_root_paths(
         }
     }
     let roots = most_telling_roots(graph, &starts, wanted);
-    starts
-        .into_iter()
-        .zip(roots)
-        .filter_map(|(start, root)| {
-            let mut nodes = vec![start];
-            let mut node = start;
-            while node != target {
-                node = NodeId::new(next_hop[node.index()] as usize);
-                nodes.push(node);
-            }
-            root.map(|root| RootPath { root: root.clone(), nodes })
-        })
-        .collect()
+    let starts = starts.iter().zip(roots);
+    let starts = starts.filter_map(|(&(node, length), root)| root.map(|root| Start { root, node, length })).collect();
+    RootPaths { starts, links: Links::Next(next_hop, queue) }
 }
 
 /// What makes one root record of an object more telling than another: the smaller rank is to be shown.
@@ -69,22 +199,17 @@ pub(super) fn telling_rank(root: &Root) -> (bool, RootKind, bool) {
     (root.is_weak(), root.kind, root.container.is_none() && root.name.is_none())
 }
 
-/// For each node the record to show for it: strong before weak, then the most telling kind, then the first.
-pub(super) fn most_telling_roots<'a>(
-    graph: &'a HeapGraph,
-    nodes: &[NodeId],
+/// For each node the record to show for it.
+fn most_telling_roots<'g>(
+    graph: &'g HeapGraph,
+    starts: &[(NodeId, usize)],
     wanted: impl Fn(&Root) -> bool,
-) -> Vec<Option<&'a Root>> {
-    let mut order: Vec<usize> = (0..nodes.len()).collect();
-    order.sort_unstable_by_key(|&place| nodes[place]);
-    let mut best: Vec<Option<&Root>> = vec![None; nodes.len()];
-    for root in graph.roots().iter().filter(|root| wanted(root)) {
-        if let Ok(found) = order.binary_search_by_key(&root.node, |&place| nodes[place]) {
-            let place = &mut best[order[found]];
-            if place.is_none_or(|known| telling_rank(root) < telling_rank(known)) {
-                *place = Some(root);
-            }
-        }
+) -> Vec<Option<&'g Root>> {
+    // One look at all records is less than sorting them.
+    if let [(node, _)] = starts {
+        let of_node = graph.roots().iter().filter(|root| root.node == *node && wanted(root));
+        return vec![of_node.min_by_key(|root| telling_rank(root))];
     }
-    best
+    let roots = RootsByNode::new(graph);
+    starts.iter().map(|&(node, _)| roots.most_telling(node, &wanted)).collect()
 }

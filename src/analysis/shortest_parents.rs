@@ -4,8 +4,9 @@ use std::io;
 
 use rayon::prelude::*;
 
-use super::root_paths::{RootPath, most_telling_roots};
-use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId, Root};
+use super::root_paths::RootPaths;
+use super::roots_by_node::RootsByNode;
+use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
 /// No strong root reaches the object.
 const UNREACHED: u32 = u32::MAX;
@@ -49,8 +50,8 @@ impl ShortestParents {
         ShortestParents { parents: parents.into() }
     }
 
-    /// The shortest path to `target`; `None` when no strong root reaches it. O(length + root records).
-    pub fn path_to(&self, graph: &HeapGraph, target: NodeId) -> Option<RootPath> {
+    /// The shortest path to `target`; `None` when no strong root reaches it. O(length).
+    pub fn path_to<'g>(&self, graph: &HeapGraph, roots: &RootsByNode<'g>, target: NodeId) -> Option<RootPaths<'g>> {
         let mut nodes = vec![target];
         let mut at = target;
         loop {
@@ -65,8 +66,8 @@ impl ShortestParents {
             }
         }
         nodes.reverse();
-        let root = most_telling_roots(graph, &[at], Root::is_strong).pop().flatten()?;
-        Some(RootPath { root: root.clone(), nodes })
+        let root = roots.most_telling_strong(at)?;
+        Some(RootPaths::of_one(root, nodes))
     }
 
     /// Writes the parents.

@@ -14,9 +14,9 @@ use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::histogram::Tally;
-use crate::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
+use crate::analysis::retained_sets::{exact_retained_bytes, most_steps_of_exact, topmost_of_sets};
 use crate::analysis::selection::TypePattern;
-use crate::dump::{Content, Counted, OpenDump, Phase};
+use crate::dump::{AnswerNeed, Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
 
 /// How retained bytes of a row are computed.
@@ -198,6 +198,7 @@ fn add_retained(
     let by_retained = options.order == HistogramOrder::RetainedBytes;
     if retained_by == RetainedBy::Minimum || by_retained {
         let (dominators, retained) = dump.dominators()?;
+        dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
         let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
         rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
@@ -208,10 +209,12 @@ fn add_retained(
         // Rows that are not shown are not computed, unless the order rests on them.
         let shown = if by_retained { rows.len() } else { options.limits.shown(rows.len()) };
         let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
-        let reachable = dump.reachable();
-        let reachable_nodes = graph.nodes().filter(|&node| reachable.contains(node));
-        let reachable_bytes = reachable_nodes.fold(0u64, |sum, node| sum.saturating_add(graph.shallow_bytes(node)));
-        let exact = exact_retained_bytes(graph, reachable_bytes, &sets, |node| groups.of(node));
+        dump.check_exact_retained()?;
+        let most_steps = most_steps_of_exact(graph);
+        let Ok(exact) = exact_retained_bytes(graph, &sets, |node| groups.of(node), most_steps) else {
+            let what = format!("taking {shown} groups of objects out one by one is too much work");
+            return Err(AnswerError::TooMuchWork(what));
+        };
         rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
     }
     Ok(())

@@ -37,7 +37,8 @@ pub(super) struct Args {
     /// Which axis comes first; both: every backtrace broken down along both
     #[arg(long, value_enum, default_value = "backtrace", value_name = "AXIS")]
     by: ByArg,
-    /// Levels below the top [default: all; 20 for dumps of objects]
+    /// Levels below the top, at most 500; not every reader of JSON takes so many: -f jsonl has them flat [default: all;
+    /// 20 for dumps of objects]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_DEPTH))]
     depth: Option<u32>,
     /// Leave smaller nodes to "other": bytes, or a share of the heap such as 1%
@@ -91,8 +92,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             let depth = args.depth.unwrap_or(MAX_DEPTH as u32);
             let default = if args.common.output.style().terminal { smallest_share() } else { Threshold::Bytes(0) };
             let mut trees = Vec::new();
+            let mut rows_left = MOST_ROWS;
             for heap in args.heaps.choose(opened.dump, &args.section, &args.common.input.read)? {
-                let (rows, totals) = args.tree(heap, names, wanted, depth, least.unwrap_or(default), true)?;
+                let least = least.unwrap_or(default);
+                let extent = Extent { depth, least, types_below: true, most_rows: rows_left };
+                let (rows, totals) = args.tree(heap, names, wanted, &extent)?;
+                rows_left -= rows.len();
                 let (title, json) = (heap_title(heap), heap_json(heap, &totals.at(0)));
                 trees.push(HeapTree {
                     title,
@@ -134,7 +139,8 @@ fn run_objects(args: &Args, least: Option<Threshold>, opened: &Opened) -> Result
     let wanted = wanted_types(&names, pattern.as_ref());
     let wanted = wanted.as_ref().map(|wanted| wanted as &dyn Fn(NameId) -> bool);
     let least = least.unwrap_or(smallest_share());
-    let (rows, totals) = args.tree(&heap, &names, wanted, depth, least, false)?;
+    let extent = Extent { depth, least, types_below: false, most_rows: MOST_ROWS };
+    let (rows, totals) = args.tree(&heap, &names, wanted, &extent)?;
     let mut json: Map<String, Value> = heap_json(&heap, &totals.at(0));
     json.insert("pid".into(), Value::Null);
     json.insert("allocator".into(), Value::Null);
@@ -158,6 +164,14 @@ fn run_objects(args: &Args, least: Option<Threshold>, opened: &Opened) -> Result
     Ok(args.types.outcome(nothing_matches, args.common.is_quiet()))
 }
 
+/// How much of a tree is shown.
+struct Extent {
+    depth: u32,
+    least: Threshold,
+    types_below: bool,
+    most_rows: usize,
+}
+
 impl Args {
     fn by_name(&self) -> &'static str {
         match self.by {
@@ -173,13 +187,11 @@ impl Args {
         heap: &AllocationHeap,
         names: &Names,
         wanted: Option<&dyn Fn(NameId) -> bool>,
-        depth: u32,
-        least: Threshold,
-        types_below: bool,
+        extent: &Extent,
     ) -> Result<(Vec<Row>, Totals)> {
         let by_type = self.by != ByArg::Backtrace;
         // Callers are found from the last frames, however deep these are.
-        let kept = if self.invert { u32::MAX } else { depth };
+        let kept = if self.invert { u32::MAX } else { extent.depth };
         let totals = Totals::compute(heap, &TotalsOptions { depth: kept, by_type, wanted });
         refuse_left_out(heap, totals.pairs_left_out)?;
         let known = [("bytes", "bytes"), ("allocations", "allocations"), ("name", "name")];
@@ -195,12 +207,13 @@ impl Args {
         };
         let layout = Layout {
             by,
-            depth,
-            min_bytes: least.at_least(totals.at(0).bytes),
+            depth: extent.depth,
+            min_bytes: extent.least.at_least(totals.at(0).bytes),
             limit: self.limit.rows(usize::MAX),
             order,
             reverse: self.order.reverse,
-            types_below,
+            types_below: extent.types_below,
+            most_rows: extent.most_rows,
         };
         let rows = if self.invert {
             lay_out_callers(heap, &totals, names, &layout)
@@ -210,8 +223,10 @@ impl Args {
         match rows {
             Ok(rows) => Ok((rows, totals)),
             Err(_) => bail!(
-                "{}: the tree has more than {MOST_ROWS} rows; show less of it with --depth, --min-percent or -n",
-                heap_title(heap)
+                "{}: {} more than {MOST_ROWS} rows; show less with --depth, --min-percent or -n{}",
+                heap_title(heap),
+                if extent.most_rows < MOST_ROWS { "the trees up to this one have" } else { "the tree has" },
+                if extent.most_rows < MOST_ROWS { ", or fewer with --dump, --process and --allocator" } else { "" },
             ),
         }
     }

@@ -204,7 +204,7 @@ fn summarize(opened: Opened, args: &Args, by: By, mut row_bytes: u64) -> Result<
     let wanted = pattern.map(|pattern| pattern.select(graph));
     let groups = group(graph, by, section, wanted.as_deref(), false)?;
     let reachable = opened.reachable();
-    let tallies = groups.tally(&reachable);
+    let tallies = groups.tally(reachable);
     let mut totals = Tally::default();
     tallies.iter().for_each(|tally| totals.add(tally));
     let mut rows: BTreeMap<String, Side> = groups
@@ -228,7 +228,10 @@ fn summarize(opened: Opened, args: &Args, by: By, mut row_bytes: u64) -> Result<
             let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH);
             row_bytes += places_by_path_bytes(graph, &tree);
             opened.check_answer(AnswerNeed::Descent, row_bytes)?;
-            rows = places_by_path(graph, &tree);
+            rows = match places_by_path(graph, &tree) {
+                Ok(rows) => rows,
+                Err(_) => bail!("--paths: names are so long that the paths take too much memory; leave --paths out"),
+            };
             if let Some(pattern) = args.types.pattern()? {
                 rows.retain(|path, _| pattern.matches(path));
             }
@@ -321,7 +324,7 @@ fn print(args: &Args, by: By, rows: &[Change], fields: Map<String, Value>, summa
     let shown = args.limit.rows(rows.len());
     let report = Report {
         command: "diff",
-        fields: Box::new(|| fields.clone()),
+        fields: Box::new(|json| json.put_all(&fields)),
         table: Table {
             columns,
             row_count: shown,

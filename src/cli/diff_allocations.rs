@@ -1,10 +1,11 @@
 //! `heapdump diff` of allocation totals: two files, or two dumps of one, joined by names of backtraces and types.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Outcome;
 use super::allocations::{HeapArgs, process_title, refuse_left_out};
@@ -16,7 +17,7 @@ use crate::analysis::allocation_diff::{AllocationDiff, Change};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::threshold::Threshold;
-use crate::report::{Cell, Column, Format, Report, Table, Unit, format_bytes};
+use crate::report::{Cell, Column, Format, Members, Report, Table, Unit, format_bytes};
 
 /// What the rows are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -175,28 +176,26 @@ fn prefix(heap: &AllocationHeap) -> String {
     format!("{}, {}", process_title(heap), heap.allocator)
 }
 
-fn change_json(change: &Change) -> Value {
-    json!({
-        "total_bytes_old": change.old.bytes,
-        "total_bytes_new": change.new.bytes,
-        "total_bytes_delta": change.delta_bytes(),
-        "allocations_old": change.old.allocations,
-        "allocations_new": change.new.allocations,
-        "allocations_delta": change.delta_allocations(),
-    })
-}
-
 /// Rows as JSON has them.
-fn rows_json(diff: &AllocationDiff, rows: &[(Key<'_>, Change)]) -> Vec<Value> {
-    let row = |(key, change): &(Key<'_>, Change)| {
-        let mut row = fields(match key {
-            Key::Type(name) => json!({"type": name}),
-            Key::Path(_) => json!({"path": key.names(diff)}),
-        });
-        row.extend(fields(change_json(change)));
-        Value::Object(row)
-    };
-    rows.iter().map(row).collect()
+fn put_rows(
+    json: &mut Members<'_>,
+    rows_key: &str,
+    diff: &AllocationDiff,
+    rows: &[(Key<'_>, Change)],
+) -> io::Result<()> {
+    json.put_objects(rows_key, rows.len(), |row, json| {
+        let (key, change) = &rows[row];
+        match key {
+            Key::Type(name) => json.put("type", name)?,
+            Key::Path(_) => json.put("path", &key.names(diff))?,
+        }
+        json.put("total_bytes_old", &change.old.bytes)?;
+        json.put("total_bytes_new", &change.new.bytes)?;
+        json.put("total_bytes_delta", &change.delta_bytes())?;
+        json.put("allocations_old", &change.old.allocations)?;
+        json.put("allocations_new", &change.new.allocations)?;
+        json.put("allocations_delta", &change.delta_allocations())
+    })
 }
 
 fn print(
@@ -213,22 +212,22 @@ fn print(
         DiffBy::Type => ("type", "Type"),
         DiffBy::Backtrace => ("path", "Backtrace"),
     };
-    let mut json = fields(json!({
+    let sides = fields(json!({
         "old": {"total_bytes": whole.old.bytes, "allocations": whole.old.allocations},
         "new": {"total_bytes": whole.new.bytes, "allocations": whole.new.allocations},
     }));
-    if style.format == Format::Json {
-        let [types, paths] = match request.by {
-            DiffBy::Type => [&rows[..shown], &beside[..request.limit.rows(beside.len())]],
-            DiffBy::Backtrace => [&beside[..request.limit.rows(beside.len())], &rows[..shown]],
-        };
-        json.insert("types".into(), rows_json(diff, types).into());
-        json.insert("paths".into(), rows_json(diff, paths).into());
-    }
+    let [types, paths] = match request.by {
+        DiffBy::Type => [&rows[..shown], &beside[..request.limit.rows(beside.len())]],
+        DiffBy::Backtrace => [&beside[..request.limit.rows(beside.len())], &rows[..shown]],
+    };
     let sign = if whole.delta_bytes() < 0 { "-" } else { "+" };
     let report = Report {
         command: "diff",
-        fields: Box::new(|| json.clone()),
+        fields: Box::new(|json| {
+            json.put_all(&sides)?;
+            put_rows(json, "types", diff, types)?;
+            put_rows(json, "paths", diff, paths)
+        }),
         table: Table {
             columns: vec![
                 Column::new("total_bytes_old", "Old", Unit::Bytes).spare(2),

@@ -1,6 +1,6 @@
 //! `heapdump dominators [OBJID]`: what would be freed with what.
 
-use std::fmt::Write;
+use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use super::Outcome;
 use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key, split_object_and_file};
 use super::groups::{By, group};
 use super::load::{Opened, open_graph};
-use super::object::{TypedId, object_json, type_cells, type_columns, type_text};
+use super::object::{ObjectJson, TypedId, type_cells, type_columns, type_text};
 use super::output::{bold, fields, print_sentence, reach_words};
 use crate::analysis::dominators::{Children, Dominators, Step};
 use crate::analysis::retained::Retained;
@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// The object to begin at [default: the top], and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<String>,
-    /// Levels below the start
+    /// Levels below the start, at most 500; not every reader of JSON takes so many: -f jsonl has them flat
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "by", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
     depth: u32,
     /// Group the objects: all of a group, and what its topmost members retain
@@ -104,12 +104,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let style = args.common.output.style();
     let report = Report {
         command: "dominators",
-        fields: Box::new(|| tree.fields(json!({}))),
+        fields: Box::new(|json| json.put_all(&tree.fields(json!({})))),
         table: tree.table(&rows),
         rows_key: None,
         nested: Some(tree.nested(&rows)),
         summary: tree.summary(&style),
-        text: Some(Box::new(|| tree.text(&rows, &style))),
+        text: Some(Box::new(|out| tree.text(&rows, &style, out))),
         markdown: None,
     };
     args.common.output.print(&report)?;
@@ -216,13 +216,12 @@ impl<'a> Tree<'a> {
             key: "nodes",
             row_count: rows.len(),
             level: Box::new(|row| rows[row].level),
-            object: Box::new(|row| {
+            object: Box::new(|row, members| {
                 let number = rows[row].number;
-                let mut object = object_json(self.graph, self.dominators.node_at(number));
-                object.insert("retained_bytes".into(), self.retained.bytes_at(number).into());
-                object.insert("share".into(), self.share(number).into());
-                object.insert("dominated_objects".into(), self.retained.objects_at(number).into());
-                object
+                ObjectJson(self.graph, self.dominators.node_at(number)).put_into(members)?;
+                members.put("retained_bytes", &self.retained.bytes_at(number))?;
+                members.put("share", &self.share(number))?;
+                members.put("dominated_objects", &self.retained.objects_at(number))
             }),
         }
     }
@@ -284,28 +283,25 @@ impl<'a> Tree<'a> {
     }
 
     /// For people: an indented tree.
-    fn text(&self, rows: &[Row], style: &Style) -> String {
+    fn text(&self, rows: &[Row], style: &Style, out: &mut dyn Write) -> io::Result<()> {
         let size = |bytes: u64| style.size(bytes);
-        let mut text = String::new();
-        let mut say = |line: String| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{line}");
-        };
+        let mut say = |line: String| writeln!(out, "{line}");
         if style.header {
-            say(format!("{:>10} {:>7} {:>10} {:>11}  object", "retained", "share", "shallow", "objects"));
+            say(format!("{:>10} {:>7} {:>10} {:>11}  object", "retained", "share", "shallow", "objects"))?;
         }
         let mut hidden: Vec<usize> = Vec::new();
-        let more = |hidden: &mut Vec<usize>, level: usize, say: &mut dyn FnMut(String)| {
+        let more = |hidden: &mut Vec<usize>, level: usize, say: &mut dyn FnMut(String) -> io::Result<()>| {
             while hidden.len() > level {
                 let count = hidden.pop().unwrap_or(0);
                 if count > 0 {
                     let indent = "  ".repeat(hidden.len());
-                    say(format!("{:>41}  {indent}{} more; -n 0 shows all", "", format_count(count as u64)));
+                    say(format!("{:>41}  {indent}{} more; -n 0 shows all", "", format_count(count as u64)))?;
                 }
             }
+            Ok::<(), io::Error>(())
         };
         for row in rows {
-            more(&mut hidden, row.level + 1, &mut say);
+            more(&mut hidden, row.level + 1, &mut say)?;
             let node = self.dominators.node_at(row.number);
             let start = format!(
                 "{:>10} {:>6.1}% {:>10} {:>11}  {}{}  ",
@@ -317,12 +313,11 @@ impl<'a> Tree<'a> {
                 self.graph.display_id(node),
             );
             let name = style.fit(start.chars().count(), &type_text(self.graph, node));
-            say(format!("{start}{name}"));
+            say(format!("{start}{name}"))?;
             hidden.resize(row.level + 1, 0);
             hidden[row.level] = row.hidden_after;
         }
-        more(&mut hidden, 0, &mut say);
-        text
+        more(&mut hidden, 0, &mut say)
     }
 }
 
@@ -381,7 +376,7 @@ fn run_groups(
     let style = output.style();
     let report = Report {
         command: "dominators",
-        fields: Box::new(|| tree.fields(json!({"format": opened.facts.format, "by": by.name()}))),
+        fields: Box::new(|json| json.put_all(&tree.fields(json!({"format": opened.facts.format, "by": by.name()})))),
         table: Table {
             columns: vec![
                 Column::new("objects", "Objects", Unit::Count),

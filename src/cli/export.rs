@@ -1,6 +1,7 @@
 //! `heapdump export --to NAME`: the heap in other tools' forms.
 
-use std::fmt::Write as _;
+use std::fmt;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -11,16 +12,19 @@ use petgraph::graph::DiGraph;
 use super::allocations::HeapArgs;
 use super::breakdown::parse_smallest;
 use super::common::{InputArgs, SectionArgs, parse_threshold};
+use super::folded::write_folded;
 use super::load::{Place, open_graph};
 use super::object::{TypedId, root_text, type_text};
-use super::target::{find_target, write};
+use super::target::{find_target, write_with};
 use super::{Outcome, export_memory_infra, progress};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
+use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::AnswerNeed;
-use crate::graph::{HeapGraph, NodeId};
-use crate::report::{escape_dot, escape_frame, format_bytes};
+use crate::files::Target;
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::report::{escape_dot, format_bytes};
 
 /// The dump in other tools' forms
 ///
@@ -49,7 +53,7 @@ pub(super) struct Args {
     /// dot: what the object retains in place of its neighbourhood
     #[arg(long)]
     retained: bool,
-    /// Levels below the start [default: 100; dot: 2; memory-infra: 64 for objects, else all]
+    /// Levels below the start [default: 100, at most 500; dot: 2; memory-infra: 64 for objects, else all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
     /// Leave out what is smaller: a size, or a share [default: 0.1%; memory-infra: 1KiB for objects, else none]
@@ -82,6 +86,8 @@ enum Form {
 }
 
 const DEPTH_OF_PATHS: u32 = 100;
+/// As deep as `dominators` and `breakdown` go: a line repeats all names above it.
+const MAX_DEPTH_OF_PATHS: u32 = 500;
 const DEPTH_OF_DOT: u32 = 2;
 const OBJECTS_OF_DOT: usize = 100;
 const LEAST_OF_PATHS: &str = "0.1%";
@@ -100,6 +106,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             input: &args.input,
         });
     }
+    if args.to != Form::Dot && args.depth.is_some_and(|depth| depth > MAX_DEPTH_OF_PATHS) {
+        bail!("--depth: paths of types have 1 to {MAX_DEPTH_OF_PATHS} levels");
+    }
     let object = args.object.as_deref().map(TypedId::parse).transpose()?;
     let opened = open_graph(args.file.as_deref(), &args.input)?;
     let graph = opened.graph;
@@ -114,35 +123,40 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     if let (Some(node), 0, true) = (start, from, args.to != Form::Dot || args.retained) {
         bail!("{} is not reachable from any strong root, so it retains nothing", graph.display_id(node));
     }
-    let text = match args.to {
-        Form::Dot => {
-            let Some(node) = start else { bail!("--to dot draws one object: say which with --object OBJID") };
-            dot(args, graph, dominators, retained, node)
-        }
-        _ => {
-            let depth = args.depth.unwrap_or(DEPTH_OF_PATHS) as usize;
-            let children = dominators.children();
-            let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-            let starts: Vec<u32> = match from {
-                0 => children.of(0).collect(),
-                _ => vec![from as u32],
-            };
-            let starts: Vec<u32> = starts
-                .into_iter()
-                .filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()))
-                .collect();
-            let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start as usize)));
-            let least = parse_threshold(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS))?.at_least(whole);
-            let tree = TypeTree::build(graph, dominators, &children, starts, depth);
-            let lines = folded(graph, &tree, least);
-            match args.to {
-                Form::Flamegraph => flame_graph(&lines)?,
-                _ => lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes(),
-            }
-        }
+    if args.to == Form::Dot {
+        let Some(node) = start else { bail!("--to dot draws one object: say which with --object OBJID") };
+        let around = Around { args, graph, dominators, retained };
+        return write_to(&target, |out| around.dot(node, out));
+    }
+    let depth = args.depth.unwrap_or(DEPTH_OF_PATHS) as usize;
+    let children = dominators.children();
+    let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+    let starts: Vec<u32> = match from {
+        0 => children.of(0).collect(),
+        _ => vec![from as u32],
     };
+    let starts: Vec<u32> =
+        starts.into_iter().filter(|&number| nodes.contains(&dominators.node_at(number as usize).index())).collect();
+    let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start as usize)));
+    let least = parse_threshold(args.min_bytes.as_deref().unwrap_or(LEAST_OF_PATHS))?.at_least(whole);
+    let tree = TypeTree::build(graph, dominators, &children, starts, depth);
+    if args.to == Form::Folded {
+        return write_to(&target, |out| write_folded(out, graph, &tree, least));
+    }
+    let mut lines = Bounded(Vec::new());
+    if write_folded(&mut lines, graph, &tree, least).is_err() {
+        bail!(
+            "the paths take more than {}, too much for a flame graph: draw less with --depth or --min-bytes",
+            format_bytes(MOST_BYTES_OF_FLAMES as u64)
+        );
+    }
+    let svg = flame_graph(&String::from_utf8_lossy(&lines.0))?;
+    write_to(&target, |out| out.write_all(&svg))
+}
+
+fn write_to(target: &Target, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Outcome> {
     progress::end();
-    write(&target, &text)?;
+    write_with(target, write)?;
     Ok(Outcome::Done)
 }
 
@@ -176,96 +190,119 @@ impl Form {
     }
 }
 
-/// `A;B;C bytes` for every place of the tree that retains at least so much; what is cut off counts for the place above.
-fn folded(graph: &HeapGraph, tree: &TypeTree, least_bytes: u64) -> Vec<String> {
-    let mut own: Vec<u64> = tree.places.iter().map(|place| place.shallow_bytes).collect();
-    let mut names: Vec<String> = Vec::with_capacity(tree.places.len());
-    for place in &tree.places {
-        let name = escape_frame(graph.type_name(place.type_id));
-        names.push(match place.above {
-            Some(above) if place.retained_bytes >= least_bytes => format!("{};{name}", names[above]),
-            // Never read: what is below it is smaller still.
-            Some(_) => String::new(),
-            None => name,
-        });
-    }
-    let mut rest = 0;
-    for (number, place) in tree.places.iter().enumerate().rev() {
-        if place.retained_bytes < least_bytes {
-            match place.above {
-                Some(above) => own[above] += own[number],
-                None => rest += own[number],
-            }
-            own[number] = 0;
+/// Bytes that the paths of a flame graph may take: the drawing is made in memory.
+const MOST_BYTES_OF_FLAMES: usize = 32 << 20;
+
+/// Takes so many bytes and no more.
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > MOST_BYTES_OF_FLAMES - self.0.len() {
+            return Err(io::ErrorKind::StorageFull.into());
         }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
     }
-    let mut lines: Vec<String> =
-        names.iter().zip(own).filter(|(_, bytes)| *bytes > 0).map(|(name, bytes)| format!("{name} {bytes}")).collect();
-    if rest > 0 {
-        lines.push(format!("<smaller> {rest}"));
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
-    lines.sort_unstable();
-    lines
 }
 
-fn flame_graph(lines: &[String]) -> Result<Vec<u8>> {
+fn flame_graph(lines: &str) -> Result<Vec<u8>> {
     let mut options = inferno::flamegraph::Options::default();
     options.title = "Retained heap by dominator path".into();
     options.count_name = "bytes".into();
     options.name_type = "Type:".into();
     let mut svg = Vec::new();
-    inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)
+    inferno::flamegraph::from_lines(&mut options, lines.lines(), &mut svg)
         .context("cannot draw the flame graph: nothing is reachable, or nothing is as large as --min-bytes")?;
     Ok(svg)
 }
 
-/// The objects around `node` (or below it in the dominator tree), nearest first, and the references among them.
-fn dot(args: &Args, graph: &HeapGraph, dominators: &Dominators, retained: &Retained, node: NodeId) -> Vec<u8> {
-    let (depth, most) = (args.depth.unwrap_or(DEPTH_OF_DOT), args.max_objects.unwrap_or(OBJECTS_OF_DOT));
-    let children = args.retained.then(|| dominators.children());
-    let mut shown = vec![(node, 0)];
-    let mut at = 0;
-    while let Some(&(node, level)) = shown.get(at) {
-        at += 1;
-        if level == depth {
-            continue;
+/// What a drawing of the objects around one takes.
+struct Around<'a> {
+    args: &'a Args,
+    graph: &'a HeapGraph,
+    dominators: &'a Dominators,
+    retained: &'a Retained,
+}
+
+impl Around<'_> {
+    /// The objects around `node` (or below it in the dominator tree), nearest first, and the references among them.
+    fn dot(&self, node: NodeId, out: &mut dyn Write) -> io::Result<()> {
+        let graph = self.graph;
+        let shown = self.shown(node);
+        let roots = RootsByNode::new(graph);
+        let mut drawn = DiGraph::<Label<'_>, &str>::new();
+        let mut places = std::collections::BTreeMap::new();
+        for &(node, _) in &shown {
+            places.insert(node, drawn.add_node(Label { around: self, roots: &roots, node }));
         }
-        let near: Vec<NodeId> = match (&children, dominators.number_of(node)) {
-            (Some(children), Some(number)) => {
-                let mut below: Vec<u32> = children.of(number).collect();
-                below.sort_by_key(|&number| (std::cmp::Reverse(retained.bytes_at(number as usize)), number));
-                below.into_iter().map(|number| dominators.node_at(number as usize)).collect()
-            }
-            (Some(_), None) => Vec::new(),
-            (None, _) => graph.references(node).iter().chain(graph.referrers(node)).copied().collect(),
-        };
-        for next in near {
-            if shown.len() < most && !shown.iter().any(|&(known, _)| known == next) {
-                shown.push((next, level + 1));
-            }
-        }
-    }
-    let mut drawn = DiGraph::<String, &str>::new();
-    let mut places = std::collections::BTreeMap::new();
-    for &(node, _) in &shown {
-        let retained_bytes = retained.bytes_of(dominators, node);
-        let mut label = format!("{}\n{}\n", escape_dot(&type_text(graph, node)), graph.display_id(node));
-        // Writing to a string cannot fail.
-        let _ = write!(label, "{}", format_bytes(graph.shallow_bytes(node)));
-        if let Some(bytes) = retained_bytes {
-            let _ = write!(label, ", retains {}", format_bytes(bytes));
-        }
-        for root in graph.roots().iter().filter(|root| root.node == node) {
-            let _ = write!(label, "\nroot: {}", escape_dot(&root_text(graph, root)));
-        }
-        places.insert(node, drawn.add_node(label));
-    }
-    for (&node, &place) in &places {
-        for target in graph.references(node) {
-            if let Some(&target) = places.get(target) {
-                drawn.add_edge(place, target, "");
+        for (&node, &place) in &places {
+            for target in graph.references(node) {
+                if let Some(&target) = places.get(target) {
+                    drawn.add_edge(place, target, "");
+                }
             }
         }
+        writeln!(out, "{}", Dot::with_config(&drawn, &[Config::EdgeNoLabel]))
     }
-    format!("{}\n", Dot::with_config(&drawn, &[Config::EdgeNoLabel])).into_bytes()
+
+    /// The objects, each with how far it is.
+    fn shown(&self, node: NodeId) -> Vec<(NodeId, u32)> {
+        let depth = self.args.depth.unwrap_or(DEPTH_OF_DOT);
+        let most = self.args.max_objects.unwrap_or(OBJECTS_OF_DOT);
+        let (graph, retained) = (self.graph, self.retained);
+        let children = self.args.retained.then(|| self.dominators.children());
+        let mut known = NodeSet::new(graph.node_count());
+        known.insert(node);
+        let mut shown = vec![(node, 0)];
+        let mut at = 0;
+        while let Some(&(node, level)) = shown.get(at) {
+            at += 1;
+            if level == depth {
+                continue;
+            }
+            let near: Vec<NodeId> = match (&children, self.dominators.number_of(node)) {
+                (Some(children), Some(number)) => {
+                    let mut below: Vec<u32> = children.of(number).collect();
+                    below.sort_by_key(|&number| (std::cmp::Reverse(retained.bytes_at(number as usize)), number));
+                    below.into_iter().map(|number| self.dominators.node_at(number as usize)).collect()
+                }
+                (Some(_), None) => Vec::new(),
+                (None, _) => graph.references(node).iter().chain(graph.referrers(node)).copied().collect(),
+            };
+            for next in near {
+                if shown.len() < most && known.insert(next) {
+                    shown.push((next, level + 1));
+                }
+            }
+        }
+        shown
+    }
+}
+
+/// What stands in an object's box, made when it is written.
+struct Label<'a> {
+    around: &'a Around<'a>,
+    roots: &'a RootsByNode<'a>,
+    node: NodeId,
+}
+
+impl fmt::Display for Label<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Around { graph, dominators, retained, .. } = *self.around;
+        let node = self.node;
+        write!(f, "{}\n{}\n", escape_dot(&type_text(graph, node)), graph.display_id(node))?;
+        write!(f, "{}", format_bytes(graph.shallow_bytes(node)))?;
+        if let Some(bytes) = retained.bytes_of(dominators, node) {
+            write!(f, ", retains {}", format_bytes(bytes))?;
+        }
+        for root in self.roots.of(node) {
+            write!(f, "\nroot: {}", escape_dot(&root_text(graph, root)))?;
+        }
+        Ok(())
+    }
 }

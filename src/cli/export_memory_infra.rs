@@ -115,6 +115,7 @@ fn write_trace(
         // The entries are streamed behind the head, which ends in a brace.
         write!(out, "{},\"args\":{{\"dumps\":{{\"level_of_detail\":\"detailed\",", &head[..head.len() - 1])?;
         write!(out, "\"heaps\":{{{}:{{\"entries\":[", json_text(&heap.allocator))?;
+        let mut ids = vec![None; heap.frames.len()];
         for (number, entry) in chosen.iter().enumerate() {
             let comma = if number == 0 { "" } else { "," };
             let count = entry.amount.allocations.map_or(String::new(), |count| format!("\"count\":\"{count:x}\","));
@@ -122,7 +123,7 @@ fn write_trace(
                 Some(name) => format!(",\"type\":\"{}\"", processes[at].type_id(name)),
                 None => String::new(),
             };
-            let backtrace = processes[at].backtrace(heap, entry);
+            let backtrace = processes[at].backtrace(heap, &mut ids, entry);
             write!(out, "{comma}\n{{\"size\":\"{:x}\",{count}\"bt\":\"{backtrace}\"{type_id}}}", entry.amount.bytes)?;
         }
         write!(out, "]}}}}}}}}}}")?;
@@ -188,17 +189,19 @@ impl<'a> Process<'a> {
         })
     }
 
-    /// The id of an entry's backtrace, made with all its callers; empty for the top.
-    fn backtrace(&mut self, heap: &AllocationHeap, entry: &Chosen) -> String {
+    /// The id of an entry's backtrace, made with those of its callers that have none yet; empty for the top. `ids` has
+    /// the ids of the heap's frames that are known.
+    fn backtrace(&mut self, heap: &AllocationHeap, ids: &mut [Option<u32>], entry: &Chosen) -> String {
         let mut path = Vec::new();
         let mut frame = entry.frame;
-        while frame != 0 {
-            path.push(heap.frames[frame as usize].name);
+        while frame != 0 && ids[frame as usize].is_none() {
+            path.push(frame);
             frame = heap.frames[frame as usize].parent;
         }
-        let mut id = None;
-        for name in path.into_iter().rev() {
-            id = Some(self.frame_id(id, Some(name)));
+        let mut id = ids[frame as usize];
+        for frame in path.into_iter().rev() {
+            id = Some(self.frame_id(id, Some(heap.frames[frame as usize].name)));
+            ids[frame as usize] = id;
         }
         if entry.own {
             id = Some(self.frame_id(id, None));

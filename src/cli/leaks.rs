@@ -1,22 +1,28 @@
 //! `heapdump leaks`: what leaks, in paragraphs that can be pasted into a ticket.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::Outcome;
 use super::common::{Common, LimitArgs, SectionArgs, TypeArgs, parse_threshold};
 use super::load::{Place, open_graph};
-use super::object::{object_json, path_json, roots_words, type_text};
-use super::output::{bold, fields, reach_words};
-use crate::analysis::root_paths::{RootPath, find_root_paths};
+use super::object::{ObjectJson, PathJson, roots_words, type_text};
+use super::output::{bold, reach_words, shell_word};
+use crate::analysis::root_paths::{RootPath, RootPaths, find_root_paths};
+use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
-use crate::analysis::suspects::{Finding, Held, Shape, Suspect, SuspectSearch, largest_held};
+use crate::analysis::shortest_parents::ShortestParents;
+use crate::analysis::suspects::{Finding, Shape, Suspect, SuspectSearch, largest_held};
 use crate::dump::AnswerNeed;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::report::{
-    Cell, Column, Report, Style, Table, Unit, count_of, escape_controls, escape_markdown, format_bytes, format_count,
+    Cell, Column, Members, Report, Style, Table, Unit, count_of, escape_controls, escape_markdown, format_bytes,
+    format_count,
 };
 
 /// Leak suspects: what, how much, held by whom, piling up where
@@ -75,6 +81,8 @@ const JAVA_FORMATS: [&str; 1] = ["ibm-classic"];
 const TYPES_NAMED: usize = 3;
 /// Types inside a suspect that JSON names.
 const TYPES_IN_JSON: usize = 20;
+/// Suspects whose paths are searched one by one; of more all at once.
+const FEW_SUSPECTS: usize = 8;
 /// Objects of a path that the paragraph names.
 const STEPS_NAMED: usize = 6;
 
@@ -128,24 +136,36 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         words: format!("all that is reachable{}", reach_words(graph, section)),
         human: !args.common.output.bytes,
     };
-    let told: Vec<Told<'_>> = findings
-        .into_iter()
-        .take(shown)
-        .map(|finding| Told::new(graph, finding, &whole, &is_library, &place))
-        .collect();
+    let computed;
+    let parents = match opened.shortest_parents() {
+        _ if shown <= FEW_SUSPECTS => None,
+        Some(parents) => Some(parents),
+        None => {
+            computed = ShortestParents::compute(graph);
+            Some(&computed)
+        }
+    };
+    let (roots, words) = (RootsByNode::new(graph), RefCell::default());
+    let teller = Teller { graph, is_library: &is_library, place: &place, whole: &whole, parents, roots: &roots, words };
+    let told: Vec<Told<'_>> = findings.into_iter().take(shown).map(|finding| Told::new(&teller, finding)).collect();
     let style = args.common.output.style();
     let report = Report {
         command: "leaks",
-        fields: Box::new(|| json_fields(graph, reachable_bytes, threshold_bytes, &told)),
+        fields: Box::new(|json| {
+            json.put("reachable_bytes", &reachable_bytes)?;
+            json.put("threshold_bytes", &threshold_bytes)?;
+            json.put_objects("suspects", told.len(), |place, suspect| told[place].json(suspect))?;
+            if graph.roots_inferred() { json.put("roots_inferred", &true) } else { Ok(()) }
+        }),
         table: table(&told),
         rows_key: None,
         nested: None,
         summary: String::new(),
-        text: Some(Box::new(|| {
+        text: Some(Box::new(|out| {
             let left = Left { threshold_bytes, hidden: found - shown, other_types: all_found - found };
-            text(graph, &told, &left, &whole, &style)
+            text(graph, &told, &left, &whole, &style, out)
         })),
-        markdown: Some(Box::new(|| markdown(&told))),
+        markdown: Some(Box::new(|out| markdown(&told, out))),
     };
     args.common.output.print(&report)?;
     let nothing_matches = found == 0 && wanted.is_some();
@@ -157,15 +177,6 @@ fn largest(finding: &Finding) -> NodeId {
         Suspect::Object(node) => *node,
         // A group has members, or it would be none.
         Suspect::Group(_, members) => members[0],
-    }
-}
-
-/// As a shell takes it for one word.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./+:,=@%".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_string(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
 
@@ -183,22 +194,62 @@ impl Whole {
     }
 }
 
-/// A finding with its path and its paragraph.
+/// What telling a finding takes, the same for all of them.
+struct Teller<'a> {
+    graph: &'a HeapGraph,
+    is_library: &'a [bool],
+    place: &'a Place,
+    whole: &'a Whole,
+    /// Paths to many suspects are found together.
+    parents: Option<&'a ShortestParents>,
+    roots: &'a RootsByNode<'a>,
+    /// By rooted object: what holds it, in words. Many suspects may hang on one.
+    words: RefCell<HashMap<NodeId, String>>,
+}
+
+/// Bytes of words about roots that are kept.
+const WORDS_KEPT: usize = 4 << 10;
+
+impl Teller<'_> {
+    fn roots_words(&self, path: RootPath<'_>) -> String {
+        if let Some(words) = self.words.borrow().get(&path.start()) {
+            return words.clone();
+        }
+        let words = roots_words(self.graph, self.roots, path);
+        if words.len() < WORDS_KEPT {
+            self.words.borrow_mut().insert(path.start(), words.clone());
+        }
+        words
+    }
+}
+
+/// A finding to be told. Its path and its paragraph are made when they are printed: of many suspects they may be more
+/// than the dump.
 struct Told<'a> {
     graph: &'a HeapGraph,
+    teller: &'a Teller<'a>,
     finding: Finding,
     share: f64,
-    path: Option<RootPath>,
-    text: String,
+    /// Where few are told; else it is found from the parents.
+    path: Option<RootPaths<'a>>,
 }
 
 impl<'a> Told<'a> {
-    fn new(graph: &'a HeapGraph, finding: Finding, whole: &Whole, is_library: &[bool], place: &Place) -> Self {
-        let path = find_root_paths(graph, largest(&finding), 1, false, |_| false).into_iter().next();
-        let share = finding.retained_bytes as f64 / whole.bytes.max(1) as f64;
-        let mut told = Told { graph, finding, share, path, text: String::new() };
-        told.text = told.paragraph(whole, is_library, place);
-        told
+    fn new(teller: &'a Teller<'a>, finding: Finding) -> Self {
+        let graph = teller.graph;
+        let path = match teller.parents {
+            Some(_) => None,
+            None => find_root_paths(graph, largest(&finding), 1, false, |_| false).into_first(),
+        };
+        let share = finding.retained_bytes as f64 / teller.whole.bytes.max(1) as f64;
+        Told { graph, teller, finding, share, path }
+    }
+
+    fn path(&self) -> Option<RootPaths<'a>> {
+        match self.teller.parents {
+            Some(parents) => parents.path_to(self.graph, self.teller.roots, largest(&self.finding)),
+            None => self.path.clone(),
+        }
     }
 
     fn type_id(&self) -> TypeId {
@@ -216,8 +267,8 @@ impl<'a> Told<'a> {
     }
 
     /// What, how much, how many, held by whom, piling up where, what is inside.
-    fn paragraph(&self, whole: &Whole, is_library: &[bool], place: &Place) -> String {
-        let graph = self.graph;
+    fn paragraph(&self) -> String {
+        let Teller { graph, is_library, place, whole, .. } = self.teller;
         let finding = &self.finding;
         let named = |node: NodeId| format!("{} ({})", type_text(graph, node), graph.display_id(node));
         let mut text = match &finding.suspect {
@@ -239,12 +290,13 @@ impl<'a> Told<'a> {
         if let Some(owner) = finding.owner {
             text += &format!(" It belongs to {}.", named(owner));
         }
-        if let Some(path) = &self.path {
+        let path = self.path();
+        if let Some(path) = path.as_ref().and_then(|paths| paths.get(0)) {
             let whose = if self.objects() > 1 { " The largest is kept alive by" } else { " It is kept alive by" };
-            text += &format!("{whose} {}", roots_words(graph, path));
-            text += &match path.nodes.len() {
-                1 => ".".to_string(),
-                length => format!(", through {}.", self.steps(&path.nodes[..length - 1])),
+            text += &format!("{whose} {}", self.teller.roots_words(path));
+            text += &match path.length {
+                0 => ".".to_string(),
+                length => format!(", through {}.", self.steps(&path.nodes().take(length).collect::<Vec<NodeId>>())),
             };
         }
         let point = &finding.accumulation;
@@ -306,17 +358,16 @@ impl<'a> Told<'a> {
 
     /// The objects of a path by type, shortened in the middle.
     fn steps(&self, nodes: &[NodeId]) -> String {
-        let names: Vec<String> = nodes.iter().map(|&node| type_text(self.graph, node)).collect();
-        if names.len() <= STEPS_NAMED {
-            return names.join(" -> ");
+        let names = |nodes: &[NodeId]| {
+            let names: Vec<String> = nodes.iter().map(|&node| type_text(self.graph, node)).collect();
+            names.join(" -> ")
+        };
+        if nodes.len() <= STEPS_NAMED {
+            return names(nodes);
         }
         let half = STEPS_NAMED / 2;
-        let left_out = names.len() - 2 * half;
-        format!(
-            "{} -> ... {left_out} more ... -> {}",
-            names[..half].join(" -> "),
-            names[names.len() - half..].join(" -> ")
-        )
+        let left_out = nodes.len() - 2 * half;
+        format!("{} -> ... {left_out} more ... -> {}", names(&nodes[..half]), names(&nodes[nodes.len() - half..]))
     }
 
     /// Arrays behind dictionaries and maps are hash tables.
@@ -331,16 +382,14 @@ impl<'a> Told<'a> {
         }
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, json: &mut Members<'_>) -> io::Result<()> {
         let graph = self.graph;
         let finding = &self.finding;
         let (kind, id) = match &finding.suspect {
-            Suspect::Object(node) => ("object", Value::from(graph.display_id(*node))),
-            Suspect::Group(..) => ("group", Value::Null),
+            Suspect::Object(node) => ("object", Some(graph.display_id(*node))),
+            Suspect::Group(..) => ("group", None),
         };
         let point = &finding.accumulation;
-        let mut accumulation = object_json(graph, point.node);
-        accumulation.insert("retained_bytes".into(), point.retained_bytes.into());
         let (shape, length, of) = match point.shape {
             Shape::LinkedList(length, type_id) => ("linked-list", Some(length), Some(type_id)),
             Shape::Collection(count, type_id) => match self.collection_word(point.node) {
@@ -351,55 +400,47 @@ impl<'a> Told<'a> {
             Shape::Single => ("single", None, None),
             Shape::Structure => ("structure", None, None),
         };
-        accumulation.insert("shape".into(), shape.into());
-        accumulation.insert("members".into(), length.into());
-        accumulation.insert("member_type".into(), of.map(|type_id| graph.type_name(type_id)).into());
-        let path = self.path.as_ref().map(|path| path_json(graph, path));
+        json.put("kind", kind)?;
+        json.put("id", &id)?;
+        json.put("type", graph.type_name(self.type_id()))?;
+        json.put("objects", &self.objects())?;
+        json.put("retained_bytes", &finding.retained_bytes)?;
+        json.put("retained_objects", &finding.retained_objects)?;
+        json.put("share", &self.share)?;
+        json.put("owner", &finding.owner.map(|owner| ObjectJson(graph, owner)))?;
+        json.put_object("accumulation_point", |json| {
+            ObjectJson(graph, point.node).put_into(json)?;
+            json.put("retained_bytes", &point.retained_bytes)?;
+            json.put("shape", shape)?;
+            json.put("members", &length)?;
+            json.put("member_type", &of.map(|type_id| graph.type_name(type_id)))
+        })?;
+        let keeping = point.keeping;
+        json.put(
+            "keeping",
+            &keeping.map(|(type_id, objects)| json!({"type": graph.type_name(type_id), "objects": objects})),
+        )?;
+        let (path, roots) = (self.path(), self.teller.roots);
+        let path = path.as_ref().and_then(|paths| paths.get(0));
+        json.put("path", &path.map(|path| PathJson { graph, roots, path }))?;
         let (largest, other) = largest_held(&finding.holds, TYPES_IN_JSON);
-        let held = |held: &Held| {
-            json!({
-                "type": graph.type_name(held.type_id),
-                "objects": held.objects,
-                "shallow_bytes": held.shallow_bytes,
-            })
-        };
-        let other = other.map(|other| {
-            json!({
-                "type": "<other>",
-                "types": other.types,
-                "objects": other.objects,
-                "shallow_bytes": other.shallow_bytes,
-            })
-        });
-        let holds: Vec<Value> = largest.iter().map(held).chain(other).collect();
-        let keeping =
-            point.keeping.map(|(type_id, objects)| json!({"type": graph.type_name(type_id), "objects": objects}));
-        json!({
-            "kind": kind,
-            "id": id,
-            "type": graph.type_name(self.type_id()),
-            "objects": self.objects(),
-            "retained_bytes": finding.retained_bytes,
-            "retained_objects": finding.retained_objects,
-            "share": self.share,
-            "owner": finding.owner.map(|owner| object_json(graph, owner)),
-            "accumulation_point": accumulation,
-            "keeping": keeping,
-            "path": path,
-            "holds": holds,
-            "text": self.text,
-        })
+        let count = largest.len() + usize::from(other.is_some());
+        json.put_objects("holds", count, |place, json| match (largest.get(place), &other) {
+            (Some(held), _) => {
+                json.put("type", graph.type_name(held.type_id))?;
+                json.put("objects", &held.objects)?;
+                json.put("shallow_bytes", &held.shallow_bytes)
+            }
+            (None, Some(other)) => {
+                json.put("type", "<other>")?;
+                json.put("types", &other.types)?;
+                json.put("objects", &other.objects)?;
+                json.put("shallow_bytes", &other.shallow_bytes)
+            }
+            (None, None) => Ok(()),
+        })?;
+        json.put("text", &self.paragraph())
     }
-}
-
-fn json_fields(graph: &HeapGraph, reachable_bytes: u64, threshold_bytes: u64, told: &[Told<'_>]) -> Map<String, Value> {
-    let suspects: Vec<Value> = told.iter().map(Told::json).collect();
-    let mut fields =
-        fields(json!({"reachable_bytes": reachable_bytes, "threshold_bytes": threshold_bytes, "suspects": suspects}));
-    if graph.roots_inferred() {
-        fields.insert("roots_inferred".into(), true.into());
-    }
-    fields
 }
 
 fn table<'r>(told: &'r [Told<'_>]) -> Table<'r> {
@@ -441,33 +482,40 @@ struct Left {
     other_types: usize,
 }
 
-fn text(graph: &HeapGraph, told: &[Told<'_>], left: &Left, whole: &Whole, style: &Style) -> String {
-    let mut text = String::new();
+fn text(
+    graph: &HeapGraph,
+    told: &[Told<'_>],
+    left: &Left,
+    whole: &Whole,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match (told.is_empty(), left.other_types) {
-        (true, 0) => text += &format!("No suspects: nothing retains {} or more.\n", whole.size(left.threshold_bytes)),
-        (true, others) => text += &format!("No suspects of these types; {others} of others.\n"),
+        (true, 0) => {
+            writeln!(out, "No suspects: nothing retains {} or more.", whole.size(left.threshold_bytes))?;
+        }
+        (true, others) => writeln!(out, "No suspects of these types; {others} of others.")?,
         _ => {}
     }
     for (number, told) in told.iter().enumerate() {
-        text += &format!("{}\n", bold(&format!("Suspect {}", number + 1), style));
-        text += &wrapped(&escape_controls(&told.text), style.width);
-        text += "\n";
+        writeln!(out, "{}", bold(&format!("Suspect {}", number + 1), style))?;
+        writeln!(out, "{}", wrapped(&escape_controls(&told.paragraph()), style.width))?;
     }
     if left.hidden > 0 {
-        text += &format!("{} more; -n 0 shows all\n", left.hidden);
+        writeln!(out, "{} more; -n 0 shows all", left.hidden)?;
     }
     if graph.roots_inferred() {
-        text += "Roots are inferred: this format has no root records.\n";
+        writeln!(out, "Roots are inferred: this format has no root records.")?;
     }
-    text
+    Ok(())
 }
 
 /// Headings and paragraphs, for a ticket.
-fn markdown(told: &[Told<'_>]) -> String {
-    let paragraph = |(number, told): (usize, &Told<'_>)| {
-        format!("### Suspect {}\n\n{}\n\n", number + 1, escape_markdown(&told.text))
+fn markdown(told: &[Told<'_>], out: &mut dyn Write) -> io::Result<()> {
+    let mut paragraph = |(number, told): (usize, &Told<'_>)| {
+        write!(out, "### Suspect {}\n\n{}\n\n", number + 1, escape_markdown(&told.paragraph()))
     };
-    told.iter().enumerate().map(paragraph).collect()
+    told.iter().enumerate().try_for_each(&mut paragraph)
 }
 
 /// Broken at blanks so that lines fit; a word that is longer stays whole.

@@ -7,12 +7,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use rayon::prelude::*;
-use serde_json::json;
 
 use super::common::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
 use super::load::open_graph;
 use super::object::{type_cells, type_columns};
-use super::output::fields;
 use super::{Outcome, progress};
 use crate::graph::{HeapGraph, NodeId};
 use crate::report::{Cell, Column, Report, Table, Unit};
@@ -88,12 +86,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         columns.extend(type_columns(graph));
         let report = Report {
             command: "list",
-            fields: Box::new(|| {
-                let mut fields = fields(json!({"format": opened.facts.format, "found": found}));
-                if is_inferred {
-                    fields.insert("roots_inferred".into(), true.into());
-                }
-                fields
+            fields: Box::new(|json| {
+                json.put("format", opened.facts.format)?;
+                json.put("found", &found)?;
+                if is_inferred { json.put("roots_inferred", &true) } else { Ok(()) }
             }),
             table: Table {
                 columns,

@@ -115,6 +115,7 @@ impl Memory {
             MemoryUse::Graph => format!("its graph takes at least {needed} of memory"),
             MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
             MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
+            MemoryUse::ExactRetained => format!("exact retained sizes take {needed} of memory with the graph"),
             MemoryUse::Answer => format!("the answer takes {needed} of memory with the graph"),
             MemoryUse::Index => format!("an index takes {needed} of memory with the graph"),
             _ => "the dump takes more memory than it may".to_string(),
@@ -184,7 +185,6 @@ pub(super) struct OpenedAllocations<'d> {
 }
 
 /// A dump of either model.
-#[expect(clippy::large_enum_variant, reason = "there is one, and it is moved once")]
 pub(super) enum OpenedDump<'d> {
     Graph(Opened<'d>),
     Allocations(OpenedAllocations<'d>),
@@ -250,12 +250,10 @@ pub(super) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) ->
     };
     let mut dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
     dump.verify_index();
-    if let Some(why) = dump.index_damage() {
-        if let Place::Path(path) = place {
-            note(input.read.quiet, &format!("the index of {} is damaged ({why}); reading the dump", path.display()));
-            let options = OpenOptions { index: IndexUse::Never, ..options };
-            dump = options.open(path).map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
-        }
+    if let (Some(why), Place::Path(path)) = (dump.index_damage(), place) {
+        note(input.read.quiet, &format!("the index of {} is damaged ({why}); reading the dump", path.display()));
+        let options = OpenOptions { index: IndexUse::Never, ..options };
+        dump = options.open(path).map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
     }
     Ok(ReadDump { dump, progress, memory })
 }

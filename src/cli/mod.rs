@@ -13,6 +13,7 @@ mod diff_allocations;
 mod dominators;
 mod export;
 mod export_memory_infra;
+mod folded;
 mod groups;
 mod index;
 mod info;
@@ -104,6 +105,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };
+    crate::files::give_way_to_signals();
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),

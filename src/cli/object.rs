@@ -1,12 +1,17 @@
 //! Objects and roots as users name and read them: ids, types, root records in words.
 
+use std::collections::HashSet;
+use std::io;
+
 use anyhow::{Result, bail};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use super::common::SectionArgs;
 use crate::analysis::root_paths::RootPath;
+use crate::analysis::roots_by_node::RootsByNode;
 use crate::graph::{Found, HeapGraph, NodeId, Root, RootKind, SectionId};
-use crate::report::{Cell, Column, Unit, escape_controls};
+use crate::report::{Cell, Column, Members, Unit, escape_controls};
 
 /// An object id as users type it, before the dump is there to look it up.
 pub(super) struct TypedId<'a> {
@@ -83,13 +88,10 @@ pub(super) fn type_columns(graph: &HeapGraph) -> Vec<Column> {
 }
 
 /// An object's cells for `type_columns`.
-pub(super) fn type_cells(graph: &HeapGraph, node: NodeId) -> Vec<Cell<'_>> {
-    let type_cell = Cell::text(graph.type_name(graph.type_of(node)));
-    if graph.class_objects().is_empty() {
-        return vec![type_cell];
-    }
-    let class = graph.class_named_by(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
-    vec![class, type_cell]
+pub(super) fn type_cells(graph: &HeapGraph, node: NodeId) -> impl Iterator<Item = Cell<'_>> {
+    let class = || graph.class_named_by(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
+    let class = (!graph.class_objects().is_empty()).then(class);
+    class.into_iter().chain([Cell::text(graph.type_name(graph.type_of(node)))])
 }
 
 /// The same for a row that is no object but has a text.
@@ -98,28 +100,68 @@ pub(super) fn text_cells(graph: &HeapGraph, text: String) -> Vec<Cell<'_>> {
     class.into_iter().chain([Cell::text(text)]).collect()
 }
 
-/// What JSON says of an object wherever one is named.
-pub(super) fn object_json(graph: &HeapGraph, node: NodeId) -> Map<String, Value> {
-    let mut map = Map::new();
-    map.insert("id".into(), graph.display_id(node).into());
-    map.insert("type".into(), graph.type_name(graph.type_of(node)).into());
-    if let Some(class) = graph.class_named_by(node) {
-        map.insert("class".into(), graph.type_name(class).into());
+/// What JSON says of an object wherever one is named, written without a tree of values between.
+#[derive(Clone, Copy)]
+pub(super) struct ObjectJson<'g>(pub(super) &'g HeapGraph, pub(super) NodeId);
+
+impl ObjectJson<'_> {
+    /// As members of an object that has others too.
+    pub(super) fn put_into(self, members: &mut Members<'_>) -> io::Result<()> {
+        self.entries().try_for_each(|(key, value)| members.put(key, &value))
     }
-    map.insert("shallow_bytes".into(), graph.shallow_bytes(node).into());
-    map
+
+    fn entries(&self) -> impl Iterator<Item = (&'static str, ObjectValue<'_>)> {
+        let ObjectJson(graph, node) = *self;
+        let name = graph.type_name(graph.type_of(node));
+        let class = graph.class_named_by(node).map(|class| ("class", ObjectValue::Name(graph.type_name(class))));
+        let front = [("id", ObjectValue::Id(graph.display_id(node))), ("type", ObjectValue::Name(name))];
+        let size = ("shallow_bytes", ObjectValue::Bytes(Some(graph.shallow_bytes(node))));
+        front.into_iter().chain(class).chain([size])
+    }
+}
+
+/// What a member of an object can be.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ObjectValue<'g> {
+    Id(String),
+    Name(&'g str),
+    Bytes(Option<u64>),
+}
+
+impl Serialize for ObjectJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.entries())
+    }
+}
+
+/// An object and what it retains.
+pub(super) struct WithRetained<'g>(pub(super) ObjectJson<'g>, pub(super) Option<u64>);
+
+impl Serialize for WithRetained<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let retained = ("retained_bytes", ObjectValue::Bytes(self.1));
+        serializer.collect_map(self.0.entries().chain([retained]))
+    }
 }
 
 /// A root record for JSON.
-pub(super) fn root_json(graph: &HeapGraph, root: &Root) -> Value {
-    let mut value = json!({"kind": root.kind.name(), "flags": root.flags.names()});
-    if let (Some(container), Value::Object(map)) = (root.container, &mut value) {
-        map.insert("container".into(), graph.type_name(container).into());
+pub(super) struct RootJson<'g>(pub(super) &'g HeapGraph, pub(super) &'g Root);
+
+impl Serialize for RootJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let RootJson(graph, root) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", &root.kind.name())?;
+        map.serialize_entry("flags", &root.flags.names())?;
+        if let Some(container) = root.container {
+            map.serialize_entry("container", graph.type_name(container))?;
+        }
+        if let Some(name) = graph.root_name(root) {
+            map.serialize_entry("name", name)?;
+        }
+        map.end()
     }
-    if let (Some(name), Value::Object(map)) = (graph.root_name(root), &mut value) {
-        map.insert("name".into(), name.into());
-    }
-    value
 }
 
 /// A root record in a line: `static BubbleGame.Events.EventBus (pinned)`, `local of Demo.Program.Main`.
@@ -140,31 +182,62 @@ pub(super) fn root_text(graph: &HeapGraph, root: &Root) -> String {
 }
 
 /// A path for JSON; `roots` are all the records of its first object that hold it, `root` is the most telling.
-pub(super) fn path_json(graph: &HeapGraph, path: &RootPath) -> Value {
-    json!({
-        "root": root_json(graph, &path.root),
-        "roots": roots_of(graph, path).map(|root| root_json(graph, root)).collect::<Vec<_>>(),
-        "length": path.nodes.len() - 1,
-        "nodes": path.nodes.iter().map(|&node| object_json(graph, node)).collect::<Vec<_>>(),
-    })
+pub(super) struct PathJson<'p> {
+    pub(super) graph: &'p HeapGraph,
+    pub(super) roots: &'p RootsByNode<'p>,
+    pub(super) path: RootPath<'p>,
+}
+
+impl Serialize for PathJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let PathJson { graph, roots, path } = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("root", &RootJson(graph, path.root))?;
+        map.serialize_entry("roots", &Each(|| roots_of(roots, path).map(|root| RootJson(graph, root))))?;
+        map.serialize_entry("length", &path.length)?;
+        map.serialize_entry("nodes", &Each(|| path.nodes().map(|node| ObjectJson(graph, node))))?;
+        map.end()
+    }
+}
+
+/// An array of what an iterator gives, one after another.
+struct Each<F>(F);
+
+impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
 }
 
 /// The records of a path's first object that hold it; of a path from a weak root the weak ones.
-fn roots_of<'g>(graph: &'g HeapGraph, path: &RootPath) -> impl Iterator<Item = &'g Root> {
-    let (node, is_weak) = (path.nodes[0], path.root.is_weak());
-    graph.roots().iter().filter(move |root| root.node == node && !root.excluded && root.is_weak() == is_weak)
+fn roots_of<'g>(roots: &RootsByNode<'g>, path: RootPath<'_>) -> impl Iterator<Item = &'g Root> {
+    let is_weak = path.root.is_weak();
+    roots.of(path.start()).filter(move |root| !root.excluded && root.is_weak() == is_weak)
 }
 
+/// Different roots of one object that are told one by one.
+const ROOTS_TOLD: usize = 50;
+
 /// What holds a path's first object, all of it: who clears only the static variable frees nothing if a local is left.
-pub(super) fn roots_words(graph: &HeapGraph, path: &RootPath) -> String {
-    let mut words: Vec<String> = vec![root_words(graph, &path.root)];
-    for root in roots_of(graph, path) {
+pub(super) fn roots_words(graph: &HeapGraph, roots: &RootsByNode<'_>, path: RootPath<'_>) -> String {
+    let mut words = vec![root_words(graph, path.root)];
+    let mut known = HashSet::new();
+    let mut more = 0;
+    for root in roots_of(roots, path) {
+        if !known.insert((root.kind, root.flags.0, root.container, graph.root_name(root))) {
+            continue;
+        }
+        if words.len() == ROOTS_TOLD {
+            more += 1;
+            continue;
+        }
         let text = root_words(graph, root);
         if !words.contains(&text) {
             words.push(text);
         }
     }
-    words.join(" and by ")
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    words.join(" and by ") + &more
 }
 
 /// The same for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus, pinned`;

@@ -109,6 +109,15 @@ pub(super) fn section_words(graph: &HeapGraph, section: Option<SectionId>) -> Op
     Some(format!("section {}{name}", section.number()))
 }
 
+/// As a shell takes it for one word.
+pub(super) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./+:,=@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// Bold where colours are on.
 pub(super) fn bold(text: &str, style: &Style) -> String {
     if style.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }

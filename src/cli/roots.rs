@@ -1,23 +1,25 @@
 //! `heapdump roots OBJID`: why is it alive.
 
-use std::fmt::Write;
+use std::cell::RefCell;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
 
 use super::common::{Common, LimitArgs, SectionArgs, TypeArgs, split_object_and_file};
 use super::load::open_graph;
 use super::object::{
-    TypedId, object_json, path_json, root_text, roots_words, text_cells, type_cells, type_columns, type_text,
+    ObjectJson, PathJson, TypedId, WithRetained, root_text, roots_words, text_cells, type_cells, type_columns,
+    type_text,
 };
-use super::output::{bold, fields, print_sentence};
+use super::output::{bold, print_sentence};
 use super::{Outcome, roots_by_type};
 use crate::analysis::reachability::compute_reachable_from;
-use crate::analysis::root_paths::{RootPath, find_root_paths};
+use crate::analysis::root_paths::{PathNodes, RootPath, RootPaths, find_root_paths};
+use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::graph::{HeapGraph, NodeId, Root};
-use crate::report::{Cell, Column, Format, Report, Style, Table, Unit, count_of, escape_controls};
+use crate::report::{Cell, Column, Format, Members, Report, Style, Table, Unit, count_of, escape_controls};
 
 /// Why an object is alive: paths to it from GC roots
 ///
@@ -105,22 +107,33 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let (dominators, retained) = opened.dominators()?;
     opened.progress.phase("finding paths");
     let is_plain = args.paths == 1 && !args.all_kinds && exclude.is_empty();
+    let roots = RootsByNode::new(graph);
     let paths = match opened.shortest_parents().filter(|_| is_plain) {
-        Some(parents) => parents.path_to(graph, node).into_iter().collect(),
-        None => find_root_paths(graph, node, args.paths, args.all_kinds, |node| avoided[graph.type_of(node).index()]),
+        Some(parents) => parents.path_to(graph, &roots, node),
+        None => {
+            let is_avoided = |node: NodeId| avoided[graph.type_of(node).index()];
+            Some(find_root_paths(graph, node, args.paths, args.all_kinds, is_avoided))
+        }
     };
+    let paths = paths.filter(|paths| !paths.is_empty());
 
     let is_reachable = dominators.number_of(node).is_some();
     // Another answer than "nothing holds it": something does, and was left out.
     let is_excluded = !is_reachable
         && graph.roots().iter().any(|root| root.excluded)
         && compute_reachable_from(graph, Root::is_strong_in_dump).contains(node);
-    let alive = opened.facts.unrooted_are_alive && !is_excluded;
-    let answer =
-        Answer { graph, node, alive, is_excluded, paths, retained: &|node| retained.bytes_of(dominators, node) };
-    let reachable = (answer.retained)(node).is_some();
     let style = args.common.output.style();
-    let rows = answer.rows(style.format == Format::Table || style.format == Format::Markdown);
+    let alive = opened.facts.unrooted_are_alive && !is_excluded;
+    let answer = Answer {
+        graph,
+        node,
+        alive,
+        is_excluded,
+        roots: &roots,
+        paths: paths.as_ref(),
+        retained: &|node| retained.bytes_of(dominators, node),
+    };
+    let reachable = (answer.retained)(node).is_some();
     let mut columns = vec![
         Column::new("path", "Path", Unit::Count),
         Column::new("step", "Step", Unit::Word),
@@ -129,18 +142,24 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
         Column::new("retained_bytes", "Retained", Unit::Bytes),
     ];
     columns.extend(type_columns(graph));
+    let rows = Rows::new(answer.paths, matches!(style.format, Format::Table | Format::Markdown));
     let report = Report {
         command: "roots",
-        fields: Box::new(|| answer.json(reachable)),
-        table: Table { columns, row_count: rows.len(), rows_hidden: 0, row: Box::new(|row| answer.cells(&rows[row])) },
+        fields: Box::new(|json| answer.json(reachable, json)),
+        table: Table {
+            columns,
+            row_count: rows.count(),
+            rows_hidden: 0,
+            row: Box::new(|row| rows.get(row).map_or_else(Vec::new, |row| answer.cells(&row))),
+        },
         rows_key: None,
         nested: None,
         summary: String::new(),
-        text: Some(Box::new(|| answer.text(reachable, &style))),
+        text: Some(Box::new(|out| answer.text(reachable, &style, out))),
         markdown: None,
     };
     args.common.output.print(&report)?;
-    let is_blocked = reachable && answer.paths.is_empty();
+    let is_blocked = reachable && answer.paths.is_none();
     if is_blocked && !args.common.is_quiet() {
         print_sentence(&format!("every path to {} goes through what --exclude names", graph.display_id(node)));
     }
@@ -151,9 +170,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
 }
 
 /// A row of the table: the root of a path, an object on it, or the gap in a long one.
-enum PathRow {
-    Root { path: usize },
-    Step { path: usize, step: usize },
+enum PathRow<'p> {
+    Root { path: usize, root: &'p Root },
+    Step { path: usize, step: usize, node: NodeId },
     LeftOut { path: usize, objects: usize },
 }
 
@@ -164,51 +183,90 @@ struct Answer<'a> {
     alive: bool,
     /// Only roots that were left out on request reach it.
     is_excluded: bool,
-    paths: Vec<RootPath>,
+    roots: &'a RootsByNode<'a>,
+    /// `None` when there is none.
+    paths: Option<&'a RootPaths<'a>>,
     retained: &'a dyn Fn(NodeId) -> Option<u64>,
 }
 
-/// The places of a path that text shows, and how many are left out after the first of them.
-fn shown_steps(length: usize) -> (Vec<usize>, usize) {
-    if length <= STEPS_SHOWN {
-        return ((0..length).collect(), 0);
+/// The rows of all paths, which together may be longer than the heap has objects: found on demand, each from the one
+/// before it where they are asked for in order.
+struct Rows<'a> {
+    paths: Option<&'a RootPaths<'a>>,
+    /// By path: where its rows end.
+    ends: Vec<usize>,
+    /// By path: its last objects, where long paths are shortened.
+    tails: Option<Vec<PathNodes<'a>>>,
+    /// A path, the place on it of the next object, and what comes from there on.
+    cursor: RefCell<Option<(usize, usize, PathNodes<'a>)>>,
+}
+
+impl<'a> Rows<'a> {
+    /// With `is_text` long paths are shortened.
+    fn new(paths: Option<&'a RootPaths<'a>>, is_text: bool) -> Self {
+        let mut ends = Vec::new();
+        let mut end = 0;
+        for path in paths.into_iter().flat_map(RootPaths::iter) {
+            let objects = path.length + 1;
+            end += if is_text && objects > STEPS_SHOWN { 2 + STEPS_SHOWN } else { 1 + objects };
+            ends.push(end);
+        }
+        let tails = paths.filter(|_| is_text).map(|paths| paths.ends(STEPS_SHOWN / 2));
+        Rows { paths, ends, tails, cursor: RefCell::new(None) }
     }
-    let half = STEPS_SHOWN / 2;
-    ((0..half).chain(length - half..length).collect(), length - STEPS_SHOWN)
+
+    fn count(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn get(&self, row: usize) -> Option<PathRow<'a>> {
+        const HALF: usize = STEPS_SHOWN / 2;
+        let path = self.ends.partition_point(|&end| end <= row);
+        let found = self.paths?.get(path)?;
+        let place = row - path.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let objects = found.length + 1;
+        let tail = self.tails.as_ref().filter(|_| objects > STEPS_SHOWN).map(|tails| &tails[path]);
+        let (step, node) = match (place, tail) {
+            (0, _) => return Some(PathRow::Root { path, root: found.root }),
+            (place, Some(_)) if place == HALF + 1 => {
+                return Some(PathRow::LeftOut { path, objects: objects - STEPS_SHOWN });
+            }
+            (place, Some(tail)) if place > HALF => {
+                let after = place - HALF - 2;
+                (objects - HALF + after, tail.clone().nth(after)?)
+            }
+            (place, _) => (place - 1, self.node_at(path, found, place - 1)?),
+        };
+        Some(PathRow::Step { path, step, node })
+    }
+
+    fn node_at(&self, path: usize, found: RootPath<'a>, step: usize) -> Option<NodeId> {
+        let mut cursor = self.cursor.borrow_mut();
+        let (mut at, mut nodes) = match cursor.take() {
+            Some((known, at, nodes)) if known == path && at <= step => (at, nodes),
+            _ => (0, found.nodes()),
+        };
+        let node = nodes.nth(step - at);
+        at = step + 1;
+        *cursor = Some((path, at, nodes));
+        node
+    }
 }
 
 impl Answer<'_> {
-    fn json(&self, reachable: bool) -> serde_json::Map<String, Value> {
-        let mut object = object_json(self.graph, self.node);
-        object.insert("retained_bytes".into(), (self.retained)(self.node).into());
-        let paths: Vec<Value> = self.paths.iter().map(|path| path_json(self.graph, path)).collect();
-        let mut fields = fields(json!({"object": object, "reachable": reachable, "paths": paths}));
-        if self.graph.roots_inferred() {
-            fields.insert("roots_inferred".into(), true.into());
+    fn json(&self, reachable: bool, json: &mut Members<'_>) -> io::Result<()> {
+        let (graph, roots) = (self.graph, self.roots);
+        json.put("object", &WithRetained(ObjectJson(graph, self.node), (self.retained)(self.node)))?;
+        json.put("reachable", &reachable)?;
+        let paths = self.paths.into_iter().flat_map(RootPaths::iter);
+        json.put_each("paths", paths.map(|path| PathJson { graph, roots, path }))?;
+        if graph.roots_inferred() {
+            json.put("roots_inferred", &true)?;
         }
-        fields
+        Ok(())
     }
 
-    /// With `is_text` long paths are shortened.
-    fn rows(&self, is_text: bool) -> Vec<PathRow> {
-        let mut rows = Vec::new();
-        for (path, found) in self.paths.iter().enumerate() {
-            rows.push(PathRow::Root { path });
-            let (steps, left_out) = match is_text {
-                true => shown_steps(found.nodes.len()),
-                false => ((0..found.nodes.len()).collect(), 0),
-            };
-            for step in steps {
-                if left_out > 0 && step == found.nodes.len() - STEPS_SHOWN / 2 {
-                    rows.push(PathRow::LeftOut { path, objects: left_out });
-                }
-                rows.push(PathRow::Step { path, step });
-            }
-        }
-        rows
-    }
-
-    fn cells(&self, row: &PathRow) -> Vec<Cell<'_>> {
+    fn cells(&self, row: &PathRow<'_>) -> Vec<Cell<'_>> {
         let graph = self.graph;
         let text = |path: usize, step: &'static str, text: String| {
             let number = Cell::Number(path as u64 + 1);
@@ -217,65 +275,68 @@ impl Answer<'_> {
             cells
         };
         match *row {
-            PathRow::Root { path } => text(path, "root", root_text(graph, &self.paths[path].root)),
+            PathRow::Root { path, root } => text(path, "root", root_text(graph, root)),
             PathRow::LeftOut { path, objects } => {
                 text(path, "...", format!("... {} left out ...", count_of(objects as u64, "objects")))
             }
-            PathRow::Step { path, step } => {
-                let node = self.paths[path].nodes[step];
-                let mut cells = vec![
+            PathRow::Step { path, step, node } => {
+                let mut cells = Vec::with_capacity(7);
+                cells.extend([
                     Cell::Number(path as u64 + 1),
                     Cell::text(step.to_string()),
                     Cell::text(graph.display_id(node)),
                     Cell::Number(graph.shallow_bytes(node)),
                     Cell::number((self.retained)(node)),
-                ];
+                ]);
                 cells.extend(type_cells(graph, node));
                 cells
             }
         }
     }
 
-    fn text(&self, reachable: bool, style: &Style) -> String {
+    fn text(&self, reachable: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         let graph = self.graph;
         let size = |bytes: u64| style.size(bytes);
-        let mut text = String::new();
-        let mut say = |line: String| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{line}");
-        };
-        say(format!(
+        writeln!(
+            out,
             "{}  {}",
             bold(&graph.display_id(self.node), style),
             escape_controls(&type_text(graph, self.node))
-        ));
+        )?;
         let retained = (self.retained)(self.node).map_or("-".into(), size);
-        say(format!("  shallow {}, retained {retained}", size(graph.shallow_bytes(self.node))));
+        writeln!(out, "  shallow {}, retained {retained}", size(graph.shallow_bytes(self.node)))?;
         if !reachable {
             let why = match self.alive {
                 true => ": alive all the same, on the frozen heap",
                 false if self.is_excluded => " but those that --exclude-roots leaves out",
                 false => "",
             };
-            say(format!("  not reachable from any strong root{why}"));
+            writeln!(out, "  not reachable from any strong root{why}")?;
         }
-        for (number, path) in self.paths.iter().enumerate() {
-            let references = count_of(path.nodes.len() as u64 - 1, "references");
-            say(String::new());
-            say(format!(
+        let tails = self.paths.map_or(Vec::new(), |paths| paths.ends(STEPS_SHOWN / 2));
+        let paths = self.paths.into_iter().flat_map(RootPaths::iter).zip(tails);
+        for (number, (path, tail)) in paths.enumerate() {
+            let length = path.length;
+            let references = count_of(length as u64, "references");
+            writeln!(out)?;
+            writeln!(
+                out,
                 "{} ({references}), held by {}",
                 bold(&format!("Path {}", number + 1), style),
-                roots_words(graph, path)
-            ));
-            let (steps, left_out) = shown_steps(path.nodes.len());
-            let width = steps.iter().map(|&step| graph.display_id(path.nodes[step]).len()).max().unwrap_or(0);
-            for step in steps {
-                if left_out > 0 && step == path.nodes.len() - STEPS_SHOWN / 2 {
+                roots_words(graph, self.roots, path)
+            )?;
+            let left_out = (length + 1).saturating_sub(STEPS_SHOWN);
+            let nodes: Vec<NodeId> = match left_out {
+                0 => path.nodes().collect(),
+                _ => path.nodes().take(STEPS_SHOWN / 2).chain(tail).collect(),
+            };
+            let width = nodes.iter().map(|&node| graph.display_id(node).len()).max().unwrap_or(0);
+            for (place, &node) in nodes.iter().enumerate() {
+                if left_out > 0 && place == STEPS_SHOWN / 2 {
                     let left_out = count_of(left_out as u64, "objects");
-                    say(format!("  ... {left_out} left out; -f json has all ..."));
+                    writeln!(out, "  ... {left_out} left out; -f json has all ...")?;
                 }
-                let node = path.nodes[step];
-                let arrow = if step == 0 { "  " } else { "→ " };
+                let arrow = if place == 0 { "  " } else { "→ " };
                 let retained = (self.retained)(node).map_or("-".into(), size);
                 let start = format!(
                     "  {arrow}{:<width$}  {:>10}  {retained:>10} retained  ",
@@ -283,13 +344,13 @@ impl Answer<'_> {
                     size(graph.shallow_bytes(node)),
                 );
                 let name = style.fit(start.chars().count(), &type_text(graph, node));
-                say(format!("{start}{name}"));
+                writeln!(out, "{start}{name}")?;
             }
         }
         if graph.roots_inferred() {
-            say("\nRoots are inferred: this format has no root records.".into());
+            writeln!(out, "\nRoots are inferred: this format has no root records.")?;
         }
-        text
+        Ok(())
     }
 
     fn explain_unreachable(&self, all_kinds: bool) {

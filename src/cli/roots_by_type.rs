@@ -1,6 +1,6 @@
 //! `heapdump roots --type PATTERN`: paths of all objects of some types, merged by type.
 
-use std::fmt::Write;
+use std::io::{self, Write};
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Outcome;
 use super::common::{LimitArgs, OutputArgs};
 use super::load::Opened;
-use super::object::{root_json, root_text, root_words};
+use super::object::{RootJson, root_text, root_words};
 use super::output::{bold, fields};
 use crate::analysis::merged_paths::{MergedPaths, PathRow, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
@@ -50,12 +50,12 @@ pub(super) fn run(question: &Question<'_>, opened: Opened, output: &OutputArgs, 
     let style = output.style();
     let report = Report {
         command: "roots",
-        fields: Box::new(|| answer.json(question.pattern)),
+        fields: Box::new(|json| json.put_all(&answer.json(question.pattern))),
         table: answer.table(),
         rows_key: None,
         nested: Some(answer.nested()),
         summary: String::new(),
-        text: Some(Box::new(|| answer.text(&style))),
+        text: Some(Box::new(|out| answer.text(&style, out))),
         markdown: None,
     };
     output.print(&report)?;
@@ -133,15 +133,12 @@ impl<'a> Answer<'a> {
             key: "tree",
             row_count: self.rows.len(),
             level: Box::new(|at| self.row(at).depth),
-            object: Box::new(|at| {
+            object: Box::new(|at, members| {
                 let row = self.row(at);
-                let root = row.root.as_ref().map_or(Value::Null, |root| root_json(self.graph, root));
-                fields(json!({
-                    "root": root,
-                    "type": self.graph.type_name(row.type_id),
-                    "objects": row.objects,
-                    "retained_bytes": row.weight_bytes,
-                }))
+                members.put("root", &row.root.as_ref().map(|root| RootJson(self.graph, root)))?;
+                members.put("type", self.graph.type_name(row.type_id))?;
+                members.put("objects", &row.objects)?;
+                members.put("retained_bytes", &row.weight_bytes)
             }),
         }
     }
@@ -168,36 +165,33 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn text(&self, style: &Style) -> String {
+    fn text(&self, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         let size = |bytes: u64| style.size(bytes);
-        let mut text = String::new();
-        let mut say = |line: String| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{line}");
-        };
+        let mut say = |line: String| writeln!(out, "{line}");
         say(format!(
             "{} of {} {} a path from a root{}; the shortest, merged by type\n",
             bold(&format_count(self.merged.reached_objects), style),
             count_of(self.objects, "objects"),
             if self.objects == 1 { "has" } else { "have" },
             if self.avoids { " around what --exclude names" } else { "" },
-        ));
+        ))?;
         if style.header {
-            say(format!("{:>11} {:>10}  held by", "objects", "retained"));
+            say(format!("{:>11} {:>10}  held by", "objects", "retained"))?;
         }
         let mut hidden: Vec<usize> = Vec::new();
-        let more = |hidden: &mut Vec<usize>, depth: usize, say: &mut dyn FnMut(String)| {
+        let more = |hidden: &mut Vec<usize>, depth: usize, say: &mut dyn FnMut(String) -> io::Result<()>| {
             while hidden.len() > depth {
                 let count = hidden.pop().unwrap_or(0);
                 if count > 0 {
                     let indent = "  ".repeat(hidden.len());
-                    say(format!("{:>22}  {indent}{} more; -n 0 shows all", "", format_count(count as u64)));
+                    say(format!("{:>22}  {indent}{} more; -n 0 shows all", "", format_count(count as u64)))?;
                 }
             }
+            Ok::<(), io::Error>(())
         };
         for at in 0..self.rows.len() {
             let row = self.row(at);
-            more(&mut hidden, row.depth + 1, &mut say);
+            more(&mut hidden, row.depth + 1, &mut say)?;
             let start =
                 format!("{:>11} {:>10}  {}", format_count(row.objects), size(row.weight_bytes), "  ".repeat(row.depth));
             let line = match &row.root {
@@ -206,14 +200,14 @@ impl<'a> Answer<'a> {
                 }
                 None => self.graph.type_name(row.type_id).to_string(),
             };
-            say(format!("{start}{}", style.fit(start.chars().count(), &line)));
+            say(format!("{start}{}", style.fit(start.chars().count(), &line)))?;
             hidden.resize(row.depth + 1, 0);
             hidden[row.depth] = self.rows[at].1;
         }
-        more(&mut hidden, 0, &mut say);
+        more(&mut hidden, 0, &mut say)?;
         if self.graph.roots_inferred() {
-            say("\nRoots are inferred: this format has no root records.".into());
+            say("\nRoots are inferred: this format has no root records.".into())?;
         }
-        text
+        Ok(())
     }
 }

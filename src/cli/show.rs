@@ -1,20 +1,19 @@
 //! `heapdump show OBJID`: one object.
 
-use std::fmt::Write;
+use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use serde_json::{Value, json};
 
 use super::Outcome;
 use super::common::{Common, LimitArgs, SectionArgs, split_object_and_file};
 use super::load::open_graph;
 use super::object::{
-    TypedId, object_json, root_json, root_text, root_words, text_cells, type_cells, type_columns, type_text,
+    ObjectJson, RootJson, TypedId, root_text, root_words, text_cells, type_cells, type_columns, type_text,
 };
-use super::output::{bold, fields};
+use super::output::bold;
 use crate::analysis::dominators::Dominator;
 use crate::graph::{HeapGraph, NodeId, Root};
-use crate::report::{Cell, Column, Report, Style, Table, Unit, escape_controls};
+use crate::report::{Cell, Column, Members, Report, Style, Table, Unit, escape_controls};
 
 /// One object: sizes, roots, references out and in
 ///
@@ -56,15 +55,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let output = &args.common.output;
     let references = &graph.references(node)[..args.limit.rows(graph.references(node).len())];
     let referrers = &facts.referrers[..args.limit.rows(facts.referrers.len())];
-    let first = facts.first_rows();
-    let row = |at: usize| match first.get(at) {
-        Some(row) => row.clone(),
-        None => match references.get(at - first.len()) {
-            Some(&node) => facts.object_row("reference", node),
-            None => facts.object_row("referrer", referrers[at - first.len() - references.len()]),
-        },
-    };
-    let row_count = first.len() + references.len() + referrers.len();
+    let rows = facts.head_rows();
+    let listed = rows.len() + references.len();
     let mut columns = vec![
         Column::new("relation", "Relation", Unit::Word),
         Column::new("id", "Object", Unit::Word),
@@ -74,12 +66,21 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
     let style = output.style();
     let report = Report {
         command: "show",
-        fields: Box::new(|| facts.json(references, referrers)),
-        table: Table { columns, row_count, rows_hidden: 0, row: Box::new(row) },
+        fields: Box::new(|json| facts.json(references, referrers, json)),
+        table: Table {
+            columns,
+            row_count: listed + referrers.len(),
+            rows_hidden: 0,
+            row: Box::new(|row| match row {
+                _ if row < rows.len() => rows[row].clone(),
+                _ if row < listed => facts.object_row("reference", references[row - rows.len()]),
+                _ => facts.object_row("referrer", referrers[row - listed]),
+            }),
+        },
         rows_key: None,
         nested: None,
         summary: String::new(),
-        text: Some(Box::new(|| facts.text(references, referrers, &style))),
+        text: Some(Box::new(|out| facts.text(references, referrers, &style, out))),
         markdown: None,
     };
     output.print(&report)?;
@@ -96,27 +97,25 @@ struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    fn json(&self, references: &[NodeId], referrers: &[NodeId]) -> serde_json::Map<String, Value> {
+    fn json(&self, references: &[NodeId], referrers: &[NodeId], json: &mut Members<'_>) -> io::Result<()> {
         let graph = self.graph;
-        let mut object = object_json(graph, self.node);
-        object.insert("retained_bytes".into(), self.retained_bytes.into());
         let dominator = match self.dominator {
-            Dominator::Node(node) => Value::from(graph.display_id(node)),
-            _ => Value::Null,
+            Dominator::Node(node) => Some(graph.display_id(node)),
+            _ => None,
         };
-        object.insert("dominator".into(), dominator);
-        let objects = |nodes: &[NodeId]| nodes.iter().map(|&node| object_json(graph, node)).collect::<Vec<_>>();
-        let mut fields = fields(json!({
-            "object": object,
-            "reachable": self.retained_bytes.is_some(),
-            "roots": self.roots.iter().map(|root| root_json(graph, root)).collect::<Vec<_>>(),
-            "references": objects(references),
-            "referrers": objects(referrers),
-        }));
+        json.put_object("object", |members| {
+            ObjectJson(graph, self.node).put_into(members)?;
+            members.put("retained_bytes", &self.retained_bytes)?;
+            members.put("dominator", &dominator)
+        })?;
+        json.put("reachable", &self.retained_bytes.is_some())?;
+        json.put_each("roots", self.roots.iter().map(|root| RootJson(graph, root)))?;
+        json.put_each("references", references.iter().map(|&node| ObjectJson(graph, node)))?;
+        json.put_each("referrers", referrers.iter().map(|&node| ObjectJson(graph, node)))?;
         if graph.roots_inferred() {
-            fields.insert("roots_inferred".into(), true.into());
+            json.put("roots_inferred", &true)?;
         }
-        fields
+        Ok(())
     }
 
     fn object_row(&self, relation: &'static str, node: NodeId) -> Vec<Cell<'_>> {
@@ -127,8 +126,8 @@ impl Facts<'_> {
         cells
     }
 
-    /// The rows before references and referrers, of which there may be millions.
-    fn first_rows(&self) -> Vec<Vec<Cell<'_>>> {
+    /// The rows before references and referrers.
+    fn head_rows(&self) -> Vec<Vec<Cell<'_>>> {
         let graph = self.graph;
         let mut rows = vec![self.object_row("object", self.node)];
         if let Dominator::Node(node) = self.dominator {
@@ -142,7 +141,7 @@ impl Facts<'_> {
         rows
     }
 
-    fn text(&self, references: &[NodeId], referrers: &[NodeId], style: &Style) -> String {
+    fn text(&self, references: &[NodeId], referrers: &[NodeId], style: &Style, out: &mut dyn Write) -> io::Result<()> {
         let graph = self.graph;
         let size = |bytes: u64| style.size(bytes);
         let line = |before: usize, node: NodeId| {
@@ -150,47 +149,41 @@ impl Facts<'_> {
             let name = style.fit(before + start.chars().count(), &type_text(graph, node));
             format!("{:before$}{start}{name}", "")
         };
-        let mut text = String::new();
-        let mut say = |line: String| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{line}");
-        };
+        let mut say = |line: String| writeln!(out, "{line}");
         say(format!(
             "{}  {}",
             bold(&graph.display_id(self.node), style),
             escape_controls(&type_text(graph, self.node))
-        ));
-        say(format!("  shallow    {}", size(graph.shallow_bytes(self.node))));
-        say(format!("  retained   {}", self.retained_bytes.map_or("- (no strong root reaches it)".into(), size)));
+        ))?;
+        say(format!("  shallow    {}", size(graph.shallow_bytes(self.node))))?;
+        say(format!("  retained   {}", self.retained_bytes.map_or("- (no strong root reaches it)".into(), size)))?;
         if graph.sections().len() > 1 {
             let section = graph.section_of(self.node);
             say(format!(
                 "  section    {} {}",
                 section.number(),
                 escape_controls(&graph.sections()[section.index()].name)
-            ));
+            ))?;
         }
         match self.dominator {
-            Dominator::Node(node) => say(format!("  dominator{}", line(2, node))),
-            Dominator::Roots => say("  dominator  none: no single object holds it".into()),
+            Dominator::Node(node) => say(format!("  dominator{}", line(2, node)))?,
+            Dominator::Roots => say("  dominator  none: no single object holds it".into())?,
             Dominator::Unreachable => {}
         }
         for root in &self.roots {
-            say(format!("  root       {}", root_words(graph, root)));
+            say(format!("  root       {}", root_words(graph, root)))?;
         }
         let mut list = |title: &str, shown: &[NodeId], all: usize| {
-            say(String::new());
-            say(format!("{} ({all})", bold(title, style)));
-            shown.iter().for_each(|&node| say(line(2, node)));
-            if shown.len() < all {
-                say(format!("  {} more; -n 0 shows all", all - shown.len()));
-            }
+            say(String::new())?;
+            say(format!("{} ({all})", bold(title, style)))?;
+            shown.iter().try_for_each(|&node| say(line(2, node)))?;
+            if shown.len() < all { say(format!("  {} more; -n 0 shows all", all - shown.len())) } else { Ok(()) }
         };
-        list("References", references, graph.references(self.node).len());
-        list("Referrers", referrers, self.referrers.len());
+        list("References", references, graph.references(self.node).len())?;
+        list("Referrers", referrers, self.referrers.len())?;
         if graph.roots_inferred() {
-            text.push_str("\nRoots are inferred: this format has no root records.\n");
+            say("\nRoots are inferred: this format has no root records.".into())?;
         }
-        text
+        Ok(())
     }
 }

@@ -54,9 +54,14 @@ fn checked(output: Option<&Path>, inputs: &Inputs) -> Result<Target> {
 
 /// Writes all of an output at once.
 pub(super) fn write(target: &Target, bytes: &[u8]) -> Result<()> {
+    write_with(target, |out| out.write_all(bytes))
+}
+
+/// Writes an output as `fill` makes it.
+pub(super) fn write_with(target: &Target, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let write = || -> io::Result<()> {
         let mut out = target.begin()?;
-        out.write_all(bytes)?;
+        fill(&mut out)?;
         out.finish()
     };
     write().with_context(|| format!("cannot write {}", target.name()))

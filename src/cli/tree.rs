@@ -1,6 +1,6 @@
 //! Trees of allocation totals in every output form: nested in JSON, indented for people, a row a node everywhere else.
 
-use std::fmt::Write;
+use std::io::{self, Write};
 
 use anyhow::Result;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use super::common::OutputArgs;
 use super::output::bold;
 use crate::allocations::Names;
 use crate::analysis::breakdown::{Axis, Kind, Row, row_text};
-use crate::report::{Cell, Column, Format, Report, Style, Table, Unit, escape_controls, format_count};
+use crate::report::{Cell, Column, Format, Nested, Report, Style, Table, Unit, escape_controls, format_count};
 
 /// The tree of one heap.
 pub(super) struct HeapTree<'a> {
@@ -37,15 +37,12 @@ pub(super) fn print_trees(
     let indent = matches!(style.format, Format::Table | Format::Markdown);
     let report = Report {
         command,
-        fields: Box::new(|| {
-            let heaps = trees.iter().map(|tree| {
-                let mut heap = tree.json.clone();
-                heap.insert("tree".into(), tree_json(&tree.rows, names));
-                Value::from(heap)
-            });
-            let mut json = json.clone();
-            json.insert("heaps".into(), heaps.collect::<Vec<_>>().into());
-            json
+        fields: Box::new(|members| {
+            members.put_all(&json)?;
+            members.put_objects("heaps", trees.len(), |place, members| {
+                members.put_all(&trees[place].json)?;
+                members.put_tree(&nested(&trees[place].rows, names))
+            })
         }),
         table: Table {
             columns: vec![
@@ -84,7 +81,7 @@ pub(super) fn print_trees(
         rows_key: None,
         nested: None,
         summary: String::new(),
-        text: Some(Box::new(|| text(trees, names, &style))),
+        text: Some(Box::new(|out| text(trees, names, &style, out))),
         markdown: None,
     };
     output.print(&report)
@@ -113,11 +110,10 @@ fn label(row: &Row, names: &Names) -> String {
     if row.axis == Axis::Type { format!("[{text}]") } else { text.to_string() }
 }
 
-fn text(trees: &[HeapTree<'_>], names: &Names, style: &Style) -> String {
-    let mut text = String::new();
+fn text(trees: &[HeapTree<'_>], names: &Names, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for (number, tree) in trees.iter().enumerate() {
         if number > 0 {
-            text.push('\n');
+            writeln!(out)?;
         }
         let title = bold(&escape_controls(&tree.title), style);
         let whole = tree.rows[0].amount.bytes.max(1) as f64;
@@ -127,8 +123,7 @@ fn text(trees: &[HeapTree<'_>], names: &Names, style: &Style) -> String {
             Some(_) => ("", "backtrace, [type]"),
             None => ("      objects", "type"),
         };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{title}\n\n      bytes    share{count_title}  {title_of_rows}");
+        writeln!(out, "{title}\n\n      bytes    share{count_title}  {title_of_rows}")?;
         for row in &tree.rows {
             let bytes = row.amount.bytes;
             let size = style.size(bytes);
@@ -144,45 +139,34 @@ fn text(trees: &[HeapTree<'_>], names: &Names, style: &Style) -> String {
                 hidden => format!(" with {} more", format_count(hidden)),
             };
             let name = style.fit(start.chars().count() + hidden.len(), &label(row, names));
-            let _ = writeln!(text, "{start}{name}{hidden}");
+            writeln!(out, "{start}{name}{hidden}")?;
         }
     }
-    text
+    Ok(())
 }
 
-/// Rows as nested objects, without recursion: a node is put into its parent when the next row is not below it.
-pub(super) fn tree_json(rows: &[Row], names: &Names) -> Value {
-    let mut open: Vec<Map<String, Value>> = Vec::new();
-    let close = |open: &mut Vec<Map<String, Value>>| {
-        let Some(done) = open.pop() else { return };
-        if let Some(Value::Array(children)) = open.last_mut().and_then(|parent| parent.get_mut("children")) {
-            children.push(done.into());
-        }
-    };
-    for row in rows {
-        while open.len() > row.depth as usize {
-            close(&mut open);
-        }
-        let mut node = Map::new();
-        node.insert("name".into(), row_text(row, names).into());
-        node.insert("kind".into(), kind_name(row.kind).into());
-        if matches!(row.kind, Kind::OwnPart | Kind::Other) {
-            let axis = if row.axis == Axis::Type { "type" } else { "backtrace" };
-            node.insert("axis".into(), axis.into());
-        }
-        node.insert("bytes".into(), row.amount.bytes.into());
-        node.insert("allocations".into(), row.amount.allocations.into());
-        if row.amount.at_least {
-            node.insert("at_least".into(), true.into());
-        }
-        if row.hidden > 0 {
-            node.insert("hidden".into(), row.hidden.into());
-        }
-        node.insert("children".into(), Value::Array(Vec::new()));
-        open.push(node);
+/// Rows as nested objects.
+fn nested<'r>(rows: &'r [Row], names: &'r Names) -> Nested<'r> {
+    Nested {
+        key: "tree",
+        row_count: rows.len(),
+        level: Box::new(|row| rows[row].depth as usize),
+        object: Box::new(|row, members| {
+            let row = &rows[row];
+            members.put("name", row_text(row, names))?;
+            members.put("kind", kind_name(row.kind))?;
+            if matches!(row.kind, Kind::OwnPart | Kind::Other) {
+                members.put("axis", if row.axis == Axis::Type { "type" } else { "backtrace" })?;
+            }
+            members.put("bytes", &row.amount.bytes)?;
+            members.put("allocations", &row.amount.allocations)?;
+            if row.amount.at_least {
+                members.put("at_least", &true)?;
+            }
+            if row.hidden > 0 {
+                members.put("hidden", &row.hidden)?;
+            }
+            Ok(())
+        }),
     }
-    while open.len() > 1 {
-        close(&mut open);
-    }
-    open.pop().map_or(Value::Null, Value::Object)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::analysis::retained_sets::EXACT_BYTES_PER_OBJECT;
 use crate::graph::HeapGraph;
 
 /// Beside the graph, per object: what the dominator tree takes while it is computed, and what it and the retained sizes
@@ -101,6 +102,8 @@ pub enum MemoryUse {
     Dominators,
     /// The references to each object with the graph.
     Referrers,
+    /// Markings of the graph without each of some sets, for exact retained sizes.
+    ExactRetained,
     /// What an answer needs besides the dominator tree, with the graph.
     Answer,
     /// The making of an index with the graph.
@@ -127,6 +130,7 @@ impl fmt::Display for MemoryError {
             MemoryUse::Graph => "the graph of the dump takes at least",
             MemoryUse::Dominators => "the dominator tree takes with the graph",
             MemoryUse::Referrers => "the references to each object take with the graph",
+            MemoryUse::ExactRetained => "exact retained sizes take with the graph",
             MemoryUse::Answer => "the answer takes with the graph",
             MemoryUse::Index => "an index takes with the graph",
             MemoryUse::MappedIndex => "takes up to",
@@ -227,6 +231,11 @@ impl MemoryLimit {
         let reverse = 4 * graph.reference_count() as u64;
         let per_object = results.bytes_per_object() + 8;
         self.check(MemoryUse::Referrers, graph.node_count() as u64 * per_object + reverse)
+    }
+
+    /// Fails when there is no room for markings without each of some sets beside a graph that is held.
+    pub(super) fn check_exact(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+        self.check(MemoryUse::ExactRetained, graph.node_count() as u64 * EXACT_BYTES_PER_OBJECT)
     }
 }
 

@@ -198,6 +198,14 @@ impl OpenDump {
         }
     }
 
+    /// Makes sure that there is room for exact retained sizes: markings of the graph without each of some sets.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub fn check_exact_retained(&self) -> Result<(), MemoryError> {
+        self.memory.check_exact(self.graph_or_empty())
+    }
+
     /// Shortest paths from strong roots to every object, where an index has them.
     pub(crate) fn shortest_parents(&self) -> Option<&ShortestParents> {
         self.indexed.as_ref().map(|indexed| &indexed.derived.parents)

@@ -15,4 +15,4 @@ mod unfinished;
 pub use inputs::{Inputs, is_trusted_owner, owner_of};
 pub use output::{Output, nameless_file};
 pub use target::{Target, TargetError};
-pub use unfinished::remove_unfinished;
+pub use unfinished::{give_way_to_signals, remove_unfinished};

@@ -25,6 +25,12 @@ pub fn remove_unfinished() {
     remove(&mut lock());
 }
 
+/// Waits for the end if a signal has come that ends the program: an exit code of its own, or an output made of input
+/// that ended with the same signal, would be in the way.
+pub fn give_way_to_signals() {
+    signals::give_way();
+}
+
 /// A file that is not whole yet: taken away when it is dropped, or when a signal ends the program.
 #[derive(Debug)]
 pub(super) struct Unfinished {
@@ -44,6 +50,7 @@ impl Unfinished {
     /// Gives it its name, in place of what has that name now.
     pub(super) fn rename(mut self, target: &Path) -> io::Result<()> {
         let Some(path) = self.path.take() else { return Ok(()) };
+        signals::give_way();
         let mut files = lock();
         let own = path.to_path_buf();
         let renamed = path.persist(target).map_err(|error| error.error);
@@ -65,21 +72,32 @@ impl Drop for Unfinished {
 #[cfg(unix)]
 mod signals {
     use std::io;
-    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag;
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
+
+    /// Set by the handler itself, before the thread that ends the program runs.
+    static HAS_COME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+    pub(super) fn give_way() {
+        while HAS_COME.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
+    }
 
     /// Begins to wait for signals, once, when the first file is made: until then there is nothing to put right.
     pub(super) fn watch() -> io::Result<()> {
         static WATCHED: Mutex<bool> = Mutex::new(false);
-        let mut watched = WATCHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
         if *watched {
             return Ok(());
         }
-        let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
-        let mut signals = Signals::new(wanted)?;
+        let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+        let mut signals = Signals::new(&wanted)?;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             let Some(signal) = signals.forever().next() else { return };
             // Held to the end: nothing is made or renamed any more.
@@ -89,6 +107,9 @@ mod signals {
             // Only if the system would not let it end so.
             std::process::exit(128 + signal);
         })?;
+        for signal in wanted {
+            flag::register(signal, Arc::clone(&HAS_COME))?;
+        }
         *watched = true;
         Ok(())
     }
@@ -110,4 +131,6 @@ mod signals {
     pub(super) fn watch() -> std::io::Result<()> {
         Ok(())
     }
+
+    pub(super) fn give_way() {}
 }

@@ -65,14 +65,14 @@ pub(super) type Places = BTreeMap<String, (u64, u64)>;
 
 /// The JSON at the end.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Tail {
+pub(super) struct Tail<C> {
     /// The program that wrote it: another version may count otherwise.
     pub(super) written_by: String,
     /// Of which dump this is the index; none when that came through a pipe.
     pub(super) source: Option<SourceKey>,
     pub(super) columns: Places,
     /// What is no column.
-    pub(super) content: serde_json::Value,
+    pub(super) content: C,
 }
 
 /// Who writes and reads.

@@ -73,7 +73,7 @@ pub struct Index {
     map: Mmap,
     column_bytes: usize,
     checks: Vec<u64>,
-    tail: Tail,
+    tail: Tail<serde_json::Value>,
     owner: Option<u32>,
 }
 
@@ -116,7 +116,8 @@ impl Index {
             return Err(IndexError::Damaged);
         }
         let checks = map[tail_start..json_start].as_chunks().0.iter().map(|&check| u64::from_ne_bytes(check)).collect();
-        let tail: Tail = serde_json::from_slice(&map[json_start..]).map_err(|_| IndexError::Damaged)?;
+        let tail: Tail<serde_json::Value> =
+            serde_json::from_slice(&map[json_start..]).map_err(|_| IndexError::Damaged)?;
         if tail.written_by != WRITTEN_BY {
             return Err(IndexError::OtherVersion(tail.written_by));
         }

@@ -98,12 +98,7 @@ fn write_to<C: Serialize>(
     columns.pad()?;
     columns.finish();
     let Columns { bytes, checks, places, .. } = columns;
-    let tail = Tail {
-        written_by: WRITTEN_BY.into(),
-        source,
-        columns: places,
-        content: serde_json::to_value(content).map_err(io::Error::other)?,
-    };
+    let tail = Tail { written_by: WRITTEN_BY.into(), source, columns: places, content };
     let mut end: Vec<u8> = bytemuck::cast_slice(&checks).to_vec();
     let json_start = end.len();
     serde_json::to_writer(&mut end, &tail)?;

@@ -1,5 +1,6 @@
 //! CSV and TSV, quoted by the csv crate. A record is one line: a line end in a name is escaped as in tables.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::{Cell, Style, Table, cell_text};
@@ -9,16 +10,23 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style, delim
     if style.header {
         writer.write_record(table.columns.iter().map(|column| column.key)).map_err(as_io)?;
     }
+    // Kept from row to row: there may be millions.
+    let (mut record, mut number) = (csv::ByteRecord::new(), String::new());
     for row in 0..table.row_count {
-        let cells = (table.row)(row);
-        for (cell, column) in cells.iter().zip(&table.columns) {
-            let written = match cell {
-                Cell::Missing => writer.write_field(""),
-                _ => writer.write_field(cell_text(cell, column.unit, style.human).as_bytes()),
-            };
-            written.map_err(as_io)?;
+        record.clear();
+        for (cell, column) in (table.row)(row).iter().zip(&table.columns) {
+            match cell {
+                Cell::Missing => record.push_field(b""),
+                Cell::Number(value) if !style.human => {
+                    number.clear();
+                    // Writing to a string cannot fail.
+                    let _ = write!(number, "{value}");
+                    record.push_field(number.as_bytes());
+                }
+                _ => record.push_field(cell_text(cell, column.unit, style.human).as_bytes()),
+            }
         }
-        writer.write_record(None::<&[u8]>).map_err(as_io)?;
+        writer.write_byte_record(&record).map_err(as_io)?;
     }
     writer.flush()
 }

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub use escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
+pub use json::Members;
 pub use present::{Present, TextPage, write, write_each};
 pub use several::write_several;
 pub use terminal::shorten_middle;
@@ -60,8 +61,11 @@ impl Style {
     /// A type name (or other text) shortened in its middle to what `before` leaves of a terminal's line.
     pub fn fit(&self, before: usize, text: &str) -> String {
         const SHORTEST: usize = 20;
-        let text = escape_controls(text);
-        if self.terminal { shorten_middle(&text, self.width.saturating_sub(before).max(SHORTEST)) } else { text.into() }
+        if !self.terminal {
+            return escape_controls(text).into();
+        }
+        let room = self.width.saturating_sub(before).max(SHORTEST);
+        shorten_middle(&escape_controls(&terminal::without_middle(text, room)), room)
     }
 }
 
@@ -156,8 +160,14 @@ pub struct Table<'a> {
     pub row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
 }
 
-/// Computed only if the chosen form needs it.
-pub type Lazy<'a, T> = Box<dyn Fn() -> T + 'a>;
+/// What an object of JSON holds, put into it only if that form is asked for.
+pub type Fields<'a> = Box<dyn Fn(&mut Members<'_>) -> io::Result<()> + 'a>;
+
+/// What the object of a row holds.
+pub type RowFields<'a> = Box<dyn Fn(usize, &mut Members<'_>) -> io::Result<()> + 'a>;
+
+/// A text, written only if the form is asked for that needs it.
+pub type Written<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 
 /// A tree for JSON, given as rows from top to bottom, each followed by those below it.
 pub struct Nested<'a> {
@@ -168,7 +178,7 @@ pub struct Nested<'a> {
     /// How deep a row is; 0 at the top, at most one more than the row before.
     pub level: Box<dyn Fn(usize) -> usize + 'a>,
     /// What a row has besides its `children`.
-    pub object: Box<dyn Fn(usize) -> serde_json::Map<String, serde_json::Value> + 'a>,
+    pub object: RowFields<'a>,
 }
 
 /// The answer of a command.
@@ -176,7 +186,7 @@ pub struct Report<'a> {
     /// The command, for `schema`.
     pub command: &'static str,
     /// What JSON has besides the table.
-    pub fields: Lazy<'a, serde_json::Map<String, serde_json::Value>>,
+    pub fields: Fields<'a>,
     /// The main table.
     pub table: Table<'a>,
     /// Where JSON has the table's rows, if it has them as they are.
@@ -186,9 +196,9 @@ pub struct Report<'a> {
     /// For people: printed above the table.
     pub summary: String,
     /// For people: printed in place of the table.
-    pub text: Option<Lazy<'a, String>>,
+    pub text: Option<Written<'a>>,
     /// For tickets: printed as Markdown in place of the table.
-    pub markdown: Option<Lazy<'a, String>>,
+    pub markdown: Option<Written<'a>>,
 }
 
 impl Report<'_> {
@@ -201,13 +211,13 @@ impl Report<'_> {
             Format::Table if style.terminal => {
                 out.write_all(self.summary.as_bytes())?;
                 match &self.text {
-                    Some(text) => out.write_all(text().as_bytes()),
+                    Some(text) => text(out),
                     None => terminal::write(&self.table, out, style),
                 }
             }
             Format::Table => plain::write(&self.table, out, style),
             Format::Markdown => match &self.markdown {
-                Some(text) => out.write_all(text().as_bytes()),
+                Some(text) => text(out),
                 None => markdown::write(&self.table, out, style),
             },
             Format::Csv => delimited::write(&self.table, out, style, b','),

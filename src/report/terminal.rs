@@ -95,6 +95,8 @@ fn title_width(column: &Column) -> usize {
 
 fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
     match cell {
+        // Held for all rows that are drawn together; no more of it is ever shown.
+        Cell::Text(text) => super::escape_controls(&without_middle(text, style.width.max(READABLE_NAME))).into_owned(),
         Cell::Number(number) if unit == Unit::Count => units::format_count(*number),
         Cell::Number(number) if !style.human => units::format_count(*number),
         Cell::Signed(number) if unit == Unit::Count || !style.human => {
@@ -102,6 +104,18 @@ fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
         }
         _ => cell_text(cell, unit, style.human).into_owned(),
     }
+}
+
+/// Both ends of a text that is much too long for the room, which is all that is shown of it; others whole.
+pub(super) fn without_middle(text: &str, room: usize) -> std::borrow::Cow<'_, str> {
+    // What is left is longer than the room still, so that it is shortened and marked as such.
+    let kept = room.max(3) + 1;
+    if text.len() <= 8 * kept {
+        return text.into();
+    }
+    let start = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth_back(kept).map_or(0, |(at, _)| at);
+    if start < end { format!("{}{}", &text[..start], &text[end..]).into() } else { text.into() }
 }
 
 /// Takes characters out of the middle: both ends of a type name tell more than its middle.

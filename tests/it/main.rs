@@ -10,6 +10,7 @@ mod damage;
 mod detection;
 mod dotnet;
 mod findings_escape;
+mod findings_linear;
 mod findings_memory;
 mod findings_outputs;
 mod findings_readers;

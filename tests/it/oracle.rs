@@ -10,7 +10,8 @@ use heapdump::analysis::reachability::compute_reachable;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
 use heapdump::analysis::root_inference::keep_unreachable;
-use heapdump::analysis::root_paths::find_root_paths;
+use heapdump::analysis::root_paths::{RootPaths, find_root_paths};
+use heapdump::analysis::roots_by_node::RootsByNode;
 use heapdump::analysis::shortest_parents::ShortestParents;
 use heapdump::analysis::type_tree::TypeTree;
 use heapdump::files::{self, Inputs};
@@ -90,20 +91,21 @@ proptest! {
             prop_assert_eq!(reachable.contains(node), reached[object]);
             prop_assert_eq!(retained.bytes_of(&dominators, node), heap.retained_bytes(object));
             let paths = find_root_paths(&graph, node, 0, false, |_| false);
-            prop_assert_eq!(paths.first().map(|path| path.nodes.len() - 1), distances[object]);
+            prop_assert_eq!(paths.get(0).map(|path| path.length), distances[object]);
             let weak_too = find_root_paths(&graph, node, 1, true, |_| false);
-            prop_assert_eq!(weak_too.first().map(|path| path.nodes.len() - 1), everywhere[object]);
-            for path in &paths {
-                prop_assert!(path.root.is_strong() && path.root.node == path.nodes[0]);
-                prop_assert!(path.nodes.windows(2).all(|step| graph.references(step[0]).contains(&step[1])));
+            prop_assert_eq!(weak_too.get(0).map(|path| path.length), everywhere[object]);
+            for path in paths.iter() {
+                let nodes: Vec<NodeId> = path.nodes().collect();
+                prop_assert!(path.root.is_strong() && path.root.node == nodes[0] && nodes[path.length] == node);
+                prop_assert!(nodes.windows(2).all(|step| graph.references(step[0]).contains(&step[1])));
             }
-            prop_assert!(paths.is_sorted_by_key(|path| path.nodes.len()));
+            prop_assert!(paths.iter().is_sorted_by_key(|path| path.length));
             // One path from each strongly rooted object that reaches it.
             let mut holders: Vec<usize> =
                 starts.iter().copied().filter(|&start| heap.reach(&[start], None)[object]).collect();
             holders.sort_unstable();
             holders.dedup();
-            let mut from: Vec<usize> = paths.iter().map(|path| path.nodes[0].index()).collect();
+            let mut from: Vec<usize> = paths.iter().map(|path| path.start().index()).collect();
             from.sort_unstable();
             prop_assert_eq!(from, holders);
         }
@@ -147,9 +149,10 @@ proptest! {
             prop_assert_eq!(again.referrers(node), graph.referrers(node));
             prop_assert_eq!(tree.dominator_of(node), dominators.dominator_of(node));
             prop_assert_eq!(sizes.bytes_of(&tree, node), retained.bytes_of(&dominators, node));
-            let path = parents.path_to(&again, node).map(|path| path.nodes);
-            let found = find_root_paths(&graph, node, 1, false, |_| false).pop().map(|path| path.nodes);
-            prop_assert_eq!(path, found);
+            let nodes = |paths: &RootPaths| paths.get(0).map(|path| path.nodes().collect::<Vec<NodeId>>());
+            let path = parents.path_to(&again, &RootsByNode::new(&again), node);
+            let found = find_root_paths(&graph, node, 1, false, |_| false);
+            prop_assert_eq!(path.as_ref().and_then(nodes), nodes(&found));
         }
         prop_assert_eq!(format!("{:?}", again.roots()), format!("{:?}", graph.roots()));
     }
@@ -233,7 +236,7 @@ proptest! {
         let retained = Retained::compute(&graph, &dominators);
         let set_of = |node: NodeId| graph.type_of(node).index() as u32;
         let sets: Vec<u32> = (0..graph.type_count() as u32).collect();
-        let exact = exact_retained_bytes(&graph, reachable_bytes, &sets, set_of);
+        let exact = exact_retained_bytes(&graph, &sets, set_of, u64::MAX).expect("allowed");
         let least = topmost_of_sets(&dominators, &retained, &dominators.children(), 0, sets.len(), set_of);
         for set in sets {
             let name = graph.type_name(TypeId::new(set as usize));

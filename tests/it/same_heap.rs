@@ -47,7 +47,7 @@ fn answers(graph: &HeapGraph) -> Answers {
         retained: graph.nodes().map(|node| retained.bytes_of(&dominators, node)).collect(),
         distances: graph
             .nodes()
-            .map(|node| find_root_paths(graph, node, 1, false, |_| false).first().map(|path| path.nodes.len() - 1))
+            .map(|node| find_root_paths(graph, node, 1, false, |_| false).get(0).map(|path| path.length))
             .collect(),
         dangling: graph.sections().iter().map(|section| section.dangling_references).sum(),
     }

@@ -27,6 +27,9 @@ pub(super) struct Assembler<'a> {
     /// What the heaps take.
     share: MemoryShare,
     names_share: MemoryShare,
+    /// Of all heaps.
+    frames: u64,
+    entries: u64,
 }
 
 impl<'a> Assembler<'a> {
@@ -39,10 +42,29 @@ impl<'a> Assembler<'a> {
         let (self_name, root) = (names.intern(SELF_NAME), names.intern(""));
         let builder = HeapBuilder::new(root);
         let (share, names_share) = (budget.for_content(), budget.for_content());
-        Assembler { names, diagnostics, raw_types, parts: FxHashMap::default(), builder, self_name, share, names_share }
+        Assembler {
+            names,
+            diagnostics,
+            raw_types,
+            parts: FxHashMap::default(),
+            builder,
+            self_name,
+            share,
+            names_share,
+            frames: 0,
+            entries: 0,
+        }
     }
 
-    /// Adds the heaps of a trace. Its dumps are numbered behind those that are there.
+    /// The backtraces of all heaps are so deep that no program has made them: a small file can ask for billions of
+    /// frames, for each heap has its own. Chromium cuts backtraces off at 48 frames.
+    pub(super) fn is_too_deep(&self) -> bool {
+        const SURELY_ENOUGH: u64 = 4_000_000;
+        const FOR_EACH_ENTRY: u64 = 64;
+        self.frames > SURELY_ENOUGH + FOR_EACH_ENTRY * self.entries
+    }
+
+    /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there.
     ///
     /// # Errors
     /// When there is no memory for them.
@@ -84,6 +106,9 @@ impl<'a> Assembler<'a> {
             let modules = &*modules;
             let mut dump = None;
             for (allocator, entries) in heaps {
+                if self.is_too_deep() {
+                    return Ok(());
+                }
                 if entries.is_empty() {
                     self.note(&codes::EMPTY_HEAP, event, String::new);
                     continue;
@@ -105,6 +130,9 @@ impl<'a> Assembler<'a> {
                 self.note(&codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
             }
             for (allocator, columns) in v2.allocators {
+                if self.is_too_deep() {
+                    return Ok(());
+                }
                 if columns.sizes.len() == 0 {
                     self.note(&codes::EMPTY_HEAP, event, String::new);
                     continue;
@@ -154,6 +182,8 @@ impl<'a> Assembler<'a> {
         (name, part): (String, u32),
         allocator: NameId,
     ) -> Result<(), BuildError> {
+        self.frames += heap.frames.len() as u64;
+        self.entries += heap.entries.len() as u64;
         let exceeding = heap.frames_exceeded();
         if exceeding > 0 {
             self.diagnostics.add(&codes::CHILDREN_EXCEED_PARENT, exceeding, Position::Byte(event.offset), String::new);

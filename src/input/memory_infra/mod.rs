@@ -122,6 +122,13 @@ impl Reader for MemoryInfra {
         for trace in traces {
             assembler.add(trace, &mut dump)?;
         }
+        if assembler.is_too_deep() {
+            return Err(ReadError::new(ReadErrorKind::NotSupported(
+                "its heaps have more than 4,000,000 stack frames, and more than 64 for each entry: backtraces so deep \
+                 are no program's"
+                    .into(),
+            )));
+        }
         dump.names = names;
         let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
         facts.records = vec![
