@@ -11,6 +11,8 @@ use crate::graph::HeapGraph;
 /// Beside the graph, per object: what the dominator tree takes while it is computed, and what it and the retained sizes
 /// take after that, with what the allocator does not give back. Measured, as the others.
 const DOMINATORS_BYTES_PER_OBJECT: u64 = 30;
+/// Per object: what is counted as kept of both, while other dumps are open.
+const KEPT_BYTES_PER_OBJECT: u64 = 24;
 /// Per object: the dominator tree turned round, and marks on the way down.
 const DESCENT_BYTES_PER_OBJECT: u64 = 4;
 /// Per object: shortest paths from all roots, with the tree turned round before.
@@ -62,6 +64,28 @@ impl AnswerNeed {
         match self {
             AnswerNeed::Descent => DESCENT_BYTES_PER_OBJECT,
             AnswerNeed::MergedPaths => MERGED_PATHS_BYTES_PER_OBJECT,
+        }
+    }
+}
+
+/// Where the dominator tree and the retained sizes of a graph are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Results {
+    /// Not computed so far.
+    ToCome,
+    /// In memory, and held.
+    Held,
+    /// In an index, which is held where it counts.
+    Mapped,
+}
+
+impl Results {
+    fn bytes_per_object(self) -> u64 {
+        match self {
+            Results::ToCome => DOMINATORS_BYTES_PER_OBJECT,
+            // What the allocator has not given back.
+            Results::Held => DOMINATORS_BYTES_PER_OBJECT - KEPT_BYTES_PER_OBJECT,
+            Results::Mapped => 0,
         }
     }
 }
@@ -151,6 +175,11 @@ impl MemoryLimit {
         self.counts_mapped.then(|| self.hold_bytes(bytes))
     }
 
+    /// Counts the dominator tree and the retained sizes of a graph.
+    pub(super) fn hold_results(&self, graph: &HeapGraph) -> Held {
+        self.hold_bytes(graph.node_count() as u64 * KEPT_BYTES_PER_OBJECT)
+    }
+
     fn hold_bytes(&self, bytes: u64) -> Held {
         self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
         Held { account: Arc::clone(&self.held_bytes), bytes }
@@ -185,26 +214,22 @@ impl MemoryLimit {
     }
 
     /// Fails when there is no room for a walk down the dominator tree of a graph that is held, or for paths from all
-    /// roots, and `bytes` of rows.
-    pub(super) fn check_answer(&self, graph: &HeapGraph, need: AnswerNeed, bytes: u64) -> Result<(), MemoryError> {
-        let per_object = DOMINATORS_BYTES_PER_OBJECT + need.bytes_per_object();
-        self.check(MemoryUse::Answer, (graph.node_count() as u64 * per_object).saturating_add(bytes))
-    }
-
-    /// The same where the dominator tree is in an index, which is held.
-    pub(super) fn check_indexed_answer(
+    /// roots, and `bytes` of rows. `results` says where the dominator tree is.
+    pub(super) fn check_answer(
         &self,
         graph: &HeapGraph,
+        results: Results,
         need: AnswerNeed,
         bytes: u64,
     ) -> Result<(), MemoryError> {
-        self.check(MemoryUse::Answer, (graph.node_count() as u64 * need.bytes_per_object()).saturating_add(bytes))
+        let per_object = results.bytes_per_object() + need.bytes_per_object();
+        self.check(MemoryUse::Answer, (graph.node_count() as u64 * per_object).saturating_add(bytes))
     }
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
-    pub(super) fn check_referrers(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
+    pub(super) fn check_referrers(&self, graph: &HeapGraph, results: Results) -> Result<(), MemoryError> {
         let reverse = 4 * graph.reference_count() as u64;
-        let per_object = DOMINATORS_BYTES_PER_OBJECT + 8;
+        let per_object = results.bytes_per_object() + 8;
         self.check(MemoryUse::Referrers, graph.node_count() as u64 * per_object + reverse)
     }
 

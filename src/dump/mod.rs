@@ -53,6 +53,8 @@ pub struct OpenDump {
     held: Option<memory::Held>,
     /// The index's, where that counts.
     mapped: Option<memory::Held>,
+    /// The share of the dominator tree and the retained sizes.
+    held_results: OnceLock<memory::Held>,
     observer: Arc<dyn Observer>,
     /// From an index, while the roots are those it was made with.
     indexed: Option<IndexedResults>,
@@ -145,7 +147,10 @@ impl OpenDump {
             return Ok((&indexed.derived.dominators, &indexed.derived.retained));
         }
         let dominators = self.dominator_tree()?;
-        Ok((dominators, self.retained.get_or_init(|| Retained::compute(self.graph_or_empty(), dominators))))
+        let graph = self.graph_or_empty();
+        let retained = self.retained.get_or_init(|| Retained::compute(graph, dominators));
+        self.held_results.get_or_init(|| self.memory.hold_results(graph));
+        Ok((dominators, retained))
     }
 
     /// The dominator tree without the sizes.
@@ -171,10 +176,14 @@ impl OpenDump {
     /// # Errors
     /// When there is not.
     pub fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<(), MemoryError> {
-        let graph = self.graph_or_empty();
-        match self.indexed {
-            Some(_) => self.memory.check_indexed_answer(graph, need, bytes),
-            None => self.memory.check_answer(graph, need, bytes),
+        self.memory.check_answer(self.graph_or_empty(), self.where_results_are(), need, bytes)
+    }
+
+    fn where_results_are(&self) -> memory::Results {
+        match (&self.indexed, self.held_results.get()) {
+            (Some(_), _) => memory::Results::Mapped,
+            (None, Some(_)) => memory::Results::Held,
+            (None, None) => memory::Results::ToCome,
         }
     }
 
@@ -183,7 +192,11 @@ impl OpenDump {
     /// # Errors
     /// When there is not.
     pub fn check_referrers(&self) -> Result<(), MemoryError> {
-        if self.indexed.is_some() { Ok(()) } else { self.memory.check_referrers(self.graph_or_empty()) }
+        if self.indexed.is_some() {
+            Ok(())
+        } else {
+            self.memory.check_referrers(self.graph_or_empty(), self.where_results_are())
+        }
     }
 
     /// Makes sure that there is room for exact retained sizes: markings of the graph without each of some sets.

@@ -166,6 +166,7 @@ impl OpenOptions {
             memory: self.memory.clone(),
             held,
             mapped: None,
+            held_results: OnceLock::new(),
             observer: Arc::clone(&self.observer),
             indexed: None,
             reachable: OnceLock::new(),
