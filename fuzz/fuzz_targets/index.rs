@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use heapdump::analysis::dominators::{Dominators, Step, StoredDominators};
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;
+use heapdump::analysis::roots_by_node::RootsByNode;
 use heapdump::analysis::shortest_parents::ShortestParents;
 use heapdump::files::{Inputs, Target};
 use heapdump::graph::{HeapGraph, StoredGraph};
@@ -70,11 +71,12 @@ fn ask(index: Index) -> Option<()> {
     let graph = HeapGraph::from_stored(&stored, &columns)?;
     let (dominators, retained) = Dominators::from_stored(tree, &graph, &columns)?;
     let parents = ShortestParents::from_stored(&graph, &columns)?;
+    let roots = RootsByNode::new(&graph);
     for node in graph.nodes() {
         let _ = (graph.type_name(graph.type_of(node)), graph.shallow_bytes(node), graph.display_id(node));
         let _ = graph.find(None, graph.original_id(node));
         let _ = (dominators.dominator_of(node), retained.bytes_of(&dominators, node));
-        let _ = parents.path_to(&graph, node);
+        let _ = parents.path_to(&graph, &roots, node);
     }
     dominators.children().walk(0, |step| {
         let (Step::Enter(number) | Step::Leave(number)) = step;

@@ -12,7 +12,7 @@ use super::Outcome;
 use super::common::{Common, LimitArgs, SectionArgs, TypeArgs, parse_threshold};
 use super::load::{Place, open_graph};
 use super::object::{ObjectJson, PathJson, roots_words, type_text};
-use super::output::{bold, reach_words, shell_word};
+use super::output::{bold, reach_words, shell_word, wrapped};
 use crate::analysis::root_paths::{RootPath, RootPaths, find_root_paths};
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
@@ -516,23 +516,4 @@ fn markdown(told: &[Told<'_>], out: &mut dyn Write) -> io::Result<()> {
         write!(out, "### Suspect {}\n\n{}\n\n", number + 1, escape_markdown(&told.paragraph()))
     };
     told.iter().enumerate().try_for_each(&mut paragraph)
-}
-
-/// Broken at blanks so that lines fit; a word that is longer stays whole.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut lines = String::new();
-    let mut length = 0;
-    for word in text.split(' ') {
-        let word_length = word.chars().count();
-        if length > 0 && length + 1 + word_length > width {
-            lines.push('\n');
-            length = 0;
-        } else if length > 0 {
-            lines.push(' ');
-            length += 1;
-        }
-        lines.push_str(word);
-        length += word_length;
-    }
-    lines + "\n"
 }

@@ -141,3 +141,22 @@ pub(super) fn fields(value: Value) -> Map<String, Value> {
         _ => Map::new(),
     }
 }
+
+/// Broken at blanks so that lines fit; a word that is longer stays whole.
+pub(super) fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for word in text.split(' ') {
+        let word_length = word.chars().count();
+        if length > 0 && length + 1 + word_length > width {
+            lines.push('\n');
+            length = 0;
+        } else if length > 0 {
+            lines.push(' ');
+            length += 1;
+        }
+        lines.push_str(word);
+        length += word_length;
+    }
+    lines + "\n"
+}

@@ -221,9 +221,13 @@ impl<'a> Rows<'a> {
 
     fn get(&self, row: usize) -> Option<PathRow<'a>> {
         const HALF: usize = STEPS_SHOWN / 2;
-        let path = self.ends.partition_point(|&end| end <= row);
+        let starts = |path: usize| path.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let path = match self.cursor.borrow().as_ref().map(|&(path, ..)| path) {
+            Some(path) if (starts(path)..self.ends[path]).contains(&row) => path,
+            _ => self.ends.partition_point(|&end| end <= row),
+        };
         let found = self.paths?.get(path)?;
-        let place = row - path.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let place = row - starts(path);
         let objects = found.length + 1;
         let tail = self.tails.as_ref().filter(|_| objects > STEPS_SHOWN).map(|tails| &tails[path]);
         let (step, node) = match (place, tail) {
