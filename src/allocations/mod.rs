@@ -157,6 +157,27 @@ pub struct AllocationHeap {
     pub entries: Vec<Entry>,
 }
 
+impl AllocationHeap {
+    /// Nodes and entries: what answers have rows of.
+    pub fn row_count(&self) -> usize {
+        self.frames.len() + self.entries.len()
+    }
+}
+
+impl AllocationDump {
+    /// Bytes of memory it takes, about. O(heaps).
+    pub fn memory_bytes(&self) -> usize {
+        let of_heap = |heap: &AllocationHeap| {
+            size_of::<AllocationHeap>()
+                + heap.frames.len() * size_of::<Frame>()
+                + heap.entries.len() * size_of::<Entry>()
+                + heap.process.len()
+                + heap.labels.len()
+        };
+        self.names.memory_bytes() + self.heaps.iter().map(of_heap).sum::<usize>()
+    }
+}
+
 /// A moment at which heaps were dumped.
 #[derive(Debug, Clone)]
 pub struct DumpTime {

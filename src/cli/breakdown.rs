@@ -67,6 +67,8 @@ pub(super) struct Args {
 /// Levels that can be asked for: JSON is nested as deep.
 const MAX_DEPTH: i64 = 500;
 const DEPTH_OF_OBJECTS: u32 = 20;
+/// Memory for a node or an entry of allocation totals: in the totals by node, and as a row.
+const BYTES_PER_ROW: u64 = 600;
 const SMALLEST_PERCENT: f64 = 0.5;
 
 fn smallest_share() -> Threshold {
@@ -93,7 +95,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome> {
             let default = if args.common.output.style().terminal { smallest_share() } else { Threshold::Bytes(0) };
             let mut trees = Vec::new();
             let mut rows_left = MOST_ROWS;
-            for heap in args.heaps.choose(opened.dump, &args.section, &args.common.input.read)? {
+            let heaps = args.heaps.choose(opened.dump, &args.section, &args.common.input.read)?;
+            opened.check_rows(&heaps, BYTES_PER_ROW)?;
+            for heap in heaps {
                 let least = least.unwrap_or(default);
                 let extent = Extent { depth, least, types_below: true, most_rows: rows_left };
                 let (rows, totals) = args.tree(heap, names, wanted, &extent)?;

@@ -57,6 +57,8 @@ fn sides(request: &Request<'_>) -> Result<[HeapArgs; 2]> {
 }
 
 const LONE_HEAPS_SHOWN: usize = 6;
+/// Memory for a node or an entry of either dump: in the totals by node, and as a row.
+const BYTES_PER_ROW: u64 = 400;
 
 /// A heap that only one side has counts as grown or gone, though it may only not have been dumped.
 fn tell_of_lone_heaps(sides: &[Vec<&AllocationHeap>]) {
@@ -93,6 +95,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
     for (heaps, opened) in sides.iter().zip(opened) {
         chosen.push(heaps.choose(opened.dump, request.section, &common.input.read)?);
     }
+    opened[0].check_rows(&chosen.concat(), BYTES_PER_ROW)?;
     if !common.is_quiet() {
         tell_of_lone_heaps(&chosen);
     }

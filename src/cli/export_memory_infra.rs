@@ -33,6 +33,8 @@ pub(super) struct Request<'a> {
     pub(super) input: &'a InputArgs,
 }
 
+/// Memory for a node or an entry of allocation totals: in the totals by node, and in the tables of frames.
+const BYTES_PER_ROW: u64 = 720;
 const DEPTH_OF_OBJECTS: u32 = 64;
 /// As Chromium's own default.
 const LEAST_OF_OBJECTS: u64 = 1024;
@@ -64,6 +66,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Outcome> {
         }
         OpenedDump::Allocations(opened) => {
             let heaps = request.heaps.choose(opened.dump, request.section, &request.input.read)?;
+            opened.check_rows(&heaps, BYTES_PER_ROW)?;
             write(request, &opened.dump.names, &opened.dump.dumps, &heaps, rule(DumpRule::Everything))?;
         }
     }

@@ -11,7 +11,7 @@ use super::common::{InputArgs, ReadArgs};
 use super::indexes;
 use super::output::print_sentence;
 use super::progress::{Progress, Watch};
-use crate::allocations::AllocationDump;
+use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
@@ -183,6 +183,19 @@ pub(super) struct OpenedAllocations<'d> {
     pub(super) facts: Facts,
     pub(super) diagnostics: Diagnostics,
     pub(super) progress: Arc<Progress>,
+    open: &'d OpenDump,
+    memory: Memory,
+}
+
+impl OpenedAllocations<'_> {
+    /// Makes sure that there is room for an answer with a row for every node and entry of these heaps.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub(super) fn check_rows(&self, heaps: &[&AllocationHeap], bytes_per_row: u64) -> Result<()> {
+        let rows: usize = heaps.iter().map(|heap| heap.row_count()).sum();
+        self.open.check_rows(rows as u64, bytes_per_row).map_err(|error| self.memory.explain(error))
+    }
 }
 
 /// A dump of either model.
@@ -210,7 +223,14 @@ fn opened(dump: &OpenDump, progress: Arc<Progress>, memory: Memory) -> OpenedDum
     let (facts, diagnostics) = (dump.info().clone(), dump.diagnostics().clone());
     match dump.content() {
         Content::Objects(graph) => OpenedDump::Graph(Opened { dump, graph, facts, diagnostics, progress, memory }),
-        Content::Allocations(dump) => OpenedDump::Allocations(OpenedAllocations { dump, facts, diagnostics, progress }),
+        Content::Allocations(allocations) => OpenedDump::Allocations(OpenedAllocations {
+            dump: allocations,
+            facts,
+            diagnostics,
+            progress,
+            open: dump,
+            memory,
+        }),
     }
 }
 

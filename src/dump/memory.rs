@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::allocations::AllocationDump;
 use crate::analysis::retained_sets::EXACT_BYTES_PER_OBJECT;
 use crate::graph::HeapGraph;
 
@@ -168,6 +169,11 @@ impl MemoryLimit {
     /// Counts a graph among what is in memory.
     pub(super) fn hold(&self, graph: &HeapGraph) -> Held {
         self.hold_bytes(graph_bytes(graph))
+    }
+
+    /// Counts allocation totals among what is in memory.
+    pub(super) fn hold_allocations(&self, dump: &AllocationDump) -> Held {
+        self.hold_bytes(dump.memory_bytes() as u64)
     }
 
     /// Counts what an index maps into memory, where that counts.

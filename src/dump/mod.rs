@@ -51,8 +51,8 @@ pub struct OpenDump {
     memory: MemoryLimit,
     /// The graph's share of the limit, while it is in memory.
     held: Option<memory::Held>,
-    /// The index's, where that counts.
-    mapped: Option<memory::Held>,
+    /// The share of an index, where that counts, or of allocation totals.
+    also_held: Option<memory::Held>,
     /// The share of the dominator tree and the retained sizes.
     held_results: OnceLock<memory::Held>,
     observer: Arc<dyn Observer>,
@@ -177,6 +177,14 @@ impl OpenDump {
     /// When there is not.
     pub fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<(), MemoryError> {
         self.memory.check_answer(self.graph_or_empty(), self.where_results_are(), need, bytes)
+    }
+
+    /// Makes sure that there is room for so many rows of an answer from allocation totals.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub fn check_rows(&self, rows: u64, bytes_per_row: u64) -> Result<(), MemoryError> {
+        self.memory.check(MemoryUse::Answer, rows.saturating_mul(bytes_per_row))
     }
 
     fn where_results_are(&self) -> memory::Results {

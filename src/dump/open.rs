@@ -71,7 +71,7 @@ impl OpenOptions {
                 let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
                 // What comes from an index stays on disk.
                 dump.held = None;
-                dump.mapped = self.memory.hold_mapped(bytes);
+                dump.also_held = self.memory.hold_mapped(bytes);
                 dump.indexed = self.roots.is_as_dumped().then_some(results);
                 Ok(dump)
             }
@@ -152,11 +152,14 @@ impl OpenOptions {
 
     fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
         let Loaded { dump: mut content, facts: info, diagnostics } = loaded;
-        let mut held = None;
-        if let Dump::Graph(graph) = &mut content {
-            self.check_snapshot(info.snapshots.len())?;
-            self.roots.apply(graph, &*self.observer);
-            held = Some(self.memory.hold(graph));
+        let (mut held, mut also_held) = (None, None);
+        match &mut content {
+            Dump::Graph(graph) => {
+                self.check_snapshot(info.snapshots.len())?;
+                self.roots.apply(graph, &*self.observer);
+                held = Some(self.memory.hold(graph));
+            }
+            Dump::Allocations(dump) => also_held = Some(self.memory.hold_allocations(dump)),
         }
         Ok(OpenDump {
             content,
@@ -165,7 +168,7 @@ impl OpenOptions {
             path,
             memory: self.memory.clone(),
             held,
-            mapped: None,
+            also_held,
             held_results: OnceLock::new(),
             observer: Arc::clone(&self.observer),
             indexed: None,

@@ -337,7 +337,9 @@ impl HeapGraph {
     pub fn memory_bytes(&self) -> (usize, usize, usize) {
         let ids: usize = self.ids.iter().map(|section| section.ids.bytes()).sum();
         let objects = ids + self.node_types.len() * 4 + self.shallow.bytes() + self.references.offsets.bytes();
-        let names: usize = self.type_names.iter().chain(&self.root_names).map(|name| name.len() + 16).sum();
+        // With the row that an answer has for each.
+        const NAME_BYTES: usize = 250;
+        let names: usize = self.type_names.iter().chain(&self.root_names).map(|name| 2 * name.len() + NAME_BYTES).sum();
         let objects = objects + self.roots.len() * size_of::<Root>() + names;
         let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.bytes() + csr.targets.len() * 4);
         (objects, self.references.targets.len() * 4, reverse)

@@ -226,6 +226,8 @@ impl ObjectSink for TypeCounts {
 
     fn memory_bytes(&self) -> usize {
         self.totals.capacity() * size_of::<TypeTotal>()
+            + self.objects.capacity() * size_of::<(u64, u64)>()
+            + self.large.capacity() * size_of::<(usize, u64)>()
     }
 
     fn seal(&mut self) {}

@@ -8,6 +8,7 @@ use super::memory_graph::{MemoryGraph, Record};
 use super::roots::{PseudoRoot, find_roots, is_wrapper};
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryBudget, MemoryShare, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot,
+    make_room,
 };
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::sink::{ObjectSink, Part, Totals};
@@ -137,7 +138,11 @@ impl<'a> Assembly<'a> {
             left = rest;
             self.counts.objects += 1;
             if !S::BUILDS_GRAPH {
+                make_room(&mut self.counted, 1);
                 self.counted.push((self.id(index), index));
+                if self.counted.len().is_multiple_of(BATCH_OBJECTS) {
+                    self.share.hold((self.counted.len() * size_of::<(u64, usize)>()) as u64)?;
+                }
             }
             self.counts.bytes = self.counts.bytes.saturating_add(node.bytes);
             if node.bytes == LARGEST {
@@ -148,7 +153,7 @@ impl<'a> Assembly<'a> {
                 // than the objects.
                 place = graph.position(index);
             }
-            if node.child_count() > MANY_CHILDREN {
+            if S::BUILDS_GRAPH && node.child_count() > MANY_CHILDREN {
                 self.share.hold(batch.memory_bytes() as u64 + 12 * node.child_count() as u64)?;
             }
             batch.push_object(self.id(index), node.type_index as u32, node.bytes, place);

@@ -30,7 +30,8 @@ impl Dumps {
         let entries: usize = self.heaps.iter().map(|(_, entries)| room(entries.len())).sum();
         self.detail.len()
             + room(self.heaps.len()) * size_of::<(NameId, Vec<RawEntry>)>()
-            + entries * size_of::<RawEntry>()
+            // With half as much again for the tables that make a heap of them.
+            + entries * size_of::<RawEntry>() * 3 / 2
             + self.heaps_v2.as_ref().map_or(0, HeapsV2::memory_bytes)
             + room(self.regions.len()) * size_of::<Region>()
     }
