@@ -190,7 +190,7 @@ pub(super) fn shown<C>(
         take(Some(child), row);
     }
     let hidden = (known - children.len()) as u64;
-    if !children.is_empty() && left.bytes > 0 {
+    if !children.is_empty() && left.is_something() {
         let row = Row { depth: parent.depth + 1, kind: Kind::Other, axis, name: None, amount: left, hidden };
         take(None, row);
     }
@@ -239,7 +239,7 @@ impl Tree<'_> {
             .filter_map(|frame| {
                 let node = self.heap.frames[frame as usize];
                 let kind = if node.is_self { Kind::OwnPart } else { Kind::Backtrace };
-                let amount = amount_at(frame).filter(|amount| amount.bytes > 0 || amount.stated)?;
+                let amount = amount_at(frame).filter(|amount| amount.is_something() || amount.stated)?;
                 let place = Place { frame, own: false, ..place };
                 let row = Row { depth, kind, axis: Axis::Backtrace, name: Some(node.name), amount, hidden: 0 };
                 Some(Candidate { place, row })
@@ -258,7 +258,7 @@ impl Tree<'_> {
             None => self.totals.own(place.frame),
             Some(type_name) => self.totals.of_type(place.frame, type_name).map_or(Amount::default(), |a| a.own),
         };
-        if !found.is_empty() && own.bytes > 0 {
+        if !found.is_empty() && own.is_something() {
             let row = Row { depth, kind: Kind::OwnPart, axis: Axis::Backtrace, name: None, amount: own, hidden: 0 };
             found.push(Candidate { place: Place { own: true, ..place }, row });
         }
@@ -271,7 +271,7 @@ impl Tree<'_> {
             .filter_map(|amount| {
                 let name = amount.type_name;
                 let amount = if own { amount.own } else { amount.total };
-                if amount.bytes == 0 && (own || !amount.stated) {
+                if !amount.is_something() && (own || !amount.stated) {
                     return None;
                 }
                 let place = Place { frame, type_name: Some(name), own };

@@ -192,6 +192,14 @@ fn no_allocations_are_0_and_objects_of_0_bytes_are_counted() {
     let children = tree["children"].as_array().unwrap();
     let counts: Vec<u64> = children.iter().map(|child| number(&child["allocations"])).collect();
     assert_eq!((number(&tree["allocations"]), &counts[..]), (2, &[1, 1][..]), "{tree}");
+
+    // What holds others has a part of its own, though it has no bytes.
+    let dump = "a 2 x.exe\nt 1 A\nt 2 B\no 10 1 0 20\no 20 2 8\nr 10 1 0\nc x.exe\n";
+    let args = ["breakdown", "--min-bytes", "0", "-f", "jsonl"];
+    let rows = run_with_input(&args, dump.as_bytes()).expect_code(0).stdout;
+    let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said: Vec<_> = rows.iter().map(|row| (row["name"].as_str().unwrap(), number(&row["allocations"]))).collect();
+    assert_eq!(said, [("/", 2), ("A", 2), ("B", 1), ("<self>", 1)]);
 }
 
 /// A11: 7 % of 100 bytes were more than 7 bytes.
