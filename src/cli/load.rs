@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
@@ -382,7 +382,17 @@ fn line_of(problem: &Problem) -> String {
     format!("{name} ({count}at {at}{text}): {meaning}")
 }
 
+/// What was said so far.
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
 fn say(what: &str, file: Option<&str>, text: &str) {
     let file = file.map_or(String::new(), |file| format!("{file}: "));
-    print_sentence(&format!("{what}: {file}{text}"));
+    let line = format!("{what}: {file}{text}");
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    // A command that answers again, without a damaged index, does not say it again.
+    if indexes::are_ignored() && said.contains(&line) {
+        return;
+    }
+    print_sentence(&line);
+    said.push(line);
 }

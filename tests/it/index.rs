@@ -328,6 +328,10 @@ fn every_block_is_checked_when_it_is_touched() {
             let threads = if block % 2 == 0 { "1" } else { "4" };
             let ran = ask(line, threads);
             assert_eq!((&ran.stdout, ran.code), (&expected.stdout, expected.code), "{line:?} block at {block}");
+            // A command that answers again says nothing twice.
+            let mut said: Vec<&str> = ran.stderr.lines().collect();
+            said.sort_unstable();
+            assert!(said.windows(2).all(|pair| pair[0] != pair[1]), "{line:?} block at {block}: {}", ran.stderr);
             match ran.stderr.contains("is damaged") {
                 true => noticed += 1,
                 false => untouched += 1,
