@@ -34,6 +34,8 @@ pub enum AnswerError {
     NoSuchSectionOfObject(String, usize),
     /// No heap of the allocation totals fits what was asked for; there are these.
     NoSuchHeap(Vec<String>),
+    /// A dump of objects is one memory dump, and another is asked for.
+    OneMemoryDump(String),
     /// No memory dump of this number; there are so many.
     NoSuchMemoryDump(String, usize),
     /// A heap has more pairs of backtrace and type than are kept: its title.
@@ -75,6 +77,7 @@ impl fmt::Display for AnswerError {
             AnswerError::OtherSection(id, asked) => write!(f, "object {id} is not in section {asked}"),
             AnswerError::NoSuchSectionOfObject(id, count) => write!(f, "object {id}: there are sections 1 to {count}"),
             AnswerError::NoSuchHeap(there) => write!(f, "no heap fits; there are: {}", there.join("; ")),
+            AnswerError::OneMemoryDump(asked) => write!(f, "the file has one dump, there is no \"{asked}\""),
             AnswerError::NoSuchMemoryDump(asked, count) => {
                 write!(f, "no dump \"{asked}\"; there are 1 to {count}, last, and all")
             }

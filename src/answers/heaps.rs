@@ -26,8 +26,21 @@ pub struct HeapChoice {
 pub struct ChosenHeaps<'d> {
     /// In the order of the file.
     pub heaps: Vec<&'d AllocationHeap>,
-    /// What is to be said beside the answer, in sentences.
-    pub notes: Vec<String>,
+    /// A memory dump that holds more heaps than the one chosen, where none was asked for.
+    pub fuller_dump: Option<FullerDump>,
+}
+
+/// Some memory dumps of a trace are lighter than others, and hold heaps of fewer allocators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FullerDump {
+    /// The dump that was chosen, from 1.
+    pub chosen: usize,
+    /// Its heaps.
+    pub chosen_heaps: usize,
+    /// The latest of the dumps with the most heaps, from 1.
+    pub fullest: usize,
+    /// Its heaps.
+    pub fullest_heaps: usize,
 }
 
 impl HeapChoice {
@@ -35,13 +48,13 @@ impl HeapChoice {
     ///
     /// # Errors
     /// When anything is asked for that they do not have.
-    pub(super) fn check_on_objects(&self) -> Result<(), AnswerError> {
+    pub fn check_on_objects(&self) -> Result<(), AnswerError> {
         if self.process.is_some() || self.allocator.is_some() {
             return Err(AnswerError::NotAllocations);
         }
         match self.dump.as_deref() {
             None | Some("1" | "all" | "last") => Ok(()),
-            Some(other) => Err(AnswerError::NoSuchMemoryDump(other.to_string(), 1)),
+            Some(other) => Err(AnswerError::OneMemoryDump(other.to_string())),
         }
     }
 
@@ -81,8 +94,8 @@ impl HeapChoice {
             return Err(AnswerError::NoSuchHeap(there));
         }
         let is_default = self.dump.is_none() && self.snapshot.is_none();
-        let notes = number.filter(|_| is_default).and_then(|number| fuller_dump(dump, number));
-        Ok(ChosenHeaps { heaps, notes: notes.into_iter().collect() })
+        let fuller_dump = number.filter(|_| is_default).and_then(|number| FullerDump::find(dump, number));
+        Ok(ChosenHeaps { heaps, fuller_dump })
     }
 
     pub(super) fn add_to(&self, line: &mut CommandLine) {
@@ -92,18 +105,13 @@ impl HeapChoice {
     }
 }
 
-/// Some memory dumps of a trace are lighter than others, and hold heaps of fewer allocators: says which has more.
-fn fuller_dump(dump: &AllocationDump, chosen: usize) -> Option<String> {
-    let heaps_of = |number: usize| dump.heaps.iter().filter(|heap| heap.dump == number).count();
-    let own = heaps_of(chosen);
-    // The latest of the fullest.
-    let fullest = (1..=dump.dumps.len()).max_by_key(|&number| (heaps_of(number), number)).unwrap_or(chosen);
-    let most = heaps_of(fullest);
-    (most > own).then(|| {
-        format!(
-            "dump {chosen} is the last and has {own} heaps, dump {fullest} has {most}; --dump {fullest} shows those"
-        )
-    })
+impl FullerDump {
+    fn find(dump: &AllocationDump, chosen: usize) -> Option<Self> {
+        let heaps_of = |number: usize| dump.heaps.iter().filter(|heap| heap.dump == number).count();
+        let fullest = (1..=dump.dumps.len()).max_by_key(|&number| (heaps_of(number), number)).unwrap_or(chosen);
+        let found = FullerDump { chosen, chosen_heaps: heaps_of(chosen), fullest, fullest_heaps: heaps_of(fullest) };
+        (found.fullest_heaps > found.chosen_heaps).then_some(found)
+    }
 }
 
 fn is_process(heap: &AllocationHeap, asked: &str) -> bool {
@@ -168,7 +176,8 @@ fn is_first(part: &u32) -> bool {
 }
 
 impl HeapRow {
-    pub(super) fn new(heap: &AllocationHeap, total: &Amount) -> Self {
+    /// What is said of a heap with this total.
+    pub fn new(heap: &AllocationHeap, total: &Amount) -> Self {
         HeapRow {
             process: (!heap.process.is_empty()).then(|| heap.process.clone()),
             pid: heap.pid,

@@ -296,7 +296,7 @@ fn of_allocations(
     };
     let answer = Histogram {
         heaps: Some(heaps),
-        notes: chosen.notes,
+        fuller_dump: chosen.fuller_dump,
         problems: problems_of(dump.diagnostics()),
         ..Histogram::new(dump.info().format, Totals::Allocations(totals), options)
     };
@@ -333,7 +333,7 @@ impl Histogram {
             group_by: options.group_by,
             rows_hidden: 0,
             limit_checks: Vec::new(),
-            notes: Vec::new(),
+            fuller_dump: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::GroupBy;
-use super::heaps::HeapRow;
+use super::heaps::{FullerDump, HeapRow};
 use super::histogram::{HistogramOrder, LimitCheck, RetainedBy};
 use super::problems::ProblemRow;
 use super::requested_roots::{Amount, ReachedBy};
@@ -56,9 +56,9 @@ pub struct Histogram {
     /// What the size limits came to.
     #[serde(skip)]
     pub limit_checks: Vec<LimitCheck>,
-    /// What is to be said beside the answer, in sentences.
+    /// A memory dump with more heaps than the one that was chosen by default.
     #[serde(skip)]
-    pub notes: Vec<String>,
+    pub fuller_dump: Option<FullerDump>,
 }
 
 /// How many times as many objects and bytes the heap has as its sample.

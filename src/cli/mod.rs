@@ -1,46 +1,22 @@
-//! The command line: one file per command, each with its arguments, its run and its columns.
+//! The command line in four rooms: `args` (shared options), `commands` (one file a command), `render` (answers as tables
+//! and texts), `terminal` (the process: dumps that are asked, progress, standard output).
 //!
 //! clap only fills plain structs; files are opened by a command's `run`. A command gives an `Outcome` or an error;
 //! `main` turns them into exit codes: 0 done, 1 the answer is no, 2 an error.
 
-mod allocations;
-mod asking;
-mod breakdown;
-mod common;
-mod completions;
-mod diff;
-mod diff_allocations;
-mod dominators;
-mod export;
-mod export_memory_infra;
-mod folded;
-mod groups;
-mod index;
-mod indexes;
-mod info;
-mod leaks;
-mod list;
-mod load;
-mod man;
-mod object;
-mod output;
-mod overview;
-mod progress;
+mod args;
+mod commands;
 mod render;
-mod roots;
-mod roots_by_type;
-mod several;
-mod show;
-mod stats;
-mod target;
-mod tree;
-mod usage;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
+
+use commands::{breakdown, completions, diff, dominators, export, index, info, leaks, list, man, roots, show, stats};
+use terminal::{help, indexes, usage};
 
 /// What a command that ran to its end says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +65,7 @@ pub fn main() -> ExitCode {
 /// Runs a command line, the program's name first. Wrong usage and `--help` end the process.
 pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> ExitCode {
     let words = with_joined_values(words.into_iter().map(Into::into));
-    let parsed = overview::command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = help::command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = parsed.unwrap_or_else(|error| usage::exit(&error, &words));
     let mut result = run_command(&cli.command);
     if indexes::give_up_damaged() {

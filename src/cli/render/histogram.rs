@@ -165,7 +165,7 @@ fn estimate_of(row: &HistogramRow) -> Option<EstimateRow> {
 }
 
 /// The key and title of the column with a group's name.
-pub(in crate::cli) fn name_column(by: GroupBy) -> (&'static str, &'static str) {
+pub(crate) fn name_column(by: GroupBy) -> (&'static str, &'static str) {
     match by {
         GroupBy::Type => ("type", "Type"),
         GroupBy::Package => ("group", "Package"),
@@ -176,7 +176,7 @@ pub(in crate::cli) fn name_column(by: GroupBy) -> (&'static str, &'static str) {
 }
 
 /// Several groups, in words.
-pub(in crate::cli) fn plural(by: GroupBy) -> &'static str {
+pub(crate) fn plural(by: GroupBy) -> &'static str {
     match by {
         GroupBy::Type => "types",
         GroupBy::Package => "packages",

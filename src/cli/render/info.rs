@@ -214,24 +214,24 @@ fn problem_lines(problems: &[ProblemRow], page: &mut TextPage<'_>) {
 
 /// What several files are, in the order of the rows.
 #[derive(Serialize)]
-pub(in crate::cli) struct InfoOfFiles {
-    pub(in crate::cli) files: Vec<InfoOfFile>,
+pub(crate) struct InfoOfFiles {
+    pub(crate) files: Vec<InfoOfFile>,
     /// Rows that a limit left out.
     #[serde(skip)]
-    pub(in crate::cli) hidden: usize,
+    pub(crate) hidden: usize,
 }
 
 /// What one of several files is.
 #[derive(Serialize)]
-pub(in crate::cli) struct InfoOfFile {
-    pub(in crate::cli) file: String,
+pub(crate) struct InfoOfFile {
+    pub(crate) file: String,
     #[serde(flatten)]
-    pub(in crate::cli) info: Info,
+    pub(crate) info: Info,
 }
 
 impl InfoOfFile {
     /// How often anything was wrong.
-    pub(in crate::cli) fn problem_count(&self) -> u64 {
+    pub(crate) fn problem_count(&self) -> u64 {
         self.info.problems().iter().fold(0, |sum, problem| sum.saturating_add(problem.count))
     }
 }

@@ -1,7 +1,8 @@
 //! Answers as tables and texts: one file an answer. Columns, titles and sentences are decided here; what they say is the
 //! answer's.
 
-mod histogram;
-mod info;
+pub(crate) mod histogram;
+pub(crate) mod info;
+pub(crate) mod objects;
 
-pub(super) use info::{InfoOfFile, InfoOfFiles};
+pub(crate) use info::{InfoOfFile, InfoOfFiles};

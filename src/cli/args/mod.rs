@@ -1,0 +1,8 @@
+//! Options that commands share: small groups, flattened into a command's arguments only where they act, and what they
+//! mean for the library.
+//!
+//! Not here: options of one command (see `commands`), opening files (see `terminal`).
+
+pub(crate) mod groups;
+pub(crate) mod heaps;
+pub(crate) mod options;

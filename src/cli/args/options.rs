@@ -1,0 +1,247 @@
+//! Options that several commands have, in groups: a command takes the groups that act there, and no others. `-h` shows
+//! those that are used every day, `--help` and the manual page all.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::analysis::selection::TypePattern;
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::answers::ScopeOptions;
+use crate::cli::terminal::asking::explain;
+use crate::graph::{HeapGraph, SectionId};
+use crate::input::{ReadOptions, SizeRadix, SnapshotChoice};
+use crate::report::parse_size;
+
+/// What every command that asks a dump has: the form of the answer, and how the dump is read.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+}
+
+impl Common {
+    /// No warnings, no progress.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.input.read.quiet
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FormatArg {
+    Table,
+    Markdown,
+    Csv,
+    Tsv,
+    Json,
+    Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ColorArg {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The form of an answer.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// The output form
+    #[arg(short, long, value_enum, default_value = "table", value_name = "FORM")]
+    pub(crate) format: FormatArg,
+    /// Sizes as 1.2 MiB [default on a terminal]
+    #[arg(long, overrides_with = "bytes", hide_short_help = true)]
+    pub(crate) human: bool,
+    /// Sizes as plain numbers [default everywhere else]
+    #[arg(long, overrides_with = "human", hide_short_help = true)]
+    pub(crate) bytes: bool,
+    /// Rows alone, without a header line
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_header: bool,
+    /// Colours; auto honours NO_COLOR
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", hide_short_help = true)]
+    pub(crate) color: ColorArg,
+}
+
+/// How much of a table is shown.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct LimitArgs {
+    /// Rows of each table, or of each level of a tree; 0 for all [default: 30 on a terminal, else all]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// The order of a table.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct SortArgs {
+    /// Order the rows by this column
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort: Option<String>,
+    /// Turn the order round
+    #[arg(long, hide_short_help = true)]
+    pub(crate) reverse: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum RadixArg {
+    Hex,
+    Dec,
+}
+
+/// Which types are asked for.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct TypeArgs {
+    /// Keep types that match: a substring, /regex/, or a glob with * or ?; capitals matter
+    #[arg(short = 't', long = "type", value_name = "PATTERN")]
+    pub(crate) type_pattern: Option<String>,
+}
+
+/// Which section is asked for.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct SectionArgs {
+    /// One section of several (AppDomain, process, heap space), by name or number
+    #[arg(long, value_name = "NAME|INDEX")]
+    pub(crate) domain: Option<String>,
+}
+
+/// A dump that is asked: how it is read, with which roots, and whether an index may answer for it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Give objects that no root reaches roots of their own
+    #[arg(long, hide_short_help = true)]
+    pub(crate) keep_unreachable: bool,
+    /// Leave roots of these kinds out (finalizer, handle, ...)
+    #[arg(long, value_name = "KIND", value_delimiter = ',', hide_short_help = true)]
+    pub(crate) exclude_roots: Vec<String>,
+    /// Do not use an index beside the file
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_index: bool,
+}
+
+/// How a dump is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct ReadArgs {
+    /// Which of several snapshots in the file: a number from 1, or last
+    #[arg(long, value_name = "N|last", hide_short_help = true)]
+    pub(crate) snapshot: Option<String>,
+    /// The dump's format, not to be recognised
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) input_format: Option<String>,
+    /// Type names exactly as in the dump
+    #[arg(long, hide_short_help = true)]
+    pub(crate) raw_types: bool,
+    /// Radix of sizes in XNA / .NET CF dumps
+    #[arg(long, value_enum, default_value = "hex", value_name = "RADIX", hide_short_help = true)]
+    pub(crate) size_radix: RadixArg,
+    /// Any problem in the input is an error
+    #[arg(long, hide_short_help = true)]
+    pub(crate) strict: bool,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) threads: Option<usize>,
+    /// The most memory to take, as 4GiB [default: what is free]
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
+    pub(crate) max_memory: Option<String>,
+    /// No warnings, no progress
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+impl ReadArgs {
+    pub(crate) fn read_options(&self) -> Result<ReadOptions> {
+        let mut options = ReadOptions {
+            snapshot: self.snapshot_choice()?,
+            input_format: self.input_format.clone(),
+            raw_types: self.raw_types,
+            strict: self.strict,
+            ..ReadOptions::default()
+        };
+        if let Some(threads) = self.threads {
+            // More than any machine has cores would only be started, not run.
+            options.threads = threads.clamp(1, 256);
+        }
+        options.xna_cf.size_radix = match self.size_radix {
+            RadixArg::Hex => SizeRadix::Hex,
+            RadixArg::Dec => SizeRadix::Dec,
+        };
+        Ok(options)
+    }
+
+    fn snapshot_choice(&self) -> Result<SnapshotChoice> {
+        let Some(wanted) = self.snapshot.as_deref() else { return Ok(SnapshotChoice::FirstComplete) };
+        if wanted == "last" {
+            return Ok(SnapshotChoice::Last);
+        }
+        match wanted.parse::<usize>() {
+            Ok(number) if number > 0 => Ok(SnapshotChoice::Number(number)),
+            _ => bail!("--snapshot: \"{wanted}\" is neither a number from 1 nor \"last\""),
+        }
+    }
+}
+
+impl TypeArgs {
+    pub(crate) fn pattern(&self) -> Result<Option<TypePattern>> {
+        self.type_pattern
+            .as_deref()
+            .map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg).context("--type"))
+            .transpose()
+    }
+}
+
+impl SectionArgs {
+    /// The section asked for with `--domain`.
+    pub(crate) fn find(&self, graph: &HeapGraph) -> Result<Option<SectionId>> {
+        let scope = ScopeOptions { section: self.domain.clone(), types: None };
+        Ok(scope.resolve(graph).map_err(explain)?.section())
+    }
+}
+
+/// A size, or a share of a whole as `10%`.
+pub(crate) fn parse_threshold(text: &str) -> Result<Threshold> {
+    match text.trim().strip_suffix('%') {
+        Some(share) => match share.trim().parse().ok().and_then(Percent::new) {
+            Some(percent) => Ok(Threshold::Share(percent)),
+            None => bail!("\"{text}\" is not a share; write it as 10%"),
+        },
+        None => parse_size(text).map(Threshold::Bytes).map_err(anyhow::Error::msg),
+    }
+}
+
+/// The columns that `--sort` may name: the key as in CSV, or a shorter name.
+pub(crate) fn sort_key(
+    asked: Option<&str>,
+    default: &'static str,
+    known: &[(&'static str, &str)],
+) -> Result<&'static str> {
+    let Some(asked) = asked else { return Ok(default) };
+    match known.iter().find(|(key, short)| asked == *key || asked == *short) {
+        Some((key, _)) => Ok(key),
+        None => {
+            let names: Vec<&str> = known.iter().map(|(_, short)| *short).collect();
+            bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
+        }
+    }
+}
+
+/// What the words behind a command with `[OBJID] [FILE]` mean: a lone one is FILE when such a file exists or it is `-`.
+pub(crate) fn split_object_and_file(words: &[String]) -> (Option<String>, Option<PathBuf>) {
+    match words {
+        [] => (None, None),
+        [word] if word == "-" || std::path::Path::new(word).exists() => (None, Some(PathBuf::from(word))),
+        [word] => (Some(word.clone()), None),
+        [object, file, ..] => (Some(object.clone()), Some(PathBuf::from(file))),
+    }
+}

@@ -1,0 +1,78 @@
+//! `heapdump index`: parse once, ask again at once.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use anyhow::{Context, Error, Result, anyhow, bail};
+
+use crate::cli::Outcome;
+use crate::cli::args::options::ReadArgs;
+use crate::cli::terminal::load::{Place, open_options, warn};
+use crate::cli::terminal::output::print_sentence;
+use crate::cli::terminal::target::find_target_of_index;
+use crate::dump::{IndexUse, OpenOptions, WriteIndexError, path_of_index, write_index};
+use crate::index::{SourceKey, is_index};
+use crate::report::format_bytes;
+
+/// Parse once, ask again at once: writes an index beside the dump
+///
+/// Commands find FILE.hdx by themselves while it belongs to FILE as it is now, and take the .hdx itself as well; they
+/// ignore it under --no-index. A stale or damaged index is never believed: commands say so and read the dump.
+///
+/// Example: heapdump index dump.txt && heapdump roots 7fe45 dump.txt
+///
+/// Example: zcat dump.txt.gz | heapdump index - -o dump.hdx
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    /// Where to write; - for standard output [default: FILE.hdx]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome> {
+    let place = Place::find(args.file.as_deref())?;
+    // A pipe with a name is read as standard input is.
+    let file = match &place {
+        Place::Path(path) if path.is_file() => Some(path.as_path()),
+        _ => None,
+    };
+    if let Some(path) = file.filter(|path| is_index(path)) {
+        bail!("{} is an index already; name its dump to make it anew", path.display());
+    }
+    let target = match (&args.output, file) {
+        (Some(output), _) => find_target_of_index(&place, output)?,
+        (None, Some(path)) => find_target_of_index(&place, &path_of_index(path))?,
+        (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
+    };
+    if target.is_standard_output() && std::io::stdout().is_terminal() {
+        bail!("-o -: an index is nothing for a terminal to show");
+    }
+    let (options, progress, memory) = open_options(None, &args.read)?;
+    let options = OpenOptions { index: IndexUse::Never, ..options };
+    // Before it is read: what is written to it meanwhile makes the index stale.
+    let key = file.map(SourceKey::of).transpose().with_context(|| place.name())?;
+    let opened = match &place {
+        Place::Path(path) => options.open(path),
+        Place::Stdin => options.open_reader(std::io::stdin()),
+    };
+    let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
+    warn(dump.diagnostics(), None, args.read.quiet);
+    let bytes = write_index(&dump, &target, key, &options).map_err(|error| match error {
+        WriteIndexError::NotObjects => {
+            anyhow!("the dump holds allocation totals, no objects: it is read as quickly without an index")
+        }
+        WriteIndexError::Memory(error) => memory.explain(error),
+        WriteIndexError::Io(error) => Error::from(error).context(format!("cannot write {}", target.name())),
+    })?;
+    drop((options, progress));
+    crate::cli::terminal::progress::end();
+    if !args.read.quiet {
+        print_sentence(&format!("wrote {} ({})", target.name(), format_bytes(bytes)));
+    }
+    Ok(Outcome::Done)
+}

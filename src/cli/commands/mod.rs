@@ -1,0 +1,22 @@
+//! One file a command: its arguments, and a run in four steps: arguments, options of the question, answer, print.
+//!
+//! Not here: what is computed (see `answers`), how it looks (see `render`).
+
+pub(crate) mod breakdown;
+pub(crate) mod completions;
+pub(crate) mod diff;
+pub(crate) mod diff_allocations;
+pub(crate) mod dominators;
+pub(crate) mod export;
+pub(crate) mod export_memory_infra;
+pub(crate) mod folded;
+pub(crate) mod index;
+pub(crate) mod info;
+pub(crate) mod leaks;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod roots;
+pub(crate) mod roots_by_type;
+pub(crate) mod show;
+pub(crate) mod stats;
+pub(crate) mod tree;

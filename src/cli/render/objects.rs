@@ -1,0 +1,235 @@
+//! Objects and roots as users name and read them: ids, types, root records in words.
+
+use std::collections::HashSet;
+use std::io;
+
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::analysis::root_paths::RootPath;
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::answers::{ObjectId, ScopeOptions};
+use crate::cli::args::options::SectionArgs;
+use crate::cli::terminal::asking::explain;
+use crate::graph::{HeapGraph, NodeId, Root, RootKind};
+use crate::report::{Cell, Column, Members, Unit, escape_controls};
+
+/// Reads an object id as users type it.
+pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
+    text.parse().map_err(|_| match std::path::Path::new(text).exists() {
+        true => anyhow!("\"{text}\" is a file, not an object id: the id comes first, then FILE"),
+        false => anyhow!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it)"),
+    })
+}
+
+/// Finds the object in the section asked for.
+pub(crate) fn find_object(id: &ObjectId, graph: &HeapGraph, section: &SectionArgs) -> Result<NodeId> {
+    let scope = ScopeOptions { section: section.domain.clone(), types: None };
+    id.find(graph, &scope).map_err(explain)
+}
+
+/// The type's name; a class object's with the class it stands for.
+pub(crate) fn type_text(graph: &HeapGraph, node: NodeId) -> String {
+    let name = graph.type_name(graph.type_of(node));
+    match graph.class_named_by(node) {
+        Some(class) => format!("{name} of {}", graph.type_name(class)),
+        None => name.to_string(),
+    }
+}
+
+/// The last columns of a table of objects: the type, and before it the class that a class object stands for, where the
+/// dump has such.
+pub(crate) fn type_columns(graph: &HeapGraph) -> Vec<Column> {
+    let class = (!graph.class_objects().is_empty()).then(|| Column::new("class", "Class", Unit::Word).spare(1));
+    class.into_iter().chain([Column::new("type", "Type", Unit::Text)]).collect()
+}
+
+/// An object's cells for `type_columns`.
+pub(crate) fn type_cells(graph: &HeapGraph, node: NodeId) -> impl Iterator<Item = Cell<'_>> {
+    let class = || graph.class_named_by(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
+    let class = (!graph.class_objects().is_empty()).then(class);
+    class.into_iter().chain([Cell::text(graph.type_name(graph.type_of(node)))])
+}
+
+/// The same for a row that is no object but has a text.
+pub(crate) fn text_cells(graph: &HeapGraph, text: String) -> Vec<Cell<'_>> {
+    let class = (!graph.class_objects().is_empty()).then_some(Cell::Missing);
+    class.into_iter().chain([Cell::text(text)]).collect()
+}
+
+/// What JSON says of an object wherever one is named, written without a tree of values between.
+#[derive(Clone, Copy)]
+pub(crate) struct ObjectJson<'g>(pub(crate) &'g HeapGraph, pub(crate) NodeId);
+
+impl ObjectJson<'_> {
+    /// As members of an object that has others too.
+    pub(crate) fn put_into(self, members: &mut Members<'_>) -> io::Result<()> {
+        self.entries().try_for_each(|(key, value)| members.put(key, &value))
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&'static str, ObjectValue<'_>)> {
+        let ObjectJson(graph, node) = *self;
+        let name = graph.type_name(graph.type_of(node));
+        let class = graph.class_named_by(node).map(|class| ("class", ObjectValue::Name(graph.type_name(class))));
+        let front = [("id", ObjectValue::Id(graph.display_id(node))), ("type", ObjectValue::Name(name))];
+        let size = ("shallow_bytes", ObjectValue::Bytes(Some(graph.shallow_bytes(node))));
+        front.into_iter().chain(class).chain([size])
+    }
+}
+
+/// What a member of an object can be.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ObjectValue<'g> {
+    Id(String),
+    Name(&'g str),
+    Bytes(Option<u64>),
+}
+
+impl Serialize for ObjectJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.entries())
+    }
+}
+
+/// An object and what it retains.
+pub(crate) struct WithRetained<'g>(pub(crate) ObjectJson<'g>, pub(crate) Option<u64>);
+
+impl Serialize for WithRetained<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let retained = ("retained_bytes", ObjectValue::Bytes(self.1));
+        serializer.collect_map(self.0.entries().chain([retained]))
+    }
+}
+
+/// A root record for JSON.
+pub(crate) struct RootJson<'g>(pub(crate) &'g HeapGraph, pub(crate) &'g Root);
+
+impl Serialize for RootJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let RootJson(graph, root) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", &root.kind.name())?;
+        map.serialize_entry("flags", &root.flags.names())?;
+        if let Some(container) = root.container {
+            map.serialize_entry("container", graph.type_name(container))?;
+        }
+        if let Some(name) = graph.root_name(root) {
+            map.serialize_entry("name", name)?;
+        }
+        map.end()
+    }
+}
+
+/// A root record in a line: `static BubbleGame.Events.EventBus (pinned)`, `local of Demo.Program.Main`.
+pub(crate) fn root_text(graph: &HeapGraph, root: &Root) -> String {
+    let mut text = root.kind.name();
+    if root.kind == RootKind::Local && root.name.is_some() {
+        text.push_str(" of");
+    }
+    if let Some(name) = whose(graph, root) {
+        text.push(' ');
+        text.push_str(&name);
+    }
+    let flags = root.flags.names();
+    if !flags.is_empty() {
+        text.push_str(&format!(" ({})", flags.join(", ")));
+    }
+    text
+}
+
+/// A path for JSON; `roots` are all the records of its first object that hold it, `root` is the most telling.
+pub(crate) struct PathJson<'p> {
+    pub(crate) graph: &'p HeapGraph,
+    pub(crate) roots: &'p RootsByNode<'p>,
+    pub(crate) path: RootPath<'p>,
+}
+
+impl Serialize for PathJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let PathJson { graph, roots, path } = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("root", &RootJson(graph, path.root))?;
+        map.serialize_entry("roots", &Each(|| roots_of(roots, path).map(|root| RootJson(graph, root))))?;
+        map.serialize_entry("length", &path.length)?;
+        map.serialize_entry("nodes", &Each(|| path.nodes().map(|node| ObjectJson(graph, node))))?;
+        map.end()
+    }
+}
+
+/// An array of what an iterator gives, one after another.
+struct Each<F>(F);
+
+impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// The records of a path's first object that hold it; of a path from a weak root the weak ones.
+fn roots_of<'g>(roots: &RootsByNode<'g>, path: RootPath<'_>) -> impl Iterator<Item = &'g Root> {
+    let is_weak = path.root.is_weak();
+    roots.of(path.start()).filter(move |root| !root.excluded && root.is_weak() == is_weak)
+}
+
+/// Different roots of one object that are told one by one.
+const ROOTS_TOLD: usize = 50;
+
+/// What holds a path's first object, all of it: who clears only the static variable frees nothing if a local is left.
+pub(crate) fn roots_words(graph: &HeapGraph, roots: &RootsByNode<'_>, path: RootPath<'_>) -> String {
+    let mut words = vec![root_words(graph, path.root)];
+    let mut known = HashSet::new();
+    let mut more = 0;
+    for root in roots_of(roots, path) {
+        if !known.insert((root.kind, root.flags.0, root.container, graph.root_name(root))) {
+            continue;
+        }
+        if words.len() == ROOTS_TOLD {
+            more += 1;
+            continue;
+        }
+        let text = root_words(graph, root);
+        if !words.contains(&text) {
+            words.push(text);
+        }
+    }
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    words.join(" and by ") + &more
+}
+
+/// The same for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus, pinned`;
+/// `static field Head : Demo.Model.ListNode`; `a local of method Demo.Program.WaitHolding`.
+pub(crate) fn root_words(graph: &HeapGraph, root: &Root) -> String {
+    let mut text = match (root.kind, root.name, root.container) {
+        (RootKind::Static, Some(_), _) => "static field".into(),
+        (RootKind::Local, Some(_), _) => "a local of method".into(),
+        (kind, _, Some(_)) => format!("{} of", kind.meaning()),
+        (kind, ..) => kind.meaning().to_string(),
+    };
+    if let Some(name) = whose(graph, root) {
+        text.push(' ');
+        text.push_str(&name);
+    }
+    for flag in root.flags.names() {
+        text.push_str(", ");
+        text.push_str(&flag);
+    }
+    text
+}
+
+/// The variable, method or class of a root. Where the class with a static variable is not known, the type of its value
+/// stands behind its name, as in a declaration.
+fn whose(graph: &HeapGraph, root: &Root) -> Option<String> {
+    let container = root.container.map(|container| graph.type_name(container));
+    let text = match (container, graph.root_name(root)) {
+        (Some(container), Some(name)) => format!("{container}.{name}"),
+        (Some(container), None) => container.to_string(),
+        (None, Some(name)) if root.kind == RootKind::Static => {
+            format!("{name} : {}", graph.type_name(graph.type_of(root.node)))
+        }
+        (None, Some(name)) => name.to_string(),
+        (None, None) => return None,
+    };
+    Some(escape_controls(&text).into_owned())
+}

@@ -1,0 +1,116 @@
+//! The way of every question: open the dump, compute the answer, print it.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Error, Result, anyhow};
+
+use crate::answers::AnswerError;
+use crate::cli::Outcome;
+use crate::cli::args::options::{InputArgs, OutputArgs};
+use crate::cli::terminal::indexes::AnswerOutput;
+use crate::cli::terminal::load::{self, Memory, Place, ReadDump};
+use crate::cli::terminal::progress;
+use crate::dump::{Content, OpenDump};
+use crate::report::{Present, write, write_each};
+
+/// A dump that a command asks, and what its errors need to be explained.
+pub(crate) struct Asked<'d> {
+    pub(crate) dump: &'d OpenDump,
+    memory: &'d Memory,
+}
+
+/// Dumps of commands that ask one. They stay until the process ends: giving a large graph back piece by piece takes
+/// longer than letting the system take all of it.
+static KEPT: Mutex<Vec<OpenDump>> = Mutex::new(Vec::new());
+
+/// Asks the dump that the options name. `question` prints through [`print_answer`].
+pub(crate) fn ask(
+    file: Option<&Path>,
+    input: &InputArgs,
+    question: impl Fn(&Asked<'_>) -> Result<Outcome>,
+) -> Result<Outcome> {
+    let place = Place::find(file)?;
+    let (dump, outcome) = ask_place(&place, None, input, question)?;
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
+    Ok(outcome)
+}
+
+/// Asks one dump of several; it is freed after the answer, so that there is memory for the next.
+pub(crate) fn ask_one_of_several<T>(
+    place: &Place,
+    file: &str,
+    input: &InputArgs,
+    question: impl Fn(&Asked<'_>) -> Result<T>,
+) -> Result<T> {
+    ask_place(place, Some(file), input, question).map(|(_, answer)| answer)
+}
+
+fn ask_place<T>(
+    place: &Place,
+    file: Option<&str>,
+    input: &InputArgs,
+    question: impl Fn(&Asked<'_>) -> Result<T>,
+) -> Result<(OpenDump, T)> {
+    let ReadDump { dump, memory, .. } = load::read_dump(place, file, input)?;
+    let answer = question(&Asked { dump: &dump, memory: &memory })?;
+    Ok((dump, answer))
+}
+
+impl Asked<'_> {
+    /// A library error in words that name the options.
+    pub(crate) fn explain(&self, error: AnswerError) -> Error {
+        match error {
+            AnswerError::Memory(error) => self.memory.explain(error),
+            error => explain(error),
+        }
+    }
+
+    /// Says what is wrong with the dump, and what to know of it. `file` is its name where there are several.
+    pub(crate) fn warn(&self, file: Option<&str>, quiet: bool) {
+        load::warn(self.dump.diagnostics(), file, quiet);
+        if let (Content::Objects(graph), false) = (self.dump.content(), quiet) {
+            load::note_of_graph(graph, self.dump.info(), file);
+        }
+    }
+}
+
+/// A library error in words that name the options; memory is for [`Asked::explain`], which knows whose limit it is.
+pub(crate) fn explain(error: AnswerError) -> Error {
+    match error {
+        AnswerError::NotObjects => anyhow!("{error}: use `heapdump breakdown`, or `stats`"),
+        AnswerError::NotAllocations => {
+            anyhow!("the dump holds objects: it has no processes with allocators; --domain chooses a section")
+        }
+        AnswerError::OneMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => anyhow!("--dump: {error}"),
+        AnswerError::NoSuchHeap(there) => {
+            anyhow!("no heap fits --dump, --process and --allocator; there are: {}", there.join("; "))
+        }
+        AnswerError::NoSuchSection(..) | AnswerError::AmbiguousSection(..) => anyhow!("--domain: {error}"),
+        AnswerError::OtherSection(..) => anyhow!("{error}, which --domain asks for"),
+        AnswerError::NoSuchObject(_) => anyhow!("{error}; `heapdump list --ids` prints all ids"),
+        AnswerError::AmbiguousObject(..) => anyhow!("{error}; write it so, or say --domain"),
+        AnswerError::NoSuchGroups(..) => crate::cli::args::groups::explain(error),
+        AnswerError::TooManyPairs(_) => anyhow!("{error}; a smaller --depth tells fewer apart"),
+        error => error.into(),
+    }
+}
+
+/// Prints an answer.
+pub(crate) fn print_answer<A: Present>(answer: &A, output: &OutputArgs) -> Result<()> {
+    progress::end();
+    let mut out = AnswerOutput::begin();
+    write(answer, &mut out, &output.style())?;
+    Ok(out.finish()?)
+}
+
+/// Prints the answers of several files; nothing when there are none.
+pub(crate) fn print_each<A: Present>(answers: &[(String, A)], output: &OutputArgs) -> Result<()> {
+    if answers.is_empty() {
+        return Ok(());
+    }
+    progress::end();
+    let mut out = AnswerOutput::begin();
+    write_each(answers, &mut out, &output.style())?;
+    Ok(out.finish()?)
+}

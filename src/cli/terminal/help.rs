@@ -1,0 +1,62 @@
+//! The command line as a whole: clap's description of it, and `heapdump --help` with the commands in groups.
+
+use std::fmt::Write;
+
+use clap::{Command, CommandFactory};
+
+use crate::cli::Cli;
+
+/// What a user wants to know, and the commands that tell. A command that stands nowhere here comes under "More".
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("What is there", &["info", "stats", "list", "show"]),
+    ("Why it is there", &["roots", "dominators", "leaks", "breakdown", "diff"]),
+    ("For later, and for other programs", &["index", "export"]),
+    ("This program", &["completions", "man", "help"]),
+];
+const HELP_ABOUT: &str = "This text, or the help of a command";
+
+/// The command line that every run parses, and that completions and man pages describe.
+pub(crate) fn command() -> Command {
+    let command = Cli::command();
+    let template = template(&command);
+    command.help_template(template)
+}
+
+fn template(command: &Command) -> String {
+    let known: Vec<(&str, String)> = command
+        .get_subcommands()
+        .map(|sub| (sub.get_name(), sub.get_about().map(ToString::to_string).unwrap_or_default()))
+        .chain([("help", HELP_ABOUT.to_string())])
+        .collect();
+    let width = known.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let more: Vec<&str> = known.iter().map(|&(name, _)| name).filter(|name| !grouped(name)).collect();
+    let (header, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
+    let mut text = String::from("{about}\n\n{usage-heading} {usage}\n\n");
+    for (title, names) in GROUPS.iter().copied().chain([("More", more.as_slice())]) {
+        let mut lines = String::new();
+        for (name, about) in names.iter().filter_map(|wanted| known.iter().find(|(name, _)| name == wanted)) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(lines, "  {literal}{name}{literal:#}{:1$}  {about}", "", width - name.len());
+        }
+        if !lines.is_empty() {
+            let _ = writeln!(text, "{header}{title}:{header:#}\n{lines}");
+        }
+    }
+    text + &format!("{header}Options:{header:#}\n{{options}}{{after-help}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = command();
+        command.clone().debug_assert();
+        for name in command.get_subcommands().map(Command::get_name) {
+            let groups = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();
+            assert_eq!(groups, 1, "{name}");
+        }
+    }
+}

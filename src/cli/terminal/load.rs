@@ -1,0 +1,398 @@
+//! Opening the dump that a command works on, with everything the options of input ask for.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+
+use anyhow::{Context, Error, Result, anyhow, bail};
+use sysinfo::System;
+
+use crate::allocations::{AllocationDump, AllocationHeap};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::analysis::shortest_parents::ShortestParents;
+use crate::cli::args::options::{InputArgs, ReadArgs};
+use crate::cli::terminal::indexes;
+use crate::cli::terminal::output::print_sentence;
+use crate::cli::terminal::progress::{Progress, Watch};
+use crate::dump::{
+    AnswerNeed, Content, Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions,
+    RootPolicy,
+};
+use crate::graph::{HeapGraph, NodeSet, RootKind};
+use crate::input::{Code, Diagnostics, Facts, Problem};
+use crate::report::{format_bytes, parse_size};
+
+/// A dump ready to be asked.
+pub(crate) struct Opened<'d> {
+    pub(crate) dump: &'d OpenDump,
+    pub(crate) graph: &'d HeapGraph,
+    pub(crate) facts: Facts,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) progress: Arc<Progress>,
+    memory: Memory,
+}
+
+impl<'d> Opened<'d> {
+    /// The dominator tree and retained sizes, computed unless an index has them.
+    ///
+    /// # Errors
+    /// When there is not the memory for them.
+    pub(crate) fn dominators(&self) -> Result<(&'d Dominators, &'d Retained)> {
+        self.dump.dominators().map_err(|error| self.memory.explain(error))
+    }
+
+    /// The dominator tree without the sizes.
+    ///
+    /// # Errors
+    /// When there is not the memory for it.
+    pub(crate) fn only_dominators(&self) -> Result<&'d Dominators> {
+        self.dump.dominator_tree().map_err(|error| self.memory.explain(error))
+    }
+
+    /// Makes sure that there is room for what an answer needs besides the dominator tree.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub(crate) fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<()> {
+        self.dump.check_answer(need, bytes).map_err(|error| self.memory.explain(error))
+    }
+
+    /// Makes sure that there is room for what refers to each object.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub(crate) fn check_referrers(&self) -> Result<()> {
+        self.dump.check_referrers().map_err(|error| self.memory.explain(error))
+    }
+
+    /// What strong roots reach.
+    pub(crate) fn reachable(&self) -> &'d NodeSet {
+        self.dump.reachable()
+    }
+
+    /// Shortest paths from strong roots, where an index has them.
+    pub(crate) fn shortest_parents(&self) -> Option<&'d ShortestParents> {
+        self.dump.shortest_parents()
+    }
+}
+
+/// All dumps of a command share one account.
+static LIMIT: OnceLock<MemoryLimit> = OnceLock::new();
+
+/// The memory limit, and whose it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Memory {
+    pub(crate) limit: MemoryLimit,
+    is_asked_for: bool,
+}
+
+impl Memory {
+    /// `--max-memory`, else what the machine (or the container) has free.
+    pub(crate) fn find(args: &ReadArgs) -> Result<Self> {
+        if let Some(text) = &args.max_memory {
+            let bytes = parse_size(text).map_err(|error| anyhow!("--max-memory: {error}"))?;
+            let limit = LIMIT.get_or_init(|| MemoryLimit::of(bytes)).clone();
+            return Ok(Memory { limit, is_asked_for: true });
+        }
+        let limit = LIMIT.get_or_init(|| free_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free)).clone();
+        Ok(Memory { limit, is_asked_for: false })
+    }
+
+    /// A library error in words that name the options.
+    pub(crate) fn explain(&self, error: MemoryError) -> Error {
+        anyhow!("{}. `heapdump stats --shallow` takes memory for types alone", self.explain_counting(error))
+    }
+
+    /// The same for types alone.
+    fn explain_counting(&self, error: MemoryError) -> Error {
+        let limit = format_bytes(error.limit_bytes);
+        let whose = match self.is_asked_for {
+            true => format!("and --max-memory allows {limit}"),
+            false => format!("and {limit} are free; --max-memory SIZE allows more"),
+        };
+        let needed = error.needed_bytes.map_or(String::new(), format_bytes);
+        let what = match error.what {
+            MemoryUse::Graph => format!("its graph takes at least {needed} of memory"),
+            MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
+            MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
+            MemoryUse::ExactRetained => format!("exact retained sizes take {needed} of memory with the graph"),
+            MemoryUse::Answer => format!("the answer takes {needed} of memory with the graph"),
+            MemoryUse::Index => format!("an index takes {needed} of memory with the graph"),
+            _ => "the dump takes more memory than it may".to_string(),
+        };
+        anyhow!("{what}, {whose}")
+    }
+
+    pub(crate) fn explain_open(&self, error: OpenError) -> Error {
+        match error {
+            OpenError::Memory(error) => self.explain(error),
+            OpenError::NoSuchSnapshot(_) => anyhow!("--snapshot: {error}"),
+            OpenError::OnlyAnIndex(path) => {
+                anyhow!("{} is an index, and --no-index says to use none", path.display())
+            }
+            _ => error.into(),
+        }
+    }
+}
+
+/// Memory that can be had without the system giving something up; less in a container. `None` where it does not tell.
+fn free_bytes() -> Option<u64> {
+    let mut system = System::new();
+    system.refresh_memory();
+    if system.total_memory() == 0 {
+        return None;
+    }
+    // Of what a container has used, cached files are given back when somebody asks.
+    let container = system.cgroup_limits().map(|limits| limits.total_memory.saturating_sub(limits.rss));
+    Some(system.available_memory()).into_iter().chain(container).min()
+}
+
+/// Where a dump comes from.
+pub(crate) enum Place {
+    Path(PathBuf),
+    Stdin,
+}
+
+impl Place {
+    /// FILE, else HEAPDUMP_FILE, else standard input when it is no terminal.
+    pub(crate) fn find(file: Option<&Path>) -> Result<Self> {
+        let named = match file {
+            Some(file) => Some(file.to_path_buf()),
+            None => std::env::var_os("HEAPDUMP_FILE").filter(|value| !value.is_empty()).map(PathBuf::from),
+        };
+        match named {
+            Some(path) if path.as_os_str() == "-" => Ok(Place::Stdin),
+            Some(path) => Ok(Place::Path(path)),
+            None if !std::io::stdin().is_terminal() => Ok(Place::Stdin),
+            None => bail!("no dump: name a FILE, set HEAPDUMP_FILE, or pipe the dump to standard input"),
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Place::Path(path) => path.display().to_string(),
+            Place::Stdin => "standard input".into(),
+        }
+    }
+}
+
+/// A dump of allocation totals, ready to be asked.
+pub(crate) struct OpenedAllocations<'d> {
+    pub(crate) dump: &'d AllocationDump,
+    pub(crate) facts: Facts,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) progress: Arc<Progress>,
+    open: &'d OpenDump,
+    memory: Memory,
+}
+
+impl OpenedAllocations<'_> {
+    /// Makes sure that there is room for an answer with a row for every node and entry of these heaps.
+    ///
+    /// # Errors
+    /// When there is not.
+    pub(crate) fn check_rows(&self, heaps: &[&AllocationHeap], bytes_per_row: u64) -> Result<()> {
+        let rows: usize = heaps.iter().map(|heap| heap.row_count()).sum();
+        self.open.check_rows(rows as u64, bytes_per_row).map_err(|error| self.memory.explain(error))
+    }
+}
+
+/// A dump of either model.
+pub(crate) enum OpenedDump<'d> {
+    Graph(Opened<'d>),
+    Allocations(OpenedAllocations<'d>),
+}
+
+/// A dump as it was read, with the roots that were asked for.
+pub(crate) struct ReadDump {
+    pub(crate) dump: OpenDump,
+    progress: Arc<Progress>,
+    pub(crate) memory: Memory,
+}
+
+impl ReadDump {
+    /// The one dump of a command. Never freed: the program ends with its one answer, and giving a large graph back
+    /// piece by piece takes longer than letting the system take all of it.
+    fn keep(self) -> OpenedDump<'static> {
+        opened(Box::leak(Box::new(self.dump)), self.progress, self.memory)
+    }
+}
+
+fn opened(dump: &OpenDump, progress: Arc<Progress>, memory: Memory) -> OpenedDump<'_> {
+    let (facts, diagnostics) = (dump.info().clone(), dump.diagnostics().clone());
+    match dump.content() {
+        Content::Objects(graph) => OpenedDump::Graph(Opened { dump, graph, facts, diagnostics, progress, memory }),
+        Content::Allocations(allocations) => OpenedDump::Allocations(OpenedAllocations {
+            dump: allocations,
+            facts,
+            diagnostics,
+            progress,
+            open: dump,
+            memory,
+        }),
+    }
+}
+
+/// Reads the dump, gives it the roots that were asked for, and warns of its problems. For commands that need objects.
+pub(crate) fn open_graph(file: Option<&Path>, input: &InputArgs) -> Result<Opened<'static>> {
+    match open_dump(file, input)? {
+        OpenedDump::Graph(opened) => Ok(opened),
+        OpenedDump::Allocations(_) => bail!(
+            "the dump holds allocation totals by backtrace and type, no objects: use `heapdump breakdown`, or `stats`"
+        ),
+    }
+}
+
+/// The same for commands that know both models.
+pub(crate) fn open_dump(file: Option<&Path>, input: &InputArgs) -> Result<OpenedDump<'static>> {
+    let opened = open_without_warnings(file, input)?;
+    warn_of_dump(&opened, None, input.read.quiet);
+    Ok(opened)
+}
+
+/// The same for a command whose answer lists the problems.
+pub(crate) fn open_without_warnings(file: Option<&Path>, input: &InputArgs) -> Result<OpenedDump<'static>> {
+    Ok(read_dump(&Place::find(file)?, None, input)?.keep())
+}
+
+/// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
+pub(crate) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) -> Result<ReadDump> {
+    let without = excluded_roots(input)?;
+    let (options, progress, memory) = open_options(file, &input.read)?;
+    let options = OpenOptions {
+        roots: RootPolicy { without, keep_unreachable: input.keep_unreachable },
+        index: if input.no_index || indexes::are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
+        ..options
+    };
+    let opened = match place {
+        Place::Path(path) => options.open(path),
+        Place::Stdin => options.open_reader(std::io::stdin()),
+    };
+    let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
+    indexes::remember(&dump, input.read.quiet);
+    Ok(ReadDump { dump, progress, memory })
+}
+
+/// Counts a dump's types.
+pub(crate) fn count_types(place: &Place, file: Option<&str>, read: &ReadArgs) -> Result<Counted> {
+    let (options, _progress, memory) = open_options(file, read)?;
+    let counted = match place {
+        Place::Path(path) => options.count_types(path),
+        Place::Stdin => options.count_types_of_reader(std::io::stdin()),
+    };
+    counted
+        .map_err(|error| match error {
+            OpenError::OnlyAnIndex(path) => {
+                anyhow!("{} is an index: it answers as quickly without --shallow", path.display())
+            }
+            OpenError::Memory(error) => memory.explain_counting(error),
+            error => memory.explain_open(error),
+        })
+        .with_context(|| place.name())
+}
+
+/// What the options of reading say of opening, and the progress that is shown meanwhile.
+pub(crate) fn open_options(file: Option<&str>, args: &ReadArgs) -> Result<(OpenOptions, Arc<Progress>, Memory)> {
+    let progress = Arc::new(Progress::start(args.quiet, file));
+    let memory = Memory::find(args)?;
+    let read = args.read_options()?;
+    set_threads(read.threads)?;
+    let observer = Arc::new(Watch { progress: Arc::clone(&progress), quiet: args.quiet });
+    Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, progress, memory))
+}
+
+/// Kinds of roots that are left out, as the graph names them.
+pub(crate) fn excluded_roots(input: &InputArgs) -> Result<Vec<String>> {
+    let mut kinds = Vec::new();
+    for kind in &input.exclude_roots {
+        // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
+        let name = kind.to_lowercase().replace('-', " ");
+        if RootKind::from_name(name.strip_prefix("weak ").unwrap_or(&name)).is_none() {
+            bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
+        }
+        kinds.push(name);
+    }
+    Ok(kinds)
+}
+
+/// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
+pub(crate) fn set_threads(threads: usize) -> Result<()> {
+    static SET: Once = Once::new();
+    let mut result = Ok(());
+    SET.call_once(|| result = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global());
+    result.context("cannot start threads")
+}
+
+/// Says on standard error what is wrong with a dump, and what to know of it. `file` is its name where there are several.
+pub(crate) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: bool) {
+    match opened {
+        OpenedDump::Allocations(opened) => warn(&opened.diagnostics, file, quiet),
+        OpenedDump::Graph(opened) => {
+            warn(&opened.diagnostics, file, quiet);
+            if quiet {
+                return;
+            }
+            note_of_graph(opened.graph, &opened.facts, file);
+        }
+    }
+}
+
+/// What to know of an object graph beside its problems.
+pub(crate) fn note_of_graph(graph: &HeapGraph, facts: &Facts, file: Option<&str>) {
+    let snapshots = &facts.snapshots;
+    if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
+        let all = snapshots.len();
+        say("note", file, &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1));
+    }
+    if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
+        let left_out = graph.roots().iter().any(|root| root.excluded);
+        let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
+        let hint = "--keep-unreachable makes roots of what is left";
+        say("note", file, &format!("{which} holds anything, so nothing is reachable; {hint}"));
+    }
+    if graph.roots_inferred() {
+        say("note", file, "roots are inferred, for the dump has no root records");
+    }
+}
+
+/// One line on standard error for each kind of problem.
+pub(crate) fn warn(diagnostics: &Diagnostics, file: Option<&str>, quiet: bool) {
+    if quiet {
+        return;
+    }
+    for problem in diagnostics.sorted() {
+        if !problem.code.quiet {
+            say("warning", file, &line_of(problem));
+        }
+    }
+}
+
+/// The same for a problem that is only listed in general.
+pub(crate) fn note_problem(diagnostics: &Diagnostics, code: &Code, file: Option<&str>, quiet: bool) {
+    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.code == code && !quiet) {
+        say("note", file, &line_of(problem));
+    }
+}
+
+fn line_of(problem: &Problem) -> String {
+    let text = if problem.first_text.is_empty() { String::new() } else { format!(": {}", problem.first_text) };
+    let count = if problem.count == 1 { String::new() } else { format!("{} times, first ", problem.count) };
+    let (name, at, meaning) = (problem.code.name, problem.first_at, problem.code.meaning);
+    format!("{name} ({count}at {at}{text}): {meaning}")
+}
+
+/// What was said so far.
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn say(what: &str, file: Option<&str>, text: &str) {
+    let file = file.map_or(String::new(), |file| format!("{file}: "));
+    let line = format!("{what}: {file}{text}");
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    // A command that answers again, without a damaged index, does not say it again.
+    if indexes::are_ignored() && said.contains(&line) {
+        return;
+    }
+    print_sentence(&line);
+    said.push(line);
+}

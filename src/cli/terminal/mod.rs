@@ -1,0 +1,14 @@
+//! The process and its terminal: opening the dump that a command asks, progress, notes and warnings, help, standard
+//! output and output files.
+//!
+//! Not here: what a command asks (see `commands`), how an answer looks (see `render`).
+
+pub(crate) mod asking;
+pub(crate) mod each_file;
+pub(crate) mod help;
+pub(crate) mod indexes;
+pub(crate) mod load;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod target;
+pub(crate) mod usage;

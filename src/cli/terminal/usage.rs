@@ -1,0 +1,77 @@
+//! Usage errors: clap repeats the arguments it cannot use, and those are as foreign as names from a dump.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use crate::cli::terminal::help;
+use crate::report::{escape_controls, is_control_like};
+
+/// Prints clap's error or help and ends the process.
+pub(crate) fn exit(error: &clap::Error, words: &[OsString]) -> ! {
+    let mut controls: Vec<char> = words.iter().flat_map(chars).filter(|&ch| is_control_like(ch)).collect();
+    if controls.is_empty() {
+        error.exit();
+    }
+    controls.sort_unstable();
+    controls.dedup();
+    let text = escaped_message(error, words, &controls);
+    // Nothing is left to report it to when the output is closed.
+    let _ = match error.use_stderr() {
+        true => io::stderr().write_all(text.as_bytes()),
+        false => io::stdout().write_all(text.as_bytes()),
+    };
+    std::process::exit(error.exit_code())
+}
+
+/// The message, parsed anew from words in which one private character stands for each control-like one: clap's own line
+/// ends remain the only ones, and a short option remains one character.
+fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char]) -> String {
+    let is_free = |ch: &char| words.iter().all(|word| chars(word).all(|known| known != *ch));
+    let stand_ins: Vec<char> = ('\u{100000}'..='\u{10FFFD}').filter(is_free).take(controls.len()).collect();
+    let pairs = || controls.iter().copied().zip(stand_ins.iter().copied());
+    let harmless = words.iter().map(|word| {
+        let stand_in = |ch: char| pairs().find(|(control, _)| *control == ch).map_or(ch, |(_, stand_in)| stand_in);
+        OsString::from(chars(word).map(stand_in).collect::<String>())
+    });
+    let again = help::command().try_get_matches_from(harmless.collect::<Vec<_>>()).err();
+    // Words that are not Unicode are another error, or none, once they are text.
+    let again = again.filter(|again| again.kind() == error.kind());
+    let message = again.as_ref().unwrap_or(error).render().to_string();
+    let lines: Vec<_> = message.split('\n').map(escape_controls).collect();
+    pairs().fold(lines.join("\n"), |text, (control, stand_in)| {
+        text.replace(stand_in, &control.escape_unicode().to_string())
+    })
+}
+
+fn chars(word: &OsString) -> impl Iterator<Item = char> {
+    word.to_string_lossy().chars().collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_repeated_without_their_controls() {
+        let message = |words: &[&str]| {
+            let words: Vec<OsString> = ["heapdump"].iter().chain(words).map(OsString::from).collect();
+            let error = help::command().try_get_matches_from(&words).unwrap_err();
+            let mut controls: Vec<char> = words.iter().flat_map(chars).filter(|&ch| is_control_like(ch)).collect();
+            controls.dedup();
+            escaped_message(&error, &words, &controls)
+        };
+        for (words, expected) in [
+            (&["st\u{1b}[31mats"][..], r"subcommand 'st\u{1b}[31mats'"),
+            (&["stats", "--\u{1b}[31m\u{ad}"], r"argument '--\u{1b}[31m\u{ad}' found"),
+            (&["stats", "-\u{9b}"], r"argument '-\u{9b}' found"),
+            (&["stats", "-f", "cs\nv\u{e0041}"], r"value 'cs\u{a}v\u{e0041}' for '--format <FORM>'"),
+            (&["stats", "-n", "\u{202e}1\u{100000}"], "value '\\u{202e}1\u{100000}' for"),
+            (&["completions", "ba\u{7f}sh"], r"value 'ba\u{7f}sh' for '<SHELL>'"),
+        ] {
+            let text = message(words);
+            assert!(text.contains(expected), "{text}");
+            assert!(text.lines().all(|line| !line.contains(is_control_like)), "{text}");
+            assert!(text.ends_with("try '--help'.\n") && text.lines().next().unwrap().starts_with("error: "), "{text}");
+        }
+    }
+}
