@@ -12,3 +12,4 @@ pub mod graph;
 pub mod index;
 pub mod input;
 pub mod report;
+pub mod units;

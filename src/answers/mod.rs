@@ -13,6 +13,7 @@ pub mod heaps;
 pub mod histogram;
 mod histogram_rows;
 pub mod info;
+pub mod libraries;
 pub mod object;
 mod object_id;
 pub mod objects;

@@ -15,6 +15,7 @@ mod memory_infra;
 mod nettrace;
 mod observer;
 mod repeats;
+mod runtime;
 mod sink;
 mod source;
 mod stored;
@@ -25,6 +26,7 @@ pub use diagnostics::{Code, Diagnostics, Problem};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use observer::{NoObserver, Observer, Phase};
+pub use runtime::Runtime;
 pub use source::Source;
 pub use xna_cf::SizeRadix;
 
@@ -52,6 +54,8 @@ pub trait Reader: Sync {
     fn name(&self) -> &'static str;
     /// The format in words.
     fn title(&self) -> &'static str;
+    /// Whose heaps the format shows.
+    fn runtime(&self) -> Runtime;
     /// Looks at the first bytes, at most 8 KiB; never fails.
     fn detect(&self, start: &[u8]) -> Detected;
     /// Memory that the graph of a dump of so many (unpacked) bytes takes at least, as far as the length tells. To be

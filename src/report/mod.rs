@@ -11,17 +11,18 @@ mod plain;
 mod present;
 mod several;
 mod terminal;
-mod units;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+
+use crate::units;
+pub use crate::units::{count_of, format_bytes, format_count, parse_size};
 
 pub use escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
 pub use json::Members;
 pub use present::{Present, TextPage, write, write_each};
 pub use several::write_several;
 pub use terminal::shorten_middle;
-pub use units::{count_of, format_bytes, format_count, parse_size};
 
 /// The output form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as Drawn, presets};
 
-use super::{Cell, Column, Style, Table, Unit, cell_text, units};
+use super::{Cell, Column, Style, Table, Unit, cell_text};
+use crate::units;
 
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
 const ROWS_AT_ONCE: usize = 2000;

@@ -13,6 +13,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::analysis::suspects::{Finding, Shape, Suspect, SuspectSearch, largest_held};
+use crate::answers::libraries::library_types;
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs, parse_threshold};
 use crate::cli::render::objects::{ObjectJson, PathJson, roots_words, type_text};
@@ -53,30 +54,6 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// Types that belong to a runtime and its libraries, never to the program that leaks: of .NET.
-const DOTNET_LIBRARIES: [&str; 6] = ["System.*", "Microsoft.*", "Interop*", "Internal.*", "MS.*", "Mono.*"];
-/// The same of Java.
-const JAVA_LIBRARIES: [&str; 17] = [
-    "java.*",
-    "javax.*",
-    "jdk.*",
-    "sun.*",
-    "com.sun.*",
-    "com.ibm.*",
-    "org.apache.*",
-    "boolean[*",
-    "byte[*",
-    "char[*",
-    "short[*",
-    "int[*",
-    "long[*",
-    "float[*",
-    "double[*",
-    "primitive array",
-    "[*",
-];
-/// Formats of Java dumps; the others are of .NET.
-const JAVA_FORMATS: [&str; 1] = ["ibm-classic"];
 /// Types inside a suspect that the paragraph names.
 const TYPES_NAMED: usize = 3;
 /// Types inside a suspect that JSON names.
@@ -88,16 +65,11 @@ const STEPS_NAMED: usize = 6;
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let parse = |text: &str| TypePattern::parse(text).map_err(anyhow::Error::msg);
-    let mut libraries = args.library.iter().map(|text| parse(text)).collect::<Result<Vec<_>>>().context("--library")?;
+    let libraries = args.library.iter().map(|text| parse(text)).collect::<Result<Vec<_>>>().context("--library")?;
     let pattern = args.types.pattern()?;
     let opened = open_graph(args.file.as_deref(), &args.common.input)?;
     let graph = opened.graph;
     let section = args.section.find(graph)?;
-    let of_runtime: &[&str] =
-        if JAVA_FORMATS.contains(&opened.facts.format) { &JAVA_LIBRARIES } else { &DOTNET_LIBRARIES };
-    for text in of_runtime {
-        libraries.push(parse(text)?);
-    }
     let (dominators, retained) = opened.dominators()?;
     opened.check_answer(AnswerNeed::Descent, 0)?;
     let children = dominators.children();
@@ -105,12 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let tops = children.of(0).filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number as usize)));
     let threshold_bytes = parse_threshold(&args.threshold)?.at_least(reachable_bytes).max(1);
-    let is_library: Vec<bool> = (0..graph.type_count())
-        .map(|index| {
-            let name = graph.type_name(TypeId::new(index)).replace('/', ".");
-            libraries.iter().any(|pattern| pattern.matches(&name))
-        })
-        .collect();
+    let is_library = library_types(graph, opened.facts.format, &libraries);
     opened.progress.phase("looking for suspects");
     let search = SuspectSearch {
         graph,

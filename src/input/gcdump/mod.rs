@@ -20,7 +20,7 @@ mod serialization;
 
 use super::sink::TypeCounts;
 use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, PADDING, Position, ReadError, ReadErrorKind};
-use super::{ReadOptions, Reader, SnapshotFacts, Source};
+use super::{ReadOptions, Reader, Runtime, SnapshotFacts, Source};
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, ResolveOptions, make_room};
 use assemble::Assembly;
 use codes::*;
@@ -41,6 +41,10 @@ impl Reader for Gcdump {
 
     fn title(&self) -> &'static str {
         ".NET heap graph of PerfView or dotnet-gcdump"
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime::DotNet
     }
 
     /// The container's first bytes, and the name of its one object.

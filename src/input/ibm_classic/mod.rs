@@ -24,7 +24,7 @@ mod shape;
 use super::blocks::{Cut, parse_blocks};
 use super::sink::{ObjectSink, TypeCounts};
 use super::text;
-use super::{Counted, Detected, Dump, Loaded, ReadError, ReadOptions, Reader, Source};
+use super::{Counted, Detected, Dump, Loaded, ReadError, ReadOptions, Reader, Runtime, Source};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -39,6 +39,10 @@ impl Reader for IbmClassic {
 
     fn title(&self) -> &'static str {
         "IBM classic (text) Java heap dump"
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime::Java
     }
 
     /// Certain with the version line first, or with a record first that has OBJ or CLS. Lines of a web page or a mail

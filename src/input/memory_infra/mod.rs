@@ -35,7 +35,7 @@ mod values;
 use std::io::Cursor;
 
 use super::{BROKEN_COMPRESSION, Counted, Detected, Diagnostics, Dump, Facts, Loaded, ReadError, ReadErrorKind};
-use super::{Position, ReadOptions, Reader, Source};
+use super::{Position, ReadOptions, Reader, Runtime, Source};
 use crate::allocations::{AllocationDump, Names};
 use assemble::Assembler;
 use collect::Trace;
@@ -63,6 +63,10 @@ impl Reader for MemoryInfra {
 
     fn title(&self) -> &'static str {
         "Chromium memory-infra heap dumps (trace event JSON)"
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime::Native
     }
 
     /// Certain with a key of traces in an object, a phase in the objects of an array, or the script element of the trace

@@ -30,7 +30,7 @@ mod types;
 mod window;
 
 use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, Position, ReadError, ReadErrorKind};
-use super::{ReadOptions, Reader, Source};
+use super::{ReadOptions, Reader, Runtime, Source};
 use assemble::Chosen;
 use collect::Collector;
 use counts::CountSink;
@@ -47,6 +47,10 @@ impl Reader for Nettrace {
 
     fn title(&self) -> &'static str {
         ".NET event trace with GC heap snapshots"
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime::DotNet
     }
 
     /// By its first bytes. NetPerf, the container before, is recognised too, to say what it is.

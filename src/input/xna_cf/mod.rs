@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::blocks::{Cut, parse_blocks};
 use super::sink::{ObjectSink, TypeCounts};
 use super::text;
-use super::{Counted, Detected, Dump, Loaded, ReadError, ReadOptions, Reader, Source};
+use super::{Counted, Detected, Dump, Loaded, ReadError, ReadOptions, Reader, Runtime, Source};
 use crate::graph::{ObjectColumns, ResolveOptions};
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -56,6 +56,10 @@ impl Reader for XnaCf {
 
     fn title(&self) -> &'static str {
         "XNA / .NET Compact Framework GC heap dump"
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime::DotNet
     }
 
     /// The first line with content is `a`, one or two decimal digits, something. A CLRProfiler log has `a` lines too, but

@@ -1,4 +1,4 @@
-//! Bytes and counts: exact and human form.
+//! Bytes and counts in words, exact and for people: of tables and of the sentences of answers.
 
 const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
@@ -48,7 +48,7 @@ pub fn format_count(count: u64) -> String {
 }
 
 /// `+` or `-` for a change; nothing for none.
-pub(super) fn sign(change: i64) -> &'static str {
+pub(crate) fn sign(change: i64) -> &'static str {
     match change {
         0 => "",
         1.. => "+",
