@@ -7,6 +7,7 @@ pub mod analysis;
 pub mod answers;
 pub mod cli;
 pub mod dump;
+pub mod export;
 pub mod files;
 pub mod graph;
 pub mod index;

@@ -11,6 +11,9 @@ const DECIMALS: usize = 12;
 const UNITS_OF_ONE: u128 = 10u128.pow(DECIMALS as u32);
 
 impl Percent {
+    /// 0.1 %.
+    pub const PER_MILLE: Percent = Percent { units: UNITS_OF_ONE as u64 / 10 };
+
     /// From a number as it was typed; `None` unless it is 0 to `MOST`.
     pub fn new(percent: f64) -> Option<Self> {
         if !(0.0..=Self::MOST).contains(&percent) {

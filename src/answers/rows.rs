@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::graph::{HeapGraph, NodeId, Root};
+use crate::graph::{HeapGraph, NodeId, Root, RootKind};
 
 /// An object wherever one is named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,7 +22,7 @@ pub struct ObjectRow {
 
 impl ObjectRow {
     /// The row of an object. O(log objects).
-    pub(super) fn new(graph: &HeapGraph, node: NodeId) -> Self {
+    pub(crate) fn new(graph: &HeapGraph, node: NodeId) -> Self {
         ObjectRow {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)).to_string(),
@@ -64,7 +64,7 @@ pub struct RootRow {
 
 impl RootRow {
     /// The row of a root record.
-    pub(super) fn new(graph: &HeapGraph, root: &Root) -> Self {
+    pub(crate) fn new(graph: &HeapGraph, root: &Root) -> Self {
         RootRow {
             kind: root.kind.name(),
             flags: root.flags.names(),
@@ -72,6 +72,27 @@ impl RootRow {
             name: graph.root_name(root).map(str::to_string),
             meaning: root.kind.meaning(),
             value_type: Some(graph.type_name(graph.type_of(root.node)).to_string()),
+        }
+    }
+
+    /// The record in a line: `static BubbleGame.Events.EventBus (pinned)`, `local of Demo.Program.Main`.
+    pub fn text(&self) -> String {
+        let of = if self.name.is_some() && self.kind == RootKind::Local.name() { " of" } else { "" };
+        let subject = self.subject().map_or(String::new(), |subject| format!(" {subject}"));
+        let flags = if self.flags.is_empty() { String::new() } else { format!(" ({})", self.flags.join(", ")) };
+        format!("{}{of}{subject}{flags}", self.kind)
+    }
+
+    /// The variable, method or class of the root. Where the class with a static variable is not known, the type of its
+    /// value stands behind its name, as in a declaration.
+    fn subject(&self) -> Option<String> {
+        match (&self.container, &self.name) {
+            (Some(container), Some(name)) => Some(format!("{container}.{name}")),
+            (Some(container), None) => Some(container.clone()),
+            (None, Some(name)) if self.kind == RootKind::Static.name() => {
+                Some(format!("{name} : {}", self.value_type.as_deref().unwrap_or("?")))
+            }
+            (None, name) => name.clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 12] = [
     ("units", &[], &[]),
     ("files", &[], &["rustix", "signal_hook", "tempfile"]),
     ("graph", &[], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde"]),
@@ -15,16 +15,31 @@ const ALLOWED: [(&str, &[&str], &[&str]); 11] = [
     ("answers", &["graph", "allocations", "input", "analysis", "dump", "units"], &["rayon", "serde", "shlex", "time"]),
     ("report", &["units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
     (
+        "export",
+        &["graph", "allocations", "analysis", "dump", "answers", "report", "units"],
+        &["inferno", "petgraph", "rustc_hash", "serde"],
+    ),
+    (
         "cli",
-        &["graph", "allocations", "input", "analysis", "index", "dump", "answers", "report", "files", "units"],
+        &[
+            "graph",
+            "allocations",
+            "input",
+            "analysis",
+            "index",
+            "dump",
+            "answers",
+            "report",
+            "export",
+            "files",
+            "units",
+        ],
         &[
             "anyhow",
             "clap",
             "clap_complete",
             "clap_mangen",
             "indicatif",
-            "inferno",
-            "petgraph",
             "rayon",
             "rustc_hash",
             "serde",

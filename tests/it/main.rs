@@ -9,6 +9,7 @@ mod cli;
 mod damage;
 mod detection;
 mod dotnet;
+mod export;
 mod findings_escape;
 mod findings_linear;
 mod findings_memory;

@@ -220,6 +220,26 @@ pub(crate) fn parse_threshold(text: &str) -> Result<Threshold> {
     }
 }
 
+/// The smallest nodes that are shown: bytes, or a share of the heap.
+pub(crate) fn parse_smallest(bytes: Option<&str>, percent: Option<f64>) -> Result<Option<Threshold>> {
+    let share = |percent: f64, option: &str| match Percent::new(percent).filter(|_| percent <= 100.0) {
+        Some(percent) => Ok(Some(Threshold::Share(percent))),
+        None => bail!("{option}: a share is 0 to 100 percent"),
+    };
+    match (bytes, percent) {
+        (None, None) => Ok(None),
+        (_, Some(percent)) => share(percent, "--min-percent"),
+        (Some(text), None) => match text.strip_suffix('%').map(|number| number.trim().parse::<f64>()) {
+            Some(Ok(percent)) => share(percent, "--min-bytes"),
+            Some(Err(_)) => bail!("--min-bytes: \"{text}\" is no share; write it as 1%"),
+            None => match parse_size(text) {
+                Ok(bytes) => Ok(Some(Threshold::Bytes(bytes))),
+                Err(why) => bail!("--min-bytes: {why}"),
+            },
+        },
+    }
+}
+
 /// The columns that `--sort` may name: the key as in CSV, or a shorter name.
 pub(crate) fn sort_key(
     asked: Option<&str>,

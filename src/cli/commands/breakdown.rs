@@ -15,12 +15,11 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::heaps::title_of;
 use crate::cli::Outcome;
 use crate::cli::args::heaps::{HeapArgs, heap_json, refuse_left_out, wanted_types};
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
+use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, parse_smallest, sort_key};
 use crate::cli::commands::tree::{HeapTree, print_trees};
 use crate::cli::terminal::load::{Opened, OpenedDump, open_dump};
 use crate::cli::terminal::output::{fields, problems_json, section_words};
 use crate::graph::NodeId;
-use crate::report::parse_size;
 
 /// Where the bytes are: a tree of backtraces and types
 ///
@@ -234,25 +233,5 @@ impl Args {
                 if extent.most_rows < MOST_ROWS { ", or fewer with --dump, --process and --allocator" } else { "" },
             ),
         }
-    }
-}
-
-/// The smallest nodes that are shown: bytes, or a share of the heap.
-pub(crate) fn parse_smallest(bytes: Option<&str>, percent: Option<f64>) -> Result<Option<Threshold>> {
-    let share = |percent: f64, option: &str| match Percent::new(percent).filter(|_| percent <= 100.0) {
-        Some(percent) => Ok(Some(Threshold::Share(percent))),
-        None => bail!("{option}: a share is 0 to 100 percent"),
-    };
-    match (bytes, percent) {
-        (None, None) => Ok(None),
-        (_, Some(percent)) => share(percent, "--min-percent"),
-        (Some(text), None) => match text.strip_suffix('%').map(|number| number.trim().parse::<f64>()) {
-            Some(Ok(percent)) => share(percent, "--min-bytes"),
-            Some(Err(_)) => bail!("--min-bytes: \"{text}\" is no share; write it as 1%"),
-            None => match parse_size(text) {
-                Ok(bytes) => Ok(Some(Threshold::Bytes(bytes))),
-                Err(why) => bail!("--min-bytes: {why}"),
-            },
-        },
     }
 }

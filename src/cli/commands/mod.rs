@@ -8,8 +8,6 @@ pub(crate) mod diff;
 pub(crate) mod diff_allocations;
 pub(crate) mod dominators;
 pub(crate) mod export;
-pub(crate) mod export_memory_infra;
-pub(crate) mod folded;
 pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod leaks;

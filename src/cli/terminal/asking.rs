@@ -66,6 +66,11 @@ impl Asked<'_> {
         }
     }
 
+    /// Makes sure that the dump holds objects.
+    pub(crate) fn check_objects(&self) -> Result<()> {
+        self.dump.graph().map(drop).ok_or_else(|| self.explain(AnswerError::NotObjects))
+    }
+
     /// Says what is wrong with the dump, and what to know of it. `file` is its name where there are several.
     pub(crate) fn warn(&self, file: Option<&str>, quiet: bool) {
         load::warn(self.dump.diagnostics(), file, quiet);

@@ -1,13 +1,17 @@
-//! Where a command's file goes: never over what its answer comes from.
+//! Where a command's file goes: never over what its answer comes from. It is begun when there is something to write.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow};
 
+use crate::cli::terminal::asking::Asked;
 use crate::cli::terminal::load::Place;
+use crate::cli::terminal::progress;
 use crate::dump::{companions, is_index_of};
-use crate::files::{Inputs, Target, TargetError};
+use crate::export::{ExportError, MAX_FLAMEGRAPH_BYTES};
+use crate::files::{Inputs, Output, Target, TargetError};
+use crate::units::format_bytes;
 
 /// The target for what is made of a dump: `None` and `-` are standard output. The dump, an index that may answer for it,
 /// and the dump behind an index are no targets.
@@ -54,15 +58,62 @@ fn checked(output: Option<&Path>, inputs: &Inputs) -> Result<Target> {
 
 /// Writes all of an output at once.
 pub(crate) fn write(target: &Target, bytes: &[u8]) -> Result<()> {
-    write_with(target, |out| out.write_all(bytes))
+    let mut out = LazyOutput { target, begun: None };
+    out.write_all(bytes).and_then(|()| out.finish()).with_context(|| format!("cannot write {}", target.name()))
 }
 
-/// Writes an output as `fill` makes it.
-pub(crate) fn write_with(target: &Target, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let write = || -> io::Result<()> {
-        let mut out = target.begin()?;
-        fill(&mut out)?;
-        out.finish()
-    };
-    write().with_context(|| format!("cannot write {}", target.name()))
+/// Writes an export of a dump. Until its first byte there is progress, and the target is left alone.
+pub(crate) fn write_export<T>(
+    asked: &Asked<'_>,
+    target: &Target,
+    export: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>,
+) -> Result<T> {
+    let mut out = LazyOutput { target, begun: None };
+    let result = export(&mut out).map_err(|error| match error {
+        ExportError::Answer(error) => asked.explain(error),
+        ExportError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
+        ExportError::FlamegraphTooLarge => anyhow!(
+            "the paths take more than {}, too much for a flame graph: draw less with --depth or --min-bytes",
+            format_bytes(MAX_FLAMEGRAPH_BYTES as u64)
+        ),
+        ExportError::NothingToDraw(why) => {
+            anyhow!("cannot draw the flame graph: nothing is reachable, or nothing is as large as --min-bytes: {why}")
+        }
+        error => error.into(),
+    })?;
+    out.finish().with_context(|| format!("cannot write {}", target.name()))?;
+    Ok(result)
+}
+
+/// An output that is begun with its first byte.
+struct LazyOutput<'t> {
+    target: &'t Target,
+    begun: Option<Output>,
+}
+
+impl LazyOutput<'_> {
+    fn begin(&mut self) -> io::Result<&mut Output> {
+        match &mut self.begun {
+            Some(out) => Ok(out),
+            begun => {
+                progress::end();
+                Ok(begun.insert(self.target.begin()?))
+            }
+        }
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.begin()?;
+        self.begun.map_or(Ok(()), Output::finish)
+    }
+}
+
+impl Write for LazyOutput<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begin()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.begun.as_mut().map_or(Ok(()), Output::flush)
+    }
 }

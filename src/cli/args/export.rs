@@ -1,0 +1,114 @@
+//! Options of exports: the form, and what each form takes.
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::analysis::dump_rule::DumpRule;
+use crate::analysis::threshold::Threshold;
+use crate::answers::ObjectId;
+use crate::cli::args::heaps::HeapArgs;
+use crate::cli::args::options::{SectionArgs, parse_smallest, parse_threshold};
+use crate::export::{DotOptions, FoldedOptions};
+
+/// What an export is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// A line per path of types: `A;B;C bytes`
+    Folded,
+    /// An SVG flame graph of the same
+    Flamegraph,
+    /// A graph for Graphviz
+    Dot,
+    /// Chromium's heap dump format
+    MemoryInfra,
+}
+
+/// What the forms take. An option that does not act in a form is refused there.
+#[derive(Debug, Args)]
+pub(crate) struct FormArgs {
+    /// The object to begin at
+    #[arg(long, value_name = "OBJID")]
+    pub(crate) object: Option<String>,
+    /// dot: what the object retains in place of its neighbourhood
+    #[arg(long)]
+    retained: bool,
+    /// Levels below the start [default: 100, at most 500; dot: 2; memory-infra: 64 for objects, else all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) depth: Option<u32>,
+    /// Leave out what is smaller: a size, or a share [default: 0.1%; memory-infra: 1KiB for objects, else none]
+    #[arg(long, value_name = "SIZE")]
+    min_bytes: Option<String>,
+    /// memory-infra: leave out less than this share, in percent, of its list so far (Chromium 49 has 0.8)
+    #[arg(long, value_name = "PERCENT", conflicts_with = "min_bytes")]
+    min_percent: Option<f64>,
+    /// dot: objects at most [default: 100]
+    #[arg(long, value_name = "N")]
+    max_objects: Option<usize>,
+}
+
+/// As deep as `dominators` and `breakdown` go: a line repeats all names above it.
+const MAX_DEPTH_OF_PATHS: u32 = 500;
+
+impl Form {
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+    }
+}
+
+impl FormArgs {
+    /// What acts in one form is no option of another.
+    pub(crate) fn check(&self, to: Form, heaps: &HeapArgs) -> Result<()> {
+        let (paths, dot, trace) = (&[Form::Folded, Form::Flamegraph][..], &[Form::Dot][..], &[Form::MemoryInfra][..]);
+        let options = [
+            ("--object", self.object.is_some(), [paths, dot].concat()),
+            ("--retained", self.retained, dot.to_vec()),
+            ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
+            ("--min-bytes", self.min_bytes.is_some(), [paths, trace].concat()),
+            ("--min-percent", self.min_percent.is_some(), trace.to_vec()),
+            ("--dump", heaps.dump.is_some(), trace.to_vec()),
+            ("--process", heaps.process.is_some(), trace.to_vec()),
+            ("--allocator", heaps.allocator.is_some(), trace.to_vec()),
+        ];
+        for (option, is_given, forms) in options {
+            if is_given && !forms.contains(&to) {
+                let names: Vec<String> = forms.iter().map(|form| format!("--to {}", form.name())).collect();
+                bail!("{option} acts with {} only, not with --to {}", names.join(" and "), to.name());
+            }
+        }
+        if matches!(to, Form::Folded | Form::Flamegraph) && self.depth.is_some_and(|depth| depth > MAX_DEPTH_OF_PATHS) {
+            bail!("--depth: paths of types have 1 to {MAX_DEPTH_OF_PATHS} levels");
+        }
+        Ok(())
+    }
+
+    /// The cut-off rule of the memory-infra format, if one is asked for.
+    pub(crate) fn dump_rule(&self) -> Result<Option<DumpRule>> {
+        Ok(parse_smallest(self.min_bytes.as_deref(), self.min_percent)?.map(|min_size| match min_size {
+            Threshold::Bytes(bytes) => DumpRule::Fixed(bytes),
+            Threshold::Share(share) => DumpRule::Relative(share),
+        }))
+    }
+
+    /// The paths of a flame graph.
+    pub(crate) fn paths(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<FoldedOptions> {
+        let mut options = FoldedOptions { object, section: section.domain.clone(), ..FoldedOptions::default() };
+        if let Some(depth) = self.depth {
+            options.depth = depth as usize;
+        }
+        if let Some(text) = &self.min_bytes {
+            options.min_size = parse_threshold(text)?;
+        }
+        Ok(options)
+    }
+
+    /// The objects of a drawing.
+    pub(crate) fn drawing(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<DotOptions> {
+        let Some(object) = object else { bail!("--to dot draws one object: say which with --object OBJID") };
+        let mut options = DotOptions::around(object);
+        options.section = section.domain.clone();
+        options.retained = self.retained;
+        options.depth = self.depth.unwrap_or(options.depth);
+        options.max_objects = self.max_objects.unwrap_or(options.max_objects);
+        Ok(options)
+    }
+}

@@ -1,0 +1,211 @@
+//! The merged dominator tree as folded stacks, a line a path, written one after another in the order of their bytes:
+//! all together they may be longer than any dump, for each repeats the names above it.
+
+use std::cmp::Ordering;
+use std::io::{self, Write};
+
+use super::ExportError;
+use super::error::check_index;
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::analysis::type_tree::TypeTree;
+use crate::answers::{AnswerError, ObjectId, ScopeOptions};
+use crate::dump::{AnswerNeed, OpenDump};
+use crate::graph::HeapGraph;
+use crate::report::escape_frame;
+
+/// Which paths of types are written.
+#[derive(Debug, Clone)]
+pub struct FoldedOptions {
+    /// The object to begin at. Default: everything that strong roots reach.
+    pub object: Option<ObjectId>,
+    /// Only what hangs from objects of this section, by name or number from 1. Default: all sections.
+    pub section: Option<String>,
+    /// Levels of types; what is deeper counts for the last. Default: 100.
+    pub depth: usize,
+    /// What retains less counts for the path above it: bytes, or a share of all. Default: 0.1 %.
+    pub min_size: Threshold,
+}
+
+impl Default for FoldedOptions {
+    fn default() -> Self {
+        FoldedOptions { object: None, section: None, depth: 100, min_size: Threshold::Share(Percent::PER_MILLE) }
+    }
+}
+
+/// Writes `A;B;C bytes` for every path of types down the dominator tree that retains enough; what is left out counts for
+/// the path above, at the top for `<smaller>`. The dominator tree, then O(objects + output), and a sort of the paths
+/// below each.
+///
+/// # Errors
+/// When the dump holds no objects or has no such object or section, when no strong root reaches the object, when there is
+/// not the memory, or when `out` cannot be written to.
+pub fn write_folded(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<(), ExportError> {
+    Ok(TypePaths::new(dump, options)?.write(out)?)
+}
+
+/// The merged tree that is written.
+pub(super) struct TypePaths<'d> {
+    graph: &'d HeapGraph,
+    tree: TypeTree,
+    min_bytes: u64,
+}
+
+impl<'d> TypePaths<'d> {
+    pub(super) fn new(dump: &'d OpenDump, options: &FoldedOptions) -> Result<Self, ExportError> {
+        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        check_index(dump)?;
+        let scope = ScopeOptions { section: options.section.clone(), types: None };
+        let object = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;
+        let scope = scope.resolve(graph)?;
+        let (dominators, retained) = dump.dominators()?;
+        dump.check_answer(AnswerNeed::Descent, 0)?;
+        let children = dominators.children();
+        let starts: Vec<u32> = match object.map(|node| (node, dominators.number_of(node))) {
+            None => children.of(0).collect(),
+            Some((_, Some(number))) => vec![number as u32],
+            Some((node, None)) => return Err(AnswerError::Unreachable(graph.display_id(node)).into()),
+        };
+        let is_wanted = |number: &u32| scope.contains(dominators.node_at(*number as usize));
+        let starts: Vec<u32> = starts.into_iter().filter(is_wanted).collect();
+        let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start as usize)));
+        let tree = TypeTree::build(graph, dominators, &children, starts, options.depth);
+        Ok(TypePaths { graph, tree, min_bytes: options.min_size.at_least(whole) })
+    }
+
+    /// O(output), and a sort of the places below each.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let tree = &self.tree;
+        let mut own: Vec<u64> = tree.places.iter().map(|place| place.shallow_bytes).collect();
+        let mut rest = 0u64;
+        let mut below: Vec<Vec<usize>> = vec![Vec::new(); tree.places.len()];
+        let mut tops = Vec::new();
+        for (number, place) in tree.places.iter().enumerate().rev() {
+            let is_shown = place.retained_bytes >= self.min_bytes;
+            match place.above {
+                Some(above) if is_shown => below[above].push(number),
+                Some(above) => own[above] = own[above].saturating_add(own[number]),
+                None if is_shown => tops.push(number),
+                None => rest = rest.saturating_add(own[number]),
+            }
+        }
+        let names = frame_names(self.graph, tree);
+        let smaller = (rest > 0).then(|| Part { name: "<smaller>", end: format!(" {rest}"), places: Vec::new() });
+        let mut path = String::new();
+        let mut open = vec![(parts_of(&names, tree, &own, &tops, smaller), 0)];
+        while let Some((parts, length)) = open.last_mut() {
+            let Some(part) = parts.next() else {
+                open.pop();
+                continue;
+            };
+            path.truncate(*length);
+            if part.places.is_empty() {
+                writeln!(out, "{path}{}{}", part.name, part.end)?;
+                continue;
+            }
+            path.push_str(part.name);
+            path.push(';');
+            let places: Vec<usize> = part.places.iter().flat_map(|&place| below[place].iter().copied()).collect();
+            open.push((parts_of(&names, tree, &own, &places, None), path.len()));
+        }
+        Ok(())
+    }
+}
+
+/// Lines below one path: the line of a place itself, or those of all places that a name leads to.
+struct Part<'n> {
+    name: &'n str,
+    /// Behind the name: a blank and the bytes, or the semicolon before the next name.
+    end: String,
+    /// The places that go on; none of a line.
+    places: Vec<usize>,
+}
+
+impl Part<'_> {
+    fn compare(&self, other: &Self) -> Ordering {
+        self.name.bytes().chain(self.end.bytes()).cmp(other.name.bytes().chain(other.end.bytes()))
+    }
+}
+
+/// In the order of their bytes, as sorted lines have it: `A !` comes between `A 12` and `A;B`.
+fn parts_of<'n>(
+    names: &'n [String],
+    tree: &TypeTree,
+    own: &[u64],
+    places: &[usize],
+    first: Option<Part<'n>>,
+) -> std::vec::IntoIter<Part<'n>> {
+    let mut parts: Vec<Part<'n>> = first.into_iter().collect();
+    for &place in places {
+        let name = names[tree.places[place].type_id.index()].as_str();
+        if own[place] > 0 {
+            parts.push(Part { name, end: format!(" {}", own[place]), places: Vec::new() });
+        }
+        parts.push(Part { name, end: ";".into(), places: vec![place] });
+    }
+    parts.sort_by(Part::compare);
+    // Places of one name are one.
+    parts.dedup_by(|next, part| {
+        let is_same = !next.places.is_empty() && !part.places.is_empty() && next.name == part.name;
+        if is_same {
+            part.places.append(&mut next.places);
+        }
+        is_same
+    });
+    parts.into_iter()
+}
+
+/// Names of frames by type, of the types that the tree has.
+fn frame_names(graph: &HeapGraph, tree: &TypeTree) -> Vec<String> {
+    let mut names = vec![String::new(); graph.type_count()];
+    for place in &tree.places {
+        let name = &mut names[place.type_id.index()];
+        if name.is_empty() {
+            *name = escape_frame(graph.type_name(place.type_id));
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::type_tree::Place;
+    use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, TypeId};
+
+    /// Types of these names, and nothing else.
+    fn graph(names: &[&str]) -> HeapGraph {
+        let mut builder = GraphBuilder::new(IdStyle::Hex);
+        for name in names {
+            let slot = builder.new_type();
+            builder.name_type(slot, name);
+        }
+        builder.resolve(ResolveOptions::default()).0
+    }
+
+    /// So large that nothing is cut off.
+    fn place(type_number: usize, above: Option<usize>, bytes: u64) -> Place {
+        let type_id = TypeId::new(type_number);
+        Place { type_id, above, depth: 0, objects: 1, shallow_bytes: bytes, retained_bytes: 100 }
+    }
+
+    #[test]
+    fn lines_come_sorted_by_their_bytes() {
+        let graph = graph(&["A", "A !", "A~", "B;x"]);
+        let places = vec![
+            place(0, None, 12),
+            place(1, None, 5),
+            place(2, None, 7),
+            place(3, Some(0), 3),
+            place(0, Some(1), 2),
+            place(0, None, 9),
+            place(1, Some(5), 1),
+        ];
+        let mut out = Vec::new();
+        TypePaths { graph: &graph, tree: TypeTree { places }, min_bytes: 0 }.write(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let mut sorted: Vec<&str> = text.lines().collect();
+        sorted.sort_unstable();
+        assert_eq!(text.lines().collect::<Vec<_>>(), sorted);
+        assert!(text.contains("A;B,x 3\n") && text.contains("A;A ! 1\n") && sorted.len() == 7, "{text}");
+    }
+}

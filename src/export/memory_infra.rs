@@ -1,0 +1,276 @@
+//! Heaps as Chromium's trace viewer reads them.
+//!
+//! Sizes include everything below a backtrace, are hexadecimal, and are cut off by the format's own rule; `<other>` is
+//! never written. What frames allocated themselves is a frame `<self>` below them, where everything is written.
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::ExportError;
+use super::error::check_index;
+use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
+use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::analysis::dominator_paths::heap_of_dominator_paths;
+use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
+use crate::answers::heaps::{FullerDump, title_of};
+use crate::answers::{AnswerError, HeapChoice, ScopeOptions};
+use crate::dump::{Content, OpenDump};
+use crate::graph::HeapGraph;
+use crate::report::json_text;
+
+/// What is written of a dump.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryInfraOptions {
+    /// Which heaps; of objects which section.
+    pub heaps: HeapChoice,
+    /// Levels of backtraces; what is deeper counts for the last. Default: 64 of objects, else all.
+    pub depth: Option<u32>,
+    /// When an entry is too small. Default: objects below 1 KiB, as in Chromium; of allocation totals none.
+    pub rule: Option<DumpRule>,
+}
+
+/// Memory for a node or an entry of allocation totals: in the totals by node, and in the tables of frames.
+const BYTES_PER_ROW: u64 = 720;
+const DEPTH_OF_OBJECTS: u32 = 64;
+/// As Chromium's own default.
+const MIN_BYTES_OF_OBJECTS: u64 = 1024;
+
+/// Writes heaps of allocation totals, or objects as one heap whose backtraces are the types on the way down the dominator
+/// tree. Returns a memory dump that holds more heaps than the one that was chosen by default. O(pairs of backtrace and
+/// type).
+///
+/// # Errors
+/// When the dump has no such heaps or section, when a heap has too many pairs of backtrace and type, when there is not
+/// the memory, or when `out` cannot be written to.
+pub fn write_memory_infra(
+    dump: &OpenDump,
+    options: &MemoryInfraOptions,
+    out: &mut dyn Write,
+) -> Result<Option<FullerDump>, ExportError> {
+    check_index(dump)?;
+    match dump.content() {
+        Content::Objects(graph) => {
+            let (names, heap) = heap_of_objects(dump, graph, options)?;
+            let time = DumpTime { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
+            let rule = options.rule.unwrap_or(DumpRule::Fixed(MIN_BYTES_OF_OBJECTS));
+            let trace = Trace { names: &names, dumps: &[time], heaps: &[&heap] };
+            trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
+            Ok(None)
+        }
+        Content::Allocations(allocations) => {
+            let chosen = options.heaps.choose(allocations)?;
+            let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
+            dump.check_rows(rows as u64, BYTES_PER_ROW)?;
+            let rule = options.rule.unwrap_or(DumpRule::Everything);
+            let trace = Trace { names: &allocations.names, dumps: &allocations.dumps, heaps: &chosen.heaps };
+            trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
+            Ok(chosen.fuller_dump)
+        }
+    }
+}
+
+fn heap_of_objects(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    options: &MemoryInfraOptions,
+) -> Result<(Names, AllocationHeap), ExportError> {
+    options.heaps.check_on_objects()?;
+    let scope = ScopeOptions { section: options.heaps.section.clone(), types: None }.resolve(graph)?;
+    let dominators = dump.dominator_tree()?;
+    let depth = options.depth.unwrap_or(DEPTH_OF_OBJECTS);
+    let (names, mut heap) = heap_of_dominator_paths(graph, dominators, depth, |node| scope.contains(node));
+    if let Some(section) = scope.section() {
+        heap.process = graph.sections()[section.index()].name.clone();
+    }
+    Ok((names, heap))
+}
+
+/// What is written: heaps, and the memory dumps that they are of.
+struct Trace<'a> {
+    names: &'a Names,
+    dumps: &'a [DumpTime],
+    heaps: &'a [&'a AllocationHeap],
+}
+
+impl<'a> Trace<'a> {
+    fn write(&self, depth: u32, rule: DumpRule, out: &mut dyn Write) -> Result<(), ExportError> {
+        write!(out, "{{\"traceEvents\":[")?;
+        let mut processes: Vec<Process<'a>> = Vec::new();
+        let mut first = true;
+        for &heap in self.heaps {
+            let totals = Totals::compute(heap, &TotalsOptions { depth, by_type: true, wanted: None });
+            if totals.pairs_left_out > 0 {
+                return Err(AnswerError::TooManyPairs(title_of(heap)).into());
+            }
+            let at = match processes.iter().position(|process| process.is(heap)) {
+                Some(at) => at,
+                None => {
+                    let pid = free_pid(&processes, self.heaps, heap);
+                    processes.push(Process::new(heap, pid));
+                    processes.len() - 1
+                }
+            };
+            writeln!(out, "{}", if std::mem::take(&mut first) { "" } else { "," })?;
+            let time = &self.dumps[heap.dump - 1];
+            write_heap(out, heap, time, &choose_entries(heap, &totals, rule), &mut processes[at])?;
+        }
+        for process in &processes {
+            process.write(out, self.names)?;
+        }
+        writeln!(out, "\n]}}")?;
+        Ok(())
+    }
+}
+
+/// What an event of the trace begins with.
+#[derive(Serialize)]
+struct EventHead<'a> {
+    ph: &'static str,
+    cat: &'static str,
+    name: &'static str,
+    pid: i64,
+    tid: u32,
+    ts: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+}
+
+impl EventHead<'_> {
+    /// The event up to its arguments, which are streamed behind it: the brace is left open.
+    fn open(&self) -> String {
+        let mut text = json_text(self);
+        text.pop();
+        text + ",\"args\":"
+    }
+}
+
+fn write_heap(
+    out: &mut dyn Write,
+    heap: &AllocationHeap,
+    time: &DumpTime,
+    chosen: &[Chosen],
+    process: &mut Process<'_>,
+) -> io::Result<()> {
+    let head = EventHead {
+        ph: "v",
+        cat: "disabled-by-default-memory-infra",
+        name: "explicitly_triggered",
+        pid: process.pid,
+        tid: 0,
+        ts: time.started_us,
+        id: Some(&time.id),
+    };
+    write!(out, "{}{{\"dumps\":{{\"level_of_detail\":\"detailed\",", head.open())?;
+    write!(out, "\"heaps\":{{{}:{{\"entries\":[", json_text(&heap.allocator))?;
+    let mut ids = vec![None; heap.frames.len()];
+    for (number, entry) in chosen.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let count = entry.amount.allocations.map_or(String::new(), |count| format!("\"count\":\"{count:x}\","));
+        let type_id = match entry.type_name {
+            Some(name) => format!(",\"type\":\"{}\"", process.type_id(name)),
+            None => String::new(),
+        };
+        let backtrace = process.backtrace(heap, &mut ids, entry);
+        write!(out, "{comma}\n{{\"size\":\"{:x}\",{count}\"bt\":\"{backtrace}\"{type_id}}}", entry.amount.bytes)?;
+    }
+    write!(out, "]}}}}}}}}}}")
+}
+
+/// The process's own number, or another where several processes have that one.
+fn free_pid(known: &[Process<'_>], heaps: &[&AllocationHeap], heap: &AllocationHeap) -> i64 {
+    if !known.iter().any(|process| process.pid == heap.pid) {
+        return heap.pid;
+    }
+    let largest = heaps.iter().map(|heap| heap.pid).chain(known.iter().map(|process| process.pid)).max();
+    largest.unwrap_or(0).saturating_add(1)
+}
+
+/// A process's dictionaries, filled as its heaps are written.
+struct Process<'a> {
+    heap: &'a AllocationHeap,
+    pid: i64,
+    /// (parent's id, name) to id; the parent of a first frame has none.
+    frames: FxHashMap<(Option<u32>, Option<NameId>), u32>,
+    /// By id.
+    frame_list: Vec<(Option<u32>, Option<NameId>)>,
+    types: FxHashMap<NameId, usize>,
+    type_list: Vec<NameId>,
+}
+
+impl<'a> Process<'a> {
+    fn new(heap: &'a AllocationHeap, pid: i64) -> Self {
+        Process {
+            heap,
+            pid,
+            frames: FxHashMap::default(),
+            frame_list: Vec::new(),
+            types: FxHashMap::default(),
+            type_list: Vec::new(),
+        }
+    }
+
+    fn is(&self, heap: &AllocationHeap) -> bool {
+        (self.heap.pid, self.heap.part, &self.heap.process) == (heap.pid, heap.part, &heap.process)
+    }
+
+    /// Number 0 is for what has no type, which is never written.
+    fn type_id(&mut self, name: NameId) -> usize {
+        let next = self.type_list.len() + 1;
+        *self.types.entry(name).or_insert_with(|| {
+            self.type_list.push(name);
+            next
+        })
+    }
+
+    fn frame_id(&mut self, parent: Option<u32>, name: Option<NameId>) -> u32 {
+        let next = self.frame_list.len() as u32;
+        *self.frames.entry((parent, name)).or_insert_with(|| {
+            self.frame_list.push((parent, name));
+            next
+        })
+    }
+
+    /// The id of an entry's backtrace, made with those of its callers that have none yet; empty for the top. `ids` has
+    /// the ids of the heap's frames that are known.
+    fn backtrace(&mut self, heap: &AllocationHeap, ids: &mut [Option<u32>], entry: &Chosen) -> String {
+        let mut path = Vec::new();
+        let mut frame = entry.frame;
+        while frame != 0 && ids[frame as usize].is_none() {
+            path.push(frame);
+            frame = heap.frames[frame as usize].parent;
+        }
+        let mut id = ids[frame as usize];
+        for frame in path.into_iter().rev() {
+            id = Some(self.frame_id(id, Some(heap.frames[frame as usize].name)));
+            ids[frame as usize] = id;
+        }
+        if entry.own {
+            id = Some(self.frame_id(id, None));
+        }
+        id.map_or(String::new(), |id| id.to_string())
+    }
+
+    fn write(&self, out: &mut dyn Write, names: &Names) -> io::Result<()> {
+        let open = |name| EventHead { ph: "M", cat: "__metadata", name, pid: self.pid, tid: 0, ts: 0, id: None }.open();
+        if !self.heap.process.is_empty() {
+            write!(out, ",\n{}{{\"name\":{}}}}}", open("process_name"), json_text(&self.heap.process))?;
+        }
+        if !self.heap.labels.is_empty() {
+            write!(out, ",\n{}{{\"labels\":{}}}}}", open("process_labels"), json_text(&self.heap.labels))?;
+        }
+        write!(out, ",\n{}{{\"stackFrames\":{{", open("stackFrames"))?;
+        for (id, (parent, name)) in self.frame_list.iter().enumerate() {
+            let comma = if id == 0 { "" } else { "," };
+            let parent = parent.map_or(String::new(), |parent| format!(",\"parent\":\"{parent}\""));
+            let name = json_text(&name.map_or("<self>", |name| names.text(name)));
+            write!(out, "{comma}\n\"{id}\":{{\"name\":{name}{parent}}}")?;
+        }
+        write!(out, "}}}}}},\n{}{{\"typeNames\":{{\"0\":\"[unknown]\"", open("typeNames"))?;
+        for (number, name) in self.type_list.iter().enumerate() {
+            write!(out, ",\n\"{}\":{}", number + 1, json_text(&names.text(*name)))?;
+        }
+        write!(out, "}}}}}}")
+    }
+}

@@ -1,0 +1,16 @@
+//! Open dumps in the forms of other tools, one file a form: `write_x` takes the dump, the options of the form and where
+//! to write. Outputs are streamed; nothing is written before what can fail beforehand has been checked.
+//!
+//! Not here: the forms of answers (see `report`), options of the command line and files (see `cli`).
+
+mod dot;
+mod error;
+mod flamegraph;
+mod folded;
+mod memory_infra;
+
+pub use dot::{DotOptions, write_dot};
+pub use error::ExportError;
+pub use flamegraph::{MAX_FLAMEGRAPH_BYTES, write_flamegraph};
+pub use folded::{FoldedOptions, write_folded};
+pub use memory_infra::{MemoryInfraOptions, write_memory_infra};
