@@ -4,7 +4,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
-use super::{AnswerError, CommandLine, ObjectId, ObjectRow, RootRow, ScopeOptions};
+use super::{AnswerError, CommandLine, ObjectId, ObjectRow, Reachability, RootRow, ScopeOptions};
 use crate::analysis::dominators::Dominator;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId};
@@ -21,11 +21,17 @@ pub struct ObjectOptions {
 }
 
 impl ObjectOptions {
+    /// All about an object.
+    pub fn new(object: ObjectId) -> Self {
+        ObjectOptions { object, scope: ScopeOptions::default(), rows: None }
+    }
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("show");
-        line.word(self.object.to_string());
+        line.option("-n", Some(&self.rows.unwrap_or(0).to_string()));
         self.scope.add_to(&mut line);
+        line.word(self.object.to_string());
         line
     }
 }
@@ -36,8 +42,9 @@ impl ObjectOptions {
 pub struct ObjectAnswer<'d> {
     /// The object.
     pub object: ShownObject,
-    /// A strong root reaches it.
-    pub reachable: bool,
+    /// Whether a strong root reaches it.
+    #[serde(rename = "reachable")]
+    pub reachability: Reachability,
     /// Its own root records, weak ones too.
     pub roots: Vec<RootRow>,
     /// What it refers to, in the order of the dump, repeats kept.
@@ -53,6 +60,9 @@ pub struct ObjectAnswer<'d> {
     /// Its immediate dominator.
     #[serde(skip)]
     pub dominator: Option<ObjectRow>,
+    /// The dump has class objects.
+    #[serde(skip)]
+    pub has_classes: bool,
 }
 
 /// The object that was asked for.
@@ -68,8 +78,8 @@ pub struct ShownObject {
     pub dominator: Option<String>,
 }
 
-/// Rows of so many objects are made when the question is asked; more of them one by one when they are written.
-const FEW_ROWS: usize = 4096;
+/// Up to this many rows are made when the question is asked; more are made one by one when they are written.
+pub(super) const FEW_ROWS: usize = 4096;
 
 /// Objects by number. Many rows are made one by one.
 #[derive(Debug)]
@@ -126,7 +136,7 @@ impl Serialize for NodeRows<'_> {
     }
 }
 
-/// Shows an object. O(references) once for all references reversed, and the dominator tree.
+/// One object. O(references) once for all references reversed, and the dominator tree.
 ///
 /// # Errors
 /// When the dump holds no objects, has no such object, or takes more memory than it may.
@@ -153,7 +163,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
             retained_bytes,
             dominator: dominator.as_ref().map(|dominator| dominator.id.clone()),
         },
-        reachable: retained_bytes.is_some(),
+        reachability: Reachability::find(dump, graph, node, retained_bytes.is_some()),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),
         references,
         referrers,
@@ -161,5 +171,6 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         section: (graph.sections().len() > 1)
             .then(|| (section.number(), graph.sections()[section.index()].name.clone())),
         dominator,
+        has_classes: !graph.class_objects().is_empty(),
     })
 }

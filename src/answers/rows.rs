@@ -83,6 +83,27 @@ impl RootRow {
         format!("{}{of}{subject}{flags}", self.kind)
     }
 
+    /// The record in words for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus,
+    /// pinned`; `static field Head : Demo.Model.ListNode`; `a local of method Demo.Program.WaitHolding`.
+    pub fn words(&self) -> String {
+        let is = |kind: RootKind| self.kind == kind.name();
+        let mut text = match (&self.name, &self.container) {
+            (Some(_), _) if is(RootKind::Static) => "static field".to_string(),
+            (Some(_), _) if is(RootKind::Local) => "a local of method".to_string(),
+            (_, Some(_)) => format!("{} of", self.meaning),
+            (_, None) => self.meaning.to_string(),
+        };
+        if let Some(subject) = self.subject() {
+            text.push(' ');
+            text.push_str(&subject);
+        }
+        for flag in &self.flags {
+            text.push_str(", ");
+            text.push_str(flag);
+        }
+        text
+    }
+
     /// The variable, method or class of the root. Where the class with a static variable is not known, the type of its
     /// value stands behind its name, as in a declaration.
     fn subject(&self) -> Option<String> {
@@ -94,5 +115,32 @@ impl RootRow {
             }
             (None, name) => name.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RootRow;
+    use crate::graph::RootKind;
+
+    #[test]
+    fn roots_in_words() {
+        let root = |kind: RootKind, container: Option<&str>, name: Option<&str>| RootRow {
+            kind: kind.name(),
+            flags: Vec::new(),
+            container: container.map(str::to_string),
+            name: name.map(str::to_string),
+            meaning: kind.meaning(),
+            value_type: Some("V".into()),
+        };
+        let both = |root: RootRow| (root.text(), root.words());
+        let expect = |text: &str, words: &str| (text.to_string(), words.to_string());
+        assert_eq!(both(root(RootKind::Static, Some("C"), None)), expect("static C", "a static variable of C"));
+        assert_eq!(both(root(RootKind::Static, Some("C"), Some("f"))), expect("static C.f", "static field C.f"));
+        assert_eq!(both(root(RootKind::Static, None, Some("f"))), expect("static f : V", "static field f : V"));
+        assert_eq!(both(root(RootKind::Local, Some("C"), Some("M"))), expect("local of C.M", "a local of method C.M"));
+        assert_eq!(both(root(RootKind::Local, None, None)), expect("local", "a local variable"));
+        let pinned = RootRow { flags: vec!["pinned".into(), "weak".into()], ..root(RootKind::Handle, None, None) };
+        assert_eq!(both(pinned), expect("handle (pinned, weak)", "a GC handle, pinned, weak"));
     }
 }

@@ -6,4 +6,5 @@
 pub(crate) mod export;
 pub(crate) mod groups;
 pub(crate) mod heaps;
+pub(crate) mod object;
 pub(crate) mod options;

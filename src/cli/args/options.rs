@@ -1,14 +1,13 @@
 //! Options that several commands have, in groups: a command takes the groups that act there, and no others. `-h` shows
 //! those that are used every day, `--help` and the manual page all.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::ScopeOptions;
+pub(crate) use crate::cli::args::object::split_object_and_file;
 use crate::cli::terminal::asking::explain;
 use crate::graph::{HeapGraph, SectionId};
 use crate::input::{ReadOptions, SizeRadix, SnapshotChoice};
@@ -253,15 +252,5 @@ pub(crate) fn sort_key(
             let names: Vec<&str> = known.iter().map(|(_, short)| *short).collect();
             bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
         }
-    }
-}
-
-/// What the words behind a command with `[OBJID] [FILE]` mean: a lone one is FILE when such a file exists or it is `-`.
-pub(crate) fn split_object_and_file(words: &[String]) -> (Option<String>, Option<PathBuf>) {
-    match words {
-        [] => (None, None),
-        [word] if word == "-" || std::path::Path::new(word).exists() => (None, Some(PathBuf::from(word))),
-        [word] => (Some(word.clone()), None),
-        [object, file, ..] => (Some(object.clone()), Some(PathBuf::from(file))),
     }
 }

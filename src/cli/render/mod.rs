@@ -3,6 +3,8 @@
 
 pub(crate) mod histogram;
 pub(crate) mod info;
+mod object;
 pub(crate) mod objects;
+pub(crate) mod rows;
 
 pub(crate) use info::{InfoOfFile, InfoOfFiles};

@@ -3,25 +3,18 @@
 use std::collections::HashSet;
 use std::io;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::analysis::root_paths::RootPath;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::answers::{ObjectId, ScopeOptions};
+pub(crate) use crate::cli::args::object::parse_object_id;
 use crate::cli::args::options::SectionArgs;
 use crate::cli::terminal::asking::explain;
 use crate::graph::{HeapGraph, NodeId, Root, RootKind};
 use crate::report::{Cell, Column, Members, Unit, escape_controls};
-
-/// Reads an object id as users type it.
-pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
-    text.parse().map_err(|_| match std::path::Path::new(text).exists() {
-        true => anyhow!("\"{text}\" is a file, not an object id: the id comes first, then FILE"),
-        false => anyhow!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it)"),
-    })
-}
 
 /// Finds the object in the section asked for.
 pub(crate) fn find_object(id: &ObjectId, graph: &HeapGraph, section: &SectionArgs) -> Result<NodeId> {

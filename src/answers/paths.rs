@@ -1,0 +1,154 @@
+//! Paths from roots as every answer shows them.
+
+use std::collections::HashSet;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::{ObjectRow, RootRow};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::analysis::root_paths::{PathNodes, RootPath};
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::graph::{HeapGraph, Root};
+
+/// A shortest path from a rooted object to the one asked for. Its rows are made when they are asked for: it may be as
+/// long as the dump.
+#[derive(Debug, Clone, Copy)]
+pub struct PathRow<'p> {
+    graph: &'p HeapGraph,
+    roots: &'p RootsByNode<'p>,
+    path: RootPath<'p>,
+}
+
+impl<'p> PathRow<'p> {
+    #[allow(dead_code)]
+    pub(crate) fn new(graph: &'p HeapGraph, roots: &'p RootsByNode<'p>, path: RootPath<'p>) -> Self {
+        PathRow { graph, roots, path }
+    }
+
+    /// The root record to show for the first object: strong before weak, then by kind.
+    pub fn root(&self) -> RootRow {
+        RootRow::new(self.graph, self.path.root)
+    }
+
+    /// All records of the first object that hold it; of a path from a weak root the weak ones. O(log records), then O(1)
+    /// each.
+    pub fn roots(&self) -> impl Iterator<Item = RootRow> + use<'p> {
+        let graph = self.graph;
+        self.root_records().map(move |root| RootRow::new(graph, root))
+    }
+
+    /// References on the way.
+    pub fn length(&self) -> usize {
+        self.path.length
+    }
+
+    /// The objects, from the rooted one to the one asked for. O(log objects) each.
+    pub fn nodes(&self) -> impl Iterator<Item = ObjectRow> + use<'p> {
+        let graph = self.graph;
+        self.path.nodes().map(move |node| ObjectRow::new(graph, node))
+    }
+
+    /// What holds the first object, all of it, in words: clearing the static variable alone frees nothing if a local is
+    /// left. More than [`HOLDERS_NAMED`] are counted.
+    pub fn holders(&self) -> String {
+        let mut words = vec![self.root().words()];
+        let mut known = HashSet::new();
+        let mut more = 0;
+        for root in self.root_records() {
+            if !known.insert((root.kind, root.flags.0, root.container, self.graph.root_name(root))) {
+                continue;
+            }
+            if words.len() == HOLDERS_NAMED {
+                more += 1;
+                continue;
+            }
+            let text = RootRow::new(self.graph, root).words();
+            if !words.contains(&text) {
+                words.push(text);
+            }
+        }
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        words.join(" and by ") + &more
+    }
+
+    fn root_records(&self) -> impl Iterator<Item = &'p Root> + use<'p> {
+        let is_weak = self.path.root.is_weak();
+        let of_start = self.roots.of(self.path.start());
+        of_start.filter(move |root| !root.excluded && root.is_weak() == is_weak)
+    }
+}
+
+/// Different roots of one object that [`PathRow::holders`] names.
+const HOLDERS_NAMED: usize = 50;
+
+impl Serialize for PathRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(4))?;
+        map.serialize_entry("root", &self.root())?;
+        map.serialize_entry("roots", &Each(|| self.roots()))?;
+        map.serialize_entry("length", &self.length())?;
+        map.serialize_entry("nodes", &Each(|| self.nodes()))?;
+        map.end()
+    }
+}
+
+/// An array of what an iterator gives, one after another.
+struct Each<F>(F);
+
+impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// An object on a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathStep {
+    /// The object.
+    pub object: ObjectRow,
+    /// Bytes that would be freed with it; `None` when no strong root reaches it.
+    pub retained_bytes: Option<u64>,
+}
+
+/// The objects of a path or of its end with their retained sizes, one after another. O(log objects) each.
+#[derive(Clone)]
+pub struct PathSteps<'p> {
+    graph: &'p HeapGraph,
+    tree: (&'p Dominators, &'p Retained),
+    nodes: PathNodes<'p>,
+}
+
+impl<'p> PathSteps<'p> {
+    #[allow(dead_code)]
+    pub(super) fn new(
+        graph: &'p HeapGraph,
+        tree: (&'p Dominators, &'p Retained),
+        nodes: PathNodes<'p>,
+    ) -> PathSteps<'p> {
+        PathSteps { graph, tree, nodes }
+    }
+}
+
+impl Iterator for PathSteps<'_> {
+    type Item = PathStep;
+
+    fn next(&mut self) -> Option<PathStep> {
+        self.nth(0)
+    }
+
+    /// Steps over `skipped` objects without making their rows.
+    fn nth(&mut self, skipped: usize) -> Option<PathStep> {
+        let node = self.nodes.nth(skipped)?;
+        let (dominators, retained) = self.tree;
+        Some(PathStep { object: ObjectRow::new(self.graph, node), retained_bytes: retained.bytes_of(dominators, node) })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.nodes.size_hint()
+    }
+}
+
+impl ExactSizeIterator for PathSteps<'_> {}

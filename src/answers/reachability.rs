@@ -1,0 +1,47 @@
+//! Whether roots hold an object, and if none does, what else is to be known.
+
+use serde::{Serialize, Serializer};
+
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId};
+
+/// Whether roots hold an object. Its serde form is whether a strong root reaches it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reachability {
+    /// A strong root reaches it.
+    Reached,
+    /// Only strong roots that were left out on request would reach it.
+    LeftOut,
+    /// No strong root reaches it, but it is alive: on the frozen heap, which is never collected.
+    Frozen,
+    /// No strong root reaches it.
+    Unreached,
+}
+
+impl Reachability {
+    /// O(1) for an object that a strong root reaches, and where no roots were left out; else O(objects + references)
+    /// once for all objects.
+    pub(super) fn find(dump: &OpenDump, graph: &HeapGraph, node: NodeId, is_reached: bool) -> Self {
+        if is_reached {
+            return Reachability::Reached;
+        }
+        let some_left_out = graph.roots().iter().any(|root| root.excluded);
+        match some_left_out && dump.reachable_as_dumped().contains(node) {
+            true => Reachability::LeftOut,
+            false if dump.info().unrooted_are_alive => Reachability::Frozen,
+            false => Reachability::Unreached,
+        }
+    }
+
+    /// Returns true if a strong root reaches it.
+    pub fn is_reached(self) -> bool {
+        self == Reachability::Reached
+    }
+}
+
+impl Serialize for Reachability {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(self.is_reached())
+    }
+}
