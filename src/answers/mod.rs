@@ -8,6 +8,7 @@
 
 mod command_line;
 mod error;
+pub mod files_info;
 pub(crate) mod groups;
 pub mod heaps;
 pub mod histogram;
@@ -26,6 +27,7 @@ mod scope;
 
 pub use command_line::CommandLine;
 pub use error::AnswerError;
+pub use files_info::{FileOrder, InfoOfFiles};
 pub use groups::GroupBy;
 pub use heaps::HeapChoice;
 pub use histogram::{Histogram, HistogramOptions, RetainedBy, histogram};

@@ -18,14 +18,14 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use commands::{breakdown, completions, diff, dominators, export, index, info, leaks, list, man, roots, show, stats};
 use terminal::{help, indexes, usage};
 
-/// What a command that ran to its end says.
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// The answer is on standard output.
     Done,
     /// The answer is no: nothing matches, not reachable, over the limit.
     No,
-    /// Some of several files could not be read, and that was told.
+    /// At least one of several files could not be read (already reported).
     Failed,
 }
 
@@ -79,7 +79,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let text = format!("{error:#}");
-            // Nothing is left to tell it to when standard error is closed too.
+            // Nothing can be reported when standard error is closed too.
             let _ = writeln!(io::stderr(), "heapdump: {}", crate::report::escape_controls(&text));
             ExitCode::from(2)
         }

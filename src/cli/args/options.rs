@@ -83,7 +83,7 @@ pub(crate) struct SortArgs {
     /// Order the rows by this column
     #[arg(long, value_name = "COLUMN")]
     pub(crate) sort: Option<String>,
-    /// Turn the order round
+    /// Reverse the order
     #[arg(long, hide_short_help = true)]
     pub(crate) reverse: bool,
 }
@@ -136,7 +136,7 @@ pub(crate) struct ReadArgs {
     /// Which of several snapshots in the file: a number from 1, or last
     #[arg(long, value_name = "N|last", hide_short_help = true)]
     pub(crate) snapshot: Option<String>,
-    /// The dump's format, not to be recognised
+    /// Read the file as this format instead of detecting it
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) input_format: Option<String>,
     /// Type names exactly as in the dump
@@ -151,7 +151,7 @@ pub(crate) struct ReadArgs {
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) threads: Option<usize>,
-    /// The most memory to take, as 4GiB [default: what is free]
+    /// Memory limit, e.g. 4GiB [default: what is free]
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub(crate) max_memory: Option<String>,
     /// No warnings, no progress
@@ -246,10 +246,16 @@ pub(crate) fn sort_key(
     known: &[(&'static str, &str)],
 ) -> Result<&'static str> {
     let Some(asked) = asked else { return Ok(default) };
-    match known.iter().find(|(key, short)| asked == *key || asked == *short) {
-        Some((key, _)) => Ok(key),
+    let known: Vec<_> = known.iter().map(|&(key, short)| (key, short, key)).collect();
+    order_by(asked, &known)
+}
+
+/// What `--sort` means: what stands behind a column that is named by its key in CSV, or by a shorter name.
+pub(crate) fn order_by<T: Copy>(asked: &str, known: &[(&str, &str, T)]) -> Result<T> {
+    match known.iter().find(|(key, short, _)| asked == *key || asked == *short) {
+        Some(&(.., order)) => Ok(order),
         None => {
-            let names: Vec<&str> = known.iter().map(|(_, short)| *short).collect();
+            let names: Vec<&str> = known.iter().map(|(_, short, _)| *short).collect();
             bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
         }
     }

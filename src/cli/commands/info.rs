@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::answers::{Info, InfoOptions, info};
+use crate::answers::{FileOrder, Info, InfoOfFiles, InfoOptions, Limits, info};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, LimitArgs, SortArgs, sort_key};
-use crate::cli::render::{InfoOfFile, InfoOfFiles};
+use crate::cli::args::options::{Common, LimitArgs, SortArgs, order_by};
 use crate::cli::terminal::asking::{Asked, ask, ask_one_of_several, print_answer};
 use crate::cli::terminal::each_file::ask_each;
 
@@ -56,49 +55,22 @@ fn info_of(asked: &Asked<'_>) -> Result<Info> {
 
 fn run_several(args: &Args) -> Result<Outcome> {
     let known = [
-        ("file", "file"),
-        ("format", "format"),
-        ("sections", "sections"),
-        ("objects", "objects"),
-        ("shallow_bytes", "shallow"),
-        ("total_bytes", "bytes"),
-        ("problems", "problems"),
+        ("file", "file", FileOrder::File),
+        ("format", "format", FileOrder::Format),
+        ("sections", "sections", FileOrder::Sections),
+        ("objects", "objects", FileOrder::Objects),
+        ("shallow_bytes", "shallow", FileOrder::ShallowBytes),
+        ("total_bytes", "bytes", FileOrder::TotalBytes),
+        ("problems", "problems", FileOrder::Problems),
     ];
-    let order = args.order.sort.as_deref().map(|column| sort_key(Some(column), "file", &known)).transpose()?;
+    let order = args.order.sort.as_deref().map(|column| order_by(column, &known)).transpose()?;
     let answers = ask_each(&args.files, &args.common.input, |place, file| {
         ask_one_of_several(place, file, &args.common.input, info_of)
     })?;
     let outcome = answers.outcome(Outcome::Done);
-    let mut files: Vec<InfoOfFile> =
-        answers.of_files.into_iter().map(|(file, info)| InfoOfFile { file, info }).collect();
-    if let Some(order) = order {
-        sort_rows(&mut files, order);
-    }
-    if args.order.reverse {
-        files.reverse();
-    }
-    let shown = args.limit.rows(files.len());
-    let hidden = files.len() - shown;
-    files.truncate(shown);
-    if !files.is_empty() || hidden > 0 {
-        print_answer(&InfoOfFiles { files, hidden }, &args.common.output)?;
+    if !answers.of_files.is_empty() {
+        let limits = Limits { rows: args.limit.limit_here(), reverse: args.order.reverse };
+        print_answer(&InfoOfFiles::new(answers.of_files, order, limits), &args.common.output)?;
     }
     Ok(outcome)
-}
-
-/// By a column, figures largest first; files that are equal stay in the order they were named in.
-fn sort_rows(rows: &mut [InfoOfFile], order: &str) {
-    let figure = |row: &InfoOfFile| match order {
-        "sections" => row.info.section_count() as u64,
-        "objects" => row.info.objects().map_or(0, |(objects, _)| objects),
-        "shallow_bytes" => row.info.objects().map_or(0, |(_, bytes)| bytes),
-        "total_bytes" => row.info.allocated().map_or(0, |(_, bytes)| bytes),
-        "problems" => row.problem_count(),
-        _ => 0,
-    };
-    rows.sort_by(|a, b| match order {
-        "file" => a.file.cmp(&b.file),
-        "format" => a.info.format().format.cmp(&b.info.format().format),
-        _ => figure(b).cmp(&figure(a)),
-    });
 }

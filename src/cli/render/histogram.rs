@@ -1,8 +1,11 @@
 //! `heapdump stats`.
 
-use crate::answers::histogram::{EstimateRow, Histogram, HistogramRow, ObjectTotals, RetainedBy, RowAmount, Totals};
+use crate::answers::histogram::{
+    EstimateRow, Histogram, HistogramRow, LimitCheck, ObjectTotals, RetainedBy, RowAmount, Totals,
+};
 use crate::answers::{GroupBy, ReachedBy};
 use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, count_of, escape_controls};
+use crate::units::format_bytes;
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
@@ -143,6 +146,20 @@ impl Histogram {
         }
         page.line("");
     }
+}
+
+/// What the limits of types came to, for standard error. `file` is the dump's name where there are several.
+pub(crate) fn limit_sentences(file: &str, answer: &Histogram) -> impl Iterator<Item = String> {
+    let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
+    answer.limit_checks.iter().filter_map(move |LimitCheck { pattern, limit_bytes, bytes }| match *bytes {
+        None => Some(format!("{file}note: no type in the dump matches --fail-over {pattern}")),
+        Some(bytes) if bytes > *limit_bytes => Some(format!(
+            "{file}{pattern} takes {} ({bytes} bytes), over the limit of {}",
+            format_bytes(bytes),
+            format_bytes(*limit_bytes)
+        )),
+        Some(_) => None,
+    })
 }
 
 fn amount_cells(amount: &RowAmount) -> Vec<Cell<'static>> {

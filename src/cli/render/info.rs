@@ -1,7 +1,6 @@
 //! `heapdump info`: of one file a field and its value a line; of several a row for each file.
 
-use serde::Serialize;
-
+use crate::answers::files_info::{InfoOfFile, InfoOfFiles};
 use crate::answers::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records, SnapshotRow};
 use crate::answers::problems::ProblemRow;
 use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, count_of, escape_controls};
@@ -212,91 +211,65 @@ fn problem_lines(problems: &[ProblemRow], page: &mut TextPage<'_>) {
     }
 }
 
-/// What several files are, in the order of the rows.
-#[derive(Serialize)]
-pub(crate) struct InfoOfFiles {
-    pub(crate) files: Vec<InfoOfFile>,
-    /// Rows that a limit left out.
-    #[serde(skip)]
-    pub(crate) hidden: usize,
-}
-
-/// What one of several files is.
-#[derive(Serialize)]
-pub(crate) struct InfoOfFile {
-    pub(crate) file: String,
-    #[serde(flatten)]
-    pub(crate) info: Info,
-}
-
-impl InfoOfFile {
-    /// How often anything was wrong.
-    pub(crate) fn problem_count(&self) -> u64 {
-        self.info.problems().iter().fold(0, |sum, problem| sum.saturating_add(problem.count))
+/// The folder that all files are in, as they were named, with the slash behind it.
+fn shared_folder(files: &[InfoOfFile]) -> &str {
+    let [first, rest @ ..] = files else { return "" };
+    let mut folder = &first.file[..first.file.rfind('/').map_or(0, |slash| slash + 1)];
+    for InfoOfFile { file, .. } in rest {
+        while !file.starts_with(folder) {
+            // Never longer than before, and empty at the latest without another slash.
+            folder = &folder[..folder.trim_end_matches('/').rfind('/').map_or(0, |slash| slash + 1)];
+        }
     }
+    folder
 }
 
-impl InfoOfFiles {
-    /// The folder that all files are in, as they were named, with the slash behind it.
-    fn shared_folder(&self) -> &str {
-        let [first, rest @ ..] = &self.files[..] else { return "" };
-        let mut folder = &first.file[..first.file.rfind('/').map_or(0, |slash| slash + 1)];
-        for InfoOfFile { file, .. } in rest {
-            while !file.starts_with(folder) {
-                // Never longer than before, and empty at the latest without another slash.
-                folder = &folder[..folder.trim_end_matches('/').rfind('/').map_or(0, |slash| slash + 1)];
+/// The table, with files' names from this byte on.
+fn table_from(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
+    let with_allocations = answer.files.iter().any(|file| file.info.allocated().is_some());
+    let with_objects = answer.files.iter().any(|file| file.info.objects().is_some());
+    let mut columns = vec![
+        Column::new("format", "Format", Unit::Word),
+        Column::new("version", "Version", Unit::Word).spare(2),
+        Column::new("sections", "Sections", Unit::Count).spare(1),
+    ];
+    if with_objects {
+        columns.push(Column::new("objects", "Objects", Unit::Count));
+        columns.push(Column::new("shallow_bytes", "Shallow", Unit::Bytes));
+    }
+    if with_allocations {
+        columns.push(Column::new("allocations", "Allocations", Unit::Count).spare(1));
+        columns.push(Column::new("total_bytes", "Allocated", Unit::Bytes));
+    }
+    columns.push(Column::new("problems", "Problems", Unit::Count));
+    columns.push(Column::new("file", "File", Unit::Text));
+    Table {
+        columns,
+        row_count: answer.files.len(),
+        rows_hidden: answer.rows_hidden,
+        row: Box::new(move |at| {
+            let row = &answer.files[at];
+            let format = row.info.format();
+            // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.
+            let version = format.version.as_deref().map(|text| text.split(" (").next().unwrap_or(text));
+            let mut cells = vec![
+                Cell::text(format.format.as_str()),
+                version.map_or(Cell::Missing, Cell::text),
+                Cell::Number(row.info.section_count() as u64),
+            ];
+            if with_objects {
+                let objects = row.info.objects();
+                cells.push(Cell::number(objects.map(|(objects, _)| objects)));
+                cells.push(Cell::number(objects.map(|(_, bytes)| bytes)));
             }
-        }
-        folder
-    }
-
-    /// The table, with files' names from this byte on.
-    fn table_from(&self, name_start: usize) -> Table<'_> {
-        let with_allocations = self.files.iter().any(|file| file.info.allocated().is_some());
-        let with_objects = self.files.iter().any(|file| file.info.objects().is_some());
-        let mut columns = vec![
-            Column::new("format", "Format", Unit::Word),
-            Column::new("version", "Version", Unit::Word).spare(2),
-            Column::new("sections", "Sections", Unit::Count).spare(1),
-        ];
-        if with_objects {
-            columns.push(Column::new("objects", "Objects", Unit::Count));
-            columns.push(Column::new("shallow_bytes", "Shallow", Unit::Bytes));
-        }
-        if with_allocations {
-            columns.push(Column::new("allocations", "Allocations", Unit::Count).spare(1));
-            columns.push(Column::new("total_bytes", "Allocated", Unit::Bytes));
-        }
-        columns.push(Column::new("problems", "Problems", Unit::Count));
-        columns.push(Column::new("file", "File", Unit::Text));
-        Table {
-            columns,
-            row_count: self.files.len(),
-            rows_hidden: self.hidden,
-            row: Box::new(move |at| {
-                let row = &self.files[at];
-                let format = row.info.format();
-                // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.
-                let version = format.version.as_deref().map(|text| text.split(" (").next().unwrap_or(text));
-                let mut cells = vec![
-                    Cell::text(format.format.as_str()),
-                    version.map_or(Cell::Missing, Cell::text),
-                    Cell::Number(row.info.section_count() as u64),
-                ];
-                if with_objects {
-                    let objects = row.info.objects();
-                    cells.push(Cell::number(objects.map(|(objects, _)| objects)));
-                    cells.push(Cell::number(objects.map(|(_, bytes)| bytes)));
-                }
-                if with_allocations {
-                    let allocated = row.info.allocated();
-                    cells.push(Cell::number(allocated.and_then(|(allocations, _)| allocations)));
-                    cells.push(Cell::number(allocated.map(|(_, bytes)| bytes)));
-                }
-                cells.extend([Cell::Number(row.problem_count()), Cell::text(&row.file[name_start..])]);
-                cells
-            }),
-        }
+            if with_allocations {
+                let allocated = row.info.allocated();
+                cells.push(Cell::number(allocated.and_then(|(allocations, _)| allocations)));
+                cells.push(Cell::number(allocated.map(|(_, bytes)| bytes)));
+            }
+            cells.extend([Cell::Number(row.problem_count()), Cell::text(&row.file[name_start..])]);
+            cells
+        }),
     }
 }
 
@@ -304,15 +277,15 @@ impl Present for InfoOfFiles {
     const COMMAND: &'static str = "info";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        self.table_from(0)
+        table_from(self, 0)
     }
 
-    /// Narrow terminals have room for what tells files apart, not for the folder they share.
+    /// Narrow terminals have room for the part of a path that differs, not for the shared folder.
     fn text(&self, page: &mut TextPage<'_>) {
-        let folder = self.shared_folder();
+        let folder = shared_folder(&self.files);
         if !folder.is_empty() {
             page.line(format!("in {}", escape_controls(folder)));
         }
-        page.table(&self.table_from(folder.len()));
+        page.table(&table_from(self, folder.len()));
     }
 }

@@ -3,8 +3,7 @@
 
 pub(crate) mod histogram;
 pub(crate) mod info;
+pub(crate) mod manual;
 mod object;
 pub(crate) mod objects;
 pub(crate) mod rows;
-
-pub(crate) use info::{InfoOfFile, InfoOfFiles};

@@ -96,6 +96,10 @@ pub(crate) fn explain(error: AnswerError) -> Error {
         AnswerError::NoSuchObject(_) => anyhow!("{error}; `heapdump list --ids` prints all ids"),
         AnswerError::AmbiguousObject(..) => anyhow!("{error}; write it so, or say --domain"),
         AnswerError::NoSuchGroups(..) => crate::cli::args::groups::explain(error),
+        AnswerError::TooMuchWork(what) => anyhow!(
+            "--retained=exact: {what}; -n N takes out the first N of an order by another column than retained, \
+             --retained alone gives the lower bound of all"
+        ),
         AnswerError::TooManyPairs(_) => anyhow!("{error}; a smaller --depth tells fewer apart"),
         error => error.into(),
     }

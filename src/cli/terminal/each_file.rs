@@ -13,7 +13,7 @@ use crate::cli::terminal::output::print_sentence;
 pub(crate) struct Answers<T> {
     /// Each with the name of its file.
     pub(crate) of_files: Vec<(String, T)>,
-    /// Others could not be read, which was told.
+    /// At least one file could not be read (already reported).
     pub(crate) failed: bool,
 }
 
@@ -24,7 +24,7 @@ impl<T> Answers<T> {
     }
 }
 
-/// Asks every file. What is wrong with one is told on standard error, and the next has its turn.
+/// Asks every file. A file that cannot be read is reported on standard error, and the next one is asked.
 ///
 /// # Errors
 /// When the options are wrong, whatever the files.

@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 
 use crate::cli::Cli;
 
-/// What a user wants to know, and the commands that tell. A command that stands nowhere here comes under "More".
+/// Commands by what a user wants to know. Commands missing from this list are shown under "More".
 const GROUPS: [(&str, &[&str]); 4] = [
     ("What is there", &["info", "stats", "list", "show"]),
     ("Why it is there", &["roots", "dominators", "leaks", "breakdown", "diff"]),

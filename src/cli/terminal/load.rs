@@ -136,7 +136,7 @@ impl Memory {
     }
 }
 
-/// Memory that can be had without the system giving something up; less in a container. `None` where it does not tell.
+/// Memory that is available without swapping; less in a container. `None` if the system does not report it.
 fn free_bytes() -> Option<u64> {
     let mut system = System::new();
     system.refresh_memory();
@@ -324,7 +324,7 @@ pub(crate) fn set_threads(threads: usize) -> Result<()> {
     result.context("cannot start threads")
 }
 
-/// Says on standard error what is wrong with a dump, and what to know of it. `file` is its name where there are several.
+/// Reports a dump's problems and notes on standard error. `file` is its name where there are several.
 pub(crate) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: bool) {
     match opened {
         OpenedDump::Allocations(opened) => warn(&opened.diagnostics, file, quiet),
@@ -338,21 +338,25 @@ pub(crate) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: b
     }
 }
 
-/// What to know of an object graph beside its problems.
+/// Notes on an object graph besides its problems.
 pub(crate) fn note_of_graph(graph: &HeapGraph, facts: &Facts, file: Option<&str>) {
     let snapshots = &facts.snapshots;
     if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
         let all = snapshots.len();
-        say("note", file, &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1));
+        print_line(
+            "note",
+            file,
+            &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1),
+        );
     }
     if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
         let left_out = graph.roots().iter().any(|root| root.excluded);
         let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
         let hint = "--keep-unreachable makes roots of what is left";
-        say("note", file, &format!("{which} holds anything, so nothing is reachable; {hint}"));
+        print_line("note", file, &format!("{which} holds anything, so nothing is reachable; {hint}"));
     }
     if graph.roots_inferred() {
-        say("note", file, "roots are inferred, for the dump has no root records");
+        print_line("note", file, "roots are inferred, for the dump has no root records");
     }
 }
 
@@ -363,15 +367,15 @@ pub(crate) fn warn(diagnostics: &Diagnostics, file: Option<&str>, quiet: bool) {
     }
     for problem in diagnostics.sorted() {
         if !problem.code.quiet {
-            say("warning", file, &line_of(problem));
+            print_line("warning", file, &line_of(problem));
         }
     }
 }
 
-/// The same for a problem that is only listed in general.
+/// The same for one problem whose severity is a note.
 pub(crate) fn note_problem(diagnostics: &Diagnostics, code: &Code, file: Option<&str>, quiet: bool) {
     if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.code == code && !quiet) {
-        say("note", file, &line_of(problem));
+        print_line("note", file, &line_of(problem));
     }
 }
 
@@ -382,17 +386,18 @@ fn line_of(problem: &Problem) -> String {
     format!("{name} ({count}at {at}{text}): {meaning}")
 }
 
-/// What was said so far.
-static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Lines printed so far.
+static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-fn say(what: &str, file: Option<&str>, text: &str) {
+/// Prints `warning: file: text` on standard error.
+fn print_line(what: &str, file: Option<&str>, text: &str) {
     let file = file.map_or(String::new(), |file| format!("{file}: "));
     let line = format!("{what}: {file}{text}");
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    // A command that answers again, without a damaged index, does not say it again.
-    if indexes::are_ignored() && said.contains(&line) {
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    // A command that answers again, without a damaged index, does not repeat it.
+    if indexes::are_ignored() && printed.contains(&line) {
         return;
     }
     print_sentence(&line);
-    said.push(line);
+    printed.push(line);
 }

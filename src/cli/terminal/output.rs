@@ -1,4 +1,4 @@
-//! From a command's report to standard output, in the form the options ask for.
+//! Answers on standard output in the form the options ask for, sentences on standard error.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -74,7 +74,7 @@ impl LimitArgs {
     }
 }
 
-/// Says something besides the answer, on standard error: why the exit code is 1, what is wrong with a dump.
+/// Prints a sentence beside the answer, on standard error: why the exit code is 1, what is wrong with a dump.
 pub(crate) fn print_sentence(text: &str) {
     // A closed standard error must not change the answer.
     progress::print_aside(|| drop(writeln!(io::stderr(), "heapdump: {}", escape_controls(text))));

@@ -13,12 +13,12 @@ use crate::cli::terminal::output::print_sentence;
 use crate::input::{Observer, Phase as Work};
 use crate::report::{escape_controls, format_bytes, shorten_middle};
 
-const PATIENCE: Duration = Duration::from_millis(500);
+const DELAY: Duration = Duration::from_millis(500);
 const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
-/// A bar of fewer characters says nothing.
-const SHORTEST_BAR: usize = 8;
-/// Of a file's name, beside the bar.
-const LONGEST_NAME: usize = 30;
+/// A bar of fewer characters shows nothing.
+const MIN_BAR_WIDTH: usize = 8;
+/// Characters of a file's name beside the bar.
+const MAX_NAME_WIDTH: usize = 30;
 /// The first phase, and the only one with a known end.
 const READING: &str = "reading";
 
@@ -31,7 +31,7 @@ pub(crate) struct ReadProgress {
     bytes_total: AtomicU64,
 }
 
-/// Shows what the library does, and says what it notes.
+/// Shows the library's phases and prints its notes.
 pub(crate) struct Watch {
     pub(crate) progress: Arc<Progress>,
     pub(crate) quiet: bool,
@@ -56,7 +56,7 @@ impl Observer for Watch {
 
 /// The one line of standard error that shows progress, however many dumps are open.
 struct Line {
-    /// Whose progress it is: the number of one that began or went on last; 0 for nobody's.
+    /// Id of the `Progress` that owns the line; 0 if none does.
     owner: u64,
     bar: Option<ProgressBar>,
 }
@@ -90,7 +90,7 @@ pub(crate) fn print_aside(print: impl FnOnce()) {
     }
 }
 
-/// Takes the progress away, for the answer is there.
+/// Clears the progress line before output is printed.
 pub(crate) fn end() {
     Line::lock().give_to(0);
 }
@@ -117,7 +117,7 @@ impl Phase {
 }
 
 impl Progress {
-    /// Begins to watch, unless nobody would see it. `file` is said where there are several.
+    /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
     pub(crate) fn start(quiet: bool, file: Option<&str>) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let mut progress = Progress {
@@ -141,7 +141,7 @@ impl Progress {
         progress
     }
 
-    /// Says what is being done now.
+    /// Sets what is shown as being done now.
     pub(crate) fn phase(&self, name: &'static str) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::new(name);
         Line::lock().give_to(self.number);
@@ -158,7 +158,7 @@ impl Drop for Progress {
         drop(line);
         if let Some(drawer) = self.drawer.take() {
             drawer.thread().unpark();
-            // A drawer that failed has nothing to say that matters to the answer.
+            // A drawer that failed does not change the answer.
             let _ = drawer.join();
         }
     }
@@ -167,16 +167,16 @@ impl Drop for Progress {
 /// A file's name before what is done with it; which folder it is in matters less.
 fn prefix(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    format!("{}: ", shorten_middle(&escape_controls(name), LONGEST_NAME))
+    format!("{}: ", shorten_middle(&escape_controls(name), MAX_NAME_WIDTH))
 }
 
-/// The patience with the whole program, not with each of many small files.
-fn patience_left() -> Duration {
+/// Time until progress is shown: counted from the program's start, not for each of many small files.
+fn delay_left() -> Duration {
     static BEGUN: OnceLock<Instant> = OnceLock::new();
-    PATIENCE.saturating_sub(BEGUN.get_or_init(Instant::now).elapsed())
+    DELAY.saturating_sub(BEGUN.get_or_init(Instant::now).elapsed())
 }
 
-/// Draws from time to time what one progress is at.
+/// Draws the progress line from time to time.
 struct Drawer {
     number: u64,
     prefix: String,
@@ -186,7 +186,7 @@ struct Drawer {
 
 impl Drawer {
     fn run(&self, ended: &AtomicBool) {
-        std::thread::park_timeout(patience_left());
+        std::thread::park_timeout(delay_left());
         while !ended.load(Ordering::Relaxed) {
             self.draw();
             std::thread::park_timeout(BETWEEN_DRAWS);
@@ -222,7 +222,7 @@ fn text(prefix: &str, name: &str, elapsed: Duration, (done, total): (u64, u64), 
         };
     }
     if total > 0 && done >= total {
-        // What is left to do of the reading when the last byte is in.
+        // The last step of reading, after the last byte.
         return format!("{prefix}resolving references");
     }
     // By the average since the start, which jumps about less than any other.
@@ -236,7 +236,7 @@ fn text(prefix: &str, name: &str, elapsed: Duration, (done, total): (u64, u64), 
     let figures = format!("{} of {}, {per_second}, {left} left", format_bytes(done), format_bytes(total));
     // The bar takes what the words leave, if that is enough to show anything.
     let room = width.saturating_sub(prefix.chars().count() + name.len() + figures.len() + 5);
-    if room < SHORTEST_BAR {
+    if room < MIN_BAR_WIDTH {
         return format!("{prefix}{name}, {figures}");
     }
     let full = (room as u128 * u128::from(done) / u128::from(total)) as usize;
@@ -264,7 +264,7 @@ mod tests {
         let line = text("a: ", READING, second, (1 << 20, 200 << 20), 50);
         assert_eq!(line, "a: reading, 1.0 MiB of 200.0 MiB, 1.0 MiB/s, 3 min 19 s left");
         assert_eq!(text("", READING, second, (4 << 20, 4 << 20), 80), "resolving references");
-        // From a pipe nobody knows the end; before the first byte nobody knows anything.
+        // The end of a pipe is not known; before the first byte nothing is.
         assert_eq!(text("", READING, 2 * second, (3 << 20, 0), 80), "reading, 3.0 MiB, 1.5 MiB/s");
         assert_eq!(text("", READING, Duration::ZERO, (0, 10), 80), "reading, 0 B, 0 B/s");
         assert!(text("", READING, Duration::ZERO, (u64::MAX - 1, u64::MAX), 80).ends_with("1 s left"));

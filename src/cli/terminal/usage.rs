@@ -23,7 +23,7 @@ pub(crate) fn exit(error: &clap::Error, words: &[OsString]) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// The message, parsed anew from words in which one private character stands for each control-like one: clap's own line
+/// The message, parsed again from words in which one private character stands for each control-like one: clap's own line
 /// ends remain the only ones, and a short option remains one character.
 fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char]) -> String {
     let is_free = |ch: &char| words.iter().all(|word| chars(word).all(|known| known != *ch));

@@ -31,7 +31,7 @@ pub(super) static SIZES_LOOK_DECIMAL: Code = Code::warning(
 pub(super) static STATIC_ROOT_WITHOUT_CONTAINER: Code =
     Code::warning("static-root-without-container", "roots of static variables that do not name the class");
 pub(super) static TRAILING_FIELDS: Code =
-    Code::warning("trailing-fields", "root records with fields too many; ignored");
+    Code::warning("trailing-fields", "root records with extra fields; extra fields ignored");
 pub(super) static TRUNCATED_LINE: Code =
     Code::warning("truncated-line", "last line without a line end: the dump is cut; dropped");
 pub(super) static UNDECLARED_CONTAINER: Code =

@@ -1,0 +1,118 @@
+//! Options of `stats`: what is counted, by what, and in which order.
+
+use anyhow::{Context, Error, Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::analysis::selection::TypePattern;
+use crate::answers::histogram::{HistogramOrder, SizeLimit};
+use crate::answers::{HistogramOptions, Limits, RetainedBy, ScopeOptions};
+use crate::cli::args::groups::By;
+use crate::cli::args::heaps::HeapArgs;
+use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
+use crate::units::parse_size;
+
+/// The question of `stats`.
+#[derive(Debug, Args)]
+pub(crate) struct HistogramArgs {
+    /// What to group by
+    #[arg(long, value_enum, default_value = "type", value_name = "GROUP")]
+    by: By,
+    /// Retained bytes too: at least so much would be freed with all objects of a row; `exact` takes each row out
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
+    retained: Option<How>,
+    /// Fail when a type's objects take more, for instance --fail-over 'System.Byte[]=20MB'; PATTERN as for --type
+    #[arg(long, value_name = "TYPE=SIZE")]
+    fail_over: Vec<String>,
+    /// Histogram only, in one pass with memory for types alone
+    #[arg(long, conflicts_with_all = ["retained", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
+    pub(crate) shallow: bool,
+    #[command(flatten)]
+    heaps: HeapArgs,
+    #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    sort: SortArgs,
+    #[command(flatten)]
+    pub(crate) types: TypeArgs,
+    #[command(flatten)]
+    section: SectionArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// How retained bytes of a row are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// By the dominator tree: a lower bound
+    Minimum,
+    /// By marking the heap without the row's objects
+    Exact,
+}
+
+impl HistogramArgs {
+    /// The same as the library takes it, but for the order, which depends on what a dump holds.
+    pub(crate) fn options(&self) -> Result<HistogramOptions> {
+        let size_limits = self.fail_over.iter().map(|text| parse_limit(text)).collect::<Result<Vec<_>>>()?;
+        if !size_limits.is_empty() && self.by != By::Type {
+            bail!("--fail-over limits types: leave --by out");
+        }
+        if !size_limits.is_empty() && self.types.type_pattern.is_some() {
+            bail!("--fail-over names its types itself: leave --type out");
+        }
+        Ok(HistogramOptions {
+            scope: ScopeOptions { section: self.section.domain.clone(), types: self.types.pattern()? },
+            heaps: self.heaps.choice(&self.section, &self.common.input.read),
+            group_by: self.by.of_objects(),
+            types_apart: self.common.input.read.raw_types,
+            retained: self.retained.map(|how| match how {
+                How::Minimum => RetainedBy::Minimum,
+                How::Exact => RetainedBy::Exact,
+            }),
+            limits: Limits { rows: self.limit.limit_here(), reverse: self.sort.reverse },
+            size_limits,
+            ..HistogramOptions::default()
+        })
+    }
+
+    /// Returns true if an option acts on objects only.
+    pub(crate) fn needs_objects(&self) -> bool {
+        self.by != By::Type || self.retained.is_some() || !self.fail_over.is_empty()
+    }
+
+    /// The order of objects that are only counted.
+    pub(crate) fn order_of_counts(&self) -> Result<HistogramOrder> {
+        if !matches!(self.by, By::Type | By::Package) {
+            bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
+        }
+        self.order(false, false)
+    }
+
+    /// What `--sort` means for objects with their graph, for objects that are only counted, or for allocations.
+    pub(crate) fn order(&self, with_graph: bool, of_allocations: bool) -> Result<HistogramOrder> {
+        let mut known = match of_allocations {
+            true => vec![("total_bytes", "bytes"), ("allocations", "allocations"), ("type", "type")],
+            false => vec![("objects", "objects"), ("shallow_bytes", "shallow"), (self.by.key(), self.by.name())],
+        };
+        if with_graph {
+            known.extend([("reachable_objects", "reachable-objects"), ("reachable_bytes", "reachable")]);
+        }
+        if self.retained.is_some() {
+            known.push(("retained_bytes", "retained"));
+        }
+        Ok(match sort_key(self.sort.sort.as_deref(), known[usize::from(!of_allocations)].0, &known)? {
+            "total_bytes" | "shallow_bytes" => HistogramOrder::Bytes,
+            "objects" | "allocations" => HistogramOrder::Count,
+            "reachable_objects" => HistogramOrder::ReachableObjects,
+            "reachable_bytes" => HistogramOrder::ReachableBytes,
+            "retained_bytes" => HistogramOrder::RetainedBytes,
+            _ => HistogramOrder::Name,
+        })
+    }
+}
+
+fn parse_limit(text: &str) -> Result<SizeLimit> {
+    let wrong = || format!("--fail-over {text}: write it as TYPE=SIZE");
+    let (name, size) = text.rsplit_once('=').with_context(wrong)?;
+    let types = TypePattern::parse(name).map_err(Error::msg).with_context(wrong)?;
+    Ok(SizeLimit { types, bytes: parse_size(size).map_err(Error::msg).with_context(wrong)? })
+}
