@@ -3,36 +3,29 @@
 use rustc_hash::FxHashMap;
 
 use super::allocation_totals::{Amount, Totals, TypeAmount};
+use super::diff::{Change, delta};
 use crate::allocations::{AllocationHeap, NameId, Names, add_counts};
 
-/// Before and after.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Change {
-    /// Before.
-    pub old: Amount,
-    /// After.
-    pub new: Amount,
-}
-
-impl Change {
+impl Change<Amount> {
     /// By how many bytes it grew.
-    pub fn delta_bytes(&self) -> i64 {
-        signed(self.new.bytes, self.old.bytes)
+    pub fn bytes_delta(&self) -> i64 {
+        delta(self.old.bytes, self.new.bytes)
     }
 
     /// By how many allocations it grew; `None` unless both sides count them or have nothing.
-    pub fn delta_allocations(&self) -> Option<i64> {
+    pub fn allocations_delta(&self) -> Option<i64> {
         let count = |amount: &Amount| amount.allocations.or((amount.bytes == 0).then_some(0));
-        Some(signed(count(&self.new)?, count(&self.old)?))
+        Some(delta(count(&self.old)?, count(&self.new)?))
+    }
+
+    fn has_changed(&self) -> bool {
+        let figures = |amount: &Amount| (amount.bytes, amount.allocations.unwrap_or(0));
+        figures(&self.old) != figures(&self.new)
     }
 
     fn side(&mut self, new: bool) -> &mut Amount {
         if new { &mut self.new } else { &mut self.old }
     }
-}
-
-fn signed(new: u64, old: u64) -> i64 {
-    i64::try_from(i128::from(new) - i128::from(old)).unwrap_or(if new > old { i64::MAX } else { i64::MIN })
 }
 
 /// Levels that are told apart; what is deeper counts where it leaves them. A row names all that is above it.
@@ -45,8 +38,8 @@ pub struct AllocationDiff {
     paths: FxHashMap<(u32, NameId), u32>,
     /// (path one level up, name) of each path but 0, which is the top.
     nodes: Vec<(u32, Option<NameId>)>,
-    changes: Vec<Change>,
-    types: FxHashMap<NameId, Change>,
+    changes: Vec<Change<Amount>>,
+    types: FxHashMap<NameId, Change<Amount>>,
 }
 
 impl AllocationDiff {
@@ -104,33 +97,44 @@ impl AllocationDiff {
     }
 
     /// Everything together.
-    pub fn whole(&self) -> &Change {
+    pub fn whole(&self) -> &Change<Amount> {
         &self.changes[0]
     }
 
     /// Types in the order of growth, then of name; all of them, or those that changed.
-    pub fn types(&self, all: bool) -> Vec<(&str, Change)> {
-        let mut rows: Vec<(&str, Change)> = self
-            .types
-            .iter()
-            .map(|(&name, change)| (self.names.text(name), *change))
-            .filter(|(_, change)| all || has_changed(change))
-            .collect();
-        rows.sort_by(|(a, left), (b, right)| right.delta_bytes().cmp(&left.delta_bytes()).then(a.cmp(b)));
-        rows
+    pub fn types(&self, all: bool) -> Vec<NameId> {
+        let chosen = self.types.iter().filter(|(_, change)| all || change.has_changed());
+        let mut rows: Vec<(NameId, i64)> = chosen.map(|(&name, change)| (name, change.bytes_delta())).collect();
+        rows.sort_by(|(a, left), (b, right)| right.cmp(left).then_with(|| self.name(*a).cmp(self.name(*b))));
+        rows.into_iter().map(|(name, _)| name).collect()
     }
 
     /// Numbers of paths in the order of growth, then of first appearance; all of them, or those that changed.
     pub fn paths(&self, all: bool) -> Vec<u32> {
         let mut rows: Vec<u32> =
-            (1..self.nodes.len() as u32).filter(|&at| all || has_changed(self.change_of(at))).collect();
-        rows.sort_by_key(|&at| (std::cmp::Reverse(self.change_of(at).delta_bytes()), at));
+            (1..self.nodes.len() as u32).filter(|&at| all || self.change_of_path(at).has_changed()).collect();
+        rows.sort_by_key(|&at| (std::cmp::Reverse(self.change_of_path(at).bytes_delta()), at));
         rows
     }
 
+    /// What changed of a type. O(1).
+    pub fn change_of_type(&self, name: NameId) -> Change<Amount> {
+        self.types.get(&name).copied().unwrap_or_default()
+    }
+
     /// What changed at a path. O(1).
-    pub fn change_of(&self, path: u32) -> &Change {
-        &self.changes[path as usize]
+    pub fn change_of_path(&self, path: u32) -> Change<Amount> {
+        self.changes[path as usize]
+    }
+
+    /// The text of a name. O(1).
+    pub fn name(&self, name: NameId) -> &str {
+        self.names.text(name)
+    }
+
+    /// The name at the end of a path; empty for the top. O(1).
+    pub fn last_name_of(&self, path: u32) -> &str {
+        self.nodes[path as usize].1.map_or("", |name| self.names.text(name))
     }
 
     /// The names on the way down to a path.
@@ -144,10 +148,6 @@ impl AllocationDiff {
         names.reverse();
         names
     }
-}
-
-fn has_changed(change: &Change) -> bool {
-    (change.old.bytes, change.old.allocations.unwrap_or(0)) != (change.new.bytes, change.new.allocations.unwrap_or(0))
 }
 
 fn add_amount(to: &mut Amount, amount: Amount) {

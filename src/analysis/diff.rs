@@ -1,57 +1,50 @@
-//! Two heaps compared by name: of types, packages, root kinds, paths. Never by object id: ids do not carry over.
+//! Two heaps compared by name: of types, packages, root kinds, paths. Never by object id: an id means nothing in another dump.
 
 use std::collections::BTreeMap;
 
 use super::type_tree::TypeTree;
 use crate::graph::{HeapGraph, NodeId, RootKind};
 
-/// What one side of a row has.
+/// What something has before and after.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Side {
-    /// Objects (or root records).
-    pub objects: u64,
-    /// Shallow bytes (or bytes held).
+pub struct Change<T> {
+    /// In the old dump.
+    pub old: T,
+    /// In the new one.
+    pub new: T,
+}
+
+/// What a name stands for in one heap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amounts {
+    /// Objects, or root records.
+    pub count: u64,
+    /// Shallow bytes of the objects, bytes held by the roots, or bytes at and below a path.
     pub bytes: u64,
     /// Retained bytes, where they were asked for.
     pub retained_bytes: u64,
 }
 
-/// A name with what it has on both sides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// The name.
-    pub name: String,
-    /// In the old heap.
-    pub old: Side,
-    /// In the new one.
-    pub new: Side,
-}
-
-impl Change {
-    /// Growth in bytes.
-    pub fn bytes_delta(&self) -> i64 {
-        delta(self.old.bytes, self.new.bytes)
-    }
-}
-
-/// New less old; a difference that does not fit is cut off.
+/// New less old, saturated at the limits of `i64`.
 pub fn delta(old: u64, new: u64) -> i64 {
     i64::try_from(i128::from(new) - i128::from(old)).unwrap_or(if new > old { i64::MAX } else { i64::MIN })
 }
 
-/// Joins two sides by name: largest growth in bytes first, then in objects, then by name.
-pub fn join(old: BTreeMap<String, Side>, mut new: BTreeMap<String, Side>) -> Vec<Change> {
-    let mut changes: Vec<Change> = old
+/// Joins two heaps by name: largest growth in bytes first, then in objects, then by name.
+pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) -> Vec<(String, Change<Amounts>)> {
+    let mut changes: Vec<(String, Change<Amounts>)> = old
         .into_iter()
         .map(|(name, old)| {
             let new = new.remove(&name).unwrap_or_default();
-            Change { name, old, new }
+            (name, Change { old, new })
         })
         .collect();
-    changes.extend(new.into_iter().map(|(name, new)| Change { name, old: Side::default(), new }));
-    changes.sort_by(|a, b| {
-        let key = |change: &Change| (change.bytes_delta(), delta(change.old.objects, change.new.objects));
-        key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name))
+    changes.extend(new.into_iter().map(|(name, new)| (name, Change { old: Amounts::default(), new })));
+    changes.sort_by(|(a_name, a), (b_name, b)| {
+        let key = |change: &Change<Amounts>| {
+            (delta(change.old.bytes, change.new.bytes), delta(change.old.count, change.new.count))
+        };
+        key(b).cmp(&key(a)).then_with(|| a_name.cmp(b_name))
     });
     changes
 }
@@ -59,10 +52,10 @@ pub fn join(old: BTreeMap<String, Side>, mut new: BTreeMap<String, Side>) -> Vec
 /// Root records by kind, with the bytes that only roots of that kind hold: what would become unreachable without them.
 /// One marking for all kinds of strong roots: each object is reached by none, by one kind, or by several.
 /// O(objects + references); 8 bytes per object.
-pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Side> {
+pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Amounts> {
     const NONE: u32 = u32::MAX;
     const SEVERAL: u32 = u32::MAX - 1;
-    let mut kinds: BTreeMap<String, Side> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, Amounts> = BTreeMap::new();
     let mut strong: BTreeMap<RootKind, u32> = BTreeMap::new();
     let mut kind_of = vec![NONE; graph.node_count()];
     let mut queue: Vec<NodeId> = Vec::new();
@@ -75,7 +68,7 @@ pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Side> {
     };
     for root in graph.roots().iter().filter(|root| !root.excluded) {
         let weak = if root.is_weak() { "weak " } else { "" };
-        kinds.entry(format!("{weak}{}", root.kind.name())).or_default().objects += 1;
+        kinds.entry(format!("{weak}{}", root.kind.name())).or_default().count += 1;
         if root.is_strong() {
             let next = strong.len() as u32;
             let kind = *strong.entry(root.kind).or_insert(next);
@@ -128,7 +121,7 @@ pub fn places_by_path_bytes(graph: &HeapGraph, tree: &TypeTree) -> u64 {
 ///
 /// # Errors
 /// When names are so long that the paths take more than 50 MB, and more than 100 bytes for each object of the heap.
-pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<String, Side>, PathsTooLong> {
+pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<String, Amounts>, PathsTooLong> {
     let mut left = most_path_bytes(graph);
     let mut names: Vec<String> = Vec::with_capacity(tree.places.len());
     let mut places = BTreeMap::new();
@@ -140,9 +133,9 @@ pub fn places_by_path(graph: &HeapGraph, tree: &TypeTree) -> Result<BTreeMap<Str
         };
         left = left.checked_sub(name.len()).ok_or(PathsTooLong)?;
         // Types that are told apart in the tree have one name here: nothing of theirs may get lost.
-        let side: &mut Side = places.entry(name.clone()).or_default();
-        side.objects += place.objects;
-        side.bytes = side.bytes.saturating_add(place.retained_bytes);
+        let amounts: &mut Amounts = places.entry(name.clone()).or_default();
+        amounts.count += place.objects;
+        amounts.bytes = amounts.bytes.saturating_add(place.retained_bytes);
         names.push(name);
     }
     Ok(places)

@@ -1,5 +1,7 @@
 //! Sizes from which on something counts: bytes, or a share of a whole. One place decides how shares are rounded.
 
+use std::fmt;
+
 /// A share in percent, exact to twelve decimal places: 7 % of 100 bytes are 7 bytes, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percent {
@@ -73,9 +75,38 @@ impl Threshold {
     }
 }
 
+/// As it is typed: `12.5`.
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (u128::from(self.units) / UNITS_OF_ONE, u128::from(self.units) % UNITS_OF_ONE);
+        let decimals = format!("{rest:0DECIMALS$}");
+        match decimals.trim_end_matches('0') {
+            "" => write!(f, "{whole}"),
+            decimals => write!(f, "{whole}.{decimals}"),
+        }
+    }
+}
+
+/// As it is typed: `4096`, `12.5%`.
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Threshold::Bytes(bytes) => write!(f, "{bytes}"),
+            Threshold::Share(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Percent;
+
+    #[test]
+    fn shares_are_written_as_they_were_typed() {
+        for typed in ["0", "10", "12.5", "0.001", "1000000"] {
+            assert_eq!(Percent::new(typed.parse().unwrap()).unwrap().to_string(), typed);
+        }
+    }
 
     #[test]
     fn shares_are_those_that_were_typed() {

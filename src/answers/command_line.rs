@@ -37,10 +37,10 @@ impl CommandLine {
         self
     }
 
-    /// The line for a shell, quoted where it must be, with the dump's path at the end if there is one.
-    pub fn for_shell(&self, dump: Option<&Path>) -> String {
-        let path = dump.map(|path| path.display().to_string());
-        let words = self.words.iter().chain(&path);
+    /// The line for a shell, quoted where it must be, with the dumps' paths at the end.
+    pub fn for_shell<'p>(&self, dumps: impl IntoIterator<Item = &'p Path>) -> String {
+        let paths: Vec<String> = dumps.into_iter().map(|path| path.display().to_string()).collect();
+        let words = self.words.iter().chain(&paths);
         // A NUL cannot be part of a word; it is left out.
         let quoted = words.map(|word| match shlex::try_quote(word) {
             Ok(quoted) => quoted.into_owned(),

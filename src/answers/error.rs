@@ -42,6 +42,8 @@ pub enum AnswerError {
     TooManyPairs(String),
     /// A tree has more rows than can be shown: its title, and the limit.
     TooManyRows(String, usize),
+    /// Names are so long that the paths of a heap, written out, take more memory than it is worth.
+    PathsTooLong,
     /// The answer takes more work than is done without being asked: what, and how much is allowed.
     TooMuchWork(String),
     /// No strong root reaches the object, so it retains nothing: its id.
@@ -83,6 +85,7 @@ impl fmt::Display for AnswerError {
             }
             AnswerError::TooManyPairs(title) => write!(f, "{title}: too many pairs of backtrace and type"),
             AnswerError::TooManyRows(title, limit) => write!(f, "{title}: the tree has more than {limit} rows"),
+            AnswerError::PathsTooLong => f.write_str("names are so long that the paths take too much memory"),
             AnswerError::TooMuchWork(what) => f.write_str(what),
             AnswerError::Unreachable(id) => {
                 write!(f, "{id} is not reachable from any strong root, so it retains nothing")

@@ -7,6 +7,8 @@
 //! Not here: command lines, styles, input and output (see `cli`, `report`), algorithms (see `analysis`).
 
 mod command_line;
+pub mod diff;
+mod diff_rows;
 mod error;
 pub mod files_info;
 pub(crate) mod groups;
@@ -26,6 +28,7 @@ mod rows;
 mod scope;
 
 pub use command_line::CommandLine;
+pub use diff::{Diff, DiffBy, DiffOptions, diff};
 pub use error::AnswerError;
 pub use files_info::{FileOrder, InfoOfFiles};
 pub use groups::GroupBy;

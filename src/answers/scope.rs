@@ -29,6 +29,12 @@ impl Limits {
     pub fn shown(&self, rows: usize) -> usize {
         self.rows.map_or(rows, |limit| rows.min(limit))
     }
+
+    /// Adds the options of a command line that asks for the same rows.
+    pub(super) fn add_to(&self, line: &mut CommandLine) {
+        line.switch("--reverse", self.reverse);
+        line.option("-n", Some(&self.rows.unwrap_or(0).to_string()));
+    }
 }
 
 /// The objects that a question is about, found once.

@@ -3,6 +3,7 @@
 //!
 //! Not here: options of one command (see `commands`), opening files (see `terminal`).
 
+pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod groups;
 pub(crate) mod heaps;

@@ -200,6 +200,22 @@ impl TypeArgs {
     }
 }
 
+impl SortArgs {
+    /// What the column that `--sort` names stands for; without it what the first does. Columns may have several names:
+    /// the first is shown where there is none of the name asked for.
+    pub(crate) fn column<T: Copy>(&self, columns: &[(&[&str], T)]) -> Result<T> {
+        let is_asked = |names: &[&str]| self.sort.as_deref().is_none_or(|asked| names.contains(&asked));
+        match columns.iter().find(|(names, _)| is_asked(names)) {
+            Some((_, order)) => Ok(*order),
+            None => {
+                let names: Vec<&str> = columns.iter().map(|(names, _)| names[0]).collect();
+                let asked = self.sort.as_deref().unwrap_or_default();
+                bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
+            }
+        }
+    }
+}
+
 impl SectionArgs {
     /// The section asked for with `--domain`.
     pub(crate) fn find(&self, graph: &HeapGraph) -> Result<Option<SectionId>> {

@@ -5,7 +5,6 @@
 pub(crate) mod breakdown;
 pub(crate) mod completions;
 pub(crate) mod diff;
-pub(crate) mod diff_allocations;
 pub(crate) mod dominators;
 pub(crate) mod export;
 pub(crate) mod index;

@@ -1,6 +1,7 @@
 //! Answers as tables and texts: one file an answer. Columns, titles and sentences are decided here; what they say is the
 //! answer's.
 
+pub(crate) mod diff;
 pub(crate) mod histogram;
 pub(crate) mod info;
 pub(crate) mod manual;

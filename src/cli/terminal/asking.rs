@@ -1,6 +1,6 @@
 //! The way of every question: open the dump, compute the answer, print it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Error, Result, anyhow};
@@ -33,6 +33,25 @@ pub(crate) fn ask(
     let place = Place::find(file)?;
     let (dump, outcome) = ask_place(&place, None, input, question)?;
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
+    Ok(outcome)
+}
+
+/// Asks dumps together, for instance two that are compared: each is opened, and its problems said, before the next. All
+/// stay in memory, within one limit.
+pub(crate) fn ask_together(
+    files: &[PathBuf],
+    input: &InputArgs,
+    question: impl Fn(&[Asked<'_>]) -> Result<Outcome>,
+) -> Result<Outcome> {
+    let mut opened = Vec::new();
+    for file in files {
+        let ReadDump { dump, memory, .. } = load::read_dump(&Place::find(Some(file))?, None, input)?;
+        Asked { dump: &dump, memory: &memory }.warn(None, input.read.quiet);
+        opened.push((dump, memory));
+    }
+    let asked: Vec<Asked<'_>> = opened.iter().map(|(dump, memory)| Asked { dump, memory }).collect();
+    let outcome = question(&asked)?;
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).extend(opened.into_iter().map(|(dump, _)| dump));
     Ok(outcome)
 }
 
@@ -100,6 +119,7 @@ pub(crate) fn explain(error: AnswerError) -> Error {
             "--retained=exact: {what}; -n N takes out the first N of an order by another column than retained, \
              --retained alone gives the lower bound of all"
         ),
+        AnswerError::PathsTooLong => anyhow!("--paths: {error}; leave --paths out"),
         AnswerError::TooManyPairs(_) => anyhow!("{error}; a smaller --depth tells fewer apart"),
         error => error.into(),
     }

@@ -19,7 +19,7 @@ use crate::dump::{
     AnswerNeed, Content, Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions,
     RootPolicy,
 };
-use crate::graph::{HeapGraph, NodeSet, RootKind};
+use crate::graph::{HeapGraph, RootKind};
 use crate::input::{Code, Diagnostics, Facts, Problem};
 use crate::report::{format_bytes, parse_size};
 
@@ -64,11 +64,6 @@ impl<'d> Opened<'d> {
     /// When there is not.
     pub(crate) fn check_referrers(&self) -> Result<()> {
         self.dump.check_referrers().map_err(|error| self.memory.explain(error))
-    }
-
-    /// What strong roots reach.
-    pub(crate) fn reachable(&self) -> &'d NodeSet {
-        self.dump.reachable()
     }
 
     /// Shortest paths from strong roots, where an index has them.

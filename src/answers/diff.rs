@@ -1,0 +1,342 @@
+//! What grew between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
+//! so that the dumps may be of different formats.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use super::diff_rows::*;
+use super::groups::Groups;
+use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
+use super::{AnswerError, CommandLine, GroupBy, Limits, ScopeOptions};
+use crate::allocations::{AllocationDump, AllocationHeap};
+use crate::analysis::allocation_diff::AllocationDiff;
+use crate::analysis::allocation_top::Top;
+use crate::analysis::allocation_totals::{self, TotalsOptions};
+use crate::analysis::diff::{held_by_root_kind, places_by_path, places_by_path_bytes};
+use crate::analysis::histogram::Tally;
+use crate::analysis::retained_sets::topmost_of_sets;
+use crate::analysis::threshold::Threshold;
+use crate::analysis::type_tree::TypeTree;
+use crate::dump::{AnswerNeed, Content, OpenDump};
+use crate::graph::HeapGraph;
+
+/// What the rows of a diff are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DiffBy {
+    /// Types, or other groups of objects. Of allocation totals types alone.
+    Groups(GroupBy),
+    /// Paths of types in the dominator tree: what grew under what. Of objects.
+    Paths,
+    /// Kinds of roots, with what only roots of that kind hold. Of objects.
+    RootKinds,
+    /// Backtraces. Of allocation totals.
+    Backtraces,
+}
+
+impl Default for DiffBy {
+    fn default() -> Self {
+        DiffBy::Groups(GroupBy::Type)
+    }
+}
+
+/// What rows are ordered by; ties by growth in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DiffOrder {
+    /// Growth in bytes, largest first.
+    #[default]
+    Growth,
+    /// Growth in objects (roots, allocations), largest first.
+    CountGrowth,
+    /// Growth of retained bytes, largest first. Of objects.
+    RetainedGrowth,
+    /// Bytes in the old dump, largest first.
+    OldBytes,
+    /// Bytes in the new dump, largest first.
+    NewBytes,
+    /// Name.
+    Name,
+}
+
+/// How two dumps are compared.
+#[derive(Debug, Clone, Default)]
+pub struct DiffOptions {
+    /// Which objects, in either dump.
+    pub scope: ScopeOptions,
+    /// Which heaps, of allocation totals. Its memory dump may be a pair, `1,8`: of the old side and of the new one.
+    pub heaps: HeapChoice,
+    /// What the rows are of.
+    pub by: DiffBy,
+    /// Retained bytes of groups too: a lower bound, by the dominator tree.
+    pub retained: bool,
+    /// Rows that did not change too.
+    pub unchanged: bool,
+    /// The order of the rows.
+    pub order: DiffOrder,
+    /// How many rows.
+    pub limits: Limits,
+    /// The most that everything may grow by; a share is one of the old dump.
+    pub growth_limit: Option<Threshold>,
+}
+
+impl DiffOptions {
+    /// The command line that asks the same of two dumps, or of two memory dumps of one.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("diff");
+        match self.by {
+            DiffBy::Groups(GroupBy::Type) => &mut line,
+            DiffBy::Groups(by) => line.option("--by", Some(by.name())),
+            DiffBy::Paths => line.word("--paths"),
+            DiffBy::RootKinds => line.word("--roots"),
+            DiffBy::Backtraces => line.option("--by", Some("backtrace")),
+        };
+        line.switch("--retained", self.retained);
+        line.switch("--all", self.unchanged);
+        let order = match self.order {
+            DiffOrder::Growth => None,
+            DiffOrder::CountGrowth => Some("objects"),
+            DiffOrder::RetainedGrowth => Some("retained"),
+            DiffOrder::OldBytes => Some("old"),
+            DiffOrder::NewBytes => Some("new"),
+            DiffOrder::Name => Some("name"),
+        };
+        line.option("--sort", order);
+        let limit = self.growth_limit.map(|limit| limit.to_string());
+        line.option("--fail-over", limit.as_deref());
+        self.scope.add_to(&mut line);
+        self.heaps.add_to(&mut line);
+        self.limits.add_to(&mut line);
+        line
+    }
+}
+
+/// Compares two dumps, or two memory dumps of one that is given twice. O(objects) of both; with retained bytes, or by
+/// paths, their dominator trees.
+///
+/// # Errors
+/// When one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
+/// answer takes more memory than it may.
+pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
+    match (old.content(), new.content()) {
+        (Content::Objects(old_graph), Content::Objects(new_graph)) => {
+            options.heaps.check_on_objects()?;
+            if options.by == DiffBy::Backtraces {
+                return Err(AnswerError::NotAllocations);
+            }
+            let old = Side::find(old, old_graph, options, 0)?;
+            let new = Side::find(new, new_graph, options, old.row_bytes)?;
+            Ok(of_objects(old, new, options))
+        }
+        (Content::Allocations(old_dump), Content::Allocations(new_dump)) => {
+            let is_by_type_or_backtrace = matches!(options.by, DiffBy::Groups(GroupBy::Type) | DiffBy::Backtraces);
+            if options.retained || !is_by_type_or_backtrace {
+                return Err(AnswerError::NotObjects);
+            }
+            of_allocations(old, [old_dump, new_dump], options)
+        }
+        _ => Err(AnswerError::MixedContents),
+    }
+}
+
+/// What the rows of a dump have, by name.
+pub(super) type Rows = BTreeMap<String, Amounts>;
+
+/// A dump of objects, by name.
+struct Side {
+    totals: Tally,
+    rows: Rows,
+    /// Memory that the rows of this dump and of the one before it take, where names are long.
+    row_bytes: u64,
+    roots_inferred: bool,
+}
+
+/// Levels of a path that are told apart.
+const PATH_DEPTH: usize = 12;
+
+impl Side {
+    /// `row_bytes`: what the rows of the other dump take.
+    fn find(dump: &OpenDump, graph: &HeapGraph, options: &DiffOptions, row_bytes: u64) -> Result<Self, AnswerError> {
+        let scope = options.scope.resolve(graph)?;
+        let group_by = if let DiffBy::Groups(by) = options.by { by } else { GroupBy::Type };
+        let groups = Groups::new(&scope, group_by, false)?;
+        let tallies = groups.tally(dump.reachable());
+        let mut totals = Tally::default();
+        tallies.iter().for_each(|tally| totals.add(tally));
+        let mut side = Side { totals, rows: Rows::new(), row_bytes, roots_inferred: graph.roots_inferred() };
+        match options.by {
+            DiffBy::RootKinds => side.rows = held_by_root_kind(graph),
+            DiffBy::Paths => side.add_paths(dump, graph, scope.range(), options)?,
+            DiffBy::Groups(_) | DiffBy::Backtraces => {
+                let rows = groups.names.iter().zip(&tallies).filter(|(_, tally)| tally.objects > 0);
+                side.rows = rows
+                    .map(|(name, tally)| {
+                        let Tally { objects: count, shallow_bytes: bytes, .. } = *tally;
+                        (name.clone(), Amounts { count, bytes, retained_bytes: 0 })
+                    })
+                    .collect();
+                if options.retained {
+                    side.add_retained(dump, &groups)?;
+                }
+            }
+        }
+        Ok(side)
+    }
+
+    fn add_retained(&mut self, dump: &OpenDump, groups: &Groups<'_>) -> Result<(), AnswerError> {
+        let (dominators, retained) = dump.dominators()?;
+        dump.check_answer(AnswerNeed::Descent, 0)?;
+        let children = dominators.children();
+        let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
+        for (name, topmost) in groups.names.iter().zip(topmost) {
+            if let Some(row) = self.rows.get_mut(name) {
+                row.retained_bytes = topmost.retained_bytes;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_paths(
+        &mut self,
+        dump: &OpenDump,
+        graph: &HeapGraph,
+        nodes: std::ops::Range<usize>,
+        options: &DiffOptions,
+    ) -> Result<(), AnswerError> {
+        let (dominators, _) = dump.dominators()?;
+        dump.check_answer(AnswerNeed::Descent, 0)?;
+        let children = dominators.children();
+        let tops = children.of(0);
+        let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
+        let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH);
+        self.row_bytes += places_by_path_bytes(graph, &tree);
+        dump.check_answer(AnswerNeed::Descent, self.row_bytes)?;
+        self.rows = places_by_path(graph, &tree).map_err(|_| AnswerError::PathsTooLong)?;
+        if let Some(pattern) = &options.scope.types {
+            self.rows.retain(|path, _| pattern.matches(path));
+        }
+        Ok(())
+    }
+
+    fn totals(&self) -> DiffTotals {
+        DiffTotals::Objects { objects: self.totals.objects, shallow_bytes: self.totals.shallow_bytes }
+    }
+}
+
+fn of_objects(old: Side, new: Side, options: &DiffOptions) -> Diff {
+    let (old_totals, new_totals) = (old.totals(), new.totals());
+    let roots_inferred = old.roots_inferred || new.roots_inferred;
+    let rows = DiffRows::Objects(ObjectDiffRows::new(old.rows, new.rows, options));
+    let shallow_bytes_delta = Some(delta(old_totals.bytes(), new_totals.bytes()));
+    Diff { shallow_bytes_delta, roots_inferred, ..Diff::new(old_totals, new_totals, rows, options) }
+}
+
+impl Diff {
+    fn new(old: DiffTotals, new: DiffTotals, rows: DiffRows, options: &DiffOptions) -> Self {
+        let growth_check = options.growth_limit.map(|limit| GrowthCheck {
+            limit_bytes: limit.at_most(old.bytes()),
+            grown_bytes: delta(old.bytes(), new.bytes()),
+        });
+        Diff {
+            old,
+            new,
+            shallow_bytes_delta: None,
+            roots_inferred: false,
+            rows,
+            growth_check,
+            unmatched_heaps: UnmatchedHeaps::default(),
+            fuller_dumps: Vec::new(),
+        }
+    }
+}
+
+/// Memory for a node or an entry of either dump: in the totals by node, and as a row.
+const BYTES_PER_ROW: u64 = 400;
+
+fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffOptions) -> Result<Diff, AnswerError> {
+    let mut sides = Vec::new();
+    for (choice, dump) in sides_of(&options.heaps).iter().zip(dumps) {
+        sides.push(choice.choose(dump)?);
+    }
+    let rows: usize = sides.iter().flat_map(|side| &side.heaps).map(|heap| heap.row_count()).sum();
+    asked.check_rows(rows as u64, BYTES_PER_ROW)?;
+    // Numbers of processes do not carry over from one run to another, names do.
+    let prefix_of = |heap: &AllocationHeap| format!("{}, {}", process_title_of(heap), heap.allocator);
+    let several = sides.iter().any(|side| side.heaps.len() > 1);
+    let mut diff = AllocationDiff::new();
+    for (number, (side, dump)) in sides.iter().zip(dumps).enumerate() {
+        for heap in &side.heaps {
+            let prefix = several.then(|| prefix_of(heap));
+            let by_type = Top::compute(heap);
+            if by_type.pairs_left_out > 0 {
+                return Err(AnswerError::TooManyPairs(title_of(heap)));
+            }
+            let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, wanted: None };
+            let paths = allocation_totals::Totals::compute(heap, &of_paths);
+            diff.add_types(&by_type.types, &dump.names, number == 1);
+            diff.add_paths(heap, &paths, &dump.names, prefix.as_deref(), number == 1);
+        }
+    }
+    let [old, new] = [diff.whole().old, diff.whole().new]
+        .map(|amount| DiffTotals::Allocations { total_bytes: amount.bytes, allocations: amount.allocations });
+    let rows = DiffRows::Allocations(AllocationDiffRows::new(diff, options));
+    let unmatched_heaps = UnmatchedHeaps::find(&sides);
+    let fuller_dumps = sides.iter().filter_map(|side| side.fuller_dump).collect();
+    Ok(Diff { unmatched_heaps, fuller_dumps, ..Diff::new(old, new, rows, options) })
+}
+
+/// The heaps to choose on either side.
+fn sides_of(choice: &HeapChoice) -> [HeapChoice; 2] {
+    match choice.dump.as_deref().and_then(|pair| pair.split_once(',')) {
+        Some((old, new)) => [old, new].map(|dump| HeapChoice { dump: Some(dump.trim().into()), ..choice.clone() }),
+        None => [choice.clone(), choice.clone()],
+    }
+}
+
+impl UnmatchedHeaps {
+    fn find(sides: &[ChosenHeaps<'_>]) -> Self {
+        let names = |side: &ChosenHeaps<'_>| -> BTreeSet<String> {
+            let name = |heap: &&AllocationHeap| match heap.process.as_str() {
+                // Numbers of processes mean nothing in another trace.
+                "" => heap.allocator.clone(),
+                _ => format!("{} ({})", process_title_of(heap), heap.allocator),
+            };
+            side.heaps.iter().map(name).collect()
+        };
+        let [old, new] = sides else { return UnmatchedHeaps::default() };
+        let (old, new) = (names(old), names(new));
+        let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.difference(b).cloned().collect();
+        UnmatchedHeaps { old: only(&old, &new), new: only(&new, &old) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::selection::TypePattern;
+    use crate::analysis::threshold::Percent;
+    use std::path::Path;
+
+    #[test]
+    fn the_command_line_asks_the_same() {
+        let options = DiffOptions {
+            scope: ScopeOptions { types: TypePattern::parse("A b").ok(), section: Some("2".into()) },
+            by: DiffBy::Paths,
+            unchanged: true,
+            order: DiffOrder::Name,
+            limits: Limits { rows: Some(5), reverse: true },
+            growth_limit: Percent::new(12.5).map(Threshold::Share),
+            ..DiffOptions::default()
+        };
+        let paths = [Path::new("old.txt"), Path::new("new.txt")];
+        assert_eq!(
+            options.command_line().for_shell(paths),
+            "heapdump diff --paths --all --sort name --fail-over 12.5% --type 'A b' --domain 2 --reverse -n 5 old.txt new.txt"
+        );
+        assert_eq!(DiffOptions::default().command_line().for_shell(paths), "heapdump diff -n 0 old.txt new.txt");
+    }
+
+    #[test]
+    fn only_growth_goes_over_a_limit() {
+        let is_over = |limit_bytes, grown_bytes| GrowthCheck { limit_bytes, grown_bytes }.is_over();
+        assert!(is_over(0, 1) && !is_over(1, 1) && !is_over(0, 0) && !is_over(0, -5));
+    }
+}

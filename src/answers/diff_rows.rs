@@ -1,0 +1,402 @@
+//! The rows and totals of a diff.
+
+use std::cell::OnceCell;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::GroupBy;
+use super::diff::{DiffBy, DiffOptions, DiffOrder};
+use super::heaps::FullerDump;
+use crate::allocations::NameId;
+use crate::analysis::allocation_diff::AllocationDiff;
+use crate::analysis::allocation_totals::Amount;
+use crate::analysis::diff::join;
+pub use crate::analysis::diff::{Amounts, Change, delta};
+
+/// What grew between two dumps.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct Diff {
+    /// Everything in the old dump.
+    pub old: DiffTotals,
+    /// Everything in the new one.
+    pub new: DiffTotals,
+    /// By how many shallow bytes the heap grew; only of objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shallow_bytes_delta: Option<i64>,
+    /// Roots of one dump or both are inferred: it has none.
+    #[serde(skip_serializing_if = "super::histogram_rows::is_false")]
+    pub roots_inferred: bool,
+    /// The rows that are shown, in their order.
+    #[serde(flatten)]
+    pub rows: DiffRows,
+    /// What the growth limit came to, if there was one.
+    #[serde(skip)]
+    pub growth_check: Option<GrowthCheck>,
+    /// Heaps of allocation totals that only one of the dumps has.
+    #[serde(skip)]
+    pub unmatched_heaps: UnmatchedHeaps,
+    /// Memory dumps with more heaps than those that were chosen by default.
+    #[serde(skip)]
+    pub fuller_dumps: Vec<FullerDump>,
+}
+
+/// Everything in one dump, or all that a pattern matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum DiffTotals {
+    /// Of an object graph.
+    Objects {
+        /// Objects.
+        objects: u64,
+        /// Their shallow bytes.
+        shallow_bytes: u64,
+    },
+    /// Of allocation heaps.
+    Allocations {
+        /// Bytes.
+        total_bytes: u64,
+        /// Allocations, where they are counted.
+        allocations: Option<u64>,
+    },
+}
+
+impl DiffTotals {
+    /// Shallow bytes of objects, or bytes of allocations.
+    pub fn bytes(&self) -> u64 {
+        let (DiffTotals::Objects { shallow_bytes: bytes, .. } | DiffTotals::Allocations { total_bytes: bytes, .. }) =
+            *self;
+        bytes
+    }
+}
+
+/// By how much everything grew, against what it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GrowthCheck {
+    /// What is allowed.
+    pub limit_bytes: u64,
+    /// What there is; negative where it shrank.
+    pub grown_bytes: i64,
+}
+
+impl GrowthCheck {
+    /// Returns true if it grew by more than it may.
+    pub fn is_over(&self) -> bool {
+        u64::try_from(self.grown_bytes).is_ok_and(|grown| grown > self.limit_bytes)
+    }
+}
+
+/// Heaps (process and allocator) that only one side has: grown or gone, or only not dumped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnmatchedHeaps {
+    /// In the old dump alone.
+    pub old: Vec<String>,
+    /// In the new one alone.
+    pub new: Vec<String>,
+}
+
+/// The rows of a diff, of either model.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum DiffRows {
+    /// Of objects.
+    Objects(ObjectDiffRows),
+    /// Of allocation totals.
+    Allocations(AllocationDiffRows),
+}
+
+impl DiffRows {
+    /// How many rows are shown.
+    pub fn len(&self) -> usize {
+        match self {
+            DiffRows::Objects(rows) => rows.rows.len(),
+            DiffRows::Allocations(rows) => rows.len(),
+        }
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows that a limit left out.
+    pub fn hidden(&self) -> usize {
+        match self {
+            DiffRows::Objects(rows) => rows.hidden,
+            DiffRows::Allocations(rows) => rows.hidden(),
+        }
+    }
+}
+
+/// The keys of rows of objects: what they have, their name, and where they are.
+pub(crate) struct DiffKeys {
+    pub(crate) count: [&'static str; 3],
+    pub(crate) bytes: [&'static str; 3],
+    pub(crate) name: &'static str,
+    pub(crate) rows: &'static str,
+}
+
+/// The keys of retained bytes.
+pub(crate) const RETAINED_KEYS: [&str; 3] = ["retained_bytes_old", "retained_bytes_new", "retained_bytes_delta"];
+
+impl DiffBy {
+    /// The keys of rows of objects.
+    pub(crate) fn keys(self) -> DiffKeys {
+        let objects = ["objects_old", "objects_new", "objects_delta"];
+        let shallow = ["shallow_bytes_old", "shallow_bytes_new", "shallow_bytes_delta"];
+        let roots = ["roots_old", "roots_new", "roots_delta"];
+        let held = ["held_bytes_old", "held_bytes_new", "held_bytes_delta"];
+        let (count, bytes, name, rows) = match self {
+            DiffBy::RootKinds => (roots, held, "kind", "kinds"),
+            DiffBy::Paths | DiffBy::Backtraces => (objects, RETAINED_KEYS, "path", "paths"),
+            DiffBy::Groups(GroupBy::Type) => (objects, shallow, "type", "types"),
+            DiffBy::Groups(_) => (objects, shallow, "group", "groups"),
+        };
+        DiffKeys { count, bytes, name, rows }
+    }
+}
+
+/// Rows of objects.
+pub struct ObjectDiffRows {
+    /// What they are of.
+    pub by: DiffBy,
+    /// They have retained bytes beside their shallow bytes.
+    pub retained: bool,
+    /// Name and amounts of each that is shown, in order.
+    pub rows: Vec<(String, Change<Amounts>)>,
+    /// Rows that a limit left out.
+    pub hidden: usize,
+}
+
+impl ObjectDiffRows {
+    /// Joins both sides by name, and keeps what is asked for.
+    pub(super) fn new(old: super::diff::Rows, new: super::diff::Rows, options: &DiffOptions) -> Self {
+        let mut rows = join(old, new);
+        if !options.unchanged {
+            rows.retain(|(_, change)| change.old != change.new);
+        }
+        let largest_first = |value: &dyn Fn(&Change<Amounts>) -> i64, rows: &mut [(String, Change<Amounts>)]| {
+            rows.sort_by_key(|(_, change)| std::cmp::Reverse(value(change)));
+        };
+        let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        // Joined rows come ordered by growth: a stable sort keeps that among equals.
+        match options.order {
+            DiffOrder::Growth => {}
+            DiffOrder::CountGrowth => largest_first(&|row| delta(row.old.count, row.new.count), &mut rows),
+            DiffOrder::RetainedGrowth => {
+                largest_first(&|row| delta(row.old.retained_bytes, row.new.retained_bytes), &mut rows);
+            }
+            DiffOrder::OldBytes => largest_first(&|row| signed(row.old.bytes), &mut rows),
+            DiffOrder::NewBytes => largest_first(&|row| signed(row.new.bytes), &mut rows),
+            DiffOrder::Name => rows.sort_by(|(a, _), (b, _)| a.cmp(b)),
+        }
+        if options.limits.reverse {
+            rows.reverse();
+        }
+        let shown = options.limits.shown(rows.len());
+        let hidden = rows.len() - shown;
+        rows.truncate(shown);
+        ObjectDiffRows { by: options.by, retained: options.retained, rows, hidden }
+    }
+}
+
+impl Serialize for ObjectDiffRows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        let keys = self.by.keys();
+        map.serialize_entry(keys.rows, &Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self })))?;
+        map.end()
+    }
+}
+
+/// An array of what the function gives.
+struct Each<F>(F);
+
+impl<F: Fn() -> I, I: Iterator<Item: Serialize>> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// A row of objects with its keys.
+struct ObjectDiffRow<'r> {
+    row: &'r (String, Change<Amounts>),
+    list: &'r ObjectDiffRows,
+}
+
+impl Serialize for ObjectDiffRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (name, Change { old, new }) = self.row;
+        let keys = self.list.by.keys();
+        let mut map = serializer.serialize_map(None)?;
+        let mut put = |keys: [&str; 3], old: u64, new: u64| {
+            map.serialize_entry(keys[0], &old)?;
+            map.serialize_entry(keys[1], &new)?;
+            map.serialize_entry(keys[2], &delta(old, new))
+        };
+        put(keys.count, old.count, new.count)?;
+        put(keys.bytes, old.bytes, new.bytes)?;
+        if self.list.retained {
+            put(RETAINED_KEYS, old.retained_bytes, new.retained_bytes)?;
+        }
+        map.serialize_entry(keys.name, name)?;
+        map.end()
+    }
+}
+
+/// Rows of allocation totals: types, and backtraces. Both are put in order when they are first asked for, and a row is
+/// made when it is written.
+pub struct AllocationDiffRows {
+    /// What the rows of tables are of; serialised are both.
+    pub by: DiffBy,
+    diff: AllocationDiff,
+    options: DiffOptions,
+    types: OnceCell<Ordered>,
+    paths: OnceCell<Ordered>,
+}
+
+struct Ordered {
+    rows: Vec<Key>,
+    hidden: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Key {
+    Type(NameId),
+    Path(u32),
+}
+
+/// A row of allocation totals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AllocationDiffRow<'d> {
+    /// What it is of.
+    #[serde(flatten)]
+    pub name: AllocationDiffName<'d>,
+    /// Bytes before.
+    pub total_bytes_old: u64,
+    /// Bytes after.
+    pub total_bytes_new: u64,
+    /// By how many it grew.
+    pub total_bytes_delta: i64,
+    /// Allocations before, where they are counted.
+    pub allocations_old: Option<u64>,
+    /// Allocations after.
+    pub allocations_new: Option<u64>,
+    /// By how many they grew.
+    pub allocations_delta: Option<i64>,
+}
+
+/// What a row of allocation totals is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AllocationDiffName<'d> {
+    /// A type.
+    Type(&'d str),
+    /// A backtrace, from the top down; first the heap where there are several.
+    Path(Vec<&'d str>),
+}
+
+impl AllocationDiffRows {
+    pub(super) fn new(diff: AllocationDiff, options: &DiffOptions) -> Self {
+        let (types, paths) = Default::default();
+        AllocationDiffRows { by: options.by, diff, options: options.clone(), types, paths }
+    }
+
+    /// How many rows are shown.
+    pub fn len(&self) -> usize {
+        self.ordered(self.by).rows.len()
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows that a limit left out.
+    pub fn hidden(&self) -> usize {
+        self.ordered(self.by).hidden
+    }
+
+    /// A row below `len`. O(frames of the backtrace).
+    pub fn get(&self, row: usize) -> AllocationDiffRow<'_> {
+        self.row(self.ordered(self.by).rows[row])
+    }
+
+    fn row(&self, key: Key) -> AllocationDiffRow<'_> {
+        let change = self.change(key);
+        let name = match key {
+            Key::Type(name) => AllocationDiffName::Type(self.diff.name(name)),
+            Key::Path(path) => AllocationDiffName::Path(self.diff.names_of(path)),
+        };
+        AllocationDiffRow {
+            name,
+            total_bytes_old: change.old.bytes,
+            total_bytes_new: change.new.bytes,
+            total_bytes_delta: change.bytes_delta(),
+            allocations_old: change.old.allocations,
+            allocations_new: change.new.allocations,
+            allocations_delta: change.allocations_delta(),
+        }
+    }
+
+    fn change(&self, key: Key) -> Change<Amount> {
+        match key {
+            Key::Type(name) => self.diff.change_of_type(name),
+            Key::Path(path) => self.diff.change_of_path(path),
+        }
+    }
+
+    fn ordered(&self, by: DiffBy) -> &Ordered {
+        match by {
+            DiffBy::Backtraces => self.paths.get_or_init(|| {
+                self.in_order(self.diff.paths(self.options.unchanged).into_iter().map(Key::Path).collect())
+            }),
+            _ => self.types.get_or_init(|| {
+                self.in_order(self.diff.types(self.options.unchanged).into_iter().map(Key::Type).collect())
+            }),
+        }
+    }
+
+    /// Rows come ordered by growth; a stable sort keeps that among equals.
+    fn in_order(&self, mut rows: Vec<Key>) -> Ordered {
+        let last_name = |key: &Key| match *key {
+            Key::Type(name) => self.diff.name(name),
+            Key::Path(path) => self.diff.last_name_of(path),
+        };
+        if let Some(pattern) = &self.options.scope.types {
+            rows.retain(|key| pattern.matches(last_name(key)));
+        }
+        match self.options.order {
+            DiffOrder::Growth | DiffOrder::RetainedGrowth => {}
+            DiffOrder::CountGrowth => {
+                rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).allocations_delta().unwrap_or(0)));
+            }
+            DiffOrder::OldBytes => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
+            DiffOrder::NewBytes => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
+            DiffOrder::Name => rows.sort_by_cached_key(|&key| match key {
+                Key::Type(name) => self.diff.name(name).to_string(),
+                Key::Path(path) => self.diff.names_of(path).join("\0"),
+            }),
+        }
+        if self.options.limits.reverse {
+            rows.reverse();
+        }
+        let shown = self.options.limits.shown(rows.len());
+        let hidden = rows.len() - shown;
+        rows.truncate(shown);
+        Ordered { rows, hidden }
+    }
+}
+
+impl Serialize for AllocationDiffRows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        for (key, by) in [("types", DiffBy::default()), ("paths", DiffBy::Backtraces)] {
+            let rows = &self.ordered(by).rows;
+            map.serialize_entry(key, &Each(|| rows.iter().map(|&key| self.row(key))))?;
+        }
+        map.end()
+    }
+}
