@@ -8,6 +8,7 @@ mod breakdown;
 mod cli;
 mod damage;
 mod detection;
+mod diff;
 mod dotnet;
 mod export;
 mod findings_escape;
