@@ -91,8 +91,8 @@ fn the_json_is_that_of_the_command() {
                 (DiffOptions { by: by_root, ..default() }, &["--roots"]),
             ]);
         } else {
-            let browser = HeapChoice { process: Some("Browser".into()), ..HeapChoice::default() };
-            asked.push((DiffOptions { heaps: browser, ..default() }, &["--process", "Browser"]));
+            let all = HeapChoice { dump: Some("all".into()), ..HeapChoice::default() };
+            asked.push((DiffOptions { heaps: all, ..default() }, &["--dump", "all"]));
         }
         for (options, words) in asked {
             let answer = diff(&old, &new, &options).expect("an answer");
