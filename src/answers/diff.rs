@@ -277,7 +277,7 @@ fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffO
     }
     let [old, new] = [diff.whole().old, diff.whole().new]
         .map(|amount| DiffTotals::Allocations { total_bytes: amount.bytes, allocations: amount.allocations });
-    let rows = DiffRows::Allocations(AllocationDiffRows::new(diff, options));
+    let rows = DiffRows::Allocations(Box::new(AllocationDiffRows::new(diff, options)));
     let unmatched_heaps = UnmatchedHeaps::find(&sides);
     let fuller_dumps = sides.iter().filter_map(|side| side.fuller_dump).collect();
     Ok(Diff { unmatched_heaps, fuller_dumps, ..Diff::new(old, new, rows, options) })

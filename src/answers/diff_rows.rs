@@ -103,7 +103,7 @@ pub enum DiffRows {
     /// Of objects.
     Objects(ObjectDiffRows),
     /// Of allocation totals.
-    Allocations(AllocationDiffRows),
+    Allocations(Box<AllocationDiffRows>),
 }
 
 impl DiffRows {
