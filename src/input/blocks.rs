@@ -211,7 +211,7 @@ struct Handing<B, C> {
 }
 
 /// Cuts `source` into blocks, calls `parse` on each on up to `threads` threads, and `commit` in the order of the input.
-/// A `B` is used again after it was committed; `parse` clears it. Gives back the source at its end.
+/// A `B` is used again after it was committed; `parse` clears it.
 ///
 /// # Errors
 /// The first error of reading or of `commit`; nothing is committed after it.
@@ -221,7 +221,7 @@ pub(super) fn parse_blocks<B, P, C>(
     threads: usize,
     parse: P,
     commit: C,
-) -> Result<Source, ReadError>
+) -> Result<(), ReadError>
 where
     B: Batch,
     P: Fn(&[u8], BlockPlace, &mut B) + Sync,
@@ -252,7 +252,7 @@ where
     let handing = handing.into_inner().unwrap_or_else(PoisonError::into_inner);
     match handing.error {
         Some(error) => Err(error),
-        None => Ok(reader.into_inner().unwrap_or_else(PoisonError::into_inner).source),
+        None => Ok(()),
     }
 }
 

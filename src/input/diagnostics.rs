@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Position, ReadError, ReadErrorKind};
 use super::stored::{FixedText, code, leaked};
-use crate::graph::Tally;
 
 /// A kind of problem. The name is part of the JSON output and of the format's document.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +44,14 @@ pub struct Problem {
     pub first_text: String,
 }
 
+impl Problem {
+    /// What it means, with what stood there.
+    pub(super) fn meaning_and_text(&self) -> String {
+        let meaning = self.code.meaning;
+        if self.first_text.is_empty() { meaning.into() } else { format!("{meaning}: {}", self.first_text) }
+    }
+}
+
 /// The problems of a dump, by kind.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Diagnostics {
@@ -69,14 +76,6 @@ impl Diagnostics {
                 }
             }
             None => self.problems.push(Problem { code, count, first_at: at, first_text: text() }),
-        }
-    }
-
-    /// Counts what was found when the dump was put together, under the format's codes; `place` makes a tally's position
-    /// one in the file.
-    pub fn add_tallies(&mut self, tallies: &[(&'static Code, Tally)], place: fn(u64) -> Position) {
-        for &(code, tally) in tallies {
-            self.add(code, tally.count, place(tally.first_position), String::new);
         }
     }
 
@@ -111,11 +110,8 @@ impl Diagnostics {
         let first = self.problems.iter().filter(|problem| !problem.code.quiet).min_by_key(|problem| problem.first_at);
         match first {
             Some(problem) if strict => {
-                let mut text = problem.code.meaning.to_string();
-                if !problem.first_text.is_empty() {
-                    text = format!("{text}: {}", problem.first_text);
-                }
-                Err(ReadError::new(ReadErrorKind::Strict(problem.code.name, text)).at(problem.first_at))
+                let kind = ReadErrorKind::Strict(problem.code.name, problem.meaning_and_text());
+                Err(ReadError::new(kind).at(problem.first_at))
             }
             _ => Ok(()),
         }

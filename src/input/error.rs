@@ -15,6 +15,16 @@ pub enum Position {
     Byte(u64),
 }
 
+impl Position {
+    /// A place of the same kind: a line for a line, an offset for an offset.
+    pub fn like(self, place: u64) -> Position {
+        match self {
+            Position::Line(_) => Position::Line(place),
+            Position::Byte(_) => Position::Byte(place),
+        }
+    }
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,12 +56,12 @@ pub enum ReadErrorKind {
     Empty,
     /// The packed data is broken before anything came out of it.
     BrokenCompression(String),
-    /// No reader knows the content.
-    UnknownFormat,
+    /// No reader knows the content. Names of all readers.
+    UnknownFormat(Vec<&'static str>),
     /// Several readers think it may be theirs.
     AmbiguousFormat(Vec<&'static str>),
-    /// `--input-format` names no reader.
-    NoSuchFormat(String),
+    /// No reader has this name. Names of all readers.
+    NoSuchFormat(String, Vec<&'static str>),
     /// A format that is recognised and not read; the text says which and what to do.
     NotSupported(String),
     /// The file is of the format and holds no heap; the text says what to do.
@@ -101,8 +111,7 @@ impl fmt::Display for ReadError {
             ReadErrorKind::IsDirectory => f.write_str("is a directory; name the dump file in it"),
             ReadErrorKind::Empty => f.write_str("the file is empty"),
             ReadErrorKind::BrokenCompression(text) => write!(f, "the compressed data is broken: {text}"),
-            ReadErrorKind::UnknownFormat => {
-                let names: Vec<&str> = super::READERS.iter().map(|reader| reader.name()).collect();
+            ReadErrorKind::UnknownFormat(names) => {
                 write!(
                     f,
                     "unknown format: not a dump that heapdump recognises; if you know better, say --input-format {}",
@@ -112,8 +121,7 @@ impl fmt::Display for ReadError {
             ReadErrorKind::AmbiguousFormat(names) => {
                 write!(f, "may be any of {}; say which with --input-format", names.join(", "))
             }
-            ReadErrorKind::NoSuchFormat(name) => {
-                let names: Vec<&str> = super::READERS.iter().map(|reader| reader.name()).collect();
+            ReadErrorKind::NoSuchFormat(name, names) => {
                 write!(f, "no input format is called \"{name}\"; there are {}", names.join(", "))
             }
             ReadErrorKind::NotSupported(text) | ReadErrorKind::NoHeap(text) => f.write_str(text),

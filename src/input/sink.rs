@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::codes::{POSSIBLE_REPEAT, SIZE_OVERFLOW};
 use super::repeats::RepeatWatch;
-use super::{Diagnostics, POSSIBLE_REPEAT, Position, SIZE_OVERFLOW};
+use super::{Diagnostics, Position};
 use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
 /// What parsers need of the place that takes objects; generic, so that counting costs nothing of building.

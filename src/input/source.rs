@@ -40,6 +40,16 @@ pub struct Source {
 /// Bytes that unpacking keeps to refer back to.
 type Windows = Arc<AtomicU64>;
 
+/// How a source ends, known after its last byte.
+pub(super) struct Ending(BrokenNote);
+
+impl Ending {
+    /// Why packed data ended before its end, if it did.
+    pub(super) fn broken(&self) -> Option<String> {
+        self.0.lock().map_or(None, |note| note.clone())
+    }
+}
+
 impl Source {
     /// Opens a file.
     ///
@@ -163,7 +173,12 @@ impl Source {
 
     /// After the last byte: why packed data ended before its end, if it did.
     pub fn ended_early(&self) -> Option<String> {
-        self.broken.lock().map_or(None, |note| note.clone())
+        self.ending().broken()
+    }
+
+    /// How the input ends, to be asked when it was read.
+    pub(super) fn ending(&self) -> Ending {
+        Ending(Arc::clone(&self.broken))
     }
 
     /// Sets what the dump may take while it is read, and gives the account that everything which grows with the dump

@@ -7,12 +7,12 @@ use super::heap_dump::HeapDump;
 use super::memory_graph::{MemoryGraph, Record};
 use super::roots::{PseudoRoot, find_roots, is_wrapper};
 use crate::graph::{
-    GraphBuilder, IdStyle, MemoryBudget, MemoryShare, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot,
-    make_room,
+    GraphBuilder, IdStyle, MemoryShare, RootFlags, RootRecord, Section, SectionId, TypeId, TypeSlot, make_room,
 };
+use crate::input::codes::{IN_DUMP, PADDING};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{BROKEN_COMPRESSION, Diagnostics, Position, ReadError, ReadOptions, check_any_read};
+use crate::input::{Extent, Position, ReadError, Reading, SnapshotInfo};
 
 /// Objects that are handed on together.
 const BATCH_OBJECTS: usize = 32 * 1024;
@@ -20,6 +20,8 @@ const BATCH_OBJECTS: usize = 32 * 1024;
 const MANY_CHILDREN: usize = 1 << 20;
 /// Ids of objects whose address is cut off, by index; no process has addresses there.
 const MADE_UP_IDS: u64 = 0x7FFF_0000_0000_0000;
+/// Between the years 1 and 1970, in units of 100 ns.
+const TICKS_BEFORE_1970: i64 = 621_355_968_000_000_000;
 /// The largest size the format can say.
 const LARGEST: u64 = i32::MAX as u64;
 
@@ -37,12 +39,12 @@ pub(super) struct Counts {
 
 /// A dump on its way to the builder.
 pub(super) struct Assembly<'a> {
+    reading: &'a mut Reading,
     pub(super) dump: &'a HeapDump<'a>,
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,
     pub(super) totals: Totals,
     pub(super) counts: Counts,
-    pub(super) diagnostics: Diagnostics,
     /// The builder's slot of each type of the dump.
     slots: Vec<u32>,
     /// Objects that must be held apart by their types: nodes with an address that are no objects.
@@ -57,9 +59,9 @@ pub(super) struct Assembly<'a> {
 impl<'a> Assembly<'a> {
     /// # Errors
     /// When there is no memory for the names.
-    pub(super) fn new(dump: &'a HeapDump<'a>, options: &ReadOptions, budget: &MemoryBudget) -> Result<Self, ReadError> {
+    pub(super) fn new(dump: &'a HeapDump<'a>, reading: &'a mut Reading) -> Result<Self, ReadError> {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
-        builder.limit_memory(budget);
+        builder.limit_memory(&reading.budget);
         let name = match &dump.process_name {
             Some(name) if !name.is_empty() => name.clone(),
             _ if dump.process_id != 0 => format!("process {}", dump.process_id),
@@ -72,20 +74,22 @@ impl<'a> Assembly<'a> {
             ..Section::default()
         };
         let section = builder.begin_section(section);
+        let share = reading.budget.for_buffer();
+        let raw_types = reading.options.raw_types;
         let mut assembly = Assembly {
+            reading,
             dump,
             builder,
             section,
             totals: Totals::default(),
             counts: Counts::default(),
-            diagnostics: Diagnostics::default(),
             slots: Vec::with_capacity(dump.graph.types.len()),
             wrapper_types: Vec::with_capacity(dump.graph.types.len()),
             wrappers: FxHashSet::default(),
             counted: Vec::new(),
-            share: budget.for_buffer(),
+            share,
         };
-        assembly.name_types(options.raw_types)?;
+        assembly.name_types(raw_types)?;
         Ok(assembly)
     }
 
@@ -121,7 +125,12 @@ impl<'a> Assembly<'a> {
                     continue;
                 }
                 Record::Malformed => {
-                    self.diagnostics.add(&MALFORMED_NODE, 1, Position::Byte(graph.position(index)), String::new);
+                    self.reading.diagnostics.add(
+                        &MALFORMED_NODE,
+                        1,
+                        Position::Byte(graph.position(index)),
+                        String::new,
+                    );
                     continue;
                 }
             };
@@ -132,7 +141,7 @@ impl<'a> Assembly<'a> {
             }
             // Records never share bytes; a damaged table of offsets must not make a heap out of one long record.
             let Some(rest) = left.checked_sub(node.length) else {
-                self.diagnostics.add(&MALFORMED_NODE, 1, Position::Byte(graph.position(index)), String::new);
+                self.reading.diagnostics.add(&MALFORMED_NODE, 1, Position::Byte(graph.position(index)), String::new);
                 continue;
             };
             left = rest;
@@ -146,7 +155,7 @@ impl<'a> Assembly<'a> {
             }
             self.counts.bytes = self.counts.bytes.saturating_add(node.bytes);
             if node.bytes == LARGEST {
-                self.diagnostics.add(&SIZE_LIMIT, 1, Position::Byte(graph.position(index)), String::new);
+                self.reading.diagnostics.add(&SIZE_LIMIT, 1, Position::Byte(graph.position(index)), String::new);
             }
             if batch.object_count() == 0 {
                 // One place for all of a batch: records are of uneven length, and a place each would cost more memory
@@ -162,7 +171,12 @@ impl<'a> Assembly<'a> {
                     Some(child) if self.wrappers.contains(&child) || graph.address(child) == Some(0) => {}
                     Some(child) => batch.push_reference(self.id(child)),
                     None => {
-                        self.diagnostics.add(&MALFORMED_REF, 1, Position::Byte(graph.position(index)), String::new);
+                        self.reading.diagnostics.add(
+                            &MALFORMED_REF,
+                            1,
+                            Position::Byte(graph.position(index)),
+                            String::new,
+                        );
                     }
                 }
             }
@@ -186,8 +200,9 @@ impl<'a> Assembly<'a> {
                 let Some(total) = self.totals.by_slot.get_mut(slot) else { continue };
                 total.objects = total.objects.saturating_sub(1);
                 total.bytes = total.bytes.saturating_sub(node.bytes.into());
-                let code = if self.same(same[0].1, index) { &DUPLICATE_OBJECT } else { &CONFLICTING_OBJECT };
-                self.diagnostics.add(code, 1, Position::Byte(graph.position(index)), String::new);
+                let code =
+                    if self.same(same[0].1, index) { &IN_DUMP.duplicate_object } else { &IN_DUMP.conflicting_object };
+                self.reading.diagnostics.add(code, 1, Position::Byte(graph.position(index)), String::new);
             }
         }
     }
@@ -302,28 +317,74 @@ impl<'a> Assembly<'a> {
         !self.dump.type_multipliers.is_empty() || objects != 1.0 || bytes != 1.0
     }
 
-    /// An error when something of the heap was lost and no object is left.
-    pub(super) fn check_any_read(&self) -> Result<(), ReadError> {
-        check_any_read(self.counts.objects, &self.diagnostics, &[&BROKEN_COMPRESSION, &MALFORMED_NODE, &TRUNCATED])
-    }
-
     /// What the dump says of itself against what was found.
-    pub(super) fn judge(&mut self) {
+    fn check_consistency(&mut self) {
         let (graph, counts) = (&self.dump.graph, &self.counts);
         let at = Position::Byte(0);
         let file_end = Position::Byte(graph.blob_offset as u64);
-        self.diagnostics.add(&UNDEFINED_NODE, counts.undefined, at, String::new);
+        self.reading.diagnostics.add(&UNDEFINED_NODE, counts.undefined, at, String::new);
         let without_address = (0..graph.node_count).rev().take_while(|&index| graph.address(index).is_none()).count();
-        self.diagnostics.add(&MISSING_ADDRESSES, without_address as u64, file_end, String::new);
+        self.reading.diagnostics.add(&MISSING_ADDRESSES, without_address as u64, file_end, String::new);
         if !graph.complete {
-            self.diagnostics.add(&TRUNCATED, 1, file_end, String::new);
+            self.reading.diagnostics.add(&TRUNCATED, 1, file_end, String::new);
         }
         if let Some(offset) = self.dump.unread_from {
-            self.diagnostics.add(&UNREADABLE_EXTRAS, 1, Position::Byte(offset as u64), String::new);
+            self.reading.diagnostics.add(&UNREADABLE_EXTRAS, 1, Position::Byte(offset as u64), String::new);
         }
         let stated = u64::try_from(graph.total_bytes).unwrap_or(0);
         let difference = stated.abs_diff(counts.bytes.saturating_add(counts.pseudo_bytes));
-        self.diagnostics.add(&SIZE_MISMATCH, difference, at, || format!("the dump says {stated}"));
+        self.reading.diagnostics.add(&SIZE_MISMATCH, difference, at, || format!("the dump says {stated}"));
+    }
+
+    /// What the dump says of itself, and how far it was read.
+    pub(super) fn finish(&mut self, file_bytes: usize, padding_bytes: u64) -> Extent {
+        self.check_consistency();
+        let end = Position::Byte(file_bytes as u64);
+        self.reading.diagnostics.add(&PADDING, padding_bytes.min(1), end, || format!("{padding_bytes} bytes"));
+        let (dump, counts) = (self.dump, &self.counts);
+        let is_sample = self.is_sample();
+        let extent = Extent { end, objects: counts.objects, lost: LOST };
+        let info = &mut self.reading.info;
+        info.version = Some(dump.version.to_string());
+        info.producer = dump.tool.clone();
+        info.records = vec![
+            ("objects", counts.objects),
+            ("references", counts.references),
+            ("types", dump.graph.types.len() as u64),
+            ("pseudo_nodes", counts.pseudo_nodes),
+            ("undefined_nodes", counts.undefined),
+            ("com_objects", dump.wrappers.1.into()),
+            ("com_wrappers", dump.wrappers.0.into()),
+        ];
+        let top = usize::try_from(dump.graph.root).ok().and_then(|root| dump.graph.type_name_of(root));
+        // A heap that a tool walked holds dead objects too; what the runtime itself reports is what the collector kept.
+        info.unrooted_are_alive = top == Some("[.NET Roots]") && !dump.has_segments && dump.graph.complete;
+        if is_sample {
+            info.sampled = Some(dump.multipliers);
+            let (objects, bytes) = dump.multipliers;
+            let text = || format!("objects x{objects:.3}, bytes x{bytes:.3}");
+            self.reading.diagnostics.add(&SAMPLED, 1, Position::Byte(0), text);
+        }
+        if dump.ticks > TICKS_BEFORE_1970 {
+            info.snapshots = vec![SnapshotInfo {
+                unix_ms: Some((dump.ticks - TICKS_BEFORE_1970) / 10_000),
+                complete: dump.graph.complete,
+                objects: counts.objects,
+                shallow_bytes: counts.bytes,
+                references: counts.references,
+                chosen: true,
+            }];
+        }
+        if !dump.graph.complete {
+            return extent;
+        }
+        info.trailer =
+            Some(if u64::try_from(dump.graph.total_bytes) == Ok(counts.bytes.saturating_add(counts.pseudo_bytes)) {
+                "agrees with what was read".into()
+            } else {
+                format!("says {} bytes in all, {} were read", dump.graph.total_bytes, counts.bytes)
+            });
+        extent
     }
 }
 

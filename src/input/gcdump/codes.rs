@@ -2,12 +2,9 @@
 
 use crate::input::Code;
 
-pub(super) static CONFLICTING_OBJECT: Code =
-    Code::warning("conflicting-object", "objects at the address of another object; the first was kept");
-pub(super) static DANGLING_REF: Code = Code::warning("dangling-ref", "references to objects that are not in the dump");
-pub(super) static DANGLING_ROOT: Code = Code::warning("dangling-root", "roots of objects that are not in the dump");
-pub(super) static DUPLICATE_OBJECT: Code =
-    Code::warning("duplicate-object", "objects listed again with the same content; ignored");
+/// Problems by which objects may be lost.
+pub(super) static LOST: &[&Code] = &[&MALFORMED_NODE, &TRUNCATED];
+
 pub(super) static MALFORMED_NODE: Code =
     Code::warning("malformed-node", "objects whose record cannot be read; dropped");
 pub(super) static MALFORMED_REF: Code = Code::warning("malformed-ref", "references to no entry of the dump; dropped");

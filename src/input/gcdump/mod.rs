@@ -19,17 +19,13 @@ mod roots;
 mod serialization;
 
 use super::sink::TypeCounts;
-use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, PADDING, Position, ReadError, ReadErrorKind};
-use super::{ReadOptions, Reader, Runtime, SnapshotFacts, Source};
-use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, ResolveOptions, make_room};
+use super::{Content, Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source};
+use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
 use assemble::Assembly;
-use codes::*;
 use heap_dump::{HeapDump, Unreadable};
 
 /// Bytes that are asked of the source at once.
 const READ_BYTES: usize = 1 << 20;
-/// Between the years 1 and 1970, in units of 100 ns.
-const TICKS_BEFORE_1970: i64 = 621_355_968_000_000_000;
 
 /// The reader.
 pub(super) struct Gcdump;
@@ -59,64 +55,33 @@ impl Reader for Gcdump {
         dump_bytes
     }
 
-    fn read(&self, mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
-        let mut facts = self.facts(&source);
-        let budget = source.limit_memory(options.max_memory_bytes);
-        let file = Whole::read(source, &budget)?;
-        let (dump, share) = parse(&file.bytes, &budget)?;
-        let mut assembly = Assembly::new(&dump, options, &budget)?;
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let file = Whole::read(source, &reading.budget)?;
+        let (dump, _share) = parse(&file.bytes, &reading.budget)?;
+        let mut assembly = Assembly::new(&dump, reading)?;
         assembly.take_objects::<ObjectColumns>()?;
         assembly.take_roots()?;
-        finish(&mut assembly, &mut facts, &file);
-        assembly.check_any_read()?;
-        assembly.diagnostics.check(options.strict)?;
-        assembly.builder.set_generations(dump.generations.clone());
+        let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
         let multipliers = assembly.multipliers();
-        let (mut builder, mut diagnostics) = (std::mem::take(&mut assembly.builder), assembly.diagnostics);
-        // The file is of no more use, and as large as what follows.
-        drop((dump, share));
-        drop(file);
-        builder.check_resolve()?;
-        let (mut graph, findings) = builder.resolve(ResolveOptions::default());
-        if !multipliers.is_empty() {
-            graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));
-        }
-        let tallies = [
-            (&DANGLING_REF, findings.dangling_references),
-            (&DANGLING_ROOT, findings.dangling_roots),
-            (&DUPLICATE_OBJECT, findings.duplicate_objects),
-            (&CONFLICTING_OBJECT, findings.conflicting_objects),
-        ];
-        diagnostics.add_tallies(&tallies, Position::Byte);
-        diagnostics.check(options.strict)?;
-        Ok(Loaded { dump: Dump::Graph(graph), facts, diagnostics })
+        let mut builder = assembly.builder;
+        builder.set_generations(dump.generations.clone());
+        let objects = Objects::new(builder).then(move |graph, _, _| {
+            if !multipliers.is_empty() {
+                graph.set_multipliers(|type_id| multipliers.get(&type_id).copied().unwrap_or(1.0));
+            }
+        });
+        Ok(ParsedDump { extent, content: Content::Objects(Box::new(objects)) })
     }
 
-    fn count_types(&self, mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
-        let mut facts = self.facts(&source);
-        let budget = source.limit_memory(options.max_memory_bytes);
-        let file = Whole::read(source, &budget)?;
-        let (dump, _share) = parse(&file.bytes, &budget)?;
-        let mut assembly = Assembly::new(&dump, options, &budget)?;
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        let file = Whole::read(source, &reading.budget)?;
+        let (dump, _share) = parse(&file.bytes, &reading.budget)?;
+        let mut assembly = Assembly::new(&dump, reading)?;
         assembly.take_objects::<TypeCounts>()?;
-        finish(&mut assembly, &mut facts, &file);
-        assembly.check_any_read()?;
+        let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
         assembly.uncount_repeats();
-        assembly.diagnostics.check(options.strict)?;
         let (sections, names) = assembly.builder.into_names();
-        let types = assembly.totals.by_name(names);
-        Ok(Counted { types, sections, facts, diagnostics: assembly.diagnostics })
-    }
-}
-
-impl Gcdump {
-    fn facts(&self, source: &Source) -> Facts {
-        Facts {
-            format: self.name(),
-            title: self.title(),
-            compression: source.compression().to_vec(),
-            ..Facts::default()
-        }
+        Ok(ParsedTypes { extent, types: assembly.totals.by_name(names), sections })
     }
 }
 
@@ -125,14 +90,12 @@ struct Whole {
     bytes: Vec<u8>,
     /// NULs behind it that were not kept: no part of a dump is so long and nothing but NULs.
     padding_bytes: u64,
-    /// Why packed data broke off, if it did.
-    broken: Option<String>,
     share: MemoryShare,
 }
 
 impl Whole {
     fn read(mut source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
-        let mut file = Whole { bytes: Vec::new(), padding_bytes: 0, broken: None, share: budget.for_content() };
+        let mut file = Whole { bytes: Vec::new(), padding_bytes: 0, share: budget.for_content() };
         let mut chunk = vec![0; READ_BYTES];
         loop {
             let got = source.fill(&mut chunk)?;
@@ -143,7 +106,6 @@ impl Whole {
                 file.append(&chunk[..got])?;
             }
             if is_last {
-                file.broken = source.ended_early();
                 return Ok(file);
             }
         }
@@ -182,53 +144,4 @@ fn parse<'a>(file: &'a [u8], budget: &MemoryBudget) -> Result<(HeapDump<'a>, Mem
         Some(refused) => Err(refused.into()),
         None => Ok((dump, share)),
     }
-}
-
-fn finish(assembly: &mut Assembly<'_>, facts: &mut Facts, file: &Whole) {
-    assembly.judge();
-    let end = Position::Byte(file.bytes.len() as u64);
-    if let Some(text) = &file.broken {
-        assembly.diagnostics.add(&BROKEN_COMPRESSION, 1, end, || text.clone());
-    }
-    assembly.diagnostics.add(&PADDING, file.padding_bytes.min(1), end, || format!("{} bytes", file.padding_bytes));
-    let (dump, counts) = (assembly.dump, &assembly.counts);
-    facts.version = Some(dump.version.to_string());
-    facts.producer = dump.tool.clone();
-    facts.records = vec![
-        ("objects", counts.objects),
-        ("references", counts.references),
-        ("types", dump.graph.types.len() as u64),
-        ("pseudo_nodes", counts.pseudo_nodes),
-        ("undefined_nodes", counts.undefined),
-        ("com_objects", dump.wrappers.1.into()),
-        ("com_wrappers", dump.wrappers.0.into()),
-    ];
-    let top = usize::try_from(dump.graph.root).ok().and_then(|root| dump.graph.type_name_of(root));
-    // A heap that a tool walked holds dead objects too; what the runtime itself reports is what the collector kept.
-    facts.unrooted_are_alive = top == Some("[.NET Roots]") && !dump.has_segments && dump.graph.complete;
-    if assembly.is_sample() {
-        facts.sampled = Some(dump.multipliers);
-        let (objects, bytes) = dump.multipliers;
-        let text = || format!("objects x{objects:.3}, bytes x{bytes:.3}");
-        assembly.diagnostics.add(&SAMPLED, 1, Position::Byte(0), text);
-    }
-    if dump.ticks > TICKS_BEFORE_1970 {
-        facts.snapshots = vec![SnapshotFacts {
-            unix_ms: Some((dump.ticks - TICKS_BEFORE_1970) / 10_000),
-            complete: dump.graph.complete,
-            objects: counts.objects,
-            shallow_bytes: counts.bytes,
-            references: counts.references,
-            chosen: true,
-        }];
-    }
-    if !dump.graph.complete {
-        return;
-    }
-    facts.trailer =
-        Some(if u64::try_from(dump.graph.total_bytes) == Ok(counts.bytes.saturating_add(counts.pseudo_bytes)) {
-            "agrees with what was read".into()
-        } else {
-            format!("says {} bytes in all, {} were read", dump.graph.total_bytes, counts.bytes)
-        });
 }

@@ -1,59 +1,49 @@
 //! Blocks in the order of the file: types get their names, the trailers are checked, the shape is decided.
 
-use super::IbmClassic;
 use super::block::{Block, Counts};
 use super::codes::*;
 use super::java_types::source_form;
 use super::record::{Breakdown, Eof};
 use super::shape::Shape;
-use crate::graph::{GraphBuilder, HeapGraph, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
+use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{BROKEN_COMPRESSION, Counted, Diagnostics, Facts, Position, SIZE_OVERFLOW, check_any_read};
-use crate::input::{ReadError, ReadOptions, Reader, Source};
+use crate::input::{Content, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 
 /// Puts blocks together.
-pub(super) struct Assembler {
+pub(super) struct Assembler<'r> {
+    reading: &'r mut Reading,
     builder: GraphBuilder,
     section: SectionId,
     totals: Totals,
-    counts: Counts,
-    records: u64,
+    records: Records,
     /// No readable record is open at the end of the blocks so far.
     is_without_owner: bool,
-    breakdown: Option<(Breakdown, u64)>,
-    eof: Option<(Eof, u64)>,
-    raw_types: bool,
     lines: u64,
-    pub(super) facts: Facts,
-    pub(super) diagnostics: Diagnostics,
 }
 
-impl Assembler {
-    /// The source has its budget.
-    pub(super) fn new(reader: &IbmClassic, source: &Source, options: &ReadOptions) -> Self {
+/// What was met, and the dump's own totals of it: (totals, line).
+#[derive(Debug, Default)]
+struct Records {
+    all: u64,
+    counts: Counts,
+    breakdown: Option<(Breakdown, u64)>,
+    eof: Option<(Eof, u64)>,
+}
+
+impl<'r> Assembler<'r> {
+    pub(super) fn new(reading: &'r mut Reading) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Padded(16));
-        builder.limit_memory(source.budget());
+        builder.limit_memory(&reading.budget);
         let section = builder.begin_section(Section { name: "heap".into(), ..Section::default() });
+        reading.info.has_no_roots = true;
         Assembler {
+            reading,
             builder,
             section,
             totals: Totals::default(),
-            counts: Counts::default(),
-            records: 0,
+            records: Records::default(),
             is_without_owner: true,
-            breakdown: None,
-            eof: None,
-            raw_types: options.raw_types,
             lines: 0,
-            facts: Facts {
-                format: reader.name(),
-                title: reader.title(),
-                encoding: Some(source.encoding().name()),
-                compression: source.compression().to_vec(),
-                has_no_roots: true,
-                ..Facts::default()
-            },
-            diagnostics: Diagnostics::default(),
         }
     }
 
@@ -61,16 +51,17 @@ impl Assembler {
     pub(super) fn take_block<S: ObjectSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
         self.take_early_lines(block);
-        self.diagnostics.absorb(&mut block.diagnostics, self.lines);
+        self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
         for name in &block.names.list[block.slots.len()..] {
             self.builder.check_name(name.len())?;
             let name = String::from_utf8_lossy(name);
             let slot = self.builder.new_type();
-            self.builder.name_type(slot, &if self.raw_types { name.into_owned() } else { source_form(&name) });
+            self.builder
+                .name_type(slot, &if self.reading.options.raw_types { name.into_owned() } else { source_form(&name) });
             block.slots.push(slot.0);
         }
         if block.counts.leading_full_zeros > 0 && !self.is_without_owner && !self.last_is_class() {
-            self.counts.full_zeros += block.counts.leading_full_zeros;
+            self.records.counts.full_zeros += block.counts.leading_full_zeros;
         }
         let first = self.builder.object_count();
         let part = Part {
@@ -82,7 +73,7 @@ impl Assembler {
             takes_leading: !self.is_without_owner,
         };
         let orphans = block.objects.deliver(part, &mut self.builder, &mut self.totals)?;
-        self.diagnostics.add(&ORPHAN_REF, orphans as u64, Position::Line(self.lines + 1), String::new);
+        self.reading.diagnostics.add(&ORPHAN_REF, orphans as u64, Position::Line(self.lines + 1), String::new);
         self.is_without_owner = block.ended_without_owner.unwrap_or(self.is_without_owner);
         if self.builder.object_count() > first {
             for &(object, name) in &block.classes {
@@ -90,28 +81,29 @@ impl Assembler {
             }
         }
         let lines = self.lines;
-        self.breakdown = block.breakdown.take().map(|(breakdown, line)| (breakdown, line + lines)).or(self.breakdown);
-        self.eof = block.eof.take().map(|(eof, line)| (eof, line + lines)).or(self.eof);
-        self.records += block.objects.object_count() as u64;
-        self.counts.join(&block.counts);
+        self.records.breakdown =
+            block.breakdown.take().map(|(breakdown, line)| (breakdown, line + lines)).or(self.records.breakdown);
+        self.records.eof = block.eof.take().map(|(eof, line)| (eof, line + lines)).or(self.records.eof);
+        self.records.all += block.objects.object_count() as u64;
+        self.records.counts.join(&block.counts);
         self.lines += block.lines;
         Ok(())
     }
 
     /// Lines between the version and the first record belong to the version: jdmpview writes it in several.
     fn take_early_lines<S>(&mut self, block: &mut Block<S>) {
-        let version_before = self.facts.producer.is_some();
-        if self.facts.producer.is_none() {
-            self.facts.producer = block.version.take();
+        let version_before = self.reading.info.producer.is_some();
+        if self.reading.info.producer.is_none() {
+            self.reading.info.producer = block.version.take();
         }
         for early in block.early.drain(..) {
-            let of_version = self.records == 0 && (early.after_version || version_before);
-            match &mut self.facts.producer {
+            let of_version = self.records.all == 0 && (early.after_version || version_before);
+            match &mut self.reading.info.producer {
                 Some(producer) if of_version => {
                     producer.push_str("; ");
                     producer.push_str(&early.text);
                 }
-                _ => self.diagnostics.on_line(&JUNK_LINE, self.lines + early.line, early.text.as_bytes()),
+                _ => self.reading.diagnostics.on_line(&JUNK_LINE, self.lines + early.line, early.text.as_bytes()),
             }
         }
     }
@@ -121,41 +113,64 @@ impl Assembler {
         self.builder.labels().last().is_some_and(|&(object, _)| object as usize == last)
     }
 
-    /// After the last block.
-    pub(super) fn finish(&mut self, source: &Source) {
+    /// Decides the shape, after the last block; the graph is made with it.
+    pub(super) fn into_dump(mut self) -> ParsedDump {
+        let extent = self.finish();
+        let records = self.records;
+        let compact_trailer = records.breakdown.is_some_and(|(breakdown, _)| breakdown.compact);
+        let shape = Shape::decide(&records.counts, compact_trailer, &self.builder);
+        self.reading.info.version = Some(shape.describe().into());
+        let class_first = shape == Shape::ClassFirst;
+        let objects = Objects::new(self.builder)
+            .resolved_with(ResolveOptions { first_reference_is_class: class_first })
+            .then(move |_, findings, reading| {
+                if class_first {
+                    reading.info.records.push(("class_words", findings.class_words));
+                }
+                records.check_totals(findings.duplicate_objects.count + findings.conflicting_objects.count, reading);
+            });
+        ParsedDump { extent, content: Content::Objects(Box::new(objects)) }
+    }
+
+    /// Totals by type name, after the last block.
+    pub(super) fn into_types(mut self) -> ParsedTypes {
+        let extent = self.finish();
+        self.records.check_totals(0, self.reading);
+        let (sections, names) = self.builder.into_names();
+        ParsedTypes { extent, types: self.totals.by_name(names), sections }
+    }
+
+    fn finish(&mut self) -> Extent {
         let last_line = self.lines.max(1);
-        if let Some(text) = source.ended_early() {
-            self.diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Line(last_line), || text);
-        }
-        let counts = self.counts;
-        let objects = self.records - counts.classes - counts.arrays;
-        self.facts.records = vec![
+        let Records { all, counts, eof, .. } = self.records;
+        self.reading.info.records = vec![
             ("classes", counts.classes),
-            ("objects", objects),
+            ("objects", self.records.objects()),
             ("arrays", counts.arrays),
             ("references", counts.references),
             ("null_references", counts.nulls),
         ];
-        self.builder.section_mut(self.section).complete = self.eof.is_some();
-        if self.eof.is_none() {
-            self.diagnostics.on_line(&MISSING_TRAILER, last_line, b"");
+        let is_complete = eof.is_some();
+        self.builder.section_mut(self.section).complete = is_complete;
+        if !is_complete {
+            self.reading.diagnostics.on_line(&MISSING_TRAILER, last_line, b"");
         }
-        self.totals.report(&mut self.diagnostics, Position::Line);
+        self.totals.report(&mut self.reading.diagnostics, Position::Line);
         self.builder.set_id_style(IdStyle::Padded(if counts.most_digits > 8 { 16 } else { 8 }));
+        let lost = if is_complete { LOST } else { LOST_OF_CUT };
+        Extent { end: Position::Line(last_line), objects: all, lost }
     }
+}
 
-    /// An error when records were lost and no object is left. Around a dump that is whole there may be anything.
-    pub(super) fn check_any_read(&self) -> Result<(), ReadError> {
-        let lost = [&BROKEN_COMPRESSION, &MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
-        let junk = usize::from(self.eof.is_some());
-        check_any_read(self.records, &self.diagnostics, &lost[..lost.len() - junk])
+impl Records {
+    fn objects(&self) -> u64 {
+        self.all - self.counts.classes - self.counts.arrays
     }
 
     /// The dump's own totals against what was read. Of records that were dropped as repeated only the number is known,
     /// so a difference of no more than that many is none.
-    pub(super) fn check_trailers(&mut self, dropped: u64) {
-        let counts = self.counts;
-        let objects = self.records - counts.classes - counts.arrays;
+    fn check_totals(&self, dropped: u64, reading: &mut Reading) {
+        let (counts, objects) = (self.counts, self.objects());
         let mut differences = Vec::new();
         let mut compare = |what: &str, line: u64, said: u64, found: &[u64]| {
             if !found.iter().any(|&found| (said..=said.saturating_add(dropped)).contains(&found)) {
@@ -169,7 +184,7 @@ impl Assembler {
             compare("arrays", line, said.object_arrays.saturating_add(said.primitive_arrays), &[counts.arrays]);
         }
         if let Some((said, line)) = self.eof {
-            compare("records", line, said.records, &[self.records]);
+            compare("records", line, said.records, &[self.all]);
         }
         if let (Some((said, line)), 0) = (self.eof, dropped) {
             // Shapes A and C print all references they count; shape B counts its nulls without printing them. Where the
@@ -184,7 +199,7 @@ impl Assembler {
                 &[printed, printed.saturating_add(nulls), without_nulls, without_nulls.saturating_add(nulls)],
             );
         }
-        self.facts.trailer = Some(match (self.eof, differences.is_empty()) {
+        reading.info.trailer = Some(match (self.eof, differences.is_empty()) {
             (None, _) => "missing".into(),
             (Some(_), true) => "agrees with what was read".into(),
             (Some(_), false) => {
@@ -193,40 +208,8 @@ impl Assembler {
             }
         });
         for (line, text) in differences {
-            self.diagnostics.add(&TRAILER_MISMATCH, 1, Position::Line(line), || text);
+            reading.diagnostics.add(&TRAILER_MISMATCH, 1, Position::Line(line), || text);
         }
-    }
-
-    /// Decides the shape and makes the graph, once.
-    ///
-    /// # Errors
-    /// When there is no room for it.
-    pub(super) fn resolve(&mut self) -> Result<HeapGraph, ReadError> {
-        self.builder.check_resolve()?;
-        let builder = std::mem::take(&mut self.builder);
-        let compact_trailer = self.breakdown.is_some_and(|(breakdown, _)| breakdown.compact);
-        let shape = Shape::decide(&self.counts, compact_trailer, &builder);
-        self.facts.version = Some(shape.describe().into());
-        let (graph, findings) =
-            builder.resolve(ResolveOptions { first_reference_is_class: shape == Shape::ClassFirst });
-        if shape == Shape::ClassFirst {
-            self.facts.records.push(("class_words", findings.class_words));
-        }
-        let tallies = [
-            (&DANGLING_REF, findings.dangling_references),
-            (&DUPLICATE_OBJECT, findings.duplicate_objects),
-            (&CONFLICTING_OBJECT, findings.conflicting_objects),
-            (&SIZE_OVERFLOW, findings.size_overflows),
-        ];
-        self.diagnostics.add_tallies(&tallies, Position::Line);
-        self.check_trailers(findings.duplicate_objects.count + findings.conflicting_objects.count);
-        Ok(graph)
-    }
-
-    /// Totals by type name.
-    pub(super) fn into_counted(self) -> Counted {
-        let (sections, names) = self.builder.into_names();
-        Counted { types: self.totals.by_name(names), sections, facts: self.facts, diagnostics: self.diagnostics }
     }
 }
 

@@ -14,7 +14,8 @@ use super::record::{self, Breakdown, Eof, Word};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::sink::ObjectSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};
-use crate::input::{Diagnostics, PADDING, Position};
+use crate::input::codes::PADDING;
+use crate::input::{Diagnostics, Position};
 
 /// Junk lines before the first record that are kept by text: a version of several lines looks like junk.
 const EARLY_LINES: usize = 16;

@@ -1,12 +1,25 @@
 //! The stable codes of this format's problems (docs/formats/ibm-classic.md, "Problems").
 
 use crate::input::Code;
+use crate::input::codes::GraphCodes;
 
-pub(super) static CONFLICTING_OBJECT: Code =
-    Code::warning("conflicting-object", "records at the address of another record; the first was kept");
-pub(super) static DANGLING_REF: Code = Code::warning("dangling-ref", "references to addresses that have no record");
-pub(super) static DUPLICATE_OBJECT: Code =
-    Code::warning("duplicate-object", "records listed again with the same content; ignored");
+/// The dump lists records at addresses.
+pub(super) static GRAPH_CODES: GraphCodes = GraphCodes {
+    dangling_ref: Code::warning("dangling-ref", "references to addresses that have no record"),
+    duplicate_object: Code::warning("duplicate-object", "records listed again with the same content; ignored"),
+    conflicting_object: Code::warning(
+        "conflicting-object",
+        "records at the address of another record; the first was kept",
+    ),
+    ..GraphCodes::IN_DUMP
+};
+
+/// Problems by which objects may be lost. Around a dump that is whole there may be anything.
+pub(super) static LOST: &[&Code] = &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE];
+/// The same for a dump without its trailer.
+pub(super) static LOST_OF_CUT: &[&Code] =
+    &[&MALFORMED_RECORD, &MALFORMED_REF, &ORPHAN_REF, &TRUNCATED_LINE, &JUNK_LINE];
+
 pub(super) static JUNK_LINE: Code = Code::warning("junk-line", "lines that are no part of a dump; skipped");
 pub(super) static MALFORMED_RECORD: Code =
     Code::warning("malformed-record", "records with a missing or unreadable address, size or type; skipped");

@@ -22,9 +22,10 @@ mod record;
 mod shape;
 
 use super::blocks::{Cut, parse_blocks};
+use super::codes::GraphCodes;
 use super::sink::{ObjectSink, TypeCounts};
 use super::text;
-use super::{Counted, Detected, Dump, Loaded, ReadError, ReadOptions, Reader, Runtime, Source};
+use super::{Detected, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
@@ -66,40 +67,38 @@ impl Reader for IbmClassic {
         Detected::No
     }
 
+    fn is_text(&self) -> bool {
+        true
+    }
+
     /// An object of 14 bytes of memory has some 40 to 100 characters with its type's name, a reference of 4 bytes 11 or 19;
     /// in UTF-16 each takes two bytes.
     fn least_memory_bytes(&self, dump_bytes: u64) -> u64 {
         dump_bytes / 16
     }
 
-    fn read(&self, source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
-        let mut assembler = self.assemble::<ObjectColumns>(source, options)?;
-        let graph = assembler.resolve()?;
-        assembler.diagnostics.check(options.strict)?;
-        Ok(Loaded { dump: Dump::Graph(graph), facts: assembler.facts, diagnostics: assembler.diagnostics })
+    fn graph_codes(&self) -> &'static GraphCodes {
+        &codes::GRAPH_CODES
     }
 
-    fn count_types(&self, source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
-        let mut assembler = self.assemble::<TypeCounts>(source, options)?;
-        assembler.check_trailers(0);
-        assembler.diagnostics.check(options.strict)?;
-        Ok(assembler.into_counted())
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        Ok(assemble::<ObjectColumns>(source, reading)?.into_dump())
+    }
+
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        Ok(assemble::<TypeCounts>(source, reading)?.into_types())
     }
 }
 
-impl IbmClassic {
-    fn assemble<S: ObjectSink>(&self, mut source: Source, options: &ReadOptions) -> Result<Assembler, ReadError> {
-        source.limit_memory(options.max_memory_bytes);
-        let mut assembler = Assembler::new(self, &source, options);
-        let source = parse_blocks(
-            source,
-            Cut::BeforeHex,
-            options.threads,
-            |text, place, block: &mut Block<S>| parse_block(text, place, block),
-            |block| assembler.take_block(block),
-        )?;
-        assembler.finish(&source);
-        assembler.check_any_read()?;
-        Ok(assembler)
-    }
+fn assemble<'r, S: ObjectSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
+    let threads = reading.options.threads;
+    let mut assembler = Assembler::new(reading);
+    parse_blocks(
+        source,
+        Cut::BeforeHex,
+        threads,
+        |text, place, block: &mut Block<S>| parse_block(text, place, block),
+        |block| assembler.take_block(block),
+    )?;
+    Ok(assembler)
 }

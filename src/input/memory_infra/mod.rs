@@ -34,8 +34,9 @@ mod values;
 
 use std::io::Cursor;
 
-use super::{BROKEN_COMPRESSION, Counted, Detected, Diagnostics, Dump, Facts, Loaded, ReadError, ReadErrorKind};
-use super::{Position, ReadOptions, Reader, Runtime, Source};
+use super::codes::BROKEN_COMPRESSION;
+use super::{Content, Detected, Extent, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::{Reader, Reading, Runtime, Source};
 use crate::allocations::{AllocationDump, Names};
 use assemble::Assembler;
 use collect::Trace;
@@ -93,36 +94,26 @@ impl Reader for MemoryInfra {
         }
     }
 
-    fn read(&self, mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
-        let mut facts = Facts {
-            format: self.name(),
-            title: self.title(),
-            encoding: Some(source.encoding().name()),
-            compression: source.compression().to_vec(),
-            ..Facts::default()
-        };
-        let budget = source.limit_memory(options.max_memory_bytes);
-        let mut diagnostics = Diagnostics::default();
+    fn is_text(&self) -> bool {
+        true
+    }
+
+    fn read(&self, mut source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let mut names = Names::default();
-        let mut traces = Vec::new();
-        if source.start().trim_ascii_start().starts_with(b"<") {
-            read_page(&mut source, &mut names, &mut diagnostics, &mut traces, options)?;
-            facts.version = Some("in a page of the trace viewer".into());
+        let (traces, end) = if source.start().trim_ascii_start().starts_with(b"<") {
+            reading.info.version = Some("in a page of the trace viewer".into());
+            read_page(&mut source, &mut names, reading)?
         } else {
-            let threads = if source.is_whole() { 1 } else { options.threads };
-            let mut text = Text::new(Box::new(|buf| source.fill(buf)), budget.for_buffer());
-            let trace = read_trace(&mut text, &mut names, &mut diagnostics, 0, threads, &budget)?;
-            let end = text.offset();
-            drop(text);
-            traces.push(trace);
-            if let Some(why) = source.ended_early() {
-                diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(end), || why);
-            }
-        }
+            let threads = if source.is_whole() { 1 } else { reading.options.threads };
+            let mut text = Text::new(Box::new(|buf| source.fill(buf)), reading.budget.for_buffer());
+            let trace = read_trace(&mut text, &mut names, &mut reading.diagnostics, 0, threads, &reading.budget)?;
+            (vec![trace], text.offset())
+        };
         let events: u64 = traces.iter().map(|trace| trace.events).sum();
         let dump_events: u64 = traces.iter().map(|trace| trace.dump_events).sum();
         let mut dump = AllocationDump::default();
-        let mut assembler = Assembler::new(&mut names, &mut diagnostics, options.raw_types, &budget);
+        let raw_types = reading.options.raw_types;
+        let mut assembler = Assembler::new(&mut names, &mut reading.diagnostics, raw_types, &reading.budget);
         for trace in traces {
             assembler.add(trace, &mut dump)?;
         }
@@ -135,22 +126,23 @@ impl Reader for MemoryInfra {
         }
         dump.names = names;
         let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
-        facts.records = vec![
+        reading.info.records = vec![
             ("events", events),
             ("memory_dump_events", dump_events),
             ("dumps", dump.dumps.len() as u64),
             ("heaps", dump.heaps.len() as u64),
             ("entries", entries),
         ];
-        diagnostics.check(options.strict)?;
-        if dump.heaps.is_empty() {
-            return Err(without_heaps(events, dump_events, &diagnostics));
-        }
-        Ok(Loaded { dump: Dump::Allocations(dump), facts, diagnostics })
+        let content = if dump.heaps.is_empty() {
+            Content::Nothing(without_heaps(events, dump_events))
+        } else {
+            Content::Allocations(dump)
+        };
+        Ok(ParsedDump { extent: Extent { end: Position::Byte(end), objects: 0, lost: &[] }, content })
     }
 
     /// The file has no objects to be counted.
-    fn count_types(&self, _: Source, _: &ReadOptions) -> Result<Counted, ReadError> {
+    fn count_types(&self, _: Source, _: &mut Reading) -> Result<ParsedTypes, ReadError> {
         Err(ReadError::new(ReadErrorKind::NotSupported(
             "a memory-infra trace holds allocation totals, no objects to be counted; `heapdump stats` without --shallow \
              shows them"
@@ -160,60 +152,50 @@ impl Reader for MemoryInfra {
 }
 
 /// Why there is nothing to show.
-fn without_heaps(events: u64, dump_events: u64, diagnostics: &Diagnostics) -> ReadError {
-    let problem = diagnostics.sorted().first().map_or(String::new(), |problem| {
-        format!(" ({}: {}, at {})", problem.code.name, problem.code.meaning, problem.first_at)
-    });
-    let text = match (events, dump_events) {
-        (0, _) => format!("no trace events in it, so no heap dumps{problem}"),
+fn without_heaps(events: u64, dump_events: u64) -> String {
+    match (events, dump_events) {
+        (0, _) => "no trace events in it, so no heap dumps".into(),
         (_, 0) => format!(
             "a trace of {events} events without memory dumps: record it with the category \
-             disabled-by-default-memory-infra and with heap profiling on{problem}"
+             disabled-by-default-memory-infra and with heap profiling on"
         ),
-        _ => format!(
-            "a trace with memory dumps but without heap dumps: Chromium writes those only while heap profiling is on \
-             (--memlog=all, before that --enable-heap-profiling), and recent versions (156 for one) write none at all, \
-             their heap profiles go to Perfetto's own format{problem}"
-        ),
-    };
-    ReadError::new(ReadErrorKind::NotSupported(text))
+        _ => "a trace with memory dumps but without heap dumps: Chromium writes those only while heap profiling is on \
+              (--memlog=all, before that --enable-heap-profiling), and recent versions (156 for one) write none at all, \
+              their heap profiles go to Perfetto's own format"
+            .into(),
+    }
 }
 
-/// The traces in a page.
-fn read_page(
-    source: &mut Source,
-    names: &mut Names,
-    diagnostics: &mut Diagnostics,
-    traces: &mut Vec<Trace>,
-    options: &ReadOptions,
-) -> Result<(), ReadError> {
-    let budget = source.budget().clone();
+/// The traces in a page, and where it ends.
+fn read_page(source: &mut Source, names: &mut Names, reading: &mut Reading) -> Result<(Vec<Trace>, u64), ReadError> {
+    let Reading { budget, diagnostics, options, .. } = reading;
+    let mut traces = Vec::new();
     let mut page = Page::new(source);
     while let Some(block) = page.next_block()? {
         if !block.closed {
             diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(block.offset), String::new);
         }
+        let at = Position::Byte(block.offset);
         let mut inner = match Source::from_reader(Cursor::new(block.content)) {
             Ok(inner) => inner,
             Err(error) => {
-                let at = Position::Byte(block.offset);
                 diagnostics.add(&BROKEN_COMPRESSION, 1, at, || error.to_string());
                 continue;
             }
         };
-        inner.share_budget(&budget);
+        inner.share_budget(budget);
         let threads = if inner.is_whole() { 1 } else { options.threads };
         let mut text = Text::new(Box::new(|buf| inner.fill(buf)), budget.for_buffer());
-        traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads, &budget)?);
+        traces.push(read_trace(&mut text, names, diagnostics, block.offset, threads, budget)?);
         drop(text);
         if let Some(why) = inner.ended_early() {
-            diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(block.offset), || why);
+            diagnostics.add(&BROKEN_COMPRESSION, 1, at, || why);
         }
     }
-    let (end, whole) = page.end();
+    let (end, is_complete) = page.end();
     // What is missing may hold another trace.
-    if !whole {
+    if !is_complete {
         diagnostics.add(&codes::TRUNCATED, 1, Position::Byte(end), String::new);
     }
-    Ok(())
+    Ok((traces, end))
 }

@@ -1,31 +1,36 @@
 //! From the collected events to the graph of one snapshot.
 
 use super::codes::*;
-use super::collect::{Collector, What};
+use super::collect::Collector;
 use super::fields::text_of_utf16;
+use super::heap_event::HeapEventKind;
 use super::rundown::Rundown;
-use super::sink::{GraphSink, Sink};
 use super::snapshots::{Snapshot, Stream, find_snapshots};
+use super::store::{GraphStore, SnapshotStore};
 use super::types::TypeTable;
-use crate::graph::{
-    BuildError, GraphBuilder, HeapGraph, ResolveOptions, RootFlags, RootKind, RootRecord, SectionId, TypeSlot,
-};
+use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, SectionId, TypeSlot};
 use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, ends_with_rank};
-use crate::input::{BROKEN_COMPRESSION, Counted, Facts, Position, ReadError, ReadErrorKind, SIZE_OVERFLOW};
-use crate::input::{SnapshotChoice, SnapshotFacts, check_any_read};
+use crate::input::{FormatInfo, Position, ReadError, ReadErrorKind, Reading, SnapshotChoice, SnapshotInfo};
 
 /// What the snapshot that was asked for consists of.
-pub(super) struct Chosen {
+pub(super) struct SelectedSnapshot {
     snapshot: Snapshot,
     nodes: Stream,
     edges: Stream,
 }
 
+impl SelectedSnapshot {
+    /// Objects that arrived.
+    pub(super) fn object_count(&self) -> u64 {
+        self.nodes.count
+    }
+}
+
 impl Collector {
     /// Finds the snapshots, and takes the one that was asked for.
-    pub(super) fn choose(&mut self, choice: SnapshotChoice, facts: &mut Facts) -> Result<Chosen, ReadError> {
-        self.items.sort_by_key(|item| (item.timestamp, item.offset));
-        let mut snapshots = find_snapshots(&self.items);
+    pub(super) fn select_snapshot(&mut self, reading: &mut Reading) -> Result<SelectedSnapshot, ReadError> {
+        self.heap_events.sort_by_key(|event| (event.timestamp, event.offset));
+        let mut snapshots = find_snapshots(&self.heap_events);
         if snapshots.is_empty() {
             let cut = if self.diagnostics.sorted().iter().any(|problem| problem.code == &TRUNCATED) {
                 "this trace is cut before any GC heap snapshot"
@@ -35,33 +40,33 @@ impl Collector {
             return Err(ReadError::new(ReadErrorKind::NoHeap(format!("{cut}; {HOW_TO_COLLECT}"))));
         }
         let first = |wanted: &dyn Fn(&Snapshot) -> bool| snapshots.iter().position(wanted);
-        let at = match choice {
+        let at = match reading.options.snapshot {
             SnapshotChoice::Last => snapshots.len() - 1,
             SnapshotChoice::Number(number) if (1..=snapshots.len()).contains(&number) => number - 1,
             SnapshotChoice::Number(number) => {
                 return Err(ReadError::new(ReadErrorKind::NoSuchSnapshot(number, snapshots.len())));
             }
-            SnapshotChoice::FirstComplete => first(&|snapshot| snapshot.is_undamaged(&self.items))
-                .or_else(|| first(&Snapshot::is_whole))
+            SnapshotChoice::FirstComplete => first(&|snapshot| snapshot.is_undamaged(&self.heap_events))
+                .or_else(|| first(&Snapshot::is_complete))
                 .unwrap_or(0),
         };
-        facts.snapshots = snapshots.iter().map(|snapshot| self.snapshot_facts(snapshot)).collect();
-        facts.snapshots[at].chosen = true;
+        reading.info.snapshots = snapshots.iter().map(|snapshot| self.snapshot_info(snapshot)).collect();
+        reading.info.snapshots[at].chosen = true;
         let snapshot = snapshots.swap_remove(at);
-        let (nodes, edges) = (snapshot.nodes(&self.items), snapshot.edges(&self.items));
-        Ok(Chosen { snapshot, nodes, edges })
+        let (nodes, edges) = (snapshot.nodes(&self.heap_events), snapshot.edges(&self.heap_events));
+        Ok(SelectedSnapshot { snapshot, nodes, edges })
     }
 
-    fn snapshot_facts(&self, snapshot: &Snapshot) -> SnapshotFacts {
-        let (nodes, edges) = (snapshot.nodes(&self.items), snapshot.edges(&self.items));
-        let unix_ms = self.trace.filter(|trace| trace.ticks_per_second > 0).map(|trace| {
+    fn snapshot_info(&self, snapshot: &Snapshot) -> SnapshotInfo {
+        let (nodes, edges) = (snapshot.nodes(&self.heap_events), snapshot.edges(&self.heap_events));
+        let unix_ms = self.trace.filter(|trace| trace.ticks_per_second > 0).and_then(|trace| {
             let ticks = i128::from(snapshot.timestamp) - i128::from(trace.ticks);
-            let ms = i128::from(trace.unix_ms) + ticks * 1000 / i128::from(trace.ticks_per_second);
-            i64::try_from(ms).unwrap_or(i64::MAX)
+            let ms = i128::from(trace.unix_ms?) + ticks * 1000 / i128::from(trace.ticks_per_second);
+            Some(i64::try_from(ms).unwrap_or(i64::MAX))
         });
-        SnapshotFacts {
+        SnapshotInfo {
             unix_ms,
-            complete: snapshot.is_undamaged(&self.items),
+            complete: snapshot.is_undamaged(&self.heap_events),
             objects: nodes.count,
             shallow_bytes: nodes.bytes,
             references: edges.count,
@@ -70,23 +75,23 @@ impl Collector {
     }
 
     /// What the two streams say of themselves and of each other.
-    pub(super) fn judge(&mut self, chosen: &Chosen) {
-        let Chosen { snapshot, nodes, edges } = chosen;
+    pub(super) fn check_consistency(&mut self, selected: &SelectedSnapshot) {
+        let SelectedSnapshot { snapshot, nodes, edges } = selected;
         let streams = [(nodes, &MISSING_NODE_EVENTS), (edges, &MISSING_EDGE_EVENTS)];
         for (stream, missing) in streams {
             self.diagnostics.add(missing, stream.missing.0, Position::Byte(stream.missing.1), String::new);
             self.diagnostics.add(&REPEATED_EVENT, stream.repeated.0, Position::Byte(stream.repeated.1), String::new);
         }
-        let (promised, sent) = (nodes.promised, edges.count);
-        self.diagnostics.add(&REFERENCE_MISMATCH, promised.abs_diff(sent), Position::Byte(snapshot.offset), || {
-            format!("the objects that arrived say {promised}, {sent} arrived")
+        let (declared, sent) = (nodes.declared_references, edges.count);
+        self.diagnostics.add(&REFERENCE_MISMATCH, declared.abs_diff(sent), Position::Byte(snapshot.offset), || {
+            format!("the objects that arrived say {declared}, {sent} arrived")
         });
-        if !snapshot.is_whole() {
+        if !snapshot.is_complete() {
             self.problem(&UNFINISHED_SNAPSHOT, snapshot.offset);
         }
         // The runtime counts what it dropped only when it can write again, which may be after the collection: a gap
         // behind a snapshot that does not add up is of the snapshot.
-        let adds_up = nodes.missing.0 + edges.missing.0 == 0 && promised == sent;
+        let adds_up = nodes.missing.0 + edges.missing.0 == 0 && declared == sent;
         for gap in &self.gaps {
             let within = !adds_up || (gap.from <= snapshot.until && gap.until >= snapshot.timestamp);
             let code = if within { &DROPPED_EVENTS } else { &DROPPED_ELSEWHERE };
@@ -106,9 +111,9 @@ impl Collector {
         let mut numbers: Vec<(u32, u64)> = snapshot
             .others
             .iter()
-            .filter_map(|&at| match self.items[at].what {
-                What::Roots { index, .. } if roots => Some((index, self.items[at].offset)),
-                What::Dependents { index, .. } if !roots => Some((index, self.items[at].offset)),
+            .filter_map(|&at| match self.heap_events[at].kind {
+                HeapEventKind::Roots { index, .. } if roots => Some((index, self.heap_events[at].offset)),
+                HeapEventKind::Dependents { index, .. } if !roots => Some((index, self.heap_events[at].offset)),
                 _ => None,
             })
             .collect();
@@ -120,87 +125,66 @@ impl Collector {
         (missing, first.map_or(0, |(_, &(_, offset))| offset))
     }
 
-    /// An error when something of the snapshot was lost and no object is left.
-    pub(super) fn check_any_read(&self, chosen: &Chosen) -> Result<(), ReadError> {
-        let lost = [
-            &BROKEN_COMPRESSION,
-            &DROPPED_EVENTS,
-            &MALFORMED_BLOCK,
-            &MALFORMED_CONTAINER,
-            &MALFORMED_EVENT,
-            &MISSING_NODE_EVENTS,
-            &TRUNCATED,
-        ];
-        check_any_read(chosen.nodes.count, &self.diagnostics, &lost)
-    }
-
     /// Records by kind, and what else the file says of itself.
-    pub(super) fn state_facts(&self, chosen: &Chosen, facts: &mut Facts) {
-        let rows = |wanted: fn(&What) -> usize| -> u64 {
-            chosen.snapshot.others.iter().map(|&at| wanted(&self.items[at].what) as u64).sum()
+    pub(super) fn fill_info(&self, selected: &SelectedSnapshot, info: &mut FormatInfo) {
+        let rows = |wanted: fn(&HeapEventKind) -> usize| -> u64 {
+            selected.snapshot.others.iter().map(|&at| wanted(&self.heap_events[at].kind) as u64).sum()
         };
-        facts.records = vec![
-            ("objects", chosen.nodes.count),
-            ("references", chosen.edges.count),
-            ("roots", rows(|what| if let What::Roots { rows, .. } = what { rows.len() } else { 0 })),
-            ("statics", rows(|what| if let What::Statics(rows) = what { rows.len() } else { 0 })),
-            ("dependent_handles", rows(|what| if let What::Dependents { rows, .. } = what { rows.len() } else { 0 })),
-            ("com_objects", rows(|what| if let What::Com(rows) = what { rows.len() } else { 0 })),
+        info.records = vec![
+            ("objects", selected.nodes.count),
+            ("references", selected.edges.count),
+            ("roots", rows(|kind| if let HeapEventKind::Roots { rows, .. } = kind { rows.len() } else { 0 })),
+            ("statics", rows(|kind| if let HeapEventKind::Statics(rows) = kind { rows.len() } else { 0 })),
+            (
+                "dependent_handles",
+                rows(|kind| if let HeapEventKind::Dependents { rows, .. } = kind { rows.len() } else { 0 }),
+            ),
+            ("com_objects", rows(|kind| if let HeapEventKind::Com(rows) = kind { rows.len() } else { 0 })),
             ("com_wrappers", self.runtime_callable),
             ("types", self.types.described.len() as u64),
             ("modules", self.rundown.module_count() as u64),
             ("methods", self.rundown.method_count() as u64),
             ("events", self.events),
         ];
-        facts.producer = self.rundown.runtime.clone();
-        let (promised, sent) = (chosen.nodes.promised, chosen.edges.count);
-        facts.trailer = Some(if promised == sent {
+        info.producer = self.rundown.runtime.clone();
+        let (declared, sent) = (selected.nodes.declared_references, selected.edges.count);
+        info.trailer = Some(if declared == sent {
             "objects say they have as many references as there are".into()
         } else {
-            format!("objects say they have {promised} references, there are {sent}")
+            format!("objects say they have {declared} references, there are {sent}")
         });
-        facts.unrooted_are_alive = chosen.snapshot.is_undamaged(&self.items);
+        info.unrooted_are_alive = selected.snapshot.is_undamaged(&self.heap_events);
     }
 
-    fn section_name(&self) -> String {
+    pub(super) fn section_name(&self) -> String {
         let process = self.trace.map_or(0, |trace| trace.process_id);
         self.rundown.program().unwrap_or_else(|| format!("process {process}"))
     }
 
-    /// The graph of the chosen snapshot. Takes the sink; the collector is of no other use after.
+    /// The builder of the selected snapshot. Takes the store; the collector is of no other use after.
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub(super) fn build_graph(&mut self, chosen: &Chosen, raw_types: bool) -> Result<HeapGraph, BuildError> {
-        let Sink::Graph(sink) = std::mem::replace(&mut self.sink, Sink::Counts(Default::default())) else {
-            return Ok(GraphBuilder::default().resolve(ResolveOptions::default()).0);
+    pub(super) fn build(&mut self, selected: &SelectedSnapshot, raw_types: bool) -> Result<GraphBuilder, BuildError> {
+        let SnapshotStore::Graph(store) = std::mem::take(&mut self.store) else {
+            return Ok(GraphBuilder::default());
         };
-        let GraphSink { mut builder, section, slots, .. } = *sink;
-        builder.keep_pieces(&chosen.nodes.pieces, &chosen.edges.pieces)?;
-        let objects = usize::try_from(chosen.nodes.certain).unwrap_or(usize::MAX);
-        builder.pair_references(objects, chosen.edges.certain);
+        let GraphStore { mut builder, section, slots, .. } = *store;
+        builder.keep_pieces(&selected.nodes.pieces, &selected.edges.pieces)?;
+        let objects = usize::try_from(selected.nodes.contiguous_count).unwrap_or(usize::MAX);
+        builder.pair_references(objects, selected.edges.contiguous_count);
         self.name_types(&mut builder, &slots, raw_types)?;
-        for &at in &chosen.snapshot.others {
+        for &at in &selected.snapshot.others {
             self.add_roots(&mut builder, section, at);
             builder.check_memory()?;
         }
-        builder.set_generations(chosen.snapshot.generations());
+        builder.set_generations(selected.snapshot.generations());
         let name = self.section_name();
         let about = builder.section_mut(section);
         about.name = name;
-        about.complete = chosen.snapshot.is_undamaged(&self.items);
+        about.complete = selected.snapshot.is_undamaged(&self.heap_events);
         about.declared_types = self.types.described.len() as u64;
-        builder.check_resolve()?;
-        let (graph, findings) = builder.resolve(ResolveOptions::default());
-        let tallies = [
-            (&DANGLING_REF, findings.dangling_references),
-            (&DANGLING_ROOT, findings.dangling_roots),
-            (&DUPLICATE_OBJECT, findings.duplicate_objects),
-            (&CONFLICTING_OBJECT, findings.conflicting_objects),
-            (&SIZE_OVERFLOW, findings.size_overflows),
-        ];
-        self.diagnostics.add_tallies(&tallies, Position::Byte);
-        Ok(graph)
+        Ok(builder)
     }
 
     fn name_types(&mut self, builder: &mut GraphBuilder, slots: &[u32], raw_types: bool) -> Result<(), BuildError> {
@@ -223,11 +207,11 @@ impl Collector {
     }
 
     fn add_roots(&mut self, builder: &mut GraphBuilder, section: SectionId, at: usize) {
-        let position = self.items[at].offset;
+        let position = self.heap_events[at].offset;
         let record =
             |id, kind, flags| RootRecord { id, kind, flags: RootFlags(flags), container: None, name: None, position };
-        match self.items[at].what.clone() {
-            What::Roots { rows, .. } => {
+        match self.heap_events[at].kind.clone() {
+            HeapEventKind::Roots { rows, .. } => {
                 for root in &self.roots[rows] {
                     let kind = match root.kind {
                         0 => RootKind::Local,
@@ -250,7 +234,7 @@ impl Collector {
                     }
                 }
             }
-            What::Statics(rows) => {
+            HeapEventKind::Statics(rows) => {
                 for field in self.statics[rows].iter().filter(|field| field.object != 0) {
                     let name = text_of_utf16(&self.field_names[field.name.clone()]);
                     let flags = if field.flags & 1 != 0 { RootFlags::THREAD_LOCAL } else { 0 };
@@ -259,14 +243,14 @@ impl Collector {
                     builder.add_root_record(section, RootRecord { name, ..root });
                 }
             }
-            What::Com(rows) => {
+            HeapEventKind::Com(rows) => {
                 for object in self.com[rows].iter().filter(|object| object.object != 0) {
                     let held = object.flags & 1 != 0 || object.references > 0;
                     let flags = RootFlags::REF_COUNTED | if held { 0 } else { RootFlags::WEAK };
                     builder.add_root_record(section, record(object.object, RootKind::Com, flags));
                 }
             }
-            What::Dependents { rows, .. } => {
+            HeapEventKind::Dependents { rows, .. } => {
                 for handle in self.dependents[rows].iter().filter(|handle| handle.key != 0 && handle.value != 0) {
                     builder.add_reference(section, handle.key, handle.value, position);
                 }
@@ -275,17 +259,17 @@ impl Collector {
         }
     }
 
-    /// Totals of the chosen snapshot by type.
-    pub(super) fn into_counted(mut self, chosen: &Chosen, raw_types: bool, facts: Facts) -> Counted {
+    /// (type, objects, bytes) of the selected snapshot, by name.
+    pub(super) fn count(&mut self, selected: &SelectedSnapshot, raw_types: bool) -> Vec<(String, u64, u64)> {
         let mut types = Vec::new();
-        if let Sink::Counts(counts) = &self.sink {
-            let totals = counts.totals_of(&chosen.nodes.pieces, &mut self.diagnostics);
+        if let SnapshotStore::Counts(counts) = &self.store {
+            let totals = counts.totals_of(&selected.nodes.pieces, &mut self.diagnostics);
             let names = 0..totals.by_slot.len();
             let names = names.map(|number| name_of_type(&self.types, &self.rundown, number, raw_types).0);
             types = totals.by_name(names);
         }
         self.note_types();
-        Counted { types, sections: vec![self.section_name()], facts, diagnostics: self.diagnostics }
+        types
     }
 }
 

@@ -1,18 +1,23 @@
 //! The stable codes of this format's problems (docs/formats/nettrace.md, "Problems").
 
 use crate::input::Code;
+use crate::input::codes::GraphCodes;
 
-pub(super) static CONFLICTING_OBJECT: Code =
-    Code::warning("conflicting-object", "objects at the address of another object; the first was kept");
-pub(super) static DANGLING_REF: Code =
-    Code::warning("dangling-ref", "references to objects that are not in the snapshot");
-pub(super) static DANGLING_ROOT: Code = Code::warning("dangling-root", "roots of objects that are not in the snapshot");
+/// One of several snapshots is read.
+pub(super) static GRAPH_CODES: GraphCodes = GraphCodes {
+    dangling_ref: Code::warning("dangling-ref", "references to objects that are not in the snapshot"),
+    dangling_root: Code::warning("dangling-root", "roots of objects that are not in the snapshot"),
+    ..GraphCodes::IN_DUMP
+};
+
+/// Problems by which objects may be lost.
+pub(super) static LOST: &[&Code] =
+    &[&DROPPED_EVENTS, &MALFORMED_BLOCK, &MALFORMED_CONTAINER, &MALFORMED_EVENT, &MISSING_NODE_EVENTS, &TRUNCATED];
+
 pub(super) static DROPPED_EVENTS: Code =
     Code::warning("dropped-events", "events that the runtime dropped: the snapshot may lack objects and references");
 pub(super) static DROPPED_ELSEWHERE: Code =
     Code::note("dropped-elsewhere", "events that the runtime dropped before or after the snapshot");
-pub(super) static DUPLICATE_OBJECT: Code =
-    Code::warning("duplicate-object", "objects listed again with the same content; ignored");
 pub(super) static MALFORMED_BLOCK: Code =
     Code::warning("malformed-block", "blocks that cannot be read to their end; the rest of each was skipped");
 pub(super) static MALFORMED_CONTAINER: Code =

@@ -1,4 +1,4 @@
-//! Events in the order of the file. Bulk data goes into columns at once; what says where it belongs is kept as items,
+//! Events in the order of the file. Bulk data goes into columns at once; what says where it belongs is kept as heap events,
 //! to be sorted by time once the file has been read: a server GC writes the start of a collection after its end.
 
 use std::ops::Range;
@@ -7,82 +7,22 @@ use nom::number::complete::{le_u16, le_u32, le_u64};
 use rustc_hash::FxHashMap;
 
 use super::codes::*;
-use super::container::{BlockKind, Trace};
 use super::events::{Event, for_each_event};
 use super::fields::{Parsed, varu32, varu64};
+use super::heap_event::{BulkEvent, Gap, HeapEvent, HeapEventKind};
 use super::metadata::{self, Declared, Kind};
 use super::payload::{self, Com, Dependent, RootEdge, Static};
 use super::rundown::Rundown;
-use super::sink::Sink;
+use super::store::SnapshotStore;
+use super::trace::{BlockKind, Trace};
 use super::types::TypeTable;
-use crate::graph::{BuildError, GenerationRange, MemoryShare};
+use crate::graph::{BuildError, MemoryShare};
 use crate::input::{Code, Diagnostics, Position};
-
-/// A piece of one of the bulk streams.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Bulk {
-    /// The event's number within its collection, from 0.
-    pub(super) index: u32,
-    /// Where the sink put it.
-    pub(super) piece: usize,
-    pub(super) count: u64,
-    /// Bytes of the objects.
-    pub(super) bytes: u64,
-    /// References that the objects say they have.
-    pub(super) promised: u64,
-}
-
-/// What an event says of a snapshot.
-#[derive(Debug, Clone)]
-pub(super) enum What {
-    /// A collection begins; one of all generations that stops the program may hold a snapshot.
-    Start {
-        count: u32,
-        full: bool,
-    },
-    End {
-        count: u32,
-    },
-    /// Begin and end of a snapshot without a collection of its own.
-    AwareBegin,
-    AwareEnd,
-    Nodes(Bulk),
-    Edges(Bulk),
-    Roots {
-        index: u32,
-        rows: Range<usize>,
-    },
-    Dependents {
-        index: u32,
-        rows: Range<usize>,
-    },
-    Statics(Range<usize>),
-    Com(Range<usize>),
-    Generation(GenerationRange),
-}
-
-/// An event that matters for snapshots.
-#[derive(Debug, Clone)]
-pub(super) struct Item {
-    pub(super) timestamp: u64,
-    pub(super) offset: u64,
-    pub(super) process: u64,
-    pub(super) what: What,
-}
-
-/// Events of a thread that were lost, between two times.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Gap {
-    pub(super) from: u64,
-    pub(super) until: u64,
-    pub(super) events: u64,
-    pub(super) offset: u64,
-}
 
 /// Everything a trace holds of heaps.
 pub(super) struct Collector {
-    pub(super) sink: Sink,
-    pub(super) items: Vec<Item>,
+    pub(super) store: SnapshotStore,
+    pub(super) heap_events: Vec<HeapEvent>,
     pub(super) types: TypeTable,
     pub(super) roots: Vec<RootEdge>,
     pub(super) dependents: Vec<Dependent>,
@@ -113,10 +53,10 @@ const EVENTS_OF_A_LOOK: u64 = 256;
 
 impl Collector {
     /// `share` is of content.
-    pub(super) fn new(sink: Sink, share: MemoryShare) -> Self {
+    pub(super) fn new(store: SnapshotStore, share: MemoryShare) -> Self {
         Collector {
-            sink,
-            items: Vec::new(),
+            store,
+            heap_events: Vec::new(),
             types: TypeTable::new(),
             roots: Vec::new(),
             dependents: Vec::new(),
@@ -140,11 +80,11 @@ impl Collector {
 
     /// Notes when what is kept takes more memory than it may.
     fn check_memory(&mut self) {
-        // An event is an item, then sorted, then listed by snapshots.
-        const ITEM_BYTES: usize = 3 * size_of::<Item>();
+        // An event is kept, then sorted, then listed by snapshots.
+        const EVENT_BYTES: usize = 3 * size_of::<HeapEvent>();
         const PLACE_BYTES: usize = 40;
         let places = self.declared.len() + self.sequences.len() + self.threads.len();
-        let bytes = self.items.len() * ITEM_BYTES
+        let bytes = self.heap_events.len() * EVENT_BYTES
             + self.types.memory_bytes()
             + self.roots.len() * size_of::<RootEdge>()
             + self.dependents.len() * size_of::<Dependent>()
@@ -154,7 +94,7 @@ impl Collector {
             + self.rundown.memory_bytes()
             + self.gaps.len() * size_of::<Gap>()
             + places * PLACE_BYTES
-            + self.sink.memory_bytes();
+            + self.store.memory_bytes();
         self.error = self.error.or(self.share.hold(bytes as u64).err());
     }
 
@@ -312,7 +252,7 @@ impl Collector {
 
     fn take(&mut self, kind: Kind, version: u32, event: &Event<'_>) -> Result<(), ()> {
         let payload = event.payload;
-        let what = match kind {
+        let heap_event = match kind {
             Kind::Other => return Ok(()),
             Kind::BulkType => return self.types.describe(payload),
             Kind::Module => return done(self.rundown.add_module(payload)),
@@ -324,47 +264,47 @@ impl Collector {
                 return Ok(());
             }
             Kind::GcStart => payload::gc_start(payload, version)?,
-            Kind::GcEnd => What::End { count: payload::count(payload)? },
-            Kind::AwareBegin => What::AwareBegin,
-            Kind::AwareEnd => What::AwareEnd,
-            Kind::GenerationRange => What::Generation(payload::generation_range(payload, self.pointer_bytes)?),
+            Kind::GcEnd => HeapEventKind::End { count: payload::count(payload)? },
+            Kind::AwareBegin => HeapEventKind::AwareBegin,
+            Kind::AwareEnd => HeapEventKind::AwareEnd,
+            Kind::GenerationRange => HeapEventKind::Generation(payload::generation_range(payload, self.pointer_bytes)?),
             Kind::Nodes | Kind::Edges => return self.bulk(kind, event),
             Kind::RootEdges => {
                 let (index, rows) = payload::root_edges(payload, self.pointer_bytes, &mut self.roots)?;
-                What::Roots { index, rows: rows.checked(self, event) }
+                HeapEventKind::Roots { index, rows: rows.checked(self, event) }
             }
             Kind::DependentHandles => {
                 let (index, rows) = payload::dependents(payload, self.pointer_bytes, &mut self.dependents)?;
-                What::Dependents { index, rows: rows.checked(self, event) }
+                HeapEventKind::Dependents { index, rows: rows.checked(self, event) }
             }
             Kind::Statics => {
                 let rows = payload::statics(payload, &mut self.statics, &mut self.field_names)?;
-                What::Statics(rows.checked(self, event))
+                HeapEventKind::Statics(rows.checked(self, event))
             }
             Kind::ComCallable => {
                 let rows = payload::com_callable(payload, &mut self.com)?;
-                What::Com(rows.checked(self, event))
+                HeapEventKind::Com(rows.checked(self, event))
             }
         };
-        self.keep(event, what);
+        self.keep(event, heap_event);
         Ok(())
     }
 
-    fn keep(&mut self, event: &Event<'_>, what: What) {
+    fn keep(&mut self, event: &Event<'_>, kind: HeapEventKind) {
         let process = self.threads.get(&event.thread).copied().unwrap_or(0);
-        self.items.push(Item { timestamp: event.timestamp, offset: event.offset, process, what });
+        self.heap_events.push(HeapEvent { timestamp: event.timestamp, offset: event.offset, process, kind });
     }
 
     fn bulk(&mut self, kind: Kind, event: &Event<'_>) -> Result<(), ()> {
         let head = payload::bulk_head(event.payload)?;
-        let (added, what): (_, fn(Bulk) -> What) = if kind == Kind::Nodes {
-            (self.sink.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), What::Nodes)
+        let (added, heap_event): (_, fn(BulkEvent) -> HeapEventKind) = if kind == Kind::Nodes {
+            (self.store.add_nodes(head, event.offset, self.pointer_bytes, &mut self.types), HeapEventKind::Nodes)
         } else {
-            (self.sink.add_edges(head, event.offset, self.pointer_bytes), What::Edges)
+            (self.store.add_edges(head, event.offset, self.pointer_bytes), HeapEventKind::Edges)
         };
         match added {
             Ok(bulk) => {
-                self.keep(event, what(bulk));
+                self.keep(event, heap_event(bulk));
                 // What is short of its count was read as far as it goes.
                 if bulk.count < u64::from(head.count) { Err(()) } else { Ok(()) }
             }

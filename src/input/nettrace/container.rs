@@ -1,11 +1,12 @@
 //! From the file to blocks: the framing of NetTrace 4 and 5, and that of 6.
 
 use nom::bytes::complete::{tag, take};
-use nom::number::complete::{le_i32, le_i64, le_u16, le_u32};
+use nom::number::complete::{le_i32, le_u32};
 
 use super::codes::*;
 use super::collect::Collector;
-use super::fields::{Parsed, utf8};
+use super::fields::Parsed;
+use super::trace::{BlockKind, trace, trace_of_version6};
 use super::window::Window;
 use crate::input::{ReadError, ReadErrorKind};
 
@@ -20,29 +21,6 @@ const NULL: u8 = 1;
 const END_OBJECT: u8 = 6;
 /// What a block's object begins with: an object, its type, no type of the type.
 const OBJECT_START: &[u8] = &[BEGIN_OBJECT, BEGIN_OBJECT, NULL];
-
-/// What the file says of the recording.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Trace {
-    /// When `ticks` was read, in milliseconds since 1970.
-    pub(super) unix_ms: i64,
-    pub(super) ticks: i64,
-    pub(super) ticks_per_second: i64,
-    pub(super) pointer_bytes: usize,
-    pub(super) process_id: u64,
-}
-
-/// What a block holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BlockKind {
-    Events,
-    Metadata,
-    SequencePoint,
-    Threads,
-    RemovedThreads,
-    /// Not needed for heaps.
-    Other,
-}
 
 /// Reads all blocks into `collector`; gives the version as words.
 ///
@@ -131,7 +109,7 @@ fn read_objects(window: &mut Window, collector: &mut Collector) -> Result<Option
     }
 }
 
-/// `i32 size`, zeros up to a file offset divisible by 4, content, `06`. Is there more to read?
+/// `i32 size`, zeros up to a file offset divisible by 4, content, `06`. Returns true if more follows.
 fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -> Result<bool, ReadError> {
     let size = le_i32::<_, ()>(window.ahead(4)?).map_or(-1, |(_, size)| size);
     let start = window.offset() + 4;
@@ -140,32 +118,32 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
         return skip_to_object(window, collector);
     };
     let before = 4 + padding;
-    let whole = before + size + 1;
-    let ahead = window.ahead(whole)?;
-    let (is_whole, ends_well) = (ahead.len() >= whole, ahead.get(whole - 1) == Some(&END_OBJECT));
-    let end = ahead.len().min(whole - 1);
+    let length = before + size + 1;
+    let ahead = window.ahead(length)?;
+    let (is_complete, ends_well) = (ahead.len() >= length, ahead.get(length - 1) == Some(&END_OBJECT));
+    let end = ahead.len().min(length - 1);
     let content = ahead.get(before..end).unwrap_or_default();
     let offset = start + padding as u64;
     let read = collector.block(kind, content, offset, false);
     collector.check()?;
     match read {
-        Ok(()) if ends_well => window.advance(whole),
-        Ok(()) if !is_whole => {
+        Ok(()) if ends_well => window.advance(length),
+        Ok(()) if !is_complete => {
             collector.problem(&TRUNCATED, offset);
             return Ok(false);
         }
         Ok(()) => {
-            window.advance(whole - 1);
+            window.advance(length - 1);
             return skip_to_object(window, collector);
         }
         // The file may have been cut in an event, or the size may be wrong: another block may begin anywhere behind
         // what was good.
         Err(good) => {
-            if is_whole {
+            if is_complete {
                 collector.problem(&MALFORMED_BLOCK, offset + good as u64);
             }
-            if is_whole && ends_well {
-                window.advance(whole);
+            if is_complete && ends_well {
+                window.advance(length);
                 return Ok(true);
             }
             window.advance(before + good);
@@ -175,7 +153,7 @@ fn read_block(window: &mut Window, collector: &mut Collector, kind: BlockKind) -
     Ok(true)
 }
 
-/// Moves on to where the next block begins. Is there one?
+/// Moves on to where the next block begins. Returns true if there is one.
 fn skip_to_object(window: &mut Window, collector: &mut Collector) -> Result<bool, ReadError> {
     let from = window.offset();
     loop {
@@ -198,7 +176,7 @@ fn skip_to_object(window: &mut Window, collector: &mut Collector) -> Result<bool
     }
 }
 
-/// The object of the recording: 48 bytes and `06`. Is there more to read?
+/// The object of the recording: 48 bytes and `06`. Returns true if more follows.
 fn read_trace(window: &mut Window, collector: &mut Collector) -> Result<bool, ReadError> {
     let ahead = window.ahead(49)?;
     match trace(ahead) {
@@ -213,37 +191,6 @@ fn read_trace(window: &mut Window, collector: &mut Collector) -> Result<bool, Re
             Ok(false)
         }
     }
-}
-
-/// `8 x i16 time, i64 ticks, i64 ticks per second, i32 pointer bytes, i32 process id`, processors, sampling rate.
-fn trace(input: &[u8]) -> Parsed<'_, Trace> {
-    let (rest, (unix_ms, ticks, ticks_per_second, pointer_bytes)) = trace_start(input)?;
-    let (rest, process_id) = le_u32(rest)?;
-    let (rest, _) = take(8usize)(rest)?;
-    Ok((rest, Trace { unix_ms, ticks, ticks_per_second, pointer_bytes, process_id: process_id.into() }))
-}
-
-fn trace_start(input: &[u8]) -> Parsed<'_, (i64, i64, i64, usize)> {
-    let mut rest = input;
-    let mut time = [0i64; 8];
-    for field in &mut time {
-        let value;
-        (rest, value) = le_u16(rest)?;
-        *field = i64::from(value);
-    }
-    let (rest, ticks) = le_i64(rest)?;
-    let (rest, ticks_per_second) = le_i64(rest)?;
-    let (rest, pointer_bytes) = le_u32(rest)?;
-    let [year, month, _, day, hour, minute, second, ms] = time;
-    let seconds = (days_since_1970(year, month, day) * 24 + hour) * 3600 + minute * 60 + second;
-    Ok((rest, (seconds * 1000 + ms, ticks, ticks_per_second, pointer_bytes as usize)))
-}
-
-/// Of the proleptic Gregorian calendar; years begin in March, so that the leap day is the last.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day
-        - 719_469
 }
 
 /// Version 6: `u32 kind and size`, content, until kind 0.
@@ -261,7 +208,7 @@ fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(
         };
         let offset = window.offset() + 4;
         let ahead = window.ahead(4 + size)?;
-        let is_whole = ahead.len() >= 4 + size;
+        let is_complete = ahead.len() >= 4 + size;
         let content = &ahead[4..ahead.len().min(4 + size)];
         if head >> 24 == 1 {
             match trace_of_version6(content) {
@@ -269,44 +216,16 @@ fn read_plain_blocks(window: &mut Window, collector: &mut Collector) -> Result<(
                 Err(_) => collector.problem(&MALFORMED_BLOCK, offset),
             }
         } else if let Err(good) = collector.block(kind, content, offset, true)
-            && is_whole
+            && is_complete
         {
             collector.problem(&MALFORMED_BLOCK, offset + good as u64);
         }
         collector.check()?;
-        if !is_whole {
+        if !is_complete {
             break;
         }
         window.advance(4 + size);
     }
     collector.problem(&TRUNCATED, window.offset());
     Ok(())
-}
-
-/// As before up to the pointer bytes, then `i32 count` pairs of strings.
-fn trace_of_version6(input: &[u8]) -> Parsed<'_, Trace> {
-    let (rest, (unix_ms, ticks, ticks_per_second, pointer_bytes)) = trace_start(input)?;
-    let (mut rest, pairs) = le_u32(rest)?;
-    let mut process_id = 0;
-    for _ in 0..pairs {
-        let (key, value);
-        (rest, key) = utf8(rest)?;
-        (rest, value) = utf8(rest)?;
-        if key == b"ProcessId" {
-            process_id = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-        }
-    }
-    Ok((rest, Trace { unix_ms, ticks, ticks_per_second, pointer_bytes, process_id }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::days_since_1970;
-
-    #[test]
-    fn days() {
-        assert_eq!(days_since_1970(1970, 1, 1), 0);
-        assert_eq!(days_since_1970(2000, 3, 1), 11_017);
-        assert_eq!(days_since_1970(2026, 11, 20), 20_777);
-    }
 }

@@ -11,7 +11,7 @@ const MOST_RUNS: usize = 16;
 
 /// Takes events one by one.
 #[derive(Debug, Default)]
-pub(super) struct CountSink {
+pub(super) struct CountStore {
     /// Where each event begins in `packed`.
     starts: Vec<usize>,
     packed: Vec<u8>,
@@ -32,7 +32,7 @@ struct Run {
     ascending: bool,
 }
 
-impl CountSink {
+impl CountStore {
     /// Bytes of memory it takes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.packed.capacity()

@@ -21,20 +21,23 @@ mod container;
 mod counts;
 mod events;
 mod fields;
+mod heap_event;
 mod metadata;
 mod payload;
 mod rundown;
-mod sink;
 mod snapshots;
+mod store;
+mod trace;
 mod types;
 mod window;
 
-use super::{BROKEN_COMPRESSION, Counted, Detected, Dump, Facts, Loaded, Position, ReadError, ReadErrorKind};
-use super::{ReadOptions, Reader, Runtime, Source};
-use assemble::Chosen;
+use super::codes::GraphCodes;
+use super::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::{Reader, Reading, Runtime, Source};
+use assemble::SelectedSnapshot;
 use collect::Collector;
-use counts::CountSink;
-use sink::Sink;
+use counts::CountStore;
+use store::SnapshotStore;
 use window::Window;
 
 /// The reader.
@@ -58,59 +61,51 @@ impl Reader for Nettrace {
         if start.starts_with(container::MAGIC) || is_netperf(start) { Detected::Yes } else { Detected::No }
     }
 
-    fn read(&self, mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
-        let budget = source.limit_memory(options.max_memory_bytes);
-        let (mut collector, chosen, facts) = self.collect(source, options, Sink::graph(&budget))?;
-        let graph = collector.build_graph(&chosen, options.raw_types)?;
-        collector.diagnostics.check(options.strict)?;
-        Ok(Loaded { dump: Dump::Graph(graph), facts, diagnostics: collector.diagnostics })
+    fn graph_codes(&self) -> &'static GraphCodes {
+        &codes::GRAPH_CODES
     }
 
-    fn count_types(&self, mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
-        source.limit_memory(options.max_memory_bytes);
-        let (collector, chosen, facts) = self.collect(source, options, Sink::Counts(CountSink::default()))?;
-        let counted = collector.into_counted(&chosen, options.raw_types, facts);
-        counted.diagnostics.check(options.strict)?;
-        Ok(counted)
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let store = SnapshotStore::graph(&reading.budget);
+        let (mut collector, selected, extent) = collect(source, reading, store)?;
+        let builder = collector.build(&selected, reading.options.raw_types)?;
+        reading.diagnostics.absorb(&mut collector.diagnostics, 0);
+        Ok(ParsedDump { extent, content: Content::Objects(Box::new(Objects::new(builder))) })
+    }
+
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        let store = SnapshotStore::Counts(CountStore::default());
+        let (mut collector, selected, extent) = collect(source, reading, store)?;
+        let types = collector.count(&selected, reading.options.raw_types);
+        reading.diagnostics.absorb(&mut collector.diagnostics, 0);
+        Ok(ParsedTypes { extent, types, sections: vec![collector.section_name()] })
     }
 }
 
-impl Nettrace {
-    /// The source has its budget.
-    fn collect(
-        &self,
-        source: Source,
-        options: &ReadOptions,
-        sink: Sink,
-    ) -> Result<(Collector, Chosen, Facts), ReadError> {
-        if is_netperf(source.start()) {
-            return Err(ReadError::new(ReadErrorKind::NotSupported(
-                "a NetPerf trace, the container before NetTrace, which heapdump does not read; record it again in the \
-                 NetTrace format, as `dotnet-trace collect` does"
-                    .into(),
-            )));
-        }
-        let mut facts = Facts {
-            format: self.name(),
-            title: self.title(),
-            compression: source.compression().to_vec(),
-            ..Facts::default()
-        };
-        let mut collector = Collector::new(sink, source.budget().for_content());
-        let mut window = Window::new(source);
-        facts.version = Some(container::read_blocks(&mut window, &mut collector)?);
-        collector.check()?;
-        let end = window.offset();
-        if let Some(text) = window.into_source().and_then(|source| source.ended_early()) {
-            collector.diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Byte(end), || text);
-        }
-        let chosen = collector.choose(options.snapshot, &mut facts)?;
-        collector.judge(&chosen);
-        collector.check_any_read(&chosen)?;
-        collector.state_facts(&chosen, &mut facts);
-        collector.diagnostics.check(options.strict)?;
-        Ok((collector, chosen, facts))
+/// Reads the trace and selects the snapshot.
+fn collect(
+    source: Source,
+    reading: &mut Reading,
+    store: SnapshotStore,
+) -> Result<(Collector, SelectedSnapshot, Extent), ReadError> {
+    if is_netperf(source.start()) {
+        return Err(ReadError::new(ReadErrorKind::NotSupported(
+            "a NetPerf trace, the container before NetTrace, which heapdump does not read; record it again in the \
+             NetTrace format, as `dotnet-trace collect` does"
+                .into(),
+        )));
     }
+    let mut collector = Collector::new(store, reading.budget.for_content());
+    let mut window = Window::new(source);
+    reading.info.version = Some(container::read_blocks(&mut window, &mut collector)?);
+    collector.check()?;
+    let end = Position::Byte(window.offset());
+    window.join();
+    let selected = collector.select_snapshot(reading)?;
+    collector.check_consistency(&selected);
+    collector.fill_info(&selected, &mut reading.info);
+    let extent = Extent { end, objects: selected.object_count(), lost: codes::LOST };
+    Ok((collector, selected, extent))
 }
 
 /// As .gcdump files begin, but the first object is a trace.

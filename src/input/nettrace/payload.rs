@@ -5,8 +5,8 @@ use std::ops::Range;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_u8, le_u16, le_u32, le_u64};
 
-use super::collect::What;
 use super::fields::{Parsed, address_at, u32_at, u64_at, utf8, utf16z, varu64};
+use super::heap_event::HeapEventKind;
 use crate::graph::{Generation, GenerationRange};
 
 /// A root: what holds an object.
@@ -68,10 +68,10 @@ pub(super) fn count(payload: &[u8]) -> Result<u32, ()> {
 }
 
 /// `u32 count, u32 generation, u32 reason, u32 type, u16 clr`; version 0: `u32 count, u32 reason`. Type 0 stops the program.
-pub(super) fn gc_start(payload: &[u8], version: u32) -> Result<What, ()> {
+pub(super) fn gc_start(payload: &[u8], version: u32) -> Result<HeapEventKind, ()> {
     let count = count(payload)?;
     let full = version == 0 || payload.len() < 18 || (u32_at(payload, 4) >= 2 && u32_at(payload, 12) == 0);
-    Ok(What::Start { count, full })
+    Ok(HeapEventKind::Start { count, full })
 }
 
 /// `u32 index, u32 count, u16 clr`, entries.
@@ -86,10 +86,10 @@ pub(super) fn bulk_head(payload: &[u8]) -> Result<BulkHead<'_>, ()> {
     Ok(BulkHead { index, count, entries })
 }
 
-/// Entries of one length, as many as are counted and there; and whether all that are counted are there.
+/// Entries of one length, at most `count`; and whether that many are available.
 fn entries(input: &[u8], count: u32, length: usize) -> (impl Iterator<Item = &[u8]>, bool) {
-    let there = input.len() / length;
-    (input.chunks_exact(length).take(count as usize), there >= count as usize)
+    let available = input.len() / length;
+    (input.chunks_exact(length).take(count as usize), available >= count as usize)
 }
 
 /// Entries `A object, u8 kind, u32 flags, A rootId`.

@@ -1,12 +1,12 @@
-//! Which events belong to which snapshot: a walk over the items in the order of time. A collection of all generations
+//! Which events belong to which snapshot: a walk over the heap_events in the order of time. A collection of all generations
 //! that stops the program holds a snapshot when objects, references or roots come before its end.
 
 use rustc_hash::FxHashMap;
 
-use super::collect::{Bulk, Item, What};
+use super::heap_event::{BulkEvent, HeapEvent, HeapEventKind};
 use crate::graph::GenerationRange;
 
-/// The events of one snapshot, as indices of items.
+/// The events of one snapshot, as indices of heap_events.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     /// The collection's number, if its start was seen.
@@ -34,9 +34,9 @@ pub(super) struct Stream {
     pub(super) count: u64,
     pub(super) bytes: u64,
     /// References that its objects say they have.
-    pub(super) promised: u64,
+    pub(super) declared_references: u64,
     /// Objects or references before the first missing event.
-    pub(super) certain: u64,
+    pub(super) contiguous_count: u64,
     /// Missing events, and where the first shows.
     pub(super) missing: (u64, u64),
     /// Events whose number was there before, and the first of them.
@@ -44,31 +44,31 @@ pub(super) struct Stream {
 }
 
 impl Snapshot {
-    fn begin(item: &Item, gc: Option<u32>, begun: bool) -> Self {
-        Snapshot { gc, begun, timestamp: item.timestamp, offset: item.offset, ..Snapshot::default() }
+    fn begin(event: &HeapEvent, gc: Option<u32>, begun: bool) -> Self {
+        Snapshot { gc, begun, timestamp: event.timestamp, offset: event.offset, ..Snapshot::default() }
     }
 
     fn is_empty(&self) -> bool {
         self.nodes.is_empty() && self.edges.is_empty() && self.others.is_empty()
     }
 
-    pub(super) fn nodes(&self, items: &[Item]) -> Stream {
-        Stream::of(&self.nodes, items)
+    pub(super) fn nodes(&self, heap_events: &[HeapEvent]) -> Stream {
+        Stream::of(&self.nodes, heap_events)
     }
 
-    pub(super) fn edges(&self, items: &[Item]) -> Stream {
-        Stream::of(&self.edges, items)
+    pub(super) fn edges(&self, heap_events: &[HeapEvent]) -> Stream {
+        Stream::of(&self.edges, heap_events)
     }
 
     /// Its collection was seen from the start to the end.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.begun && self.ended
     }
 
     /// Is it whole, with nothing missing as far as the numbers say?
-    pub(super) fn is_undamaged(&self, items: &[Item]) -> bool {
-        let (nodes, edges) = (self.nodes(items), self.edges(items));
-        self.is_whole() && nodes.missing.0 + edges.missing.0 == 0 && nodes.promised == edges.count
+    pub(super) fn is_undamaged(&self, heap_events: &[HeapEvent]) -> bool {
+        let (nodes, edges) = (self.nodes(heap_events), self.edges(heap_events));
+        self.is_complete() && nodes.missing.0 + edges.missing.0 == 0 && nodes.declared_references == edges.count
     }
 
     /// Where the collector keeps its generations after the collection.
@@ -79,11 +79,11 @@ impl Snapshot {
 }
 
 impl Stream {
-    fn of(events: &[usize], items: &[Item]) -> Self {
-        let mut bulks: Vec<(Bulk, u64)> = events
+    fn of(events: &[usize], heap_events: &[HeapEvent]) -> Self {
+        let mut bulks: Vec<(BulkEvent, u64)> = events
             .iter()
-            .filter_map(|&at| match items[at].what {
-                What::Nodes(bulk) | What::Edges(bulk) => Some((bulk, items[at].offset)),
+            .filter_map(|&at| match heap_events[at].kind {
+                HeapEventKind::Nodes(bulk) | HeapEventKind::Edges(bulk) => Some((bulk, heap_events[at].offset)),
                 _ => None,
             })
             .collect();
@@ -110,17 +110,17 @@ impl Stream {
             }
             stream.count += bulk.count;
             stream.bytes = stream.bytes.saturating_add(bulk.bytes);
-            stream.promised = stream.promised.saturating_add(bulk.promised);
+            stream.declared_references = stream.declared_references.saturating_add(bulk.declared_references);
             if stream.missing.0 == 0 {
-                stream.certain += bulk.count;
+                stream.contiguous_count += bulk.count;
             }
         }
         stream
     }
 }
 
-/// All snapshots, in the order of time. The items must be in that order.
-pub(super) fn find_snapshots(items: &[Item]) -> Vec<Snapshot> {
+/// All snapshots, in the order of time. The heap_events must be in that order.
+pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
     let mut found: Vec<Snapshot> = Vec::new();
     let mut open: FxHashMap<u64, Snapshot> = FxHashMap::default();
     let close = |found: &mut Vec<Snapshot>, snapshot: Option<Snapshot>, ended: bool, until: u64| {
@@ -131,25 +131,25 @@ pub(super) fn find_snapshots(items: &[Item]) -> Vec<Snapshot> {
             found.push(snapshot);
         }
     };
-    for (at, item) in items.iter().enumerate() {
-        let process = item.process;
-        match &item.what {
-            What::Start { full: false, .. } => {}
-            What::Start { count, full: true } => {
-                close(&mut found, open.remove(&process), false, item.timestamp);
-                open.insert(process, Snapshot::begin(item, Some(*count), true));
+    for (at, event) in heap_events.iter().enumerate() {
+        let process = event.process;
+        match &event.kind {
+            HeapEventKind::Start { full: false, .. } => {}
+            HeapEventKind::Start { count, full: true } => {
+                close(&mut found, open.remove(&process), false, event.timestamp);
+                open.insert(process, Snapshot::begin(event, Some(*count), true));
             }
-            What::AwareBegin => {
-                close(&mut found, open.remove(&process), false, item.timestamp);
-                open.insert(process, Snapshot::begin(item, None, true));
+            HeapEventKind::AwareBegin => {
+                close(&mut found, open.remove(&process), false, event.timestamp);
+                open.insert(process, Snapshot::begin(event, None, true));
             }
-            What::End { count } => {
+            HeapEventKind::End { count } => {
                 if open.get(&process).is_some_and(|snapshot| snapshot.gc.is_none_or(|gc| gc == *count)) {
-                    close(&mut found, open.remove(&process), true, item.timestamp);
+                    close(&mut found, open.remove(&process), true, event.timestamp);
                 }
             }
-            What::AwareEnd => close(&mut found, open.remove(&process), true, item.timestamp),
-            What::Generation(range) => {
+            HeapEventKind::AwareEnd => close(&mut found, open.remove(&process), true, event.timestamp),
+            HeapEventKind::Generation(range) => {
                 if let Some(snapshot) = open.get_mut(&process) {
                     snapshot.ranges.push(*range);
                     if snapshot.nodes.is_empty() {
@@ -157,20 +157,20 @@ pub(super) fn find_snapshots(items: &[Item]) -> Vec<Snapshot> {
                     }
                 }
             }
-            What::Nodes(bulk) => {
+            HeapEventKind::Nodes(bulk) => {
                 // Numbers begin anew with each snapshot: here the end of one and the start of another are lost.
                 if bulk.index == 0 && open.get(&process).is_some_and(|snapshot| !snapshot.nodes.is_empty()) {
-                    close(&mut found, open.remove(&process), false, item.timestamp);
+                    close(&mut found, open.remove(&process), false, event.timestamp);
                 }
-                open.entry(process).or_insert_with(|| Snapshot::begin(item, None, false)).nodes.push(at);
+                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).nodes.push(at);
             }
-            What::Edges(_) => {
-                open.entry(process).or_insert_with(|| Snapshot::begin(item, None, false)).edges.push(at);
+            HeapEventKind::Edges(_) => {
+                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).edges.push(at);
             }
-            What::Roots { .. } | What::Dependents { .. } => {
-                open.entry(process).or_insert_with(|| Snapshot::begin(item, None, false)).others.push(at);
+            HeapEventKind::Roots { .. } | HeapEventKind::Dependents { .. } => {
+                open.entry(process).or_insert_with(|| Snapshot::begin(event, None, false)).others.push(at);
             }
-            What::Statics(_) | What::Com(_) => {
+            HeapEventKind::Statics(_) | HeapEventKind::Com(_) => {
                 if let Some(snapshot) = open.get_mut(&process) {
                     snapshot.others.push(at);
                 }

@@ -23,7 +23,7 @@ pub(super) struct Window {
     end: usize,
     offset: u64,
     ended: bool,
-    reader: Option<JoinHandle<Source>>,
+    reader: JoinHandle<()>,
     share: MemoryShare,
 }
 
@@ -33,17 +33,7 @@ impl Window {
         let (send, chunks) = sync_channel(CHUNKS_AHEAD);
         let (used, reuse) = channel();
         let reader = std::thread::spawn(move || read_ahead(source, &send, &reuse));
-        Window {
-            chunks,
-            used,
-            buffer: Vec::new(),
-            start: 0,
-            end: 0,
-            offset: 0,
-            ended: false,
-            reader: Some(reader),
-            share,
-        }
+        Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, reader, share }
     }
 
     /// Where in the file the window begins.
@@ -94,13 +84,17 @@ impl Window {
         Ok(())
     }
 
-    /// The source, once the window has come to the end of the file.
-    pub(super) fn into_source(mut self) -> Option<Source> {
-        self.reader.take().and_then(|reader| reader.join().ok())
+    /// Waits for the thread that reads; what follows the window is read and left.
+    pub(super) fn join(self) {
+        while let Ok(chunk) = self.chunks.recv() {
+            // The reader may have ended: then nobody wants it back.
+            let _ = chunk.map(|(buffer, _)| self.used.send(buffer));
+        }
+        let _ = self.reader.join();
     }
 }
 
-fn read_ahead(mut source: Source, send: &SyncSender<Chunk>, reuse: &Receiver<Vec<u8>>) -> Source {
+fn read_ahead(mut source: Source, send: &SyncSender<Chunk>, reuse: &Receiver<Vec<u8>>) {
     loop {
         let mut chunk = reuse.try_recv().unwrap_or_default();
         chunk.resize(HEAD_BYTES + CHUNK_BYTES, 0);
@@ -110,7 +104,7 @@ fn read_ahead(mut source: Source, send: &SyncSender<Chunk>, reuse: &Receiver<Vec
             Err(error) => (Err(error), true),
         };
         if send.send(result).is_err() || last {
-            return source;
+            return;
         }
     }
 }

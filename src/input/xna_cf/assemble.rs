@@ -2,14 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
+use super::SizeRadix;
 use super::block::{Block, Ends, Mark, MarkKind};
 use super::codes::*;
 use super::record::{RootRecord, split_number, split_time};
-use super::{SizeRadix, XnaCf};
-use crate::graph::{Findings, GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
+use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::sink::{ObjectSink, Part, Totals};
-use crate::input::{BROKEN_COMPRESSION, Counted, Diagnostics, Facts, Position, SIZE_OVERFLOW, check_any_read};
-use crate::input::{ReadError, ReadOptions, Reader, Source};
+use crate::input::{Content, Diagnostics, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 
 /// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
 const ENOUGH_SIZES: u64 = 1000;
@@ -44,51 +43,40 @@ struct RecordCounts {
 }
 
 /// Puts blocks together.
-pub(super) struct Assembler {
+pub(super) struct Assembler<'r> {
+    reading: &'r mut Reading,
     builder: GraphBuilder,
     totals: Totals,
     open: Option<Open>,
     counts: RecordCounts,
     version: Option<u64>,
     any_size_letter: bool,
-    radix: SizeRadix,
     lines: u64,
     /// Slot of each type number of the block at hand.
     slots: Vec<u32>,
-    pub(super) facts: Facts,
-    pub(super) diagnostics: Diagnostics,
 }
 
-impl Assembler {
-    /// The source has its budget.
-    pub(super) fn new(reader: &XnaCf, source: &Source, options: &ReadOptions) -> Self {
+impl<'r> Assembler<'r> {
+    pub(super) fn new(reading: &'r mut Reading) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Hex);
-        builder.limit_memory(source.budget());
+        builder.limit_memory(&reading.budget);
         Assembler {
+            reading,
             builder,
             totals: Totals::default(),
             open: None,
             counts: RecordCounts::default(),
             version: None,
             any_size_letter: false,
-            radix: options.xna_cf.size_radix,
             lines: 0,
             slots: Vec::new(),
-            facts: Facts {
-                format: reader.name(),
-                title: reader.title(),
-                encoding: Some(source.encoding().name()),
-                compression: source.compression().to_vec(),
-                ..Facts::default()
-            },
-            diagnostics: Diagnostics::default(),
         }
     }
 
     /// Takes the next block of the file.
     pub(super) fn take_block<S: ObjectSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
-        self.diagnostics.absorb(&mut block.diagnostics, self.lines);
+        self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
         self.any_size_letter |= block.any_size_letter;
         self.slots.clear();
         let mut from = Ends::default();
@@ -119,7 +107,7 @@ impl Assembler {
         let open = match &mut self.open {
             Some(open) => open,
             none => {
-                self.diagnostics.on_line(&RECORD_OUTSIDE_SECTION, lines + first_line, b"");
+                self.reading.diagnostics.on_line(&RECORD_OUTSIDE_SECTION, lines + first_line, b"");
                 self.totals.begin_section();
                 none.insert(Open::new(self.builder.begin_section(Section::default()), None))
             }
@@ -127,7 +115,7 @@ impl Assembler {
         for declared in &block.types[from.types..to.types] {
             let name = &block.names[declared.name.clone()];
             self.builder.check_name(name.len())?;
-            open.declare(declared.id, name, lines + declared.line, &mut self.builder, &mut self.diagnostics);
+            open.declare(declared.id, name, lines + declared.line, &mut self.builder, &mut self.reading.diagnostics);
         }
         self.counts.types += (to.types - from.types) as u64;
         for &(raw_id, line) in &block.numbered.mentioned[from.mentioned..to.mentioned] {
@@ -150,7 +138,7 @@ impl Assembler {
         )?;
         for (root, line) in &block.roots[from.roots..to.roots] {
             let line = lines + line;
-            let (kind, flags, container) = open.root(root, line, &mut self.builder, &mut self.diagnostics);
+            let (kind, flags, container) = open.root(root, line, &mut self.builder, &mut self.reading.diagnostics);
             if S::BUILDS_GRAPH {
                 self.builder.add_root(section, root.object, kind, flags, container, line);
             }
@@ -168,7 +156,7 @@ impl Assembler {
                 self.close_incomplete(line);
                 self.version.get_or_insert(version);
                 if version != 2 {
-                    self.diagnostics.on_line(&UNSUPPORTED_VERSION, line, text);
+                    self.reading.diagnostics.on_line(&UNSUPPORTED_VERSION, line, text);
                 }
                 let (name, time) = split_time(text);
                 let section = Section {
@@ -182,7 +170,7 @@ impl Assembler {
             MarkKind::End => {
                 self.counts.ends += 1;
                 match self.open.take() {
-                    None => self.diagnostics.on_line(&UNEXPECTED_END_RECORD, line, text),
+                    None => self.reading.diagnostics.on_line(&UNEXPECTED_END_RECORD, line, text),
                     Some(open) => self.close(open, text, line),
                 }
             }
@@ -209,7 +197,7 @@ impl Assembler {
                 section.name = String::from_utf8_lossy(begin_name).into_owned();
                 section.started_ms = begin_time;
                 if begin_name != end_name {
-                    self.diagnostics.on_line(&END_NAME_MISMATCH, line, end);
+                    self.reading.diagnostics.on_line(&END_NAME_MISMATCH, line, end);
                 }
             }
         }
@@ -219,7 +207,7 @@ impl Assembler {
 
     fn close_incomplete(&mut self, line: u64) {
         if let Some(open) = self.open.take() {
-            self.diagnostics.on_line(&MISSING_END_RECORD, line, b"");
+            self.reading.diagnostics.on_line(&MISSING_END_RECORD, line, b"");
             self.finish_types(open);
         }
     }
@@ -233,28 +221,38 @@ impl Assembler {
             let name = format!("<type {raw_id:#x}>");
             self.builder.name_type(entry.slot, &name);
             if let Some(line) = entry.used {
-                self.diagnostics.on_line(&UNDECLARED_TYPE, line, name.as_bytes());
+                self.reading.diagnostics.on_line(&UNDECLARED_TYPE, line, name.as_bytes());
             }
             if let Some(line) = entry.contains {
-                self.diagnostics.on_line(&UNDECLARED_CONTAINER, line, name.as_bytes());
+                self.reading.diagnostics.on_line(&UNDECLARED_CONTAINER, line, name.as_bytes());
             }
         }
     }
 
-    /// After the last block.
-    pub(super) fn finish(&mut self, source: &Source) {
-        let line = self.lines.max(1);
-        self.close_incomplete(line);
-        if let Some(text) = source.ended_early() {
-            self.diagnostics.add(&BROKEN_COMPRESSION, 1, Position::Line(line), || text);
-        }
-        if self.radix == SizeRadix::Hex && !self.any_size_letter && self.counts.objects >= ENOUGH_SIZES {
-            self.diagnostics.on_line(&SIZES_LOOK_DECIMAL, 1, b"");
-        }
-        self.totals.report(&mut self.diagnostics, Position::Line);
+    /// The graph's builder, after the last block.
+    pub(super) fn into_dump(mut self) -> ParsedDump {
+        let extent = self.finish();
+        ParsedDump { extent, content: Content::Objects(Box::new(Objects::new(self.builder))) }
+    }
+
+    /// Totals by type name, after the last block.
+    pub(super) fn into_types(mut self) -> ParsedTypes {
+        let extent = self.finish();
+        let (sections, names) = self.builder.into_names();
+        ParsedTypes { extent, types: self.totals.by_name(names), sections }
+    }
+
+    fn finish(&mut self) -> Extent {
+        let last_line = self.lines.max(1);
+        self.close_incomplete(last_line);
         let counts = &self.counts;
-        self.facts.version = self.version.map(|version| version.to_string());
-        self.facts.records = vec![
+        let is_hex = self.reading.options.xna_cf.size_radix == SizeRadix::Hex;
+        if is_hex && !self.any_size_letter && counts.objects >= ENOUGH_SIZES {
+            self.reading.diagnostics.on_line(&SIZES_LOOK_DECIMAL, 1, b"");
+        }
+        self.totals.report(&mut self.reading.diagnostics, Position::Line);
+        self.reading.info.version = self.version.map(|version| version.to_string());
+        self.reading.info.records = vec![
             ("app_domains", counts.app_domains),
             ("types", counts.types),
             ("objects", counts.objects),
@@ -262,40 +260,7 @@ impl Assembler {
             ("roots", counts.roots),
             ("ends", counts.ends),
         ];
-    }
-
-    /// An error when records were lost and no object is left.
-    pub(super) fn check_any_read(&self) -> Result<(), ReadError> {
-        let lost = [&BROKEN_COMPRESSION, &MALFORMED_RECORD, &TRUNCATED_LINE, &UNKNOWN_RECORD];
-        check_any_read(self.counts.objects, &self.diagnostics, &lost)
-    }
-
-    /// The complete builder, once.
-    ///
-    /// # Errors
-    /// When there is no room for the graph.
-    pub(super) fn take_builder(&mut self) -> Result<GraphBuilder, ReadError> {
-        self.builder.check_resolve()?;
-        Ok(std::mem::take(&mut self.builder))
-    }
-
-    /// Gives what the builder found this format's codes.
-    pub(super) fn note_findings(&mut self, findings: &Findings) {
-        let tallies = [
-            (&DANGLING_REF, findings.dangling_references),
-            (&CROSS_DOMAIN_REF, findings.cross_section_references),
-            (&DANGLING_ROOT, findings.dangling_roots),
-            (&DUPLICATE_OBJECT, findings.duplicate_objects),
-            (&CONFLICTING_OBJECT, findings.conflicting_objects),
-            (&SIZE_OVERFLOW, findings.size_overflows),
-        ];
-        self.diagnostics.add_tallies(&tallies, Position::Line);
-    }
-
-    /// Totals by type name.
-    pub(super) fn into_counted(self) -> Counted {
-        let (sections, names) = self.builder.into_names();
-        Counted { types: self.totals.by_name(names), sections, facts: self.facts, diagnostics: self.diagnostics }
+        Extent { end: Position::Line(last_line), objects: counts.objects, lost: LOST }
     }
 }
 

@@ -11,7 +11,8 @@ use super::record::{self, RootRecord};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::sink::ObjectSink;
 use crate::input::text::{NumberedTypes, has_hex_letter, hex_field, split_field, split_line, trim};
-use crate::input::{Diagnostics, PADDING, Position};
+use crate::input::codes::PADDING;
+use crate::input::{Diagnostics, Position};
 
 /// A type record: its name lies in the block's text.
 #[derive(Debug)]

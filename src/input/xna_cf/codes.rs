@@ -1,19 +1,24 @@
 //! The stable codes of this format's problems (docs/formats/xna-cf.md, "Problems").
 
 use crate::input::Code;
+use crate::input::codes::GraphCodes;
 
-pub(super) static CONFLICTING_OBJECT: Code =
-    Code::warning("conflicting-object", "objects with the id of another object; the first was kept");
+/// Ids are numbers, and of one section.
+pub(super) static GRAPH_CODES: GraphCodes = GraphCodes {
+    dangling_ref: Code::warning("dangling-ref", "references to objects that are not in their section"),
+    dangling_root: Code::warning("dangling-root", "roots of objects that are not in their section"),
+    conflicting_object: Code::warning(
+        "conflicting-object",
+        "objects with the id of another object; the first was kept",
+    ),
+    ..GraphCodes::IN_DUMP
+};
+
+/// Problems by which objects may be lost.
+pub(super) static LOST: &[&Code] = &[&MALFORMED_RECORD, &TRUNCATED_LINE, &UNKNOWN_RECORD];
+
 pub(super) static CONFLICTING_TYPE: Code =
     Code::warning("conflicting-type", "types declared again with another name; the first name was kept");
-pub(super) static CROSS_DOMAIN_REF: Code =
-    Code::warning("cross-domain-ref", "dangling references that an object of another AppDomain would fit");
-pub(super) static DANGLING_REF: Code =
-    Code::warning("dangling-ref", "references to objects that are not in their section");
-pub(super) static DANGLING_ROOT: Code =
-    Code::warning("dangling-root", "roots of objects that are not in their section");
-pub(super) static DUPLICATE_OBJECT: Code =
-    Code::warning("duplicate-object", "objects listed again with the same content; ignored");
 pub(super) static DUPLICATE_TYPE: Code = Code::note("duplicate-type", "types declared again with the same name");
 pub(super) static END_NAME_MISMATCH: Code =
     Code::warning("end-name-mismatch", "end records that name another AppDomain than the one they end");

@@ -1,20 +1,20 @@
 //! Where bulk data goes: into the graph's builder, or into totals by type alone.
 
-use super::collect::Bulk;
-use super::counts::CountSink;
+use super::counts::CountStore;
 use super::fields::{u32_at, u64_at};
+use super::heap_event::BulkEvent;
 use super::payload::BulkHead;
 use super::types::TypeTable;
 use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, ObjectColumns, Section, SectionId};
 
 /// Takes the bulk streams.
-pub(super) enum Sink {
-    Graph(Box<GraphSink>),
-    Counts(CountSink),
+pub(super) enum SnapshotStore {
+    Graph(Box<GraphStore>),
+    Counts(CountStore),
 }
 
 /// Every event's objects or references are a piece of the builder's two streams.
-pub(super) struct GraphSink {
+pub(super) struct GraphStore {
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,
     columns: ObjectColumns,
@@ -22,19 +22,30 @@ pub(super) struct GraphSink {
     pub(super) slots: Vec<u32>,
 }
 
-impl Sink {
+impl Default for SnapshotStore {
+    fn default() -> Self {
+        SnapshotStore::Counts(CountStore::default())
+    }
+}
+
+impl SnapshotStore {
     pub(super) fn graph(budget: &MemoryBudget) -> Self {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(budget);
         let section = builder.begin_section(Section::default());
-        Sink::Graph(Box::new(GraphSink { builder, section, columns: ObjectColumns::default(), slots: Vec::new() }))
+        SnapshotStore::Graph(Box::new(GraphStore {
+            builder,
+            section,
+            columns: ObjectColumns::default(),
+            slots: Vec::new(),
+        }))
     }
 
     /// Bytes of memory it has besides the builder.
     pub(super) fn memory_bytes(&self) -> usize {
         match self {
-            Sink::Graph(graph) => graph.columns.memory_bytes() + graph.slots.len() * 4,
-            Sink::Counts(counts) => counts.memory_bytes(),
+            SnapshotStore::Graph(graph) => graph.columns.memory_bytes() + graph.slots.len() * 4,
+            SnapshotStore::Counts(counts) => counts.memory_bytes(),
         }
     }
 
@@ -45,7 +56,7 @@ impl Sink {
         offset: u64,
         pointer: usize,
         types: &mut TypeTable,
-    ) -> Result<Bulk, BuildError> {
+    ) -> Result<BulkEvent, BuildError> {
         if pointer == 4 {
             let (entries, _) = head.entries.as_chunks::<28>();
             let nodes = entries.iter().map(|e| (u64::from(u32_at(e, 0)), u64_at(e, 4), u64_at(e, 12), u64_at(e, 20)));
@@ -64,17 +75,17 @@ impl Sink {
         offset: u64,
         stride: u64,
         types: &mut TypeTable,
-    ) -> Result<Bulk, BuildError> {
-        let mut bulk = Bulk { index, ..Bulk::default() };
+    ) -> Result<BulkEvent, BuildError> {
+        let mut bulk = BulkEvent { index, ..BulkEvent::default() };
         // Noted on the way, so that the entries are read once.
         let noted = nodes.map(|(address, bytes, type_id, references)| {
             bulk.count += 1;
             bulk.bytes = bulk.bytes.saturating_add(bytes);
-            bulk.promised = bulk.promised.saturating_add(references);
+            bulk.declared_references = bulk.declared_references.saturating_add(references);
             (address, types.number(type_id), bytes, references)
         });
         match self {
-            Sink::Graph(graph) => {
+            SnapshotStore::Graph(graph) => {
                 graph.columns.clear();
                 graph.columns.extend_counted(noted, offset + 10, stride);
                 graph.columns.seal();
@@ -88,7 +99,7 @@ impl Sink {
                     graph.builder.append(graph.section, &graph.columns, objects, &graph.slots, 0, false)?;
                 }
             }
-            Sink::Counts(counts) => {
+            SnapshotStore::Counts(counts) => {
                 let noted = noted.map(|(address, number, bytes, _)| (address, number, bytes));
                 bulk.piece = counts.add(offset, noted);
             }
@@ -97,11 +108,16 @@ impl Sink {
     }
 
     /// Entries `A target, u32 field`; the field is always 0.
-    pub(super) fn add_edges(&mut self, head: BulkHead<'_>, offset: u64, pointer: usize) -> Result<Bulk, BuildError> {
+    pub(super) fn add_edges(
+        &mut self,
+        head: BulkHead<'_>,
+        offset: u64,
+        pointer: usize,
+    ) -> Result<BulkEvent, BuildError> {
         let stride = pointer + 4;
         let count = (head.entries.len() / stride).min(head.count as usize);
-        let mut bulk = Bulk { index: head.index, count: count as u64, ..Bulk::default() };
-        if let Sink::Graph(graph) = self {
+        let mut bulk = BulkEvent { index: head.index, count: count as u64, ..BulkEvent::default() };
+        if let SnapshotStore::Graph(graph) = self {
             graph.columns.clear();
             if pointer == 4 {
                 let (entries, _) = head.entries.as_chunks::<8>();

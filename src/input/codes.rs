@@ -1,0 +1,71 @@
+//! Problems that any format can have, with their stable codes. A format's own are in `codes.rs` of its folder.
+
+use super::diagnostics::{Code, Diagnostics};
+use super::error::{ReadError, ReadErrorKind};
+
+/// The packed input broke off.
+pub(super) static BROKEN_COMPRESSION: Code =
+    Code::warning("broken-compression", "the compressed data is cut or damaged; what came before was read");
+
+/// Sums do not fit 64 bits.
+pub(super) static SIZE_OVERFLOW: Code =
+    Code::warning("size-overflow", "sections with more than 18,446,744,073,709,551,615 bytes; sums end there");
+
+/// Objects were counted, not kept: which of them came before is not known.
+pub(crate) static POSSIBLE_REPEAT: Code = Code::note(
+    "possible-repeat",
+    "objects that may be listed twice: --shallow counts repeats each time, a full read leaves them out",
+);
+
+/// Runs of padding that no tool writes.
+pub(super) static PADDING: Code = Code::warning(
+    "padding",
+    "long runs of NULs or blanks, which were skipped: the file was filled up or not all written",
+);
+
+/// What the graph's builder can find, in a format's words: the codes are the same for all formats, what they mean is said
+/// of "the dump", "the snapshot" or "their section".
+#[derive(Debug)]
+pub struct GraphCodes {
+    pub(super) dangling_ref: Code,
+    pub(super) cross_domain_ref: Code,
+    pub(super) dangling_root: Code,
+    pub(super) duplicate_object: Code,
+    pub(super) conflicting_object: Code,
+}
+
+impl GraphCodes {
+    /// Words for a format that has one heap in a dump, and addresses for ids.
+    pub(super) const IN_DUMP: GraphCodes = GraphCodes {
+        dangling_ref: Code::warning("dangling-ref", "references to objects that are not in the dump"),
+        cross_domain_ref: Code::warning(
+            "cross-domain-ref",
+            "dangling references that an object of another AppDomain would fit",
+        ),
+        dangling_root: Code::warning("dangling-root", "roots of objects that are not in the dump"),
+        duplicate_object: Code::warning("duplicate-object", "objects listed again with the same content; ignored"),
+        conflicting_object: Code::warning(
+            "conflicting-object",
+            "objects at the address of another object; the first was kept",
+        ),
+    };
+}
+
+/// The words of most formats.
+pub(super) static IN_DUMP: GraphCodes = GraphCodes::IN_DUMP;
+
+/// An error when no object was read and some were lost.
+///
+/// # Errors
+/// When `objects` is 0 and the dump has any of these problems, or its packing broke off.
+pub(super) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'static Code]) -> Result<(), ReadError> {
+    if objects > 0 {
+        return Ok(());
+    }
+    let is_loss = |code: &'static Code| code == &BROKEN_COMPRESSION || lost.contains(&code);
+    let losses = problems.sorted().into_iter().filter(|problem| is_loss(problem.code));
+    losses.min_by_key(|problem| problem.first_at).map_or(Ok(()), |problem| {
+        Err(ReadError::new(ReadErrorKind::NothingRead(problem.code.name, problem.meaning_and_text()))
+            .at(problem.first_at))
+    })
+}

@@ -1,0 +1,57 @@
+//! What a file says of itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::stored::{self, FixedText};
+
+/// What a file says of itself, and what was found in it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct FormatInfo {
+    /// The reader's name.
+    #[serde(deserialize_with = "stored::leaked")]
+    pub format: FixedText,
+    /// The format in words.
+    #[serde(deserialize_with = "stored::leaked")]
+    pub title: FixedText,
+    /// The format's version or variant, if there are several.
+    pub version: Option<String>,
+    /// Which program wrote the dump, in its own words.
+    pub producer: Option<String>,
+    /// The text's encoding; `None` for a binary format.
+    #[serde(deserialize_with = "stored::leaked_option")]
+    pub encoding: Option<FixedText>,
+    /// Packings around the dump, outermost first.
+    #[serde(deserialize_with = "stored::leaked_list")]
+    pub compression: Vec<FixedText>,
+    /// Records by kind, in a fixed order.
+    #[serde(deserialize_with = "stored::leaked_counts")]
+    pub records: Vec<(FixedText, u64)>,
+    /// The dump's own totals against what was found, where it has them: one sentence.
+    pub trailer: Option<String>,
+    /// The format has no root records: roots must be inferred.
+    pub has_no_roots: bool,
+    /// The snapshots in the file, in the order of time, where the format can hold several.
+    pub snapshots: Vec<SnapshotInfo>,
+    /// Objects without a root are alive all the same: on the frozen heap, which is never collected.
+    pub unrooted_are_alive: bool,
+    /// The dump is a sample: objects and bytes of the heap are about so many times those in the dump.
+    #[serde(with = "stored::bits")]
+    pub sampled: Option<(f32, f32)>,
+}
+
+/// One of the snapshots in a file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SnapshotInfo {
+    /// When it was taken, in milliseconds since 1970.
+    pub unix_ms: Option<i64>,
+    /// It is in the file from its start to its end, as far as the file can tell.
+    pub complete: bool,
+    /// Objects in it, as many as arrived.
+    pub objects: u64,
+    /// Their bytes.
+    pub shallow_bytes: u64,
+    /// References in it, as many as arrived.
+    pub references: u64,
+    /// It is the one that was read.
+    pub chosen: bool,
+}

@@ -1,0 +1,92 @@
+//! The object that describes the recording, and what blocks there are.
+
+use nom::bytes::complete::take;
+use nom::number::complete::{le_i64, le_u16, le_u32};
+use time::{Date, Month, Time};
+
+use super::fields::{Parsed, utf8};
+
+/// What the file says of the recording.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Trace {
+    /// When `ticks` was read, in milliseconds since 1970; `None` if the file gives no date.
+    pub(super) unix_ms: Option<i64>,
+    pub(super) ticks: i64,
+    pub(super) ticks_per_second: i64,
+    pub(super) pointer_bytes: usize,
+    pub(super) process_id: u64,
+}
+
+/// What a block holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlockKind {
+    Events,
+    Metadata,
+    SequencePoint,
+    Threads,
+    RemovedThreads,
+    /// Not needed for heaps.
+    Other,
+}
+
+/// `8 x i16 time, i64 ticks, i64 ticks per second, i32 pointer bytes, i32 process id`, processors, sampling rate.
+pub(super) fn trace(input: &[u8]) -> Parsed<'_, Trace> {
+    let (rest, start) = trace_start(input)?;
+    let (rest, process_id) = le_u32(rest)?;
+    let (rest, _) = take(8usize)(rest)?;
+    Ok((rest, Trace { process_id: process_id.into(), ..start }))
+}
+
+fn trace_start(input: &[u8]) -> Parsed<'_, Trace> {
+    let mut rest = input;
+    let mut time = [0; 8];
+    for field in &mut time {
+        (rest, *field) = le_u16(rest)?;
+    }
+    let (rest, ticks) = le_i64(rest)?;
+    let (rest, ticks_per_second) = le_i64(rest)?;
+    let (rest, pointer_bytes) = le_u32(rest)?;
+    let pointer_bytes = pointer_bytes as usize;
+    Ok((rest, Trace { unix_ms: unix_ms(time), ticks, ticks_per_second, pointer_bytes, process_id: 0 }))
+}
+
+/// Milliseconds since 1970 of a Windows SYSTEMTIME in UTC: year, month, day of the week, day, hour, minute, second, ms.
+fn unix_ms(time: [u16; 8]) -> Option<i64> {
+    let [year, month, _, day, hour, minute, second, ms] = time;
+    let small = |field: u16| u8::try_from(field).ok();
+    let date = Date::from_calendar_date(year.into(), Month::try_from(small(month)?).ok()?, small(day)?).ok()?;
+    let time = Time::from_hms_milli(small(hour)?, small(minute)?, small(second)?, ms).ok()?;
+    let nanoseconds = date.with_time(time).assume_utc().unix_timestamp_nanos();
+    i64::try_from(nanoseconds / 1_000_000).ok()
+}
+
+/// As before up to the pointer bytes, then `i32 count` pairs of strings.
+pub(super) fn trace_of_version6(input: &[u8]) -> Parsed<'_, Trace> {
+    let (rest, start) = trace_start(input)?;
+    let (mut rest, pairs) = le_u32(rest)?;
+    let mut process_id = 0;
+    for _ in 0..pairs {
+        let (key, value);
+        (rest, key) = utf8(rest)?;
+        (rest, value) = utf8(rest)?;
+        if key == b"ProcessId" {
+            process_id = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+        }
+    }
+    Ok((rest, Trace { process_id, ..start }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unix_ms;
+
+    #[test]
+    fn times() {
+        const DAY_MS: i64 = 86_400_000;
+        assert_eq!(unix_ms([1970, 1, 4, 1, 0, 0, 0, 0]), Some(0));
+        assert_eq!(unix_ms([2000, 3, 3, 1, 1, 2, 3, 4]), Some(11_017 * DAY_MS + 3_723_004));
+        assert_eq!(unix_ms([2026, 11, 5, 20, 23, 59, 59, 999]), Some(20_778 * DAY_MS - 1));
+        assert_eq!(unix_ms([2026, 13, 0, 20, 0, 0, 0, 0]), None);
+        assert_eq!(unix_ms([0; 8]), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! How a dump is to be read.
+
+use serde::{Deserialize, Serialize};
+
+use super::xna_cf::XnaCfOptions;
+
+/// How to read, for all formats; what is special to one is in a struct of its own.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// A reader's name: no recognition. Default: none.
+    pub input_format: Option<String>,
+    /// Type names exactly as in the dump. Default: false.
+    pub raw_types: bool,
+    /// The first problem is an error. Default: false.
+    pub strict: bool,
+    /// Threads that parse. Default: as many as there are cores.
+    pub threads: usize,
+    /// Memory that the dump may take while it is read, with everything that grows with it. A dump that takes more is an
+    /// error. Default: no limit.
+    pub max_memory_bytes: Option<u64>,
+    /// Which of several snapshots. Default: the first complete one.
+    pub snapshot: SnapshotChoice,
+    /// Options of the XNA / .NET CF reader.
+    pub xna_cf: XnaCfOptions,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions {
+            input_format: None,
+            raw_types: false,
+            strict: false,
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            max_memory_bytes: None,
+            snapshot: SnapshotChoice::default(),
+            xna_cf: XnaCfOptions::default(),
+        }
+    }
+}
+
+/// Which of several snapshots in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum SnapshotChoice {
+    /// The first complete one; where none is, the first.
+    #[default]
+    FirstComplete,
+    /// By number, from 1.
+    Number(usize),
+    /// The last one.
+    Last,
+}

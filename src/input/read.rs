@@ -1,0 +1,106 @@
+//! Reading a dump: what is alike for all formats, around the reader of one.
+
+use super::codes::{BROKEN_COMPRESSION, check_any_read};
+use super::detect::detect;
+use super::diagnostics::Diagnostics;
+use super::error::{ReadError, ReadErrorKind};
+use super::info::FormatInfo;
+use super::options::ReadOptions;
+use super::reader::{Content, Extent, ParsedDump, ParsedTypes, Reading};
+use super::source::Source;
+use crate::allocations::AllocationDump;
+use crate::graph::HeapGraph;
+
+/// What a dump holds.
+#[derive(Debug)]
+#[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "there is one, and it is moved once")]
+pub enum Dump {
+    /// Objects and references.
+    Graph(HeapGraph),
+    /// Allocation totals by backtrace and type.
+    Allocations(AllocationDump),
+}
+
+/// A dump that was read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Its content.
+    pub dump: Dump,
+    /// What the file says of itself.
+    pub facts: FormatInfo,
+    /// What was wrong with it.
+    pub diagnostics: Diagnostics,
+}
+
+/// A dump that was only counted.
+#[derive(Debug)]
+pub struct Counted {
+    /// (type, objects, bytes), by name; types without objects left out.
+    pub types: Vec<(String, u64, u64)>,
+    /// Sections' names.
+    pub sections: Vec<String>,
+    /// What the file says of itself.
+    pub facts: FormatInfo,
+    /// What was wrong with it.
+    pub diagnostics: Diagnostics,
+}
+
+/// Reads a dump with the reader that recognises it.
+///
+/// # Errors
+/// As [`detect`]; when the input cannot be read at all, and under `strict` at the first problem.
+pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
+    let reader = detect(&source, options)?;
+    let mut reading = Reading::new(reader, &mut source, options);
+    let ending = source.ending();
+    let ParsedDump { extent, content } = reader.read(source, &mut reading)?;
+    reading.note_end(ending.broken(), &extent);
+    let dump = match content {
+        Content::Objects(objects) => {
+            check_any_read(extent.objects, &reading.diagnostics, extent.lost)?;
+            let mut graph = objects.resolve(reader.graph_codes(), extent.end, &mut reading)?;
+            graph.tell_types_apart(options.raw_types);
+            Dump::Graph(graph)
+        }
+        Content::Allocations(dump) => Dump::Allocations(dump),
+        Content::Nothing(text) => {
+            reading.diagnostics.check(options.strict)?;
+            return Err(no_heap(text, &reading.diagnostics));
+        }
+    };
+    reading.diagnostics.check(options.strict)?;
+    Ok(Loaded { dump, facts: reading.info, diagnostics: reading.diagnostics })
+}
+
+/// Counts a dump's objects by type with the reader that recognises it.
+///
+/// # Errors
+/// As [`read`], and for a dump without objects.
+pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
+    let reader = detect(&source, options)?;
+    let mut reading = Reading::new(reader, &mut source, options);
+    let ending = source.ending();
+    let ParsedTypes { extent, types, sections } = reader.count_types(source, &mut reading)?;
+    reading.note_end(ending.broken(), &extent);
+    check_any_read(extent.objects, &reading.diagnostics, extent.lost)?;
+    reading.diagnostics.check(options.strict)?;
+    Ok(Counted { types, sections, facts: reading.info, diagnostics: reading.diagnostics })
+}
+
+impl Reading {
+    /// Reports packed data that ended before its end.
+    fn note_end(&mut self, broken: Option<String>, extent: &Extent) {
+        if let Some(text) = broken {
+            self.diagnostics.add(&BROKEN_COMPRESSION, 1, extent.end, || text);
+        }
+    }
+}
+
+/// Why there is nothing to show, with the first problem.
+fn no_heap(mut text: String, problems: &Diagnostics) -> ReadError {
+    if let Some(problem) = problems.sorted().first() {
+        text += &format!(" ({}: {}, at {})", problem.code.name, problem.code.meaning, problem.first_at);
+    }
+    ReadError::new(ReadErrorKind::NoHeap(text))
+}

@@ -1,0 +1,203 @@
+//! What the reader of one format is, what it is given and what it gives back. Everything that formats have in common is
+//! done by [`read`](super::read) around it.
+
+use super::codes::{self, GraphCodes};
+use super::diagnostics::{Code, Diagnostics};
+use super::error::{Position, ReadError};
+use super::info::FormatInfo;
+use super::options::ReadOptions;
+use super::runtime::Runtime;
+use super::source::Source;
+use crate::allocations::AllocationDump;
+use crate::graph::{Findings, GraphBuilder, HeapGraph, MemoryBudget, ResolveOptions};
+
+/// Does a dump's start look like a format?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detected {
+    /// For certain.
+    Yes,
+    /// Certainly not.
+    No,
+    /// It may be; asked for only when nobody is certain.
+    Maybe,
+}
+
+/// One dump format: a folder in `src/input`, a line in [`READERS`](super::READERS), a document in `docs/formats`, a folder
+/// in `fixtures`.
+///
+/// A reader recognises its format and parses its records; it never fails because a dump is damaged as long as anything
+/// can be read, and counts what is wrong as [`Reading::diagnostics`]. What it need not think of, because it is done once
+/// for all formats: detection among readers, packing and encodings, input that breaks off in its packing, an error when
+/// nothing could be read, resolving ids, dangling references and repeated objects, sums that overflow, `strict`, names of
+/// types that are told apart.
+pub trait Reader: Sync {
+    /// `xna-cf`: for `--input-format`; with `_` for `-` the name of the folders in `src/input` and `fixtures`, and as it
+    /// is that of the file in `docs/formats`.
+    fn name(&self) -> &'static str;
+
+    /// The format in words.
+    fn title(&self) -> &'static str;
+
+    /// Whose heaps the format shows.
+    fn runtime(&self) -> Runtime;
+
+    /// Looks at the first bytes, some 8 KiB, unpacked and in UTF-8; never fails.
+    fn detect(&self, head: &[u8]) -> Detected;
+
+    /// Returns true for a text format: `info` then names the encoding.
+    fn is_text(&self) -> bool {
+        false
+    }
+
+    /// Memory that the graph of a dump of that many (unpacked) bytes takes at least, as far as the length tells. To be
+    /// refused before it is read, not to be killed after.
+    fn least_memory_bytes(&self, _dump_bytes: u64) -> u64 {
+        0
+    }
+
+    /// The format's words for what the graph's builder finds.
+    fn graph_codes(&self) -> &'static GraphCodes {
+        &codes::IN_DUMP
+    }
+
+    /// Reads the dump to its end into a builder or an allocation dump. Fills `reading.info` (version, producer, records,
+    /// trailer, snapshots; format, title, encoding and packing are there) and `reading.diagnostics`, and lets everything
+    /// that grows with the dump ask `reading.budget`.
+    ///
+    /// # Errors
+    /// When the input cannot be read at all.
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError>;
+
+    /// Objects and bytes by type, in one pass with memory for types alone. Repeated objects count each time.
+    ///
+    /// # Errors
+    /// As `read`.
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError>;
+}
+
+/// What a reader is given beside the input, and fills on its way.
+#[derive(Debug)]
+pub struct Reading {
+    /// How to read. `strict` is none of a reader's business.
+    pub options: ReadOptions,
+    /// The memory that the dump may take while it is read.
+    pub budget: MemoryBudget,
+    /// What the file says of itself.
+    pub info: FormatInfo,
+    /// What is wrong with it.
+    pub diagnostics: Diagnostics,
+}
+
+impl Reading {
+    /// For a source that is about to be read, which gets its limit of memory here.
+    pub(super) fn new(reader: &dyn Reader, source: &mut Source, options: &ReadOptions) -> Self {
+        Reading {
+            options: options.clone(),
+            budget: source.limit_memory(options.max_memory_bytes),
+            info: FormatInfo {
+                format: reader.name(),
+                title: reader.title(),
+                encoding: reader.is_text().then(|| source.encoding().name()),
+                compression: source.compression().to_vec(),
+                ..FormatInfo::default()
+            },
+            diagnostics: Diagnostics::default(),
+        }
+    }
+}
+
+/// How far a reader came.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// The last line of a text, or the length of a binary file. Positions that the builder was given are of the same kind.
+    pub end: Position,
+    /// Object records that were read.
+    pub objects: u64,
+    /// Problems by which objects may be lost: a dump that has one of them and no object is an error.
+    pub lost: &'static [&'static Code],
+}
+
+/// A dump as its reader leaves it.
+pub struct ParsedDump {
+    /// How far it was read.
+    pub extent: Extent,
+    /// What was read.
+    pub content: Content,
+}
+
+/// What a dump's records came to.
+pub enum Content {
+    /// Objects, still with ids in place of node numbers.
+    Objects(Box<Objects>),
+    /// Allocation totals.
+    Allocations(AllocationDump),
+    /// A file of the format without a heap: why, and what to do. The first problem is added to it.
+    Nothing(String),
+}
+
+/// Objects before their ids are resolved.
+pub struct Objects {
+    builder: GraphBuilder,
+    resolve: ResolveOptions,
+    finish: Option<Finish>,
+}
+
+/// What a format has to do with the finished graph; it knows what did not fit.
+type Finish = Box<dyn FnOnce(&mut HeapGraph, &Findings, &mut Reading)>;
+
+impl Objects {
+    /// All that a builder has.
+    pub fn new(builder: GraphBuilder) -> Self {
+        Objects { builder, resolve: ResolveOptions::default(), finish: None }
+    }
+
+    /// The same, resolved in this way.
+    pub fn resolved_with(self, resolve: ResolveOptions) -> Self {
+        Objects { resolve, ..self }
+    }
+
+    /// The same; `finish` is called with the finished graph and what did not fit.
+    pub fn then(self, finish: impl FnOnce(&mut HeapGraph, &Findings, &mut Reading) + 'static) -> Self {
+        Objects { finish: Some(Box::new(finish)), ..self }
+    }
+
+    /// Makes the graph and reports what did not fit in the words of `codes`; `end` tells the kind of positions.
+    ///
+    /// # Errors
+    /// When there is no memory for the graph.
+    pub(super) fn resolve(
+        self,
+        codes: &'static GraphCodes,
+        end: Position,
+        reading: &mut Reading,
+    ) -> Result<HeapGraph, ReadError> {
+        let Objects { mut builder, resolve, finish } = self;
+        builder.check_resolve()?;
+        let (mut graph, findings) = builder.resolve(resolve);
+        let tallies = [
+            (&codes.dangling_ref, findings.dangling_references),
+            (&codes.cross_domain_ref, findings.cross_section_references),
+            (&codes.dangling_root, findings.dangling_roots),
+            (&codes.duplicate_object, findings.duplicate_objects),
+            (&codes.conflicting_object, findings.conflicting_objects),
+            (&codes::SIZE_OVERFLOW, findings.size_overflows),
+        ];
+        for (code, tally) in tallies {
+            reading.diagnostics.add(code, tally.count, end.like(tally.first_position), String::new);
+        }
+        if let Some(finish) = finish {
+            finish(&mut graph, &findings, reading);
+        }
+        Ok(graph)
+    }
+}
+
+/// A dump that was only counted, as its reader leaves it.
+pub struct ParsedTypes {
+    /// How far it was read.
+    pub extent: Extent,
+    /// (type, objects, bytes), by name; types without objects left out.
+    pub types: Vec<(String, u64, u64)>,
+    /// Sections' names.
+    pub sections: Vec<String>,
+}
