@@ -1,12 +1,11 @@
 //! Reading a dump: what is alike for all formats, around the reader of one.
 
-use super::codes::{BROKEN_COMPRESSION, check_any_read};
 use super::detect::detect;
 use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
 use super::info::FormatInfo;
 use super::options::ReadOptions;
-use super::reader::{Content, Extent, ParsedDump, ParsedTypes, Reading};
+use super::reader::{Content, ParsedDump, ParsedTypes, Reading};
 use super::source::Source;
 use crate::allocations::AllocationDump;
 use crate::graph::HeapGraph;
@@ -53,18 +52,20 @@ pub struct Counted {
 pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
     let reader = detect(&source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
-    let ending = source.ending();
     let ParsedDump { extent, content } = reader.read(source, &mut reading)?;
-    reading.note_end(ending.broken(), &extent);
     let dump = match content {
         Content::Objects(objects) => {
-            check_any_read(extent.objects, &reading.diagnostics, extent.lost)?;
+            reading.close(&extent)?;
             let mut graph = objects.resolve(reader.graph_codes(), extent.end, &mut reading)?;
             graph.tell_types_apart(options.raw_types);
             Dump::Graph(graph)
         }
-        Content::Allocations(dump) => Dump::Allocations(dump),
+        Content::Allocations(dump) => {
+            reading.note_end(extent.end);
+            Dump::Allocations(dump)
+        }
         Content::Nothing(text) => {
+            reading.note_end(extent.end);
             reading.diagnostics.check(options.strict)?;
             return Err(no_heap(text, &reading.diagnostics));
         }
@@ -80,21 +81,10 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadErr
 pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
     let reader = detect(&source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
-    let ending = source.ending();
     let ParsedTypes { extent, types, sections } = reader.count_types(source, &mut reading)?;
-    reading.note_end(ending.broken(), &extent);
-    check_any_read(extent.objects, &reading.diagnostics, extent.lost)?;
+    reading.close(&extent)?;
     reading.diagnostics.check(options.strict)?;
     Ok(Counted { types, sections, facts: reading.info, diagnostics: reading.diagnostics })
-}
-
-impl Reading {
-    /// Reports packed data that ended before its end.
-    fn note_end(&mut self, broken: Option<String>, extent: &Extent) {
-        if let Some(text) = broken {
-            self.diagnostics.add(&BROKEN_COMPRESSION, 1, extent.end, || text);
-        }
-    }
 }
 
 /// Why there is nothing to show, with the first problem.

@@ -7,7 +7,7 @@ use super::error::{Position, ReadError};
 use super::info::FormatInfo;
 use super::options::ReadOptions;
 use super::runtime::Runtime;
-use super::source::Source;
+use super::source::{Ending, Source};
 use crate::allocations::AllocationDump;
 use crate::graph::{Findings, GraphBuilder, HeapGraph, MemoryBudget, ResolveOptions};
 
@@ -78,7 +78,7 @@ pub trait Reader: Sync {
 /// What a reader is given beside the input, and fills on its way.
 #[derive(Debug)]
 pub struct Reading {
-    /// How to read. `strict` is none of a reader's business.
+    /// How to read.
     pub options: ReadOptions,
     /// The memory that the dump may take while it is read.
     pub budget: MemoryBudget,
@@ -86,6 +86,8 @@ pub struct Reading {
     pub info: FormatInfo,
     /// What is wrong with it.
     pub diagnostics: Diagnostics,
+    /// `None` once it was asked.
+    ending: Option<Ending>,
 }
 
 impl Reading {
@@ -102,7 +104,34 @@ impl Reading {
                 ..FormatInfo::default()
             },
             diagnostics: Diagnostics::default(),
+            ending: Some(source.ending()),
         }
+    }
+
+    /// Looks at what was read to its end: reports packed data that broke off. `read` does it for every reader, and checks
+    /// `strict` once there is a graph; a reader that goes on looking for what merely follows from the problems so far does
+    /// it before, with [`check_strict`](Self::check_strict).
+    ///
+    /// # Errors
+    /// When no object was read and some were lost.
+    pub(super) fn close(&mut self, extent: &Extent) -> Result<(), ReadError> {
+        self.note_end(extent.end);
+        codes::check_any_read(extent.objects, &self.diagnostics, extent.lost)
+    }
+
+    /// Reports packed data that broke off, once.
+    pub(super) fn note_end(&mut self, end: Position) {
+        if let Some(text) = self.ending.take().and_then(|ending| ending.broken()) {
+            self.diagnostics.add(&codes::BROKEN_COMPRESSION, 1, end, || text);
+        }
+    }
+
+    /// Checks `strict`.
+    ///
+    /// # Errors
+    /// Under `strict` at the first problem.
+    pub(super) fn check_strict(&self) -> Result<(), ReadError> {
+        self.diagnostics.check(self.options.strict)
     }
 }
 

@@ -41,6 +41,7 @@ pub struct Source {
 type Windows = Arc<AtomicU64>;
 
 /// How a source ends, known after its last byte.
+#[derive(Debug)]
 pub(super) struct Ending(BrokenNote);
 
 impl Ending {

@@ -39,7 +39,7 @@ pub(super) struct Counts {
 
 /// A dump on its way to the builder.
 pub(super) struct Assembly<'a> {
-    reading: &'a mut Reading,
+    pub(super) reading: &'a mut Reading,
     pub(super) dump: &'a HeapDump<'a>,
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,

@@ -62,6 +62,8 @@ impl Reader for Gcdump {
         assembly.take_objects::<ObjectColumns>()?;
         assembly.take_roots()?;
         let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
+        assembly.reading.close(&extent)?;
+        assembly.reading.check_strict()?;
         let multipliers = assembly.multipliers();
         let mut builder = assembly.builder;
         builder.set_generations(dump.generations.clone());

@@ -104,7 +104,10 @@ fn collect(
     let selected = collector.select_snapshot(reading)?;
     collector.check_consistency(&selected);
     collector.fill_info(&selected, &mut reading.info);
+    reading.diagnostics.absorb(&mut collector.diagnostics, 0);
     let extent = Extent { end, objects: selected.object_count(), lost: codes::LOST };
+    reading.close(&extent)?;
+    reading.check_strict()?;
     Ok((collector, selected, extent))
 }
 
