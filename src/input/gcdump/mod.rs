@@ -19,7 +19,9 @@ mod roots;
 mod serialization;
 
 use super::sink::TypeCounts;
-use super::{Content, Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source};
+use super::{
+    Content, Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
+};
 use crate::graph::{MemoryBudget, MemoryShare, ObjectColumns, make_room};
 use assemble::Assembly;
 use heap_dump::{HeapDump, Unreadable};

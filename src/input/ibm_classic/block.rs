@@ -12,9 +12,9 @@ use super::codes::*;
 use super::java_types::is_array;
 use super::record::{self, Breakdown, Eof, Word};
 use crate::input::blocks::{Batch, BlockPlace};
+use crate::input::codes::PADDING;
 use crate::input::sink::ObjectSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};
-use crate::input::codes::PADDING;
 use crate::input::{Diagnostics, Position};
 
 /// Junk lines before the first record that are kept by text: a version of several lines looks like junk.

@@ -9,9 +9,9 @@ use super::SizeRadix;
 use super::codes::*;
 use super::record::{self, RootRecord};
 use crate::input::blocks::{Batch, BlockPlace};
+use crate::input::codes::PADDING;
 use crate::input::sink::ObjectSink;
 use crate::input::text::{NumberedTypes, has_hex_letter, hex_field, split_field, split_line, trim};
-use crate::input::codes::PADDING;
 use crate::input::{Diagnostics, Position};
 
 /// A type record: its name lies in the block's text.
