@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::cmd::{run, run_on_terminal, run_with_input};
-use crate::common::expect::expect_file;
+use crate::common::cmd::{run, run_with_input};
 use serde_json::Value;
 
 const EXAMPLE: &str = "fixtures/memory_infra/seed-example.trace";
@@ -11,32 +10,6 @@ const FULL: &str = "fixtures/memory_infra/seed-full-self.trace";
 const COLUMNS: &str = "fixtures/memory_infra/seed-heaps_v2.trace";
 const RECORDED: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 const GAME: &str = "fixtures/xna_cf/small_1k.txt";
-
-#[test]
-fn every_form_of_the_answers() {
-    let commands: [(&str, &[&str]); 7] = [
-        ("breakdown", &["breakdown", EXAMPLE]),
-        ("breakdown-both", &["breakdown", EXAMPLE, "--by", "both"]),
-        ("breakdown-callers", &["breakdown", RECORDED, "--invert", "--process", "Browser", "--min-percent", "5"]),
-        ("breakdown-objects", &["breakdown", GAME, "--min-percent", "10"]),
-        ("info-allocations", &["info", "fixtures/memory_infra/chromium120-heaps_v2.trace.gz"]),
-        ("stats-allocations", &["stats", RECORDED, "-n", "5"]),
-        ("diff-allocations", &["diff", RECORDED, "--dump", "1,8", "--by", "backtrace", "-n", "5"]),
-    ];
-    for (name, args) in commands {
-        for form in ["table", "markdown", "csv", "tsv", "json", "jsonl"] {
-            let mut args = args.to_vec();
-            args.extend(["-f", form, "-q"]);
-            expect_file(&format!("{name}/{form}.txt"), &run(&args).expect_code(0).stdout);
-        }
-        let line = format!("heapdump {} --color never -q", args.join(" "));
-        let Some(ran) = run_on_terminal(&line, 100) else {
-            println!("skipped: no `script` program to make a terminal");
-            continue;
-        };
-        expect_file(&format!("{name}/terminal-100.txt"), &ran.stdout);
-    }
-}
 
 fn json(args: &[&str]) -> Value {
     let mut args = args.to_vec();

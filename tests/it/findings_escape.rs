@@ -120,10 +120,6 @@ fn no_command_steers_a_terminal() {
     std::fs::write(folder.join("run.sh"), script).unwrap();
     let ran = run_on_terminal(&format!("sh '{}'", folder.join("run.sh").display()), 80);
     std::fs::remove_dir_all(&folder).unwrap();
-    let Some(ran) = ran else {
-        println!("skipped: no `script` program to make a terminal");
-        return;
-    };
     check("terminal", &ran);
     for expected in ["nofile\\u{1b}[31m", "'--\\u{1b}[31m' found", "'-\\u{9b}' found", "'svg\\u{7f}'", "wrote ", "│"]
     {

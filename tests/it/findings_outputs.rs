@@ -439,15 +439,13 @@ mod unix {
     }
 
     #[test]
+    #[ignore = "only root can give files away"]
     fn an_index_of_another_user_is_not_believed() {
         let folder = Folder::new();
         shell(&folder, "$H index -q d.txt").expect_code(0);
         let expected = shell(&folder, "$H stats --no-index d.txt").stdout;
         let chown = |name: &str, user: u32| std::os::unix::fs::chown(folder.path(name), Some(user), None).is_ok();
-        if !chown("d.txt.hdx", 12_345) {
-            println!("skipped: only root can give files away");
-            return;
-        }
+        assert!(chown("d.txt.hdx", 12_345), "only root can give files away");
         assert_ne!(folder.path("d.txt").metadata().expect("there").uid(), 12_345);
         for file in ["d.txt", "d.txt.hdx"] {
             let ran = shell(&folder, &format!("$H stats {file}")).expect_code(0);

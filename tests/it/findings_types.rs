@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::common::cmd::{Ran, run, run_on_terminal, run_with_input};
+use crate::common::cmd::{run, run_on_terminal, run_with_input};
 
 const TWIN_TYPES: &str = "tests/findings/twin_types.nettrace";
 const TWIN_GROUP: &str = "tests/findings/twin_group.nettrace";
@@ -19,9 +19,9 @@ fn json(args: &[&str]) -> Value {
     run(&[args, &["-f", "json", "-q"]].concat()).expect_code(0).json()
 }
 
-/// What a terminal of 200 columns shows; `None` where none can be made.
-fn shown(line: &str) -> Option<String> {
-    run_on_terminal(&format!("heapdump {line}"), 200).map(|Ran { stdout, .. }| stdout)
+/// What a terminal of 200 columns shows.
+fn shown(line: &str) -> String {
+    run_on_terminal(&format!("heapdump {line}"), 200).stdout
 }
 
 fn number(value: &Value) -> u64 {
@@ -132,14 +132,14 @@ fn only_what_has_no_root_in_the_dump_is_on_the_frozen_heap() {
     );
     assert!(!sentence.contains("frozen"), "{sentence}");
 
-    let Some(text) = shown(&format!("stats {SMALL} {}", without.join(" "))) else { return };
+    let text = shown(&format!("stats {SMALL} {}", without.join(" ")));
     assert!(text.contains("\n85 objects have no root but are alive: they are on the frozen heap\n"), "{text}");
     assert!(text.contains("\n2,634 objects lost their roots on request (--exclude-roots)\n"), "{text}");
     for line in [
         format!("stats {TWIN_TYPES} --exclude-roots local"),
         format!("roots 0x1000 {TWIN_TYPES} --exclude-roots local"),
     ] {
-        let text = shown(&line).unwrap();
+        let text = shown(&line);
         assert!(!text.contains("frozen"), "{text}");
     }
 }
@@ -168,14 +168,14 @@ fn sentences_name_what_they_speak_of() {
     let file = folder.path().join("two.txt");
     std::fs::write(&file, two).unwrap();
     let file = file.display();
-    let Some(text) = shown(&format!("stats --keep-unreachable {file}")) else { return };
+    let text = shown(&format!("stats --keep-unreachable {file}"));
     assert!(
         text.contains("in 2 objects reachable from roots, 90.9 %; the others were given roots on request\n"),
         "{text}"
     );
-    let text = shown(&format!("dominators --keep-unreachable {file}")).unwrap();
+    let text = shown(&format!("dominators --keep-unreachable {file}"));
     assert!(text.contains("in 3 objects reachable from roots or given roots on request\n"), "{text}");
-    let text = shown(&format!("breakdown --domain 2 {file}")).unwrap();
+    let text = shown(&format!("breakdown --domain 2 {file}"));
     assert!(text.contains("section 2 (two.exe), types on the way") && !text.contains("all sections"), "{text}");
 }
 
@@ -262,14 +262,14 @@ fn an_exported_heap_has_the_tree_it_was_made_of() {
 #[test]
 fn one_is_singular_and_sizes_take_the_next_unit() {
     let one = "tests/findings/one.txt";
-    let Some(text) = shown(&format!("stats {one}")) else { return };
+    let text = shown(&format!("stats {one}"));
     assert!(text.contains(" in 1 object of 1 type\n") && text.contains(" in 1 object reachable from roots"), "{text}");
-    let text = shown(&format!("info {one}")).unwrap();
+    let text = shown(&format!("info {one}"));
     assert!(text.contains("1 app domain, 1 type, 1 object, 0 references, 1 root, 1 end\n"), "{text}");
     assert!(text.contains("x.exe: 1 object, 24 B"), "{text}");
-    let text = shown(&format!("dominators {one}")).unwrap();
+    let text = shown(&format!("dominators {one}"));
     assert!(text.contains(" in 1 object reachable from roots\n"), "{text}");
-    let text = shown(&format!("roots --type A {one}")).unwrap();
+    let text = shown(&format!("roots --type A {one}"));
     assert!(text.contains(" of 1 object has a path from a root"), "{text}");
     let dump = "a 2 x\nt 1 A\no 10 1 ffff0 20\no 20 1 10\nr 10 1 0\nc x\n";
     let human = run_with_input(&["stats", "--human", "--no-header"], dump.as_bytes()).expect_code(0).stdout;
@@ -327,7 +327,7 @@ fn plain_numbers_on_a_terminal_have_one_form() {
         "leaks",
         "info",
     ] {
-        let Some(text) = shown(&format!("{command} {file} --bytes")) else { return };
+        let text = shown(&format!("{command} {file} --bytes"));
         assert!(text.contains("38,460") && !text.contains("38460") && !text.contains("KiB"), "{command}\n{text}");
     }
 }

@@ -18,6 +18,7 @@ mod findings_outputs;
 mod findings_readers;
 mod findings_types;
 mod fixtures;
+mod golden;
 mod index;
 mod leaks;
 mod lists;

@@ -12,6 +12,16 @@ use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::graph::{Found, HeapGraph, NodeId};
 use proptest::prelude::*;
 
+/// Writes a heap in all shapes of a format.
+type Writer = fn(&Heap) -> Vec<Vec<u8>>;
+
+/// Formats that a heap is written in.
+pub const WRITERS: [(&str, Writer); 3] = [
+    ("xna-cf", |heap| vec![xna_cf(heap).into_bytes()]),
+    ("ibm-classic", |heap| SHAPES.map(|shape| ibm_classic(heap, shape).into_bytes()).into()),
+    ("nettrace", |heap| [false, true].map(|reversed| nettrace(heap, reversed)).into()),
+];
+
 fn node(graph: &HeapGraph, number: usize) -> NodeId {
     match graph.find(None, Heap::address(number)) {
         Found::One(node) => node,
@@ -87,15 +97,18 @@ proptest! {
         let (xna, _) = graph(xna_cf(&heap).as_bytes());
         let expected = answers(&xna);
         prop_assert_eq!(&expected.retained, &(0..heap.objects.len()).map(|o| heap.retained_bytes(o)).collect::<Vec<_>>());
-        for reversed in [false, true] {
-            let (trace, loaded) = graph(&nettrace(&heap, reversed));
-            prop_assert_eq!(&answers(&trace), &expected, "{:?}", loaded.diagnostics);
-            prop_assert!(loaded.facts.snapshots.len() == 1 && loaded.facts.snapshots[0].complete);
+        for (format, write) in WRITERS {
+            for dump in write(&heap) {
+                let (other, loaded) = graph(&dump);
+                prop_assert_eq!(loaded.facts.format, format);
+                let text = String::from_utf8_lossy(&dump);
+                prop_assert_eq!(&answers(&other), &expected, "{}: {:?}\n{}", format, loaded.diagnostics, text);
+                prop_assert!(loaded.facts.snapshots.iter().all(|snapshot| snapshot.complete), "{}", format);
+            }
         }
         for shape in SHAPES {
             let text = ibm_classic(&heap, shape);
             let (ibm, loaded) = graph(text.as_bytes());
-            prop_assert_eq!(&answers(&ibm), &expected, "{:?}\n{}", shape, text);
             let mut kinds: Vec<(String, NodeId)> =
                 ibm.roots().iter().map(|root| (root.kind.name(), root.node)).collect();
             kinds.sort();

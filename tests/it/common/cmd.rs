@@ -75,9 +75,8 @@ pub fn run_with_input(args: &[&str], input: &[u8]) -> Ran {
     }
 }
 
-/// Runs a line of shell in which `heapdump` is the binary, on a terminal of so many columns. `None` where the `script`
-/// program that makes the terminal is missing.
-pub fn run_on_terminal(line: &str, columns: usize) -> Option<Ran> {
+/// Runs a line of shell in which `heapdump` is the binary, on a terminal of that many columns, which `script` makes.
+pub fn run_on_terminal(line: &str, columns: usize) -> Ran {
     let bin = Path::new(env!("CARGO_BIN_EXE_heapdump")).parent().expect("a folder").display().to_string();
     let mut command = Command::new("script");
     command
@@ -88,10 +87,24 @@ pub fn run_on_terminal(line: &str, columns: usize) -> Option<Ran> {
         .env("TERM", "xterm")
         .env("PATH", format!("{bin}:{}", std::env::var("PATH").unwrap_or_default()))
         .stdin(Stdio::null());
-    let output = command.output().ok()?;
-    Some(Ran {
+    let output = command.output().expect("the `script` program of util-linux, which makes a terminal");
+    Ran {
         stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         code: output.status.code().unwrap_or(-1),
-    })
+    }
+}
+
+/// The commands of the program, as its help lists them.
+pub fn commands() -> Vec<String> {
+    let help = run(&["--help"]).expect_code(0).stdout;
+    let lists = help.split("\nOptions:").next().expect("commands");
+    let lines = lists.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names: Vec<String> = lines
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(String::from)
+        .collect();
+    assert!(names.len() >= 13, "{names:?}");
+    names
 }

@@ -2,10 +2,15 @@
 
 use super::cmd::project;
 
+/// Returns true if files are to be rewritten and not compared.
+pub fn is_update() -> bool {
+    std::env::var_os("HEAPDUMP_UPDATE").is_some()
+}
+
 /// Fails with both texts in full unless `actual` is what `tests/expected/<name>` holds.
 pub fn expect_file(name: &str, actual: &str) {
     let path = project("tests/expected").join(name);
-    if std::env::var_os("HEAPDUMP_UPDATE").is_some() {
+    if is_update() {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("can be made");
         std::fs::write(&path, actual).expect("can be written");
         return;

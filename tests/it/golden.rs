@@ -1,0 +1,136 @@
+//! What commands print, against the files under `tests/expected`: every command, in every form, and on terminals.
+//!
+//! `HEAPDUMP_UPDATE=1 cargo test --locked golden readme` rewrites the files (and the outputs in the README) and removes
+//! those that no case here is about.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::common::cmd::{commands, project, run, run_on_terminal};
+use crate::common::expect::{expect_file, is_update};
+
+const SEED: &str = "fixtures/xna_cf/01_seed_xna.txt";
+const GAME: &str = "fixtures/xna_cf/small_1k.txt";
+const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
+const AFTER: &str = "fixtures/xna_cf/pair_after.txt";
+const JAVA: &str = "fixtures/ibm_classic/seed-asprinted.txt";
+const TOTALS: &str = "fixtures/memory_infra/seed-example.trace";
+const RECORDED: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
+
+const FORMS: [&str; 6] = ["table", "markdown", "csv", "tsv", "json", "jsonl"];
+
+/// (folder under `tests/expected`, arguments), in every form.
+const CASES: &[(&str, &[&str])] = &[
+    ("info", &["info", SEED]),
+    ("stats", &["stats", GAME, "-n", "5"]),
+    ("stats-package", &["stats", GAME, "--by", "package"]),
+    ("stats-retained", &["stats", GAME, "--retained", "exact", "-n", "5", "--sort", "retained"]),
+    ("list", &["list", GAME, "-n", "5", "--sort", "retained"]),
+    ("show", &["show", "1#7fe45", GAME]),
+    ("roots", &["roots", "1#7c44f", GAME, "--paths", "2"]),
+    ("dominators", &["dominators", GAME, "-n", "2", "--depth", "3"]),
+    ("roots-inferred", &["roots", "0x00438130", JAVA]),
+    ("roots-type", &["roots", "--type", "BubbleGame.Level", GAME]),
+    ("leaks", &["leaks", GAME]),
+    ("diff", &["diff", BEFORE, AFTER, "--retained", "-n", "3"]),
+    ("breakdown", &["breakdown", TOTALS]),
+    ("breakdown-both", &["breakdown", TOTALS, "--by", "both"]),
+    ("breakdown-callers", &["breakdown", RECORDED, "--invert", "--process", "Browser", "--min-percent", "5"]),
+    ("breakdown-objects", &["breakdown", GAME, "--min-percent", "10"]),
+    ("info-allocations", &["info", "fixtures/memory_infra/chromium120-heaps_v2.trace.gz"]),
+    ("stats-allocations", &["stats", RECORDED, "-n", "5"]),
+    ("diff-allocations", &["diff", RECORDED, "--dump", "1,8", "--by", "backtrace", "-n", "5"]),
+];
+
+/// (folder, command line, columns) on a terminal.
+const ON_TERMINALS: &[(&str, &str, &[usize])] = &[
+    ("info", "info fixtures/xna_cf/01_seed_xna.txt", &[80, 200]),
+    ("stats", "stats fixtures/xna_cf/small_1k.txt -n 5", &[80, 200]),
+    ("list", "list fixtures/xna_cf/small_1k.txt -n 5", &[80, 200]),
+    ("show", "show 1#7fe45 fixtures/xna_cf/small_1k.txt", &[80, 200]),
+    ("roots", "roots 1#7c44f fixtures/xna_cf/small_1k.txt", &[80, 200]),
+    ("dominators", "dominators fixtures/xna_cf/small_1k.txt -n 2 --depth 3", &[80, 200]),
+    ("roots-type", "roots --type Level fixtures/xna_cf/small_1k.txt", &[80, 200]),
+    ("leaks", "leaks fixtures/xna_cf/small_1k.txt", &[80, 200]),
+];
+
+/// Cases of allocation totals, whose tables may be wider than the terminal.
+const ALLOCATIONS_ON_TERMINALS: [&str; 7] = [
+    "breakdown",
+    "breakdown-both",
+    "breakdown-callers",
+    "breakdown-objects",
+    "info-allocations",
+    "stats-allocations",
+    "diff-allocations",
+];
+
+#[test]
+fn every_command_in_every_form() {
+    for (name, args) in CASES {
+        for form in FORMS {
+            let args = [args, &["-f", form, "-q"][..]].concat();
+            expect_file(&format!("{name}/{form}.txt"), &run(&args).expect_code(0).stdout);
+        }
+    }
+}
+
+#[test]
+fn every_command_on_a_terminal() {
+    for (name, line, widths) in ON_TERMINALS {
+        for &columns in *widths {
+            let ran = run_on_terminal(&format!("heapdump {line} --color never"), columns).expect_code(0);
+            let widest =
+                ran.stdout.lines().filter(|line| !line.starts_with("heapdump: warning")).map(|l| l.chars().count());
+            // Sentences may be longer than a line, tables and paths not.
+            assert!(*name == "info" || widest.max().unwrap_or(0) <= columns, "{name} at {columns}:\n{}", ran.stdout);
+            expect_file(&format!("{name}/terminal-{columns}.txt"), &ran.stdout);
+        }
+    }
+    for name in ALLOCATIONS_ON_TERMINALS {
+        let (_, args) = CASES.iter().find(|(case, _)| *case == name).expect("a case");
+        let ran = run_on_terminal(&format!("heapdump {} --color never -q", args.join(" ")), 100);
+        expect_file(&format!("{name}/terminal-100.txt"), &ran.stdout);
+    }
+}
+
+/// Commands that answer no question about a dump.
+const NO_ANSWER: [&str; 4] = ["export", "index", "completions", "man"];
+
+#[test]
+fn every_command_that_answers_has_a_case() {
+    for command in commands().iter().filter(|command| !NO_ANSWER.contains(&command.as_str())) {
+        assert!(CASES.iter().any(|(_, args)| args[0] == command), "{command} needs a line in CASES");
+    }
+}
+
+/// Files below a folder, by their path from it.
+fn files_below(folder: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("readable").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        match path.is_dir() {
+            true => found.extend(files_below(&path).into_iter().map(|below| format!("{name}/{below}"))),
+            false => drop(found.insert(name)),
+        }
+    }
+    found
+}
+
+#[test]
+fn no_expected_output_is_left_over() {
+    let forms = CASES.iter().flat_map(|(name, _)| FORMS.map(|form| format!("{name}/{form}.txt")));
+    let terminals = ON_TERMINALS
+        .iter()
+        .flat_map(|(name, _, widths)| widths.iter().map(move |columns| format!("{name}/terminal-{columns}.txt")));
+    let allocations = ALLOCATIONS_ON_TERMINALS.iter().map(|name| format!("{name}/terminal-100.txt"));
+    let wanted: BTreeSet<String> = forms.chain(terminals).chain(allocations).collect();
+    let folder = project("tests/expected");
+    for file in files_below(&folder).difference(&wanted) {
+        assert!(is_update(), "tests/expected/{file} is of no case; HEAPDUMP_UPDATE=1 cargo test removes it");
+        std::fs::remove_file(folder.join(file)).expect("can be removed");
+        // Where it was the last one.
+        let _ = std::fs::remove_dir(folder.join(file).parent().expect("a folder"));
+    }
+}
