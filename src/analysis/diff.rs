@@ -77,7 +77,7 @@ pub fn held_by_root_kind(graph: &HeapGraph) -> BTreeMap<String, Amounts> {
     }
     while let Some(node) = queue.pop() {
         let kind = kind_of[node.index()];
-        for &target in graph.references(node) {
+        for &target in graph.strong_references(node) {
             reach(&mut kind_of, &mut queue, target, kind);
         }
     }

@@ -190,7 +190,7 @@ fn walk(graph: &HeapGraph) -> Walk {
     // Reserved for the worst case: pages that are not written to cost nothing.
     let mut nodes = Vec::with_capacity(graph.node_count() + 1);
     let mut parents = Vec::with_capacity(graph.node_count() + 1);
-    let mut log = Vec::with_capacity(graph.reference_count() + starts.len());
+    let mut log = Vec::with_capacity(graph.strong_reference_count() + starts.len());
     let mut numbers = vec![UNREACHED; graph.node_count()];
     nodes.push(NodeId::new(0));
     parents.push(0);
@@ -205,7 +205,7 @@ fn walk(graph: &HeapGraph) -> Walk {
         numbers[target.index()] = number;
         nodes.push(target);
         parents.push(source);
-        let references = graph.references(target);
+        let references = graph.strong_references(target);
         touch(references.iter().map(|below| numbers[below.index()]));
         for &below in references.iter().rev() {
             match numbers[below.index()] {
@@ -215,7 +215,7 @@ fn walk(graph: &HeapGraph) -> Walk {
             }
         }
         // Where the references of the objects that come next lie.
-        touch(references.iter().map(|&below| graph.references(below).len() as u32));
+        touch(references.iter().map(|&below| graph.strong_references(below).len() as u32));
     }
     nodes.shrink_to_fit();
     parents.shrink_to_fit();

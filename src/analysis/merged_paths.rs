@@ -63,7 +63,7 @@ pub fn merge_root_paths(
     let mut at = 0;
     while let Some(&node) = order.get(at) {
         at += 1;
-        for &target in graph.references(node) {
+        for &target in graph.strong_references(node) {
             if parents[target.index()] == UNSEEN && !is_avoided(target) {
                 parents[target.index()] = node.index() as u32;
                 order.push(target);
@@ -138,8 +138,7 @@ impl MergedPaths {
 
 /// The most telling root of each rooted object, by node.
 fn roots_by_node(graph: &HeapGraph, all_kinds: bool) -> Vec<&Root> {
-    let mut roots: Vec<&Root> =
-        graph.roots().iter().filter(|root| !root.excluded && (all_kinds || root.is_strong())).collect();
+    let mut roots: Vec<&Root> = graph.roots().iter().filter(|root| root.starts_paths(all_kinds)).collect();
     roots.sort_by_key(|root| (root.node, telling_rank(root)));
     roots.dedup_by_key(|root| root.node);
     roots

@@ -103,7 +103,7 @@ pub const EXACT_BYTES_PER_OBJECT: u64 = 4 + MARKINGS_AT_ONCE as u64 * 13;
 pub fn most_steps_of_exact(graph: &HeapGraph) -> u64 {
     const LEAST: u64 = 100_000_000;
     const FOR_EACH: u64 = 500;
-    LEAST.max((graph.node_count() as u64 + graph.reference_count() as u64).saturating_mul(FOR_EACH))
+    LEAST.max((graph.node_count() as u64 + graph.strong_reference_count() as u64).saturating_mul(FOR_EACH))
 }
 
 /// For each of `sets` what would become unreachable if all of it were taken out, in bytes: 0 when none of it is
@@ -177,7 +177,7 @@ impl<'a> Marking<'a> {
         let mut steps = 0;
         while let Some(node) = self.queue.pop_front() {
             self.queued.remove(node);
-            let references = self.graph.references(node);
+            let references = self.graph.strong_references(node);
             steps += 1 + references.len() as u64;
             if steps > self.most_steps {
                 return Err(TooManySteps);

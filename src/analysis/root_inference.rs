@@ -9,7 +9,7 @@
 use petgraph::visit::Dfs;
 
 use super::reachability::reach_from;
-use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootFlags, RootKind, RootOrigin};
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootKind, RootOrigin};
 
 /// Adds roots of kind class, unreferenced and cycle to a dump without root records. Every object is reached after.
 /// O(objects + references).
@@ -17,13 +17,13 @@ pub fn infer_roots(graph: &mut HeapGraph) {
     let node_count = graph.node_count();
     let mut referenced = NodeSet::new(node_count);
     for node in graph.nodes() {
-        for &target in graph.references(node) {
+        for &target in graph.strong_references(node) {
             if target != node {
                 referenced.insert(target);
             }
         }
     }
-    let classes: Vec<NodeId> = graph.class_objects().iter().map(|&(node, _)| node).collect();
+    let classes: Vec<NodeId> = graph.types().class_objects().iter().map(|&(node, _)| node).collect();
     let mut is_class = NodeSet::new(node_count);
     classes.iter().for_each(|&node| {
         is_class.insert(node);
@@ -38,7 +38,7 @@ pub fn infer_roots(graph: &mut HeapGraph) {
     let roots: Vec<Root> =
         [(classes, RootKind::Class), (unreferenced, RootKind::Unreferenced), (cycles, RootKind::Cycle)]
             .into_iter()
-            .flat_map(|(nodes, kind)| nodes.into_iter().map(move |node| strong_root(node, kind, RootOrigin::Inferred)))
+            .flat_map(|(nodes, kind)| nodes.into_iter().map(move |node| Root::new(node, kind, RootOrigin::Inferred)))
             .collect();
     graph.add_roots(roots, true);
 }
@@ -48,12 +48,8 @@ pub fn infer_roots(graph: &mut HeapGraph) {
 pub fn keep_unreachable(graph: &mut HeapGraph) {
     let reached = super::reachability::compute_reachable(graph);
     let added = source_components(graph, reached).into_iter();
-    let roots: Vec<Root> = added.map(|node| strong_root(node, RootKind::Unreachable, RootOrigin::Requested)).collect();
+    let roots: Vec<Root> = added.map(|node| Root::new(node, RootKind::Unreachable, RootOrigin::Requested)).collect();
     graph.add_roots(roots, false);
-}
-
-fn strong_root(node: NodeId, kind: RootKind, origin: RootOrigin) -> Root {
-    Root { node, kind, flags: RootFlags::default(), container: None, name: None, origin, excluded: false }
 }
 
 /// The first object of every strongly connected component outside `reached` that nothing else outside leads into.

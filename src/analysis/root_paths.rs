@@ -158,7 +158,7 @@ pub fn find_root_paths<'g>(
     is_avoided: impl Fn(NodeId) -> bool,
 ) -> RootPaths<'g> {
     const UNSEEN: u32 = u32::MAX;
-    let wanted = |root: &Root| !root.excluded && (all_kinds || root.is_strong());
+    let wanted = |root: &Root| root.starts_paths(all_kinds);
     let mut rooted = NodeSet::new(graph.node_count());
     for root in graph.roots().iter().filter(|root| wanted(root)) {
         rooted.insert(root.node);
@@ -181,7 +181,7 @@ pub fn find_root_paths<'g>(
                 break;
             }
         }
-        for &referrer in graph.referrers(node) {
+        for &referrer in graph.strong_referrers(node) {
             if next_hop[referrer.index()] == UNSEEN && !is_avoided(referrer) {
                 next_hop[referrer.index()] = node.index() as u32;
                 queue.push(referrer);

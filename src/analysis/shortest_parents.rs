@@ -35,7 +35,7 @@ impl ShortestParents {
         while !level.is_empty() {
             // In ascending order, so that the first who comes to an object is the smallest.
             for &node in &level {
-                for &below in graph.references(node) {
+                for &below in graph.strong_references(node) {
                     let parent = &mut parents[below.index()];
                     if *parent == UNREACHED {
                         *parent = node.index() as u32;

@@ -242,7 +242,7 @@ impl SuspectSearch<'_> {
         for &number in numbers {
             let (node, type_id) = (self.node(number), self.type_of(number));
             let is_shared = self.is_library[type_id.index()] && !rooted.contains(node);
-            if self.graph.class_named_by(node).is_none() && !is_shared {
+            if self.graph.types().of_class_object(node).is_none() && !is_shared {
                 by_type.entry(type_id).or_default().push(number);
             }
         }

@@ -69,7 +69,7 @@ impl<'d> Groups<'d> {
     /// When the dump does not say what to group by.
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: bool) -> Result<Self, AnswerError> {
         let graph = scope.graph();
-        if by == GroupBy::Module && !graph.has_modules() {
+        if by == GroupBy::Module && !graph.types().have_modules() {
             return Err(AnswerError::NoSuchGroups(by, "which module a type is from"));
         }
         if by == GroupBy::Generation && graph.generations().is_empty() {
@@ -86,14 +86,14 @@ impl<'d> Groups<'d> {
                 let type_id = TypeId::new(index);
                 let key = match by {
                     GroupBy::Section | GroupBy::Generation => return 0,
-                    GroupBy::Module => (graph.module_of(type_id).unwrap_or("(none)"), 0),
+                    GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)"), 0),
                     GroupBy::Type if apart => (graph.type_name(type_id), graph.shown_type(type_id).index()),
                     _ => (by.of_type_name(graph.type_name(type_id)), 0),
                 };
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
                     names.push(name.to_string());
-                    if by == GroupBy::Type && apart && graph.has_modules() {
-                        modules.push(graph.module_of(type_id).unwrap_or("(none)").to_string());
+                    if by == GroupBy::Type && apart && graph.types().have_modules() {
+                        modules.push(graph.types().module(type_id).unwrap_or("(none)").to_string());
                     }
                     names.len() as u32 - 1
                 })
@@ -165,14 +165,14 @@ impl<'d> Groups<'d> {
         for (node, type_id, bytes) in self.graph.objects(self.nodes.clone()) {
             let group = self.of(node);
             if group != NO_SET {
-                of_groups[group as usize].add(1, bytes, self.graph.sampled_multiplier(type_id));
+                of_groups[group as usize].add(1, bytes, self.graph.types().multiplier(type_id));
                 let sum = &mut of_types[type_id.index()];
                 *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
             }
         }
         let mut total = Estimate::default();
         for (index, (objects, bytes)) in of_types.into_iter().enumerate() {
-            total.add(objects, bytes, self.graph.sampled_multiplier(TypeId::new(index)));
+            total.add(objects, bytes, self.graph.types().multiplier(TypeId::new(index)));
         }
         (of_groups, total)
     }

@@ -151,8 +151,8 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         Dominator::Roots | Dominator::Unreachable => None,
     };
     let section = graph.section_of(node);
-    let references = NodeRows::new(graph, graph.references(node), options.rows);
-    let referrers = NodeRows::new(graph, graph.referrers(node), options.rows);
+    let references = NodeRows::new(graph, graph.strong_references(node), options.rows);
+    let referrers = NodeRows::new(graph, graph.strong_referrers(node), options.rows);
     if references.few.is_none() || referrers.few.is_none() {
         // Rows are printed while they are made.
         dump.verify_index();
@@ -171,6 +171,6 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         section: (graph.sections().len() > 1)
             .then(|| (section.number(), graph.sections()[section.index()].name.clone())),
         dominator,
-        has_classes: !graph.class_objects().is_empty(),
+        has_classes: !graph.types().class_objects().is_empty(),
     })
 }

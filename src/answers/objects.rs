@@ -147,7 +147,7 @@ impl<'d> ObjectRows<'d> {
 
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
-        !self.graph.class_objects().is_empty()
+        !self.graph.types().class_objects().is_empty()
     }
 
     /// The object's id of a row below `len`. As [`get`](Self::get).
@@ -166,7 +166,7 @@ impl<'d> ObjectRows<'d> {
             shallow_bytes: graph.shallow_bytes(node),
             retained_bytes: self.retained_bytes(node),
             references: graph.references(node).len() as u64,
-            class: self.has_classes().then(|| graph.class_named_by(node).map(|class| graph.type_name(class))),
+            class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
             type_name: graph.type_name(graph.type_of(node)),
         }
     }

@@ -26,7 +26,7 @@ impl ObjectRow {
         ObjectRow {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)).to_string(),
-            class: graph.class_named_by(node).map(|class| graph.type_name(class).to_string()),
+            class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
             shallow_bytes: graph.shallow_bytes(node),
         }
     }

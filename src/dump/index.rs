@@ -20,7 +20,7 @@ use crate::analysis::shortest_parents::ShortestParents;
 use crate::files::{Target, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
-use crate::input::{Diagnostics, Facts, ReadOptions, SizeRadix, SnapshotChoice};
+use crate::input::{Diagnostics, Facts, ObjectDetails, READERS, ReadOptions, Reread, SizeRadix, SnapshotChoice};
 
 /// Is an index used?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -139,6 +139,7 @@ pub(super) struct Indexed {
     pub(super) results: IndexedResults,
     pub(super) info: Facts,
     pub(super) diagnostics: Diagnostics,
+    pub(super) details: Option<Box<dyn ObjectDetails>>,
     /// Of the file.
     pub(super) bytes: u64,
 }
@@ -283,12 +284,16 @@ fn load(
         Some((graph, derived))
     });
     // What is read whole when it is opened (names, roots) was checked just now.
+    let reader = READERS.iter().find(|reader| reader.name() == meta.facts.format);
+    let input = dump.map(|dump| Reread::new(dump, !meta.facts.compression.is_empty()));
+    let details = reader.zip(input).and_then(|(reader, input)| reader.details(&columns, input));
     match parts {
         Some((graph, derived)) if columns.check().damage().is_none() => Ok(Indexed {
             graph,
             results: IndexedResults { derived, columns },
             info: meta.facts,
             diagnostics: meta.diagnostics,
+            details,
             bytes,
         }),
         _ => Err(Rejection::Unusable(IndexError::Damaged)),
@@ -375,6 +380,9 @@ impl OpenDump {
         index::write(target, source, |sink| {
             let stored = graph.store(sink)?;
             let dominators = derived.store(sink)?;
+            if let Some(details) = self.details() {
+                details.store(sink)?;
+            }
             Ok(IndexMeta {
                 options: ReadKey::of(read),
                 graph: stored,

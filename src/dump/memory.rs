@@ -234,7 +234,7 @@ impl MemoryLimit {
 
     /// Fails when there is no room for all references reversed beside a graph that is held and its dominator tree.
     pub(super) fn check_referrers(&self, graph: &HeapGraph, results: Results) -> Result<(), MemoryError> {
-        let reverse = 4 * graph.reference_count() as u64;
+        let reverse = 4 * graph.strong_reference_count() as u64;
         let per_object = results.bytes_per_object() + 8;
         self.check(MemoryUse::Referrers, graph.node_count() as u64 * per_object + reverse)
     }

@@ -27,7 +27,7 @@ use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::graph::{HeapGraph, NodeSet};
-use crate::input::{Diagnostics, Dump, Facts};
+use crate::input::{Diagnostics, Dump, Facts, ObjectDetails};
 use index::IndexedResults;
 
 /// What a dump holds.
@@ -47,6 +47,7 @@ pub struct OpenDump {
     content: Dump,
     info: Facts,
     diagnostics: Diagnostics,
+    details: Option<Box<dyn ObjectDetails>>,
     path: Option<PathBuf>,
     memory: MemoryLimit,
     /// The graph's share of the limit, while it is in memory.
@@ -95,6 +96,12 @@ impl OpenDump {
     /// What was wrong with the file.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
+    }
+
+    /// Reads single objects of the dump again: values of fields, texts, names of references. `None` where the format says
+    /// no more than the graph has, and where the dump came through a pipe that kept none of it.
+    pub fn details(&self) -> Option<&dyn ObjectDetails> {
+        self.details.as_deref()
     }
 
     /// The file it was read from; `None` for a pipe.

@@ -66,8 +66,8 @@ impl OpenOptions {
         let path = path.as_ref();
         match super::index::choose(path, self)? {
             Choice::Indexed(indexed) => {
-                let Indexed { graph, results, info, diagnostics, bytes } = *indexed;
-                let loaded = Loaded { dump: Dump::Graph(graph), facts: info, diagnostics };
+                let Indexed { graph, results, info, diagnostics, details, bytes } = *indexed;
+                let loaded = Loaded { dump: Dump::Graph(graph), facts: info, diagnostics, details };
                 let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
                 // What comes from an index stays on disk.
                 dump.held = None;
@@ -151,7 +151,7 @@ impl OpenOptions {
     }
 
     fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
-        let Loaded { dump: mut content, facts: info, diagnostics } = loaded;
+        let Loaded { dump: mut content, facts: info, diagnostics, details } = loaded;
         let (mut held, mut also_held) = (None, None);
         match &mut content {
             Dump::Graph(graph) => {
@@ -165,6 +165,7 @@ impl OpenOptions {
             content,
             info,
             diagnostics,
+            details,
             path,
             memory: self.memory.clone(),
             held,

@@ -42,7 +42,7 @@ pub(super) fn complete_roots(graph: &mut HeapGraph, info: &Facts, observer: &dyn
 
 /// What the strong roots reach that the dump has itself.
 pub(super) fn reachable_as_dumped(graph: &HeapGraph) -> NodeSet {
-    let own = graph.roots().iter().filter(|root| !root.is_weak() && !root.is_requested());
+    let own = graph.roots().iter().filter(|root| root.is_strong_in_dump());
     let mut starts: Vec<_> = own.map(|root| root.node).collect();
     if starts.is_empty() {
         return compute_reachable(graph);

@@ -62,7 +62,7 @@ pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> 
     let nodes = match options.retained {
         true => select(graph, node, options, retained_by(dominators, retained)),
         false => select(graph, node, options, |node| {
-            graph.references(node).iter().chain(graph.referrers(node)).copied().collect()
+            graph.strong_references(node).iter().chain(graph.strong_referrers(node)).copied().collect()
         }),
     };
     let mut numbers: Vec<(NodeId, usize)> = nodes.iter().copied().zip(0..).collect();
@@ -180,7 +180,7 @@ impl<'d> IntoEdgeReferences for Drawing<'d> {
     /// By the objects' place in the dump, each object's references in its order, repeats kept.
     fn edge_references(self) -> Self::EdgeReferences {
         Box::new(self.numbers.iter().flat_map(move |&(node, source)| {
-            let targets = self.graph.references(node).iter().filter_map(move |&target| self.number_of(target));
+            let targets = self.graph.strong_references(node).iter().filter_map(move |&target| self.number_of(target));
             targets.map(move |target| DrawnReference { source, target })
         }))
     }

@@ -6,10 +6,14 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::budget::{MemoryBudget, MemoryShare, make_room};
-use super::columns::{Frame, ObjectColumns, PositionRun};
+use super::columns::{ObjectColumns, Packing, PositionRun};
 use super::id_map::IdRange;
-use super::roots::{RootName, RootRecord};
+use super::names::NameId;
+use super::references::WeakReference;
+use super::roots::RootRecord;
 use super::streams::Streams;
+use super::threads::{Frame, ThreadRecord};
+use super::types::{DescribedType, Field, TypeRecord};
 use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId};
 
 /// A type as readers number it: several slots of one name become one type of the graph.
@@ -57,13 +61,15 @@ pub(super) struct Segment {
     pub(super) section: u32,
     pub(super) objects: Range<usize>,
     pub(super) first_id_word: usize,
-    pub(super) id_frame: Frame,
+    pub(super) id_packing: Packing,
     pub(super) reference_words: usize,
-    pub(super) reference_frame: Frame,
+    pub(super) reference_packing: Packing,
     /// References at the start that belong to the last object of the segment before.
     pub(super) leading: usize,
     /// The first of them is that object's first reference.
     pub(super) leading_is_first: bool,
+    /// Which of its references are weak, counted from its first, ascending.
+    pub(super) weak: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -94,12 +100,18 @@ pub struct GraphBuilder {
     pub(super) labels: Vec<(u32, TypeSlot)>,
     /// (section, record).
     pub(super) roots: Vec<(u32, RootRecord)>,
-    pub(super) root_names: Vec<Box<str>>,
-    root_name_numbers: FxHashMap<Box<str>, u32>,
-    /// By name number: the number of the module, `u32::MAX` for none. Empty while no type has one.
+    /// Texts beside the types' names.
+    pub(super) texts: Vec<Box<str>>,
+    text_numbers: FxHashMap<Box<str>, u32>,
+    /// By type: the text that names the module, `u32::MAX` for none. The last types may have no entry.
     pub(super) type_modules: Vec<u32>,
-    pub(super) module_names: Vec<Box<str>>,
-    module_numbers: FxHashMap<Box<str>, u32>,
+    pub(super) described: Vec<DescribedType>,
+    pub(super) fields: Vec<Field>,
+    pub(super) objects_hold_class: bool,
+    /// (section, thread).
+    pub(super) threads: Vec<(u32, ThreadRecord)>,
+    frame_count: usize,
+    weak_references: usize,
     /// References that came apart from their objects, in dumps that have two streams.
     pub(super) streams: Option<Streams>,
     /// (section, from, to, position): references added to what the objects list themselves.
@@ -175,11 +187,16 @@ impl GraphBuilder {
         const NAME_BYTES: usize = 500;
         // A section's facts, and the map of its ids.
         const SECTION_BYTES: usize = size_of::<SectionBuild>() + 160;
-        let names = self.names.len() + self.root_names.len() + self.module_names.len();
+        let names = self.names.len() + self.texts.len();
         let bytes = words * size_of::<u32>()
             + self.roots.len() * size_of::<(u32, RootRecord)>()
             + self.slots.len() * size_of::<Option<u32>>()
             + self.labels.len() * size_of::<(u32, TypeSlot)>()
+            + self.described.len() * size_of::<DescribedType>()
+            + self.fields.len() * size_of::<Field>()
+            + self.threads.len() * size_of::<(u32, ThreadRecord)>()
+            + self.frame_count * size_of::<Frame<TypeSlot>>()
+            + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
             + self.large.len() * size_of::<(u32, u64)>()
             + self.positions.len() * size_of::<PositionRun>()
             + self.segments.len() * size_of::<Segment>()
@@ -246,16 +263,31 @@ impl GraphBuilder {
         self.names.push(name.into());
         self.name_bytes += name_cost(name.len());
         if let Some(module) = module {
-            let known = self.module_names.len() as u32;
-            let module = *self.module_numbers.entry(module.into()).or_insert_with_key(|module| {
-                self.name_bytes += name_cost(module.len());
-                self.module_names.push(module.clone());
-                known
-            });
+            let module = self.text(module);
             self.type_modules.resize(number, NO_MODULE);
-            self.type_modules.push(module);
+            self.type_modules.push(module.0);
         }
         self.slots[slot.0 as usize] = Some(number as u32);
+    }
+
+    /// Says more of a type than its name. Said twice, the first counts.
+    pub fn describe_type(&mut self, section: SectionId, slot: TypeSlot, record: TypeRecord) {
+        let TypeRecord { class_object, loader, superclass, fields } = record;
+        let first = self.fields.len() as u32;
+        self.fields.extend(fields);
+        let fields = first..self.fields.len() as u32;
+        self.described.push(DescribedType { section, slot, class_object, loader, superclass, fields });
+    }
+
+    /// Says that every object holds the class object of its type; readers do not add these references themselves.
+    pub fn objects_hold_class(&mut self) {
+        self.objects_hold_class = true;
+    }
+
+    /// A thread. Root records name it by its serial, whichever comes first; of several with one serial the first counts.
+    pub fn add_thread(&mut self, section: SectionId, thread: ThreadRecord) {
+        self.frame_count += thread.frames.len();
+        self.threads.push((section.0, thread));
     }
 
     /// The name of a type, if it has one.
@@ -304,24 +336,27 @@ impl GraphBuilder {
         container: Option<TypeSlot>,
         position: u64,
     ) {
-        self.add_root_record(section, RootRecord { id, kind, flags, container, name: None, position });
+        self.add_root_record(section, RootRecord { flags, container, ..RootRecord::new(id, kind, position) });
     }
 
     /// The same with all that a dump can say.
-    pub fn add_root_record(&mut self, section: SectionId, record: RootRecord) {
+    pub fn add_root_record(&mut self, section: SectionId, mut record: RootRecord) {
+        if !record.kind.holds_in_dump() {
+            record.flags.0 |= RootFlags::WEAK;
+        }
         self.roots.push((section.0, record));
     }
 
-    /// A name for root records; equal names are kept once.
-    pub fn root_name(&mut self, name: &str) -> RootName {
-        if let Some(&number) = self.root_name_numbers.get(name) {
-            return RootName(number);
+    /// A text that variables, methods, fields, files or threads are named with; equal ones are kept once.
+    pub fn text(&mut self, text: &str) -> NameId {
+        if let Some(&number) = self.text_numbers.get(text) {
+            return NameId(number);
         }
-        let number = self.root_names.len() as u32;
-        self.root_names.push(name.into());
-        self.name_bytes += name_cost(name.len());
-        self.root_name_numbers.insert(name.into(), number);
-        RootName(number)
+        let number = self.texts.len() as u32;
+        self.texts.push(text.into());
+        self.name_bytes += name_cost(text.len());
+        self.text_numbers.insert(text.into(), number);
+        NameId(number)
     }
 
     /// A reference beside those that the object lists: the value of a dependent handle, which lives with its key.
@@ -369,17 +404,22 @@ impl GraphBuilder {
             return Err(BuildError::TooManyReferences);
         }
         let leading_is_first = leading > 0 && self.counts.last() == Some(&0) && !self.ends_with_leading();
-        let (id_width, reference_width) = (columns.id_frame.width(), columns.reference_frame.width());
+        let weak = columns.weak.partition_point(|&at| (at as usize) < from)
+            ..columns.weak.partition_point(|&at| (at as usize) < to);
+        let weak: Vec<u32> = columns.weak[weak].iter().map(|&at| at - from as u32).collect();
+        self.weak_references += weak.len();
+        let (id_width, reference_width) = (columns.id_packing.width(), columns.reference_packing.width());
         if !objects.is_empty() || leading > 0 {
             self.segments.push(Segment {
                 section: section.0,
                 objects: first..first + objects.len(),
                 first_id_word: self.id_words.len(),
-                id_frame: columns.id_frame,
+                id_packing: columns.id_packing,
                 reference_words: (to - from) * reference_width,
-                reference_frame: columns.reference_frame,
+                reference_packing: columns.reference_packing,
                 leading,
                 leading_is_first,
+                weak,
             });
         }
         self.note_ids(section, columns, objects.clone());
@@ -460,12 +500,12 @@ impl GraphBuilder {
             let mut at = segment.leading;
             let borrowed = self.segments.get(number + 1).filter(|next| next.leading_is_first).map(|next| {
                 let from = word;
-                next.reference_frame.unpack(&self.reference_words[from..], 0)
+                next.reference_packing.unpack(&self.reference_words[from..], 0)
             });
             segment.objects.clone().map(move |object| {
                 let count = self.counts[object] as usize;
                 let first = if count > 0 {
-                    Some(segment.reference_frame.unpack(words, at))
+                    Some(segment.reference_packing.unpack(words, at))
                 } else if object + 1 == segment.objects.end {
                     borrowed
                 } else {
@@ -481,6 +521,6 @@ impl GraphBuilder {
     pub fn id_of(&self, object: usize) -> u64 {
         let at = self.segments.partition_point(|segment| segment.objects.end <= object);
         let segment = &self.segments[at];
-        segment.id_frame.unpack_id(&self.id_words[segment.first_id_word..], object - segment.objects.start)
+        segment.id_packing.unpack_id(&self.id_words[segment.first_id_word..], object - segment.objects.start)
     }
 }

@@ -163,6 +163,14 @@ impl<T: Number> Column<T> {
         }
     }
 
+    /// The vector they lie in, where they are in memory of their own; else the column.
+    pub(super) fn into_memory(self) -> Result<Vec<T>, Self> {
+        match self.0 {
+            Form::Owned(values) => Ok(values),
+            stored => Err(Column(stored)),
+        }
+    }
+
     /// All of them, for work that goes through the whole column anyway.
     pub fn all(&self) -> &[T] {
         self.slice(0..self.len())

@@ -10,16 +10,16 @@ pub(super) const NULL: u32 = u32::MAX;
 
 /// How a block's ids or references were packed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct Packing {
     base: u64,
     shift: u32,
     /// Two words each, low first: the block's values do not fit 32 bits.
     wide: bool,
 }
 
-impl Frame {
-    /// Packs `values` into `out`, which is cleared first. With `nulls`, 0 is a null and does not stretch the frame.
-    fn pack(values: &[u64], nulls: bool, out: &mut Vec<u32>) -> (Frame, Option<IdRange>) {
+impl Packing {
+    /// Packs `values` into `out`, which is cleared first. With `nulls`, 0 is a null and does not stretch the packing.
+    fn pack(values: &[u64], nulls: bool, out: &mut Vec<u32>) -> (Packing, Option<IdRange>) {
         out.clear();
         let mut range: Option<IdRange> = None;
         for &value in values {
@@ -31,22 +31,20 @@ impl Frame {
                 None => range = Some(IdRange::of(value)),
             }
         }
-        let mut frame = Frame::default();
+        let mut packing = Packing::default();
         if let Some(range) = &range {
-            frame.base = range.min;
-            frame.shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
-            frame.wide = (range.max - range.min) >> frame.shift >= u64::from(NULL);
+            packing.base = range.min;
+            packing.shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
+            packing.wide = (range.max - range.min) >> packing.shift >= u64::from(NULL);
         }
-        if frame.wide {
+        if packing.wide {
             out.extend(values.iter().flat_map(|&value| [value as u32, (value >> 32) as u32]));
         } else {
-            out.extend(
-                values.iter().map(|&value| {
-                    if nulls && value == 0 { NULL } else { ((value - frame.base) >> frame.shift) as u32 }
-                }),
-            );
+            out.extend(values.iter().map(|&value| {
+                if nulls && value == 0 { NULL } else { ((value - packing.base) >> packing.shift) as u32 }
+            }));
         }
-        (frame, range)
+        (packing, range)
     }
 
     /// Words per value.
@@ -92,6 +90,8 @@ pub struct ObjectColumns {
     ids: Vec<u64>,
     references: Vec<u64>,
     leading_references: usize,
+    /// Which of `references` are weak, ascending.
+    pub(super) weak: Vec<u32>,
     pub(super) types: Vec<u32>,
     pub(super) shallow: Vec<u32>,
     /// (object in the block, bytes).
@@ -103,9 +103,9 @@ pub struct ObjectColumns {
     pub(super) positions: Vec<PositionRun>,
     last_position: u64,
     pub(super) id_words: Vec<u32>,
-    pub(super) id_frame: Frame,
+    pub(super) id_packing: Packing,
     pub(super) reference_words: Vec<u32>,
-    pub(super) reference_frame: Frame,
+    pub(super) reference_packing: Packing,
 }
 
 impl ObjectColumns {
@@ -114,6 +114,7 @@ impl ObjectColumns {
         self.ids.clear();
         self.references.clear();
         self.leading_references = 0;
+        self.weak.clear();
         self.types.clear();
         self.shallow.clear();
         self.large.clear();
@@ -141,6 +142,7 @@ impl ObjectColumns {
         let narrow = self.types.capacity()
             + self.shallow.capacity()
             + self.starts.capacity()
+            + self.weak.capacity()
             + self.counted.capacity()
             + self.id_words.capacity()
             + self.reference_words.capacity();
@@ -211,10 +213,16 @@ impl ObjectColumns {
         }
     }
 
+    /// A reference of the object begun last that does not keep its target alive.
+    pub fn push_weak_reference(&mut self, id: u64) {
+        self.weak.push(self.references.len() as u32);
+        self.push_reference(id);
+    }
+
     /// Packs ids and references. Called by the thread that filled the columns, before they are appended.
     pub fn seal(&mut self) {
-        self.id_frame = Frame::pack(&self.ids, false, &mut self.id_words).0;
-        self.reference_frame = Frame::pack(&self.references, true, &mut self.reference_words).0;
+        self.id_packing = Packing::pack(&self.ids, false, &mut self.id_words).0;
+        self.reference_packing = Packing::pack(&self.references, true, &mut self.reference_words).0;
     }
 
     pub(super) fn id_range(&self, objects: std::ops::Range<usize>) -> Option<(IdRange, bool)> {
@@ -260,10 +268,10 @@ mod tests {
         let mut words = Vec::new();
         for values in cases {
             for nulls in [true, false] {
-                let (frame, _) = Frame::pack(values, nulls, &mut words);
-                assert_eq!(words.len(), values.len() * frame.width());
+                let (packing, _) = Packing::pack(values, nulls, &mut words);
+                assert_eq!(words.len(), values.len() * packing.width());
                 for (index, &value) in values.iter().enumerate() {
-                    let back = if nulls { frame.unpack(&words, index) } else { frame.unpack_id(&words, index) };
+                    let back = if nulls { packing.unpack(&words, index) } else { packing.unpack_id(&words, index) };
                     assert_eq!(back, value);
                 }
             }
@@ -274,7 +282,7 @@ mod tests {
     fn aligned_addresses_over_32_gib_stay_narrow() {
         let mut words = Vec::new();
         let values = [0x7f00_0000_0000, 0x7f00_0000_0008 + (31 << 30)];
-        assert!(!Frame::pack(&values, true, &mut words).0.wide);
+        assert!(!Packing::pack(&values, true, &mut words).0.wide);
     }
 
     #[test]

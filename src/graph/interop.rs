@@ -46,14 +46,14 @@ impl EdgeRef for ReferenceEdge {
 
 /// The references of some consecutive nodes.
 #[derive(Debug, Clone)]
-pub struct References<'a> {
+pub struct ReferenceEdges<'a> {
     graph: &'a HeapGraph,
     source: usize,
     /// Edge numbers still to come.
     numbers: std::ops::Range<usize>,
 }
 
-impl Iterator for References<'_> {
+impl Iterator for ReferenceEdges<'_> {
     type Item = ReferenceEdge;
 
     fn next(&mut self) -> Option<ReferenceEdge> {
@@ -106,7 +106,7 @@ impl<'a> IntoNeighbors for &'a HeapGraph {
     type Neighbors = Neighbors<'a>;
 
     fn neighbors(self, node: NodeId) -> Neighbors<'a> {
-        self.references(node).iter().copied()
+        self.strong_references(node).iter().copied()
     }
 }
 
@@ -115,8 +115,8 @@ impl<'a> IntoNeighborsDirected for &'a HeapGraph {
 
     fn neighbors_directed(self, node: NodeId, direction: Direction) -> Neighbors<'a> {
         match direction {
-            Direction::Outgoing => self.references(node).iter().copied(),
-            Direction::Incoming => self.referrers(node).iter().copied(),
+            Direction::Outgoing => self.strong_references(node).iter().copied(),
+            Direction::Incoming => self.strong_referrers(node).iter().copied(),
         }
     }
 }
@@ -131,18 +131,18 @@ impl IntoNodeIdentifiers for &HeapGraph {
 
 impl<'a> IntoEdgeReferences for &'a HeapGraph {
     type EdgeRef = ReferenceEdge;
-    type EdgeReferences = References<'a>;
+    type EdgeReferences = ReferenceEdges<'a>;
 
-    fn edge_references(self) -> References<'a> {
-        References { graph: self, source: 0, numbers: 0..self.reference_count() }
+    fn edge_references(self) -> ReferenceEdges<'a> {
+        ReferenceEdges { graph: self, source: 0, numbers: 0..self.strong_reference_count() }
     }
 }
 
 impl<'a> IntoEdges for &'a HeapGraph {
-    type Edges = References<'a>;
+    type Edges = ReferenceEdges<'a>;
 
-    fn edges(self, node: NodeId) -> References<'a> {
-        References { graph: self, source: node.index(), numbers: self.references.offsets.range(node.index()) }
+    fn edges(self, node: NodeId) -> ReferenceEdges<'a> {
+        ReferenceEdges { graph: self, source: node.index(), numbers: self.references.offsets.range(node.index()) }
     }
 }
 

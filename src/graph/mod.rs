@@ -3,7 +3,8 @@
 //! Facts that every part relies on:
 //! - Repeated and self references are legal; their order is the dump's. Sizes are the dump's, never rounded.
 //! - Nodes are numbered by section, then by original id, both ascending.
-//! - A root is strong or weak. Weak roots are kept and shown but hold nothing.
+//! - Roots and references are strong or weak. Weak ones are kept and shown but hold nothing: analyses walk strong ones.
+//! - Where objects hold their class (Java), that reference is stored only where it changes what is held.
 //! - An object may be unreachable: it counts in totals, and has no dominator and no retained size.
 //! - References to ids that are not in the dump are counted, never invented as objects; null references apart.
 //! - Original ids are scoped by section, and never carry over from one dump to another.
@@ -13,6 +14,7 @@
 mod budget;
 mod builder;
 mod byte_counts;
+mod class_references;
 mod column;
 mod columns;
 mod csr;
@@ -21,11 +23,15 @@ mod generations;
 mod id_map;
 mod ids;
 mod interop;
+mod names;
+mod references;
 mod resolve;
 mod roots;
 mod shown_types;
 mod stored;
 mod streams;
+mod threads;
+mod types;
 
 use std::sync::OnceLock;
 
@@ -39,14 +45,18 @@ pub use columns::ObjectColumns;
 pub use findings::{Findings, Tally};
 pub use generations::{Generation, GenerationRange, GenerationRun};
 pub use ids::{NodeId, SectionId, TypeId};
-pub use interop::{Neighbors, NodeSet, ReferenceEdge, References};
+pub use interop::{Neighbors, NodeSet, ReferenceEdge, ReferenceEdges};
+pub use names::{NameId, Names};
+pub use references::{Reference, References, Referrers};
 pub use resolve::ResolveOptions;
-pub use roots::{Root, RootFlags, RootKind, RootName, RootOrigin, RootRecord};
+pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
 pub use stored::StoredGraph;
+pub use threads::{Frame, FrameId, Line, Thread, ThreadId, ThreadRecord};
+pub use types::{Field, FieldKind, Loader, LoaderRecord, TypeRecord, TypeTable};
 
 use csr::Csr;
 use id_map::IdMap;
-use shown_types::ShownTypes;
+use references::WeakReferences;
 
 /// How original ids are printed: one canonical form per format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -98,6 +108,14 @@ struct SectionIds {
     ids: IdMap,
 }
 
+impl SectionIds {
+    /// The node of an id. O(1).
+    #[inline]
+    fn node(&self, id: u64) -> Option<NodeId> {
+        self.ids.rank(id).map(|rank| NodeId(self.first_node + rank))
+    }
+}
+
 /// What looking up an id gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
@@ -119,19 +137,16 @@ pub struct HeapGraph {
     ids: Vec<SectionIds>,
     sections: Vec<Section>,
     roots: Vec<Root>,
-    type_names: Vec<Box<str>>,
-    labels: Vec<(NodeId, TypeId)>,
+    types: TypeTable,
     id_style: IdStyle,
     roots_inferred: bool,
-    root_names: Vec<Box<str>>,
-    /// By type; empty when no type has a module.
-    type_modules: Vec<u32>,
-    module_names: Vec<Box<str>>,
+    threads: Vec<Thread>,
+    frames: Vec<Frame>,
     dependent_references: u64,
     generations: Vec<GenerationRun>,
-    /// By type: objects of the dump that each stands for; empty when it is no sample.
-    multipliers: Vec<f32>,
-    shown_types: ShownTypes,
+    weak: WeakReferences,
+    /// Objects whose class is not among their strong references, though objects hold their classes.
+    classes_left_out: usize,
 }
 
 impl HeapGraph {
@@ -143,11 +158,6 @@ impl HeapGraph {
     /// All objects, ascending.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIterator + use<> {
         (0..self.node_count() as u32).map(NodeId)
-    }
-
-    /// References between objects of the dump, repeats included. O(1).
-    pub fn reference_count(&self) -> usize {
-        self.references.targets.len()
     }
 
     /// Bytes of the object itself. O(1).
@@ -169,25 +179,19 @@ impl HeapGraph {
         nodes.zip(types).zip(self.shallow.range(range)).map(|((node, &type_id), bytes)| (node, type_id, bytes))
     }
 
+    /// The types: names, and what the dump says of them besides. O(1).
+    pub fn types(&self) -> &TypeTable {
+        &self.types
+    }
+
     /// Types known to the dump, with or without objects. O(1).
     pub fn type_count(&self) -> usize {
-        self.type_names.len()
+        self.types.len()
     }
 
     /// A type's name; several types may have one where the dump tells them apart. O(1).
     pub fn type_name(&self, type_id: TypeId) -> &str {
-        &self.type_names[type_id.index()]
-    }
-
-    /// The module (assembly) a type is from, where the dump says so. O(1).
-    pub fn module_of(&self, type_id: TypeId) -> Option<&str> {
-        let module = *self.type_modules.get(type_id.index())? as usize;
-        self.module_names.get(module).map(|name| &**name)
-    }
-
-    /// Does the dump say which modules its types are from?
-    pub fn has_modules(&self) -> bool {
-        !self.module_names.is_empty()
+        self.types.name(type_id)
     }
 
     /// Runs of objects by generation, together all objects; empty where the dump does not say.
@@ -200,47 +204,57 @@ impl HeapGraph {
         self.dependent_references
     }
 
-    /// How many objects of the heap one of this type in the dump stands for: 1 unless the dump is a sample.
-    pub fn sampled_multiplier(&self, type_id: TypeId) -> f32 {
-        self.multipliers.get(type_id.index()).copied().unwrap_or(1.0)
-    }
-
-    /// Is the dump a sample of the heap?
+    /// Returns true if the dump is a sample of the heap.
     pub fn is_sample(&self) -> bool {
-        !self.multipliers.is_empty()
+        !self.types.multipliers.is_empty()
     }
 
     /// Makes the dump a sample; `multiplier` is asked for each type.
     pub fn set_multipliers(&mut self, multiplier: impl Fn(TypeId) -> f32) {
-        self.multipliers = (0..self.type_count()).map(|index| multiplier(TypeId::new(index))).collect();
+        self.types.multipliers = self.types.ids().map(multiplier).collect();
+    }
+
+    /// A text that the dump's own things are named with. O(1).
+    pub fn name(&self, name: NameId) -> &str {
+        self.types.text(name)
     }
 
     /// The name of the variable or method of a root, where the dump knows it. O(1).
     pub fn root_name(&self, root: &Root) -> Option<&str> {
-        root.name.and_then(|name| self.root_names.get(name.0 as usize)).map(|name| &**name)
+        root.name.map(|name| self.name(name))
     }
 
-    /// The class a class object stands for, in formats whose classes are objects (IBM classic). O(log classes).
-    pub fn class_named_by(&self, node: NodeId) -> Option<TypeId> {
-        let at = self.labels.binary_search_by_key(&node, |&(labelled, _)| labelled).ok()?;
-        Some(self.labels[at].1)
+    /// The threads that the dump knows, in its order; empty where its format has none.
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
     }
 
-    /// Every class object with the class it stands for, ascending by node.
-    pub fn class_objects(&self) -> &[(NodeId, TypeId)] {
-        &self.labels
+    /// The stacks of all threads, one behind the other; [`FrameId::index`] is an index into these.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
     }
 
-    /// What the object refers to: order of the dump, repeats kept. O(1).
-    #[inline]
-    pub fn references(&self, node: NodeId) -> &[NodeId] {
-        self.references.targets_of(node.index())
+    /// A thread's stack, innermost first. O(1).
+    pub fn frames_of(&self, thread: &Thread) -> &[Frame] {
+        let first = thread.first_frame as usize;
+        self.frames.get(first..first + thread.frame_count as usize).unwrap_or(&[])
     }
 
-    /// What refers to the object: ascending, repeats kept. The first call turns all references round:
-    /// O(nodes + references) and 4 bytes for each of both.
-    pub fn referrers(&self, node: NodeId) -> &[NodeId] {
-        self.reverse_references().targets_of(node.index())
+    /// The frame a root lies in, where the dump says so. O(1).
+    pub fn frame_of(&self, root: &Root) -> Option<&Frame> {
+        self.frames.get(root.frame?.index())
+    }
+
+    /// Names threads that the dump names by an object (Java): `name` is asked for each thread without a name.
+    pub fn name_threads(&mut self, mut name: impl FnMut(&HeapGraph, &Thread) -> Option<String>) {
+        for at in 0..self.threads.len() {
+            if self.threads[at].name.is_none()
+                && let Some(text) = name(self, &self.threads[at])
+            {
+                self.threads[at].name = Some(NameId(self.types.texts.len() as u32));
+                self.types.texts.0.push(text.into());
+            }
+        }
     }
 
     fn reverse_references(&self) -> &Csr {
@@ -269,14 +283,21 @@ impl HeapGraph {
     }
 
     /// Leaves roots of these kinds (by `RootKind::name`, behind `weak ` the weak ones alone) out of every analysis.
-    /// O(roots).
+    /// O(roots), and O(objects + references) where that changes which references hold.
     pub fn exclude_roots(&mut self, kinds: &[String]) {
+        let mut through_threads = Vec::new();
         for root in &mut self.roots {
             let name = root.kind.name();
             let is_named =
                 |kind: &String| *kind == name || (root.is_weak() && kind.strip_prefix("weak ") == Some(&name));
-            root.excluded |= kinds.iter().any(is_named);
+            if !root.excluded && kinds.iter().any(is_named) {
+                root.excluded = true;
+                let thread = root.thread.filter(|_| root.is_through_thread).map(|thread| &self.threads[thread.index()]);
+                through_threads.extend(thread.and_then(|thread| thread.node).map(|thread| (thread, root.node)));
+            }
         }
+        self.remove_references(through_threads);
+        self.store_class_references();
     }
 
     /// Sections, at least one unless the dump is empty.
@@ -339,12 +360,16 @@ impl HeapGraph {
         let objects = ids + self.node_types.len() * 4 + self.shallow.bytes() + self.references.offsets.bytes();
         // With the row that an answer has for each.
         const NAME_BYTES: usize = 250;
-        let names: usize = self.type_names.iter().chain(&self.root_names).map(|name| 2 * name.len() + NAME_BYTES).sum();
-        let objects = objects + self.roots.len() * size_of::<Root>() + names;
+        let texts = self.types.names.iter().chain(&self.types.texts.0);
+        let names: usize = texts.map(|name| 2 * name.len() + NAME_BYTES).sum();
+        let stacks = self.threads.len() * size_of::<Thread>() + self.frames.len() * size_of::<Frame>();
+        let objects = objects + self.roots.len() * size_of::<Root>() + names + stacks + self.types.memory_bytes();
         let reverse = self.referrers.get().map_or(0, |csr| csr.offsets.bytes() + csr.targets.len() * 4);
-        (objects, self.references.targets.len() * 4, reverse)
+        (objects, self.references.targets.len() * 4 + self.weak.bytes(), reverse)
     }
 }
 
+#[cfg(test)]
+mod kinds_tests;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //! is counted.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::builder::{GraphBuilder, SectionBuild, Segment};
 use super::byte_counts::ByteCounts;
@@ -9,7 +10,12 @@ use super::columns::PositionRun;
 use super::csr::{Csr, Offsets};
 use super::findings::Findings;
 use super::id_map::{IdMap, IdRange};
-use super::{HeapGraph, NodeId, Root, RootOrigin, SectionIds, TypeId, TypeSlot};
+use super::names::Names;
+use super::references::{WeakReference, WeakReferences};
+use super::streams::splice_added;
+use super::threads::{Frame, FrameId, Thread, ThreadId};
+use super::types::{Loader, LoaderRecord, TypeDetails, TypeTable};
+use super::{HeapGraph, NodeId, Root, RootKind, RootOrigin, SectionIds, TypeId, TypeSlot};
 
 /// What a reader knows only after the whole dump.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +44,16 @@ struct SegmentResult {
     findings: Findings,
     /// Dangling ids with their positions, kept only where several sections could satisfy them.
     dangling: Vec<(u64, u64)>,
+    /// By object; the places of those that lead the segment count from its start.
+    weak: Vec<WeakReference>,
+}
+
+/// References of all objects in the order of the dump, apart from how many each has.
+#[derive(Default)]
+struct Resolved {
+    references: Vec<NodeId>,
+    /// By object.
+    weak: Vec<WeakReference>,
 }
 
 struct Resolver<'a> {
@@ -62,8 +78,7 @@ impl GraphBuilder {
         self.id_words = Vec::new();
         if let Some(streams) = self.streams.take() {
             let references = self.resolve_streams(&streams, &maps, &mut findings);
-            let (types, names) = self.final_types();
-            return self.finish(order, references, maps, types, names, findings);
+            return self.finish(order, Resolved { references, weak: Vec::new() }, maps, findings);
         }
 
         let labels: Vec<u32> = self.labels.iter().map(|&(object, _)| object).collect();
@@ -75,7 +90,7 @@ impl GraphBuilder {
             options,
             several_sections: self.sections.len() > 1,
         };
-        let (references, dangling) = resolve_references(
+        let (resolved, dangling) = resolve_references(
             std::mem::take(&mut self.reference_words),
             &mut self.counts,
             &self.segments,
@@ -87,8 +102,7 @@ impl GraphBuilder {
             count_cross_section(&maps, dangling, &mut findings);
         }
 
-        let (types, names) = self.final_types();
-        self.finish(order, references, maps, types, names, findings)
+        self.finish(order, resolved, maps, findings)
     }
 
     fn build_maps(&mut self) -> Vec<SectionIds> {
@@ -103,7 +117,7 @@ impl GraphBuilder {
                 Some(range) => IdMap::build(range, section.objects, || {
                     mine.iter().flat_map(|segment| {
                         let words = &self.id_words[segment.first_id_word..];
-                        (0..segment.objects.len()).map(move |index| segment.id_frame.unpack_id(words, index))
+                        (0..segment.objects.len()).map(move |index| segment.id_packing.unpack_id(words, index))
                     })
                 }),
                 None => IdMap::empty(),
@@ -125,7 +139,7 @@ impl GraphBuilder {
             let map = &maps[segment.section as usize];
             let words = &self.id_words[segment.first_id_word..];
             for (index, object) in segment.objects.clone().enumerate() {
-                let Some(rank) = map.ids.rank(segment.id_frame.unpack_id(words, index)) else { continue };
+                let Some(rank) = map.ids.rank(segment.id_packing.unpack_id(words, index)) else { continue };
                 let node = (map.first_node + rank) as usize;
                 if order[node] == NONE {
                     order[node] = object as u32;
@@ -192,17 +206,17 @@ impl GraphBuilder {
     fn finish(
         mut self,
         order: Option<Vec<u32>>,
-        mut references: Vec<NodeId>,
+        resolved: Resolved,
         maps: Vec<SectionIds>,
-        slot_types: Vec<TypeId>,
-        names: Vec<Box<str>>,
         mut findings: Findings,
     ) -> (HeapGraph, Findings) {
+        let Resolved { mut references, mut weak } = resolved;
+        let (slot_types, names) = self.final_types();
         let mut shallow = ByteCounts::new(std::mem::take(&mut self.shallow), &std::mem::take(&mut self.large));
         let slots = std::mem::take(&mut self.types);
         let node_types: Vec<TypeId>;
         let mut counts = std::mem::take(&mut self.counts);
-        let mut labels: Vec<(NodeId, TypeId)>;
+        let mut class_objects: Vec<(NodeId, TypeId)>;
         let slot_type = |slot: u32| slot_types[slot as usize];
         match order {
             None => {
@@ -210,61 +224,170 @@ impl GraphBuilder {
                 let mut types = slots;
                 types.par_iter_mut().for_each(|slot| *slot = slot_type(*slot).0);
                 node_types = types.into_iter().map(TypeId).collect();
-                labels = self.labels.iter().map(|&(object, slot)| (NodeId(object), slot_type(slot.0))).collect();
+                class_objects = self.labels.iter().map(|&(object, slot)| (NodeId(object), slot_type(slot.0))).collect();
             }
             Some(order) => {
                 node_types = order.par_iter().map(|&object| slot_type(slots[object as usize])).collect();
                 drop(slots);
                 shallow.gather(&order);
-                labels = gather_labels(&order, &self.labels, slot_type);
+                class_objects = gather_labels(&order, &self.labels, slot_type);
+                weak = gather_weak(&order, &weak);
                 (counts, references) = gather_references(&order, counts, references);
             }
         }
-        let dependent_references = self.splice_added(&maps, &mut counts, &mut references, &mut findings);
-        labels.sort_unstable();
-        labels.dedup_by_key(|label| label.0);
-        let mut roots = Vec::with_capacity(self.roots.len());
-        for (section, root) in &self.roots {
-            let map = &maps[*section as usize];
-            match map.ids.rank(root.id) {
-                Some(rank) => roots.push(Root {
-                    node: NodeId(map.first_node + rank),
-                    kind: root.kind,
-                    flags: root.flags,
-                    container: root.container.map(|slot| slot_type(slot.0)),
-                    name: root.name,
-                    origin: RootOrigin::Dump,
-                    excluded: false,
-                }),
-                None => {
-                    findings.dangling_roots.add(root.position);
-                    self.sections[*section as usize].section.dangling_roots += 1;
-                }
-            }
-        }
+        let mut types = self.describe_types(names, &slot_types, &maps, &mut class_objects);
+        let (threads, frames) = self.resolve_threads(&slot_types, &maps);
+        let roots = self.resolve_roots(&slot_types, &maps, &threads, &mut findings);
+        let mut added = self.resolve_added(&maps, &mut findings);
+        let dependent_references = added.len() as u64;
+        added.extend(roots.iter().filter(|root| root.is_through_thread).filter_map(|root| {
+            let thread = root.thread.and_then(|thread| threads[thread.index()].node)?;
+            Some((thread, root.node))
+        }));
+        splice_added(added, &mut counts, &mut references);
+        types.texts = Names(self.texts);
         let generations = super::generations::runs(&self.generations, &maps);
-        let graph = HeapGraph {
+        let mut graph = HeapGraph {
             node_types: node_types.into(),
             shallow,
             references: Csr { offsets: Offsets::from_counts(counts), targets: references.into() },
             referrers: std::sync::OnceLock::new(),
+            weak: WeakReferences::new(weak),
             ids: maps,
             sections: self.sections.into_iter().map(|build| build.section).collect(),
             roots,
-            type_names: names,
-            labels,
+            types,
             id_style: self.id_style,
             roots_inferred: false,
-            root_names: self.root_names,
-            type_modules: self.type_modules,
-            module_names: self.module_names,
+            threads,
+            frames,
             dependent_references,
             generations,
-            multipliers: Vec::new(),
-            shown_types: Default::default(),
+            classes_left_out: 0,
         };
+        graph.store_class_references();
         (graph, findings)
     }
+
+    /// The table of types. `class_objects` are those that readers labelled, ascending by node or not.
+    fn describe_types(
+        &mut self,
+        names: Vec<Box<str>>,
+        slot_types: &[TypeId],
+        maps: &[SectionIds],
+        class_objects: &mut Vec<(NodeId, TypeId)>,
+    ) -> TypeTable {
+        let described = std::mem::take(&mut self.described);
+        let mut types = TypeTable { objects_hold_class: self.objects_hold_class, ..TypeTable::default() };
+        if !described.is_empty() || !self.type_modules.is_empty() {
+            types.details = vec![TypeDetails::default(); names.len()];
+        }
+        for (details, &module) in types.details.iter_mut().zip(&self.type_modules) {
+            details.module = module;
+        }
+        let mut is_described = vec![false; if described.is_empty() { 0 } else { names.len() }];
+        for record in described {
+            let type_id = slot_types[record.slot.0 as usize];
+            if std::mem::replace(&mut is_described[type_id.index()], true) {
+                continue;
+            }
+            let map = &maps[record.section.index()];
+            let details = &mut types.details[type_id.index()];
+            details.loader = match record.loader {
+                LoaderRecord::Unknown => Loader::Unknown,
+                LoaderRecord::Runtime => Loader::Runtime,
+                LoaderRecord::Object(id) => map.node(id).map_or(Loader::Unknown, Loader::Object),
+                LoaderRecord::Named(name) => Loader::Named(name),
+            };
+            if let Some(node) = record.class_object.and_then(|id| map.node(id)) {
+                details.class_object = node.0;
+                class_objects.push((node, type_id));
+            }
+            if let Some(superclass) = record.superclass {
+                details.superclass = slot_types[superclass.0 as usize].0;
+            }
+            (details.first_field, details.field_count) = (record.fields.start, record.fields.len() as u32);
+        }
+        class_objects.sort_unstable();
+        class_objects.dedup_by_key(|class_object| class_object.0);
+        types.names = names;
+        types.class_objects = std::mem::take(class_objects);
+        types.fields = std::mem::take(&mut self.fields);
+        types.break_superclass_circles();
+        types
+    }
+
+    fn resolve_threads(&mut self, slot_types: &[TypeId], maps: &[SectionIds]) -> (Vec<Thread>, Vec<Frame>) {
+        let (mut threads, mut frames) = (Vec::with_capacity(self.threads.len()), Vec::new());
+        for (section, record) in &self.threads {
+            threads.push(Thread {
+                name: record.name,
+                serial: record.serial,
+                node: record.object.and_then(|id| maps[*section as usize].node(id)),
+                first_frame: frames.len() as u32,
+                frame_count: record.frames.len() as u32,
+            });
+            frames.extend(record.frames.iter().map(|frame| Frame {
+                method: frame.method,
+                class: frame.class.map(|slot: TypeSlot| slot_types[slot.0 as usize]),
+                signature: frame.signature,
+                source_file: frame.source_file,
+                line: frame.line,
+            }));
+        }
+        (threads, frames)
+    }
+
+    fn resolve_roots(
+        &mut self,
+        slot_types: &[TypeId],
+        maps: &[SectionIds],
+        threads: &[Thread],
+        findings: &mut Findings,
+    ) -> Vec<Root> {
+        let mut thread_of_serial: FxHashMap<u32, ThreadId> = FxHashMap::default();
+        for (at, thread) in threads.iter().enumerate() {
+            thread_of_serial.entry(thread.serial).or_insert(ThreadId(at as u32));
+        }
+        let mut roots = Vec::with_capacity(self.roots.len());
+        for (section, root) in &self.roots {
+            let Some(node) = maps[*section as usize].node(root.id) else {
+                findings.dangling_roots.add(root.position);
+                self.sections[*section as usize].section.dangling_roots += 1;
+                continue;
+            };
+            let thread = root.thread.and_then(|serial| thread_of_serial.get(&serial).copied());
+            let stack = thread.map(|thread| &threads[thread.index()]);
+            let frame = stack.zip(root.frame).filter(|(stack, frame)| *frame < stack.frame_count);
+            let mut resolved = Root {
+                flags: root.flags,
+                container: root.container.map(|slot| slot_types[slot.0 as usize]),
+                name: root.name,
+                thread,
+                frame: frame.map(|(stack, frame)| FrameId(stack.first_frame + frame)),
+                ..Root::new(node, root.kind, RootOrigin::Dump)
+            };
+            resolved.is_through_thread = root.kind != RootKind::Thread
+                && !resolved.is_weak()
+                && stack.is_some_and(|stack| stack.node.is_some_and(|thread| thread != node));
+            roots.push(resolved);
+        }
+        roots
+    }
+}
+
+/// Weak references of the objects that became nodes.
+fn gather_weak(order: &[u32], weak: &[WeakReference]) -> Vec<WeakReference> {
+    let mut gathered = Vec::new();
+    if weak.is_empty() {
+        return gathered;
+    }
+    for (node, &object) in order.iter().enumerate() {
+        let start = weak.partition_point(|weak| weak.source < object);
+        let own = weak[start..].iter().take_while(|weak| weak.source == object);
+        gathered.extend(own.map(|weak| WeakReference { source: node as u32, ..*weak }));
+    }
+    gathered
 }
 
 /// Labels of the objects that became nodes.
@@ -304,7 +427,7 @@ fn resolve_references(
     resolver: &Resolver<'_>,
     sections: &mut [SectionBuild],
     findings: &mut Findings,
-) -> (Vec<NodeId>, Vec<(u64, u64)>) {
+) -> (Resolved, Vec<(u64, u64)>) {
     let mut work = Vec::with_capacity(segments.len());
     let (mut words_left, mut counts_left) = (&mut words[..], &mut counts[..]);
     for segment in segments {
@@ -316,7 +439,7 @@ fn resolve_references(
     }
     let results: Vec<SegmentResult> = work.into_par_iter().map(|work| resolver.resolve_segment(work)).collect();
 
-    let mut dangling = Vec::new();
+    let (mut dangling, mut weak) = (Vec::new(), Vec::<WeakReference>::new());
     let (mut from, mut to) = (0, 0);
     for (segment, result) in segments.iter().zip(results) {
         if from != to {
@@ -325,7 +448,17 @@ fn resolve_references(
         from += segment.reference_words;
         to += result.kept_words;
         if let Some(before) = segment.objects.start.checked_sub(1) {
+            // What the segments before have of the object comes first.
+            let source = before as u32;
+            let weak_before = weak.iter().rev().take_while(|weak| weak.source == source).count() as u32;
+            let places_before = counts[before] + weak_before;
+            weak.extend(result.weak.into_iter().map(|weak| match weak.source == source {
+                true => WeakReference { place: places_before + weak.place, ..weak },
+                false => weak,
+            }));
             counts[before] += result.kept_leading;
+        } else {
+            weak.extend(result.weak);
         }
         let section = &mut sections[segment.section as usize].section;
         section.null_references += result.findings.null_references;
@@ -338,7 +471,7 @@ fn resolve_references(
     words.truncate(to);
     words.shrink_to_fit();
     // u32 and NodeId have one layout, so collecting in place costs nothing.
-    (words.into_iter().map(NodeId).collect(), dangling)
+    (Resolved { references: words.into_iter().map(NodeId).collect(), weak }, dangling)
 }
 
 impl Resolver<'_> {
@@ -352,6 +485,7 @@ impl Resolver<'_> {
         let mut dropped = self.dropped.partition_point(|pair| (pair.object as usize) < start.saturating_sub(1));
         let leading = (segment.leading > 0).then(|| (start.wrapping_sub(1), segment.leading));
         let own = counts.len();
+        let mut weak = segment.weak.iter().map(|&at| at as usize).peekable();
         for at in 0..own + usize::from(leading.is_some()) {
             let (object, count, is_leading) = match leading {
                 Some((object, count)) if at == 0 => (object, count, true),
@@ -368,12 +502,13 @@ impl Resolver<'_> {
                 dropped += 1;
             }
             let is_dropped = self.dropped.get(dropped).is_some_and(|pair| pair.object as usize == object);
-            let before = write;
+            let (before, weak_before) = (write, result.weak.len());
             let mut skip_first =
                 self.options.first_reference_is_class && !labelled && (!is_leading || segment.leading_is_first);
             for _ in 0..count {
-                let id = segment.reference_frame.unpack(words, read);
+                let id = segment.reference_packing.unpack(words, read);
                 read += 1;
+                let is_weak = weak.next_if_eq(&(read - 1)).is_some();
                 if is_dropped {
                     continue;
                 }
@@ -384,6 +519,11 @@ impl Resolver<'_> {
                 }
                 match map.ids.rank(id) {
                     _ if id == 0 => result.findings.null_references += 1,
+                    Some(rank) if is_weak => result.weak.push(WeakReference {
+                        source: object as u32,
+                        place: (write - before + result.weak.len() - weak_before) as u32,
+                        target: NodeId(map.first_node + rank),
+                    }),
                     Some(rank) => {
                         words[write] = map.first_node + rank;
                         write += 1;
@@ -469,6 +609,7 @@ impl<'a> Contents<'a> {
         let segment = &builder.segments[at];
         let words = &builder.reference_words[self.first_words[at]..];
         let first = self.first_references[object] as usize;
-        (first..first + builder.counts[object] as usize).map(move |index| segment.reference_frame.unpack(words, index))
+        (first..first + builder.counts[object] as usize)
+            .map(move |index| segment.reference_packing.unpack(words, index))
     }
 }

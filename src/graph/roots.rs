@@ -1,101 +1,146 @@
 //! Root records: what the runtime says it holds by itself.
 
-use super::{NodeId, TypeId};
+use super::{FrameId, NameId, NodeId, ThreadId, TypeId};
 
-/// Why the runtime holds an object.
-///
-/// The order is from the most telling to the least: where one record must stand for several of an object, the
-/// smallest wins (static before local before handle before finalizer before the rest).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RootKind {
+/// Defines the kinds with their words, once: the enum, [`RootKind::ALL`], names and meanings come from this list.
+macro_rules! root_kinds {
+    (
+        $($(#[$doc:meta])* $kind:ident $name:literal $meaning:literal $strength:ident,)*
+        ; $($(#[$less_doc:meta])* $less:ident $less_name:literal $less_meaning:literal $less_strength:ident,)*
+    ) => {
+        /// Why the runtime holds an object.
+        ///
+        /// The order is from the most telling to the least: where one record must stand for several of an object, the
+        /// smallest wins (variables before handles before threads before what the runtime does for itself).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum RootKind {
+            $($(#[$doc])* $kind,)*
+            /// A kind that the format's documents do not name.
+            Other(u32),
+            $($(#[$less_doc])* $less,)*
+        }
+
+        impl RootKind {
+            /// Every kind that has a name of its own, the most telling first.
+            pub const ALL: &'static [RootKind] = &[$(RootKind::$kind,)* $(RootKind::$less,)*];
+
+            fn words(self) -> (&'static str, &'static str, Strength) {
+                match self {
+                    $(RootKind::$kind => ($name, $meaning, Strength::$strength),)*
+                    RootKind::Other(_) => ("kind", "a root of a kind that is not documented", Strength::Strong),
+                    $(RootKind::$less => ($less_name, $less_meaning, Strength::$less_strength),)*
+                }
+            }
+        }
+    };
+}
+
+/// What a record of a kind does where its flags do not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Strength {
+    Strong,
+    /// The dump's own records of this kind hold nothing.
+    Weak,
+}
+
+root_kinds! {
     /// A static variable; `Root::container` is the class that has it, where the dump says so.
-    Static,
+    Static "static" "a static variable" Strong,
     /// A local variable or argument on a stack.
-    Local,
+    Local "local" "a local variable" Strong,
+    /// A local variable of a Java method.
+    JavaFrame "java-frame" "a local variable of a Java method" Strong,
+    /// A local reference of native code (JNI).
+    JniLocal "jni-local" "a local reference of native code (JNI)" Strong,
+    /// On the native stack of a thread.
+    NativeStack "native-stack" "the native stack of a thread" Strong,
+    /// A global reference of native code (JNI).
+    JniGlobal "jni-global" "a global reference of native code (JNI)" Strong,
     /// A handle that native code or the program itself made.
-    Handle,
+    Handle "handle" "a GC handle" Strong,
+    /// A live thread.
+    Thread "thread" "a live thread" Strong,
+    /// A block that a thread waits in.
+    ThreadBlock "thread-block" "a blocked thread" Strong,
+    /// A monitor that is locked or waited for.
+    Monitor "monitor" "a monitor in use (locked, or waited for)" Strong,
+    /// A monitor that native code locked.
+    JniMonitor "jni-monitor" "a monitor that native code locked (JNI)" Strong,
     /// On the finalizer queue: held until its finalizer has run.
-    Finalizer,
+    Finalizer "finalizer" "the finalizer queue (until its finalizer has run)" Strong,
+    /// Its finalizer is to be run (Android).
+    Finalizing "finalizing" "a finalizer that is to be run" Strong,
+    /// A reference object whose target is gone, waiting for the program (Android).
+    ReferenceCleanup "reference-cleanup" "the queue of cleared reference objects" Strong,
     /// Held by COM or WinRT code outside the runtime.
-    Com,
+    Com "com" "COM or WinRT code" Strong,
     /// The value of a dependent handle in a dump that has lost which key it hangs on.
-    Dependent,
+    Dependent "dependent" "a dependent handle (the dump has lost its key)" Strong,
+    /// Held by an attached debugger (Android).
+    Debugger "debugger" "an attached debugger" Strong,
     /// Held by the runtime itself: application domains, assemblies, preallocated exceptions.
-    Runtime,
+    Runtime "runtime" "the runtime itself" Strong,
+    /// Held by the virtual machine itself (Android).
+    VmInternal "vm-internal" "the virtual machine itself" Strong,
     /// Held by the collector: interned strings, class descriptions.
-    Gc,
-    /// A kind that the format's documents do not name.
-    Other(u32),
+    Gc "gc" "the collector (interned strings, class descriptions)" Strong,
+    /// A string that is kept once for all of its text (Android).
+    InternedString "interned-string" "the table of interned strings" Strong,
+    /// A class that is never unloaded.
+    SystemClass "system-class" "a system class, which is never unloaded" Strong,
+    /// The dump has a root record and does not know why.
+    Unknown "unknown" "a root of a kind that the dump does not know" Strong,
+    ;
     /// Inferred: a class of a dump without root records.
-    Class,
+    Class "class" "a loaded class (inferred: the dump has no root records)" Strong,
     /// Inferred: an object that no other object refers to, in a dump without root records.
-    Unreferenced,
+    Unreferenced "unreferenced" "nothing in the dump refers to it (inferred root)" Strong,
     /// Inferred: the first object of a cycle that nothing else holds, in a dump without root records.
-    Cycle,
-    /// Added on request for objects that no strong root reaches.
-    Unreachable,
+    Cycle "cycle" "a cycle that nothing else holds (inferred root)" Strong,
+    /// Added on request for objects that no strong root reaches; in an Android dump an object that nothing holds.
+    Unreachable "unreachable" "no root: kept on request (--keep-unreachable)" Weak,
 }
 
 impl RootKind {
     /// The word for this kind, as JSON, tables and `--exclude-roots` have it.
     pub fn name(self) -> String {
         match self {
-            RootKind::Static => "static".into(),
-            RootKind::Local => "local".into(),
-            RootKind::Handle => "handle".into(),
-            RootKind::Finalizer => "finalizer".into(),
-            RootKind::Com => "com".into(),
-            RootKind::Dependent => "dependent".into(),
-            RootKind::Runtime => "runtime".into(),
-            RootKind::Gc => "gc".into(),
             RootKind::Other(number) => format!("kind {number}"),
-            RootKind::Class => "class".into(),
-            RootKind::Unreferenced => "unreferenced".into(),
-            RootKind::Cycle => "cycle".into(),
-            RootKind::Unreachable => "unreachable".into(),
+            _ => self.words().0.into(),
         }
     }
-
-    /// Every kind that has a name of its own.
-    pub const NAMED: [RootKind; 12] = [
-        RootKind::Static,
-        RootKind::Local,
-        RootKind::Handle,
-        RootKind::Finalizer,
-        RootKind::Com,
-        RootKind::Dependent,
-        RootKind::Runtime,
-        RootKind::Gc,
-        RootKind::Class,
-        RootKind::Unreferenced,
-        RootKind::Cycle,
-        RootKind::Unreachable,
-    ];
 
     /// The kind of this name, as [`RootKind::name`] gives it.
     pub fn from_name(text: &str) -> Option<RootKind> {
         match text.strip_prefix("kind ") {
             Some(number) => number.parse().ok().map(RootKind::Other),
-            None => Self::NAMED.into_iter().find(|kind| kind.name() == text),
+            None => Self::ALL.iter().copied().find(|kind| kind.words().0 == text),
         }
     }
 
     /// What the kind means, in words for people who have not read a format's document.
     pub fn meaning(self) -> &'static str {
+        self.words().1
+    }
+
+    /// Returns false if a dump's records of this kind hold nothing, whatever their flags say.
+    pub fn holds_in_dump(self) -> bool {
+        self.words().2 == Strength::Strong
+    }
+
+    /// A number for this kind and one for what it has: 0 for kinds with a name.
+    pub(super) fn numbers(self) -> (u32, u32) {
         match self {
-            RootKind::Static => "a static variable",
-            RootKind::Local => "a local variable",
-            RootKind::Handle => "a GC handle",
-            RootKind::Finalizer => "the finalizer queue (until its finalizer has run)",
-            RootKind::Com => "COM or WinRT code",
-            RootKind::Dependent => "a dependent handle (the dump has lost its key)",
-            RootKind::Runtime => "the runtime itself",
-            RootKind::Gc => "the collector (interned strings, class descriptions)",
-            RootKind::Other(_) => "a root of a kind that is not documented",
-            RootKind::Class => "a loaded class (inferred: the dump has no root records)",
-            RootKind::Unreferenced => "nothing in the dump refers to it (inferred root)",
-            RootKind::Cycle => "a cycle that nothing else holds (inferred root)",
-            RootKind::Unreachable => "no root: kept on request (--keep-unreachable)",
+            RootKind::Other(number) => (Self::ALL.len() as u32, number),
+            _ => (Self::ALL.iter().position(|&kind| kind == self).unwrap_or(0) as u32, 0),
+        }
+    }
+
+    /// The kind of these numbers.
+    pub(super) fn from_numbers(kind: u32, number: u32) -> Option<Self> {
+        match Self::ALL.get(kind as usize) {
+            Some(&kind) => Some(kind),
+            None => (kind as usize == Self::ALL.len()).then_some(RootKind::Other(number)),
         }
     }
 }
@@ -144,10 +189,6 @@ impl RootFlags {
     }
 }
 
-/// A name of root records, kept once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RootName(pub(super) u32);
-
 /// A root record as a reader hands it over, its object still an id.
 #[derive(Debug, Clone, Copy)]
 pub struct RootRecord {
@@ -160,9 +201,29 @@ pub struct RootRecord {
     /// The class with the static variable, or of the method.
     pub container: Option<super::TypeSlot>,
     /// Of the variable or method.
-    pub name: Option<RootName>,
+    pub name: Option<NameId>,
+    /// The dump's number of the thread whose root it is (`ThreadRecord::serial`).
+    pub thread: Option<u32>,
+    /// The frame in that thread's stack, 0 the innermost.
+    pub frame: Option<u32>,
     /// The record's line or byte offset.
     pub position: u64,
+}
+
+impl RootRecord {
+    /// A record that says no more than which object and why.
+    pub fn new(id: u64, kind: RootKind, position: u64) -> Self {
+        RootRecord {
+            id,
+            kind,
+            flags: RootFlags::default(),
+            container: None,
+            name: None,
+            thread: None,
+            frame: None,
+            position,
+        }
+    }
 }
 
 /// Who says that an object is a root.
@@ -189,23 +250,51 @@ pub struct Root {
     /// The class with the static variable, or of the method with the local.
     pub container: Option<TypeId>,
     /// Of the static variable, or of the method with the local; `HeapGraph::root_name` gives the text.
-    pub name: Option<RootName>,
+    pub name: Option<NameId>,
     /// Who says so.
     pub origin: RootOrigin,
+    /// The thread whose root it is, where the dump says so.
+    pub thread: Option<ThreadId>,
+    /// The frame of that thread, for a local variable.
+    pub frame: Option<FrameId>,
+    /// The record says what a thread has on its stack, and the thread's object is in the dump: the object is held by a
+    /// reference of the thread, which stands in the graph, and is no root by itself.
+    pub is_through_thread: bool,
     /// Left out of every analysis on the user's wish (`--exclude-roots`).
     pub excluded: bool,
 }
 
 impl Root {
-    /// Does this root keep its object alive?
+    /// A strong root that no record says more of.
+    pub fn new(node: NodeId, kind: RootKind, origin: RootOrigin) -> Self {
+        Root {
+            node,
+            kind,
+            flags: RootFlags::default(),
+            container: None,
+            name: None,
+            origin,
+            thread: None,
+            frame: None,
+            is_through_thread: false,
+            excluded: false,
+        }
+    }
+
+    /// Returns true if this root keeps its object alive by itself.
     pub fn is_strong(&self) -> bool {
-        !self.flags.has(RootFlags::WEAK) && !self.excluded
+        !self.flags.has(RootFlags::WEAK) && !self.excluded && !self.is_through_thread
+    }
+
+    /// Returns true if paths to objects begin here: at strong roots, with `all_kinds` at weak ones too.
+    pub fn starts_paths(&self, all_kinds: bool) -> bool {
+        !self.excluded && !self.is_through_thread && (all_kinds || !self.is_weak())
     }
 
     /// Returns true if the dump says that this keeps its object alive (or its shape says so, where roots are inferred),
     /// whatever the user excluded or added.
     pub fn is_strong_in_dump(&self) -> bool {
-        !self.is_weak() && !self.is_requested()
+        !self.is_weak() && !self.is_requested() && !self.is_through_thread
     }
 
     /// Returns true if the root was added on the user's wish.
@@ -223,32 +312,21 @@ impl Root {
 mod tests {
     use super::RootKind;
 
-    /// A new kind does not compile here before it is in the walk, and fails before it is in the list.
-    fn after(kind: RootKind) -> Option<RootKind> {
-        Some(match kind {
-            RootKind::Static => RootKind::Local,
-            RootKind::Local => RootKind::Handle,
-            RootKind::Handle => RootKind::Finalizer,
-            RootKind::Finalizer => RootKind::Com,
-            RootKind::Com => RootKind::Dependent,
-            RootKind::Dependent => RootKind::Runtime,
-            RootKind::Runtime => RootKind::Gc,
-            RootKind::Gc => RootKind::Other(7),
-            RootKind::Other(_) => RootKind::Class,
-            RootKind::Class => RootKind::Unreferenced,
-            RootKind::Unreferenced => RootKind::Cycle,
-            RootKind::Cycle => RootKind::Unreachable,
-            RootKind::Unreachable => return None,
-        })
-    }
-
     #[test]
     fn every_kind_is_found_by_its_name() {
-        let all: Vec<RootKind> = std::iter::successors(Some(RootKind::Static), |&kind| after(kind)).collect();
-        assert_eq!(all.len(), RootKind::NAMED.len() + 1);
-        for kind in all {
+        for (at, &kind) in RootKind::ALL.iter().enumerate() {
             assert_eq!(RootKind::from_name(&kind.name()), Some(kind));
+            assert_eq!(kind.numbers(), (at as u32, 0));
+            assert_eq!(RootKind::from_numbers(at as u32, 0), Some(kind));
+            assert!(RootKind::ALL[..at].iter().all(|before| *before < kind && before.name() != kind.name()));
+            assert!(!kind.meaning().is_empty() && !kind.meaning().ends_with('.'));
+            assert_eq!(kind.holds_in_dump(), kind != RootKind::Unreachable);
         }
+        let other = RootKind::Other(7);
+        assert_eq!(RootKind::from_name(&other.name()), Some(other));
+        let (kind, number) = other.numbers();
+        assert_eq!(RootKind::from_numbers(kind, number), Some(other));
+        assert_eq!(RootKind::from_numbers(kind + 1, number), None);
         assert_eq!(RootKind::from_name("locale"), None);
         assert_eq!(RootKind::from_name("kind of"), None);
     }

@@ -33,14 +33,14 @@ fn first_of_name(names: &[Box<str>]) -> Option<Box<[TypeId]>> {
 impl HeapGraph {
     /// Are type ids of one name told apart (`--raw-types`)? They are one type unless this says so.
     pub fn tell_types_apart(&mut self, are_apart: bool) {
-        self.shown_types.are_apart = are_apart;
+        self.types.shown.are_apart = are_apart;
     }
 
     /// The type that stands for all of its name: whatever groups or compares types goes by this one. The first call
     /// looks at all names; O(1) after.
     #[inline]
     pub fn shown_type(&self, type_id: TypeId) -> TypeId {
-        if self.shown_types.are_apart { type_id } else { self.type_of_name(type_id) }
+        if self.types.shown.are_apart { type_id } else { self.type_of_name(type_id) }
     }
 
     /// The same for an object's type.
@@ -52,6 +52,6 @@ impl HeapGraph {
     /// The first type of the same name, even where type ids are told apart: what is joined by name goes by this one.
     #[inline]
     pub fn type_of_name(&self, type_id: TypeId) -> TypeId {
-        self.shown_types.of_one_name(&self.type_names).map_or(type_id, |first| first[type_id.index()])
+        self.types.shown.of_one_name(&self.types.names).map_or(type_id, |first| first[type_id.index()])
     }
 }

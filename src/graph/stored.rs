@@ -9,7 +9,11 @@ use super::byte_counts::ByteCounts;
 use super::column::{Column, ColumnSink, ColumnSource};
 use super::csr::{Csr, Offsets};
 use super::id_map::{IdMap, StoredIds};
-use super::{Generation, GenerationRun, HeapGraph, IdStyle, NodeId, RootFlags, RootKind, RootName, RootOrigin};
+use super::names::Names;
+use super::references::WeakReferences;
+use super::threads::{Frame, FrameId, THREAD_NUMBERS, Thread, ThreadId};
+use super::types::{DETAIL_NUMBERS, Field, Limits, TypeDetails, TypeTable};
+use super::{Generation, GenerationRun, HeapGraph, IdStyle, NameId, NodeId, RootFlags, RootKind, RootOrigin};
 use super::{Root, Section, SectionIds, TypeId};
 
 /// What of a graph is no column.
@@ -23,12 +27,15 @@ pub struct StoredGraph {
     id_style: IdStyle,
     roots_inferred: bool,
     dependent_references: u64,
+    objects_hold_class: bool,
+    classes_left_out: usize,
     generations: Vec<(usize, usize, Generation)>,
 }
 
-/// Numbers of one root record: node, kind, its number where it has one, flags, container, name, origin.
-const ROOT_NUMBERS: usize = 7;
-/// Stands for no container and no name.
+/// Numbers of one root record: node, kind, its number where it has one, flags, container, name, origin, thread, frame,
+/// and 1 where it is held through the thread.
+const ROOT_NUMBERS: usize = 10;
+/// Stands for no container, name, thread and frame.
 const NONE: u32 = u32::MAX;
 const NO_LIMIT: u64 = u64::MAX;
 
@@ -50,23 +57,23 @@ impl HeapGraph {
             .collect::<io::Result<_>>()?;
         let roots: Vec<u32> = self.roots.iter().flat_map(numbers_of).collect();
         Column::from(roots).store(sink, "roots")?;
-        let labels: Vec<u32> = self.labels.iter().flat_map(|(node, class)| [node.0, class.0]).collect();
-        Column::from(labels).store(sink, "labels")?;
-        store_strings(&self.type_names, sink, "type_names")?;
-        store_strings(&self.root_names, sink, "root_names")?;
-        store_strings(&self.module_names, sink, "module_names")?;
-        Column::from(self.type_modules.clone()).store(sink, "type_modules")?;
-        let multipliers: Vec<u32> = self.multipliers.iter().map(|multiplier| multiplier.to_bits()).collect();
-        Column::from(multipliers).store(sink, "multipliers")?;
+        self.weak.store(sink)?;
+        self.types.store(sink)?;
+        let threads: Vec<u32> = self.threads.iter().flat_map(Thread::numbers).collect();
+        Column::from(threads).store(sink, "threads")?;
+        let frames: Vec<u32> = self.frames.iter().flat_map(Frame::numbers).collect();
+        Column::from(frames).store(sink, "frames")?;
         Ok(StoredGraph {
             nodes: self.node_count(),
-            references: self.reference_count(),
+            references: self.strong_reference_count(),
             types: self.type_count(),
             sections: self.sections.clone(),
             ids,
             id_style: self.id_style,
             roots_inferred: self.roots_inferred,
             dependent_references: self.dependent_references,
+            objects_hold_class: self.types.objects_hold_class,
+            classes_left_out: self.classes_left_out,
             generations: self.generations.iter().map(|run| (run.nodes.start, run.nodes.end, run.generation)).collect(),
         })
     }
@@ -74,19 +81,14 @@ impl HeapGraph {
     /// The graph back. Touches of the large columns only what questions need; O(types + roots + sections).
     /// `None` when the columns are not those of a graph.
     pub fn from_stored(stored: &StoredGraph, source: &dyn ColumnSource) -> Option<Self> {
-        let (nodes, types) = (stored.nodes, stored.types as u64);
-        let node_types = Column::stored(source, "types", types)?;
+        let nodes = stored.nodes;
+        let node_types = Column::stored(source, "types", stored.types as u64)?;
         let shallow = ByteCounts::from_stored(source, "shallow", nodes)?;
-        let type_names = strings(source, "type_names")?;
-        let root_names = strings(source, "root_names")?;
-        let type_modules: Column<u32> = Column::stored(source, "type_modules", NO_LIMIT)?;
-        let multipliers: Column<u32> = Column::stored(source, "multipliers", NO_LIMIT)?;
+        let types = TypeTable::from_stored(source, nodes, stored.objects_hold_class)?;
         let fits = nodes < u32::MAX as usize
             && node_types.len() == nodes
-            && type_names.len() == stored.types
-            // The last types of a dump may have no module.
-            && type_modules.len() <= stored.types
-            && [0, stored.types].contains(&multipliers.len())
+            && types.len() == stored.types
+            && stored.classes_left_out <= nodes
             && stored.sections.len() == stored.ids.len();
         if !fits {
             return None;
@@ -110,25 +112,69 @@ impl HeapGraph {
         if generations.iter().any(|run| run.nodes.start > run.nodes.end || run.nodes.end > nodes) {
             return None;
         }
+        let limits = Limits { nodes, types: types.len(), names: types.texts.len(), fields: types.fields.len() };
+        let frames: Vec<Frame> = rows(source, "frames", |numbers| Frame::from_numbers(numbers, &limits))?;
+        let threads = rows(source, "threads", |numbers: [u32; THREAD_NUMBERS]| {
+            Thread::from_numbers(numbers, &limits, frames.len())
+        })?;
+        let roots = rows(source, "roots", |numbers| root_of(numbers, &limits, threads.len(), frames.len()))?;
         Some(HeapGraph {
             node_types,
             shallow,
             references: Csr::from_stored(source, "references", nodes, stored.references)?,
             referrers: OnceLock::from(Csr::from_stored(source, "referrers", nodes, stored.references)?),
+            weak: WeakReferences::from_stored(source, nodes)?,
             ids,
             sections: stored.sections.clone(),
-            roots: roots(source, nodes, type_names.len(), root_names.len())?,
-            labels: labels(source, nodes, type_names.len())?,
-            type_names,
+            roots,
+            types,
             id_style: stored.id_style,
             roots_inferred: stored.roots_inferred,
-            root_names,
-            type_modules: type_modules.all().to_vec(),
-            module_names: strings(source, "module_names")?,
+            threads,
+            frames,
             dependent_references: stored.dependent_references,
             generations,
-            multipliers: multipliers.all().iter().map(|&bits| f32::from_bits(bits)).collect(),
-            shown_types: Default::default(),
+            classes_left_out: stored.classes_left_out,
+        })
+    }
+}
+
+impl TypeTable {
+    fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
+        let class_objects: Vec<u32> = self.class_objects.iter().flat_map(|(node, class)| [node.0, class.0]).collect();
+        Column::from(class_objects).store(sink, "class_objects")?;
+        store_strings(&self.names, sink, "type_names")?;
+        store_strings(&self.texts.0, sink, "names")?;
+        let details: Vec<u32> = self.details.iter().flat_map(TypeDetails::numbers).collect();
+        Column::from(details).store(sink, "type_details")?;
+        let fields: Vec<u32> = self.fields.iter().flat_map(Field::numbers).collect();
+        Column::from(fields).store(sink, "fields")?;
+        let multipliers: Vec<u32> = self.multipliers.iter().map(|multiplier| multiplier.to_bits()).collect();
+        Column::from(multipliers).store(sink, "multipliers")
+    }
+
+    fn from_stored(source: &dyn ColumnSource, nodes: usize, objects_hold_class: bool) -> Option<Self> {
+        let names = strings(source, "type_names")?;
+        let texts = Names(strings(source, "names")?);
+        let fields: Vec<Field> = rows(source, "fields", |numbers| Field::from_numbers(numbers, texts.len()))?;
+        let limits = Limits { nodes, types: names.len(), names: texts.len(), fields: fields.len() };
+        let details =
+            rows(source, "type_details", |numbers: [u32; DETAIL_NUMBERS]| TypeDetails::from_numbers(numbers, &limits))?;
+        let class_objects = rows(source, "class_objects", |[node, class]: [u32; 2]| {
+            let fits = (node as usize) < nodes && (class as usize) < limits.types;
+            fits.then_some((NodeId(node), TypeId(class)))
+        })?;
+        let multipliers = rows(source, "multipliers", |[bits]: [u32; 1]| Some(f32::from_bits(bits)))?;
+        let fits = [0, limits.types].contains(&details.len()) && [0, limits.types].contains(&multipliers.len());
+        fits.then(|| TypeTable {
+            names,
+            details,
+            fields,
+            class_objects,
+            multipliers,
+            texts,
+            objects_hold_class,
+            shown: Default::default(),
         })
     }
 }
@@ -158,21 +204,7 @@ impl Csr {
 }
 
 fn numbers_of(root: &Root) -> [u32; ROOT_NUMBERS] {
-    let (kind, number) = match root.kind {
-        RootKind::Static => (0, 0),
-        RootKind::Local => (1, 0),
-        RootKind::Handle => (2, 0),
-        RootKind::Finalizer => (3, 0),
-        RootKind::Com => (4, 0),
-        RootKind::Dependent => (5, 0),
-        RootKind::Runtime => (6, 0),
-        RootKind::Gc => (7, 0),
-        RootKind::Other(number) => (8, number),
-        RootKind::Class => (9, 0),
-        RootKind::Unreferenced => (10, 0),
-        RootKind::Cycle => (11, 0),
-        RootKind::Unreachable => (12, 0),
-    };
+    let (kind, number) = root.kind.numbers();
     let container = root.container.map_or(NONE, |container| container.0);
     let name = root.name.map_or(NONE, |name| name.0);
     let origin = match root.origin {
@@ -180,63 +212,48 @@ fn numbers_of(root: &Root) -> [u32; ROOT_NUMBERS] {
         RootOrigin::Inferred => 1,
         RootOrigin::Requested => 2,
     };
-    [root.node.0, kind, number, root.flags.0, container, name, origin]
+    let thread = root.thread.map_or(NONE, |thread| thread.0);
+    let frame = root.frame.map_or(NONE, |frame| frame.0);
+    let through = u32::from(root.is_through_thread);
+    [root.node.0, kind, number, root.flags.0, container, name, origin, thread, frame, through]
 }
 
-fn roots(source: &dyn ColumnSource, nodes: usize, types: usize, names: usize) -> Option<Vec<Root>> {
-    let numbers: Column<u32> = Column::stored(source, "roots", NO_LIMIT)?;
-    let (records, rest) = numbers.all().as_chunks::<ROOT_NUMBERS>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let below = |number: u32, limit: usize| (number as usize) < limit;
-    records
-        .iter()
-        .map(|&[node, kind, number, flags, container, name, origin]| {
-            let kind = match kind {
-                0 => RootKind::Static,
-                1 => RootKind::Local,
-                2 => RootKind::Handle,
-                3 => RootKind::Finalizer,
-                4 => RootKind::Com,
-                5 => RootKind::Dependent,
-                6 => RootKind::Runtime,
-                7 => RootKind::Gc,
-                8 => RootKind::Other(number),
-                9 => RootKind::Class,
-                10 => RootKind::Unreferenced,
-                11 => RootKind::Cycle,
-                12 => RootKind::Unreachable,
-                _ => return None,
-            };
-            let origin = match origin {
-                0 => RootOrigin::Dump,
-                1 => RootOrigin::Inferred,
-                2 => RootOrigin::Requested,
-                _ => return None,
-            };
-            let fits = below(node, nodes)
-                && (container == NONE || below(container, types))
-                && (name == NONE || below(name, names));
-            fits.then_some(Root {
-                node: NodeId(node),
-                kind,
-                flags: RootFlags(flags),
-                container: (container != NONE).then_some(TypeId(container)),
-                name: (name != NONE).then_some(RootName(name)),
-                origin,
-                excluded: false,
-            })
-        })
-        .collect()
+fn root_of(numbers: [u32; ROOT_NUMBERS], limits: &Limits, threads: usize, frames: usize) -> Option<Root> {
+    let [node, kind, number, flags, container, name, origin, thread, frame, through] = numbers;
+    let origin = match origin {
+        0 => RootOrigin::Dump,
+        1 => RootOrigin::Inferred,
+        2 => RootOrigin::Requested,
+        _ => return None,
+    };
+    let below = |number: u32, limit: usize| number == NONE || (number as usize) < limit;
+    let fits = (node as usize) < limits.nodes
+        && below(container, limits.types)
+        && below(name, limits.names)
+        && below(thread, threads)
+        && below(frame, frames)
+        && through < 2;
+    let kind = RootKind::from_numbers(kind, number)?;
+    fits.then(|| Root {
+        flags: RootFlags(flags),
+        container: (container != NONE).then_some(TypeId(container)),
+        name: (name != NONE).then_some(NameId(name)),
+        thread: (thread != NONE).then_some(ThreadId(thread)),
+        frame: (frame != NONE).then_some(FrameId(frame)),
+        is_through_thread: through == 1,
+        ..Root::new(NodeId(node), kind, origin)
+    })
 }
 
-fn labels(source: &dyn ColumnSource, nodes: usize, types: usize) -> Option<Vec<(NodeId, TypeId)>> {
-    let numbers: Column<u32> = Column::stored(source, "labels", NO_LIMIT)?;
-    let (pairs, rest) = numbers.all().as_chunks::<2>();
-    let fits =
-        rest.is_empty() && pairs.iter().all(|&[node, class]| (node as usize) < nodes && (class as usize) < types);
-    fits.then(|| pairs.iter().map(|&[node, class]| (NodeId(node), TypeId(class))).collect())
+/// The rows of a table whose every row is so many numbers; `None` where any row is not what it must be.
+fn rows<T, const N: usize>(
+    source: &dyn ColumnSource,
+    name: &str,
+    row: impl Fn([u32; N]) -> Option<T>,
+) -> Option<Vec<T>> {
+    let numbers: Column<u32> = Column::stored(source, name, NO_LIMIT)?;
+    let (rows, rest) = numbers.all().as_chunks::<N>();
+    if rest.is_empty() { rows.iter().map(|&numbers| row(numbers)).collect() } else { None }
 }
 
 /// All texts behind one another, and where each ends.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::budget::make_room;
 use super::builder::{BuildError, GraphBuilder, SectionBuild, Segment};
-use super::columns::{Frame, ObjectColumns, PositionRun};
+use super::columns::{ObjectColumns, Packing, PositionRun};
 use super::findings::{Findings, Tally};
 use super::id_map::{IdMap, IdRange};
 use super::{NodeId, SectionIds};
@@ -16,7 +16,7 @@ const NOWHERE: u32 = u32::MAX;
 /// The references of one block, packed in one way.
 #[derive(Debug, Clone)]
 struct Piece {
-    frame: Frame,
+    packing: Packing,
     count: usize,
     position: u64,
     stride: u64,
@@ -24,7 +24,7 @@ struct Piece {
 
 impl Piece {
     fn words(&self) -> usize {
-        self.count * self.frame.width()
+        self.count * self.packing.width()
     }
 }
 
@@ -48,8 +48,8 @@ impl GraphBuilder {
     /// When the dump takes more memory than it may.
     pub fn append_references(&mut self, columns: &ObjectColumns, position: u64, stride: u64) -> Result<(), BuildError> {
         self.check_memory()?;
-        let frame = columns.reference_frame;
-        let piece = Piece { frame, count: columns.reference_count(), position, stride };
+        let packing = columns.reference_packing;
+        let piece = Piece { packing, count: columns.reference_count(), position, stride };
         make_room(&mut self.reference_words, columns.reference_words.len());
         self.reference_words.extend_from_slice(&columns.reference_words);
         self.streams.get_or_insert_default().pieces.push(piece);
@@ -100,7 +100,7 @@ impl GraphBuilder {
             let objects = segment.objects.clone();
             let first = new.types.len();
             let first_id_word = new.id_words.len();
-            let id_words = &self.id_words[segment.first_id_word..][..objects.len() * segment.id_frame.width()];
+            let id_words = &self.id_words[segment.first_id_word..][..objects.len() * segment.id_packing.width()];
             new.id_words.extend_from_slice(id_words);
             new.types.extend_from_slice(&self.types[objects.clone()]);
             new.shallow.extend_from_slice(&self.shallow[objects.clone()]);
@@ -112,17 +112,18 @@ impl GraphBuilder {
             let stride = Self::position_of(&self.positions, objects.start + 1).wrapping_sub(position);
             new.positions.push(PositionRun { first_object: first as u32, position, stride });
             for index in 0..objects.len() {
-                build.note_id(segment.id_frame.unpack_id(id_words, index));
+                build.note_id(segment.id_packing.unpack_id(id_words, index));
             }
             new.segments.push(Segment {
                 section: segment.section,
                 objects: first..first + objects.len(),
                 first_id_word,
-                id_frame: segment.id_frame,
+                id_packing: segment.id_packing,
                 reference_words: 0,
-                reference_frame: Frame::default(),
+                reference_packing: Packing::default(),
                 leading: 0,
                 leading_is_first: false,
+                weak: Vec::new(),
             });
         }
         if let Some(section) = self.sections.first_mut() {
@@ -236,46 +237,43 @@ impl GraphBuilder {
         words.truncate(write);
     }
 
-    /// Puts the added references behind those that their objects list; how many found both objects.
-    pub(super) fn splice_added(
-        &mut self,
-        maps: &[SectionIds],
-        counts: &mut [u32],
-        references: &mut Vec<NodeId>,
-        findings: &mut Findings,
-    ) -> u64 {
+    /// The added references that have both objects, as nodes; the others are counted.
+    pub(super) fn resolve_added(&mut self, maps: &[SectionIds], findings: &mut Findings) -> Vec<(NodeId, NodeId)> {
         let mut added = Vec::new();
         for (section, from, to, position) in std::mem::take(&mut self.added_references) {
             let map = &maps[section as usize];
-            let node = |id: u64| map.ids.rank(id).map(|rank| map.first_node + rank);
-            match (node(from), node(to)) {
-                (Some(from), Some(to)) => added.push((from, NodeId(to))),
+            match (map.node(from), map.node(to)) {
+                (Some(from), Some(to)) => added.push((from, to)),
                 _ => {
                     findings.dangling_references.add(position);
                     self.sections[section as usize].section.dangling_references += 1;
                 }
             }
         }
-        added.sort_by_key(|&(from, _)| from);
-        let mut ends = Vec::with_capacity(added.len());
-        let (mut node, mut sum) = (0usize, 0usize);
-        for &(from, _) in &added {
-            while node <= from as usize {
-                sum += counts[node] as usize;
-                node += 1;
-            }
-            ends.push(sum);
+        added
+    }
+}
+
+/// Puts the added references behind those that their objects list, in their order.
+pub(super) fn splice_added(mut added: Vec<(NodeId, NodeId)>, counts: &mut [u32], references: &mut Vec<NodeId>) {
+    added.sort_by_key(|&(from, _)| from);
+    let mut ends = Vec::with_capacity(added.len());
+    let (mut node, mut sum) = (0usize, 0usize);
+    for &(from, _) in &added {
+        while node <= from.index() {
+            sum += counts[node] as usize;
+            node += 1;
         }
-        // From the back, so that every reference moves once and in place.
-        let mut behind = references.len();
-        references.resize(behind + added.len(), NodeId(0));
-        for (before, (&(from, to), &end)) in added.iter().zip(&ends).enumerate().rev() {
-            references.copy_within(end..behind, end + before + 1);
-            references[end + before] = to;
-            behind = end;
-            counts[from as usize] += 1;
-        }
-        added.len() as u64
+        ends.push(sum);
+    }
+    // From the back, so that every reference moves once and in place.
+    let mut behind = references.len();
+    references.resize(behind + added.len(), NodeId(0));
+    for (before, (&(from, to), &end)) in added.iter().zip(&ends).enumerate().rev() {
+        references.copy_within(end..behind, end + before + 1);
+        references[end + before] = to;
+        behind = end;
+        counts[from.index()] += 1;
     }
 }
 
@@ -300,7 +298,7 @@ impl SectionBuild {
 fn resolve_piece(piece: &Piece, words: &mut [u32], map: &SectionIds) -> (u64, Tally) {
     let (mut nulls, mut dangling) = (0, Tally::default());
     for index in 0..piece.count {
-        let id = piece.frame.unpack(words, index);
+        let id = piece.packing.unpack(words, index);
         words[index] = match map.ids.rank(id) {
             _ if id == 0 => {
                 nulls += 1;

@@ -47,10 +47,10 @@ fn node(graph: &HeapGraph, id: u64) -> NodeId {
 #[test]
 fn references_keep_order_and_repeats_while_nulls_and_danglings_are_counted() {
     let (graph, findings) = build(&[&[(0x10, 0, 16, &[0x20, 0, 0x20, 0x99, 0x10]), (0x20, 1, 8, &[])]]);
-    assert_eq!(ids(&graph, graph.references(node(&graph, 0x10))), [0x20, 0x20, 0x10]);
+    assert_eq!(ids(&graph, graph.strong_references(node(&graph, 0x10))), [0x20, 0x20, 0x10]);
     assert_eq!(findings.null_references, 1);
     assert_eq!(findings.dangling_references, Tally { count: 1, first_position: 1 });
-    assert_eq!(ids(&graph, graph.referrers(node(&graph, 0x10))), [0x10]);
+    assert_eq!(ids(&graph, graph.strong_referrers(node(&graph, 0x10))), [0x10]);
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn objects_out_of_order_become_nodes_in_order_of_id() {
     assert_eq!(graph.nodes().map(|n| graph.original_id(n)).collect::<Vec<_>>(), [0x10, 0x20, 0x30]);
     assert_eq!(graph.shallow_bytes(node(&graph, 0x10)), u64::from(u32::MAX) + 7);
     assert_eq!(graph.type_name(graph.type_of(node(&graph, 0x10))), "B");
-    assert_eq!(ids(&graph, graph.references(node(&graph, 0x10))), [0x30, 0x20]);
-    assert_eq!(ids(&graph, graph.references(node(&graph, 0x30))), [0x10]);
+    assert_eq!(ids(&graph, graph.strong_references(node(&graph, 0x10))), [0x30, 0x20]);
+    assert_eq!(ids(&graph, graph.strong_references(node(&graph, 0x30))), [0x10]);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn references_that_lead_a_block_belong_to_the_object_before() {
     assert_eq!(firsts, [Some(0x20), Some(0x10), Some(0x10)]);
     let (graph, findings) = builder.resolve(ResolveOptions { first_reference_is_class: true });
     assert_eq!(findings.class_words, 3);
-    assert_eq!(ids(&graph, graph.references(node(&graph, 0x20))), [0x30]);
-    assert!(graph.references(node(&graph, 0x10)).is_empty());
+    assert_eq!(ids(&graph, graph.strong_references(node(&graph, 0x20))), [0x30]);
+    assert!(graph.strong_references(node(&graph, 0x10)).is_empty());
     assert_eq!(graph.display_id(node(&graph, 0x20)), "0x00000020");
 }
 

@@ -17,7 +17,8 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
 ///
 /// 1: the first.
 /// 2: who says that an object is a root; every type of a .gcdump is a type of its own, with its own multiplier.
-pub(super) const VERSION: u32 = 2;
+/// 3: weak references, more of types (superclass, loader, fields), threads and frames; roots name these.
+pub(super) const VERSION: u32 = 3;
 /// Reads otherwise where bytes are in another order.
 pub(super) const BYTE_ORDER: u32 = 0x0102_0304;
 /// Bytes of the header, and what columns begin at multiples of.

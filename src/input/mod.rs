@@ -7,10 +7,12 @@
 //! - `source`, `unpack`, `encoding`: bytes of files and pipes, unpacked and in UTF-8
 //! - `detect`, `foreign`: whose bytes they are
 //! - `reader`, `read`: the frame around each reader; `options`, `info`, `diagnostics`, `error`, `codes`: its words
+//! - `details`, `reread`: what is read from the dump again when it is printed
 //! - `blocks`, `text`, `sink`, `repeats`: tools for readers of text; `dotnet`: names of .NET types
 
 mod blocks;
 mod codes;
+mod details;
 mod detect;
 mod diagnostics;
 mod dotnet;
@@ -27,6 +29,7 @@ mod options;
 mod read;
 mod reader;
 mod repeats;
+mod reread;
 mod runtime;
 mod sink;
 mod source;
@@ -35,6 +38,7 @@ mod text;
 mod xna_cf;
 
 pub(crate) use codes::POSSIBLE_REPEAT;
+pub use details::{FieldValue, ObjectDetails, ReferenceName, Value};
 pub use detect::detect;
 pub use diagnostics::{Code, Diagnostics, Problem};
 pub use encoding::Encoding;
@@ -44,6 +48,7 @@ pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, SnapshotChoice};
 pub use read::{Counted, Dump, Loaded, count_types, read};
 pub use reader::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Reader, Reading};
+pub use reread::{RandomAccess, Reread};
 pub use runtime::Runtime;
 pub use source::Source;
 pub use xna_cf::SizeRadix;

@@ -1,5 +1,6 @@
 //! Reading a dump: what is alike for all formats, around the reader of one.
 
+use super::details::ObjectDetails;
 use super::detect::detect;
 use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
@@ -30,6 +31,8 @@ pub struct Loaded {
     pub facts: FormatInfo,
     /// What was wrong with it.
     pub diagnostics: Diagnostics,
+    /// Reads single objects again, where the format says more of them than the graph has.
+    pub details: Option<Box<dyn ObjectDetails>>,
 }
 
 /// A dump that was only counted.
@@ -71,7 +74,7 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadErr
         }
     };
     reading.diagnostics.check(options.strict)?;
-    Ok(Loaded { dump, facts: reading.info, diagnostics: reading.diagnostics })
+    Ok(Loaded { dump, facts: reading.info, diagnostics: reading.diagnostics, details: reading.details })
 }
 
 /// Counts a dump's objects by type with the reader that recognises it.

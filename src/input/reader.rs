@@ -2,14 +2,16 @@
 //! done by [`read`](super::read) around it.
 
 use super::codes::{self, GraphCodes};
+use super::details::ObjectDetails;
 use super::diagnostics::{Code, Diagnostics};
 use super::error::{Position, ReadError};
 use super::info::FormatInfo;
 use super::options::ReadOptions;
+use super::reread::Reread;
 use super::runtime::Runtime;
 use super::source::{Ending, Source};
 use crate::allocations::AllocationDump;
-use crate::graph::{Findings, GraphBuilder, HeapGraph, MemoryBudget, ResolveOptions};
+use crate::graph::{ColumnSource, Findings, GraphBuilder, HeapGraph, MemoryBudget, ResolveOptions};
 
 /// Does a dump's start look like a format?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +75,12 @@ pub trait Reader: Sync {
     /// # Errors
     /// As `read`.
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError>;
+
+    /// What reads single objects of the dump in `input` again, from what [`ObjectDetails::store`] wrote into an index.
+    /// `None` for a format that says no more than the graph has.
+    fn details(&self, _columns: &dyn ColumnSource, _input: Reread) -> Option<Box<dyn ObjectDetails>> {
+        None
+    }
 }
 
 /// What a reader is given beside the input, and fills on its way.
@@ -86,6 +94,9 @@ pub struct Reading {
     pub info: FormatInfo,
     /// What is wrong with it.
     pub diagnostics: Diagnostics,
+    /// What reads single objects of the dump again (from [`Source::reread`]), where the format says more of them than the
+    /// graph has. Filled while reading, or by [`Objects::then`].
+    pub details: Option<Box<dyn ObjectDetails>>,
     /// `None` once it was asked.
     ending: Option<Ending>,
 }
@@ -104,6 +115,7 @@ impl Reading {
                 ..FormatInfo::default()
             },
             diagnostics: Diagnostics::default(),
+            details: None,
             ending: Some(source.ending()),
         }
     }

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
 use super::observer::{NoObserver, Observer};
+use super::reread::Reread;
 use crate::graph::{MemoryBudget, MemoryShare};
 
 /// Bytes that are looked at to recognise packing, encoding and format.
@@ -35,6 +36,7 @@ pub struct Source {
     windows: Windows,
     budget: MemoryBudget,
     windows_share: MemoryShare,
+    path: Option<PathBuf>,
 }
 
 /// Bytes that unpacking keeps to refer back to.
@@ -71,7 +73,9 @@ impl Source {
             return Err(ReadError::new(ReadErrorKind::IsDirectory));
         }
         let total_bytes = metadata.is_file().then_some(metadata.len());
-        Self::build(file, Observed { observer, total_bytes })
+        let mut source = Self::build(file, Observed { observer, total_bytes })?;
+        source.path = total_bytes.map(|_| path.to_path_buf());
+        Ok(source)
     }
 
     /// Takes any reader, for instance standard input.
@@ -137,6 +141,7 @@ impl Source {
             windows,
             budget,
             windows_share,
+            path: None,
         };
         if source.start.is_empty() {
             return Err(ReadError::new(match source.ended_early() {
@@ -145,6 +150,12 @@ impl Source {
             }));
         }
         Ok(source)
+    }
+
+    /// The file, to be read again after this source was used up; `None` for a pipe.
+    pub fn reread(&self) -> Option<Reread> {
+        let is_packed = !self.compression.is_empty() || self.encoding != Encoding::Utf8;
+        self.path.as_deref().map(|path| Reread::new(path, is_packed))
     }
 
     /// The first bytes, 8 KiB or as many as it takes to get past blanks, for recognising the format.

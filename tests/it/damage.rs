@@ -37,7 +37,7 @@ fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<&'static 
     };
     let references: usize = graph.nodes().map(|node| graph.references(node).len()).sum();
     assert_eq!(references, graph.reference_count());
-    assert!(graph.nodes().all(|node| graph.references(node).iter().all(|target| target.index() < graph.node_count())));
+    assert!(graph.nodes().all(|node| graph.references(node).all(|target| target.node.index() < graph.node_count())));
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
     if let Some(last) = graph.nodes().next_back() {

@@ -121,7 +121,7 @@ fn survives(bytes: &[u8]) -> Option<usize> {
     let mut references = 0;
     for node in graph.nodes() {
         references += graph.references(node).len();
-        assert!(graph.references(node).iter().all(|target| target.index() < graph.node_count()));
+        assert!(graph.references(node).all(|target| target.node.index() < graph.node_count()));
     }
     assert_eq!(references, graph.reference_count());
     Some(graph.node_count())

@@ -73,7 +73,7 @@ fn a_drawing_has_the_references_among_its_objects() {
     let mut expected = Vec::new();
     for (node, ..) in graph.objects(0..graph.node_count()) {
         let Some(from) = number_of(node) else { continue };
-        expected.extend(graph.references(node).iter().filter_map(|&target| Some((from, number_of(target)?))));
+        expected.extend(graph.strong_references(node).iter().filter_map(|&target| Some((from, number_of(target)?))));
     }
     assert_eq!(arrows, expected);
 }

@@ -97,7 +97,7 @@ proptest! {
             for path in paths.iter() {
                 let nodes: Vec<NodeId> = path.nodes().collect();
                 prop_assert!(path.root.is_strong() && path.root.node == nodes[0] && nodes[path.length] == node);
-                prop_assert!(nodes.windows(2).all(|step| graph.references(step[0]).contains(&step[1])));
+                prop_assert!(nodes.windows(2).all(|step| graph.strong_references(step[0]).contains(&step[1])));
             }
             prop_assert!(paths.iter().is_sorted_by_key(|path| path.length));
             // One path from each strongly rooted object that reaches it.
@@ -145,8 +145,8 @@ proptest! {
             prop_assert_eq!(again.find(None, graph.original_id(node)), graph.find(None, graph.original_id(node)));
             prop_assert_eq!(again.type_name(again.type_of(node)), graph.type_name(graph.type_of(node)));
             prop_assert_eq!(again.shallow_bytes(node), graph.shallow_bytes(node));
-            prop_assert_eq!(again.references(node), graph.references(node));
-            prop_assert_eq!(again.referrers(node), graph.referrers(node));
+            prop_assert_eq!(again.strong_references(node), graph.strong_references(node));
+            prop_assert_eq!(again.strong_referrers(node), graph.strong_referrers(node));
             prop_assert_eq!(tree.dominator_of(node), dominators.dominator_of(node));
             prop_assert_eq!(sizes.bytes_of(&tree, node), retained.bytes_of(&dominators, node));
             let nodes = |paths: &RootPaths| paths.get(0).map(|path| path.nodes().collect::<Vec<NodeId>>());

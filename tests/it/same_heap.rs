@@ -52,7 +52,7 @@ fn answers(graph: &HeapGraph) -> Answers {
         types,
         references: graph
             .nodes()
-            .map(|node| graph.references(node).iter().map(|&target| graph.original_id(target)).collect())
+            .map(|node| graph.references(node).map(|target| graph.original_id(target.node)).collect())
             .collect(),
         retained: graph.nodes().map(|node| retained.bytes_of(&dominators, node)).collect(),
         distances: graph

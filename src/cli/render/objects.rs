@@ -25,7 +25,7 @@ pub(crate) fn find_object(id: &ObjectId, graph: &HeapGraph, section: &SectionArg
 /// The type's name; a class object's with the class it stands for.
 pub(crate) fn type_text(graph: &HeapGraph, node: NodeId) -> String {
     let name = graph.type_name(graph.type_of(node));
-    match graph.class_named_by(node) {
+    match graph.types().of_class_object(node) {
         Some(class) => format!("{name} of {}", graph.type_name(class)),
         None => name.to_string(),
     }
@@ -34,20 +34,21 @@ pub(crate) fn type_text(graph: &HeapGraph, node: NodeId) -> String {
 /// The last columns of a table of objects: the type, and before it the class that a class object stands for, where the
 /// dump has such.
 pub(crate) fn type_columns(graph: &HeapGraph) -> Vec<Column> {
-    let class = (!graph.class_objects().is_empty()).then(|| Column::new("class", "Class", Unit::Word).spare(1));
+    let class = (!graph.types().class_objects().is_empty()).then(|| Column::new("class", "Class", Unit::Word).spare(1));
     class.into_iter().chain([Column::new("type", "Type", Unit::Text)]).collect()
 }
 
 /// An object's cells for `type_columns`.
 pub(crate) fn type_cells(graph: &HeapGraph, node: NodeId) -> impl Iterator<Item = Cell<'_>> {
-    let class = || graph.class_named_by(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
-    let class = (!graph.class_objects().is_empty()).then(class);
+    let class =
+        || graph.types().of_class_object(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
+    let class = (!graph.types().class_objects().is_empty()).then(class);
     class.into_iter().chain([Cell::text(graph.type_name(graph.type_of(node)))])
 }
 
 /// The same for a row that is no object but has a text.
 pub(crate) fn text_cells(graph: &HeapGraph, text: String) -> Vec<Cell<'_>> {
-    let class = (!graph.class_objects().is_empty()).then_some(Cell::Missing);
+    let class = (!graph.types().class_objects().is_empty()).then_some(Cell::Missing);
     class.into_iter().chain([Cell::text(text)]).collect()
 }
 
@@ -64,7 +65,8 @@ impl ObjectJson<'_> {
     fn entries(&self) -> impl Iterator<Item = (&'static str, ObjectValue<'_>)> {
         let ObjectJson(graph, node) = *self;
         let name = graph.type_name(graph.type_of(node));
-        let class = graph.class_named_by(node).map(|class| ("class", ObjectValue::Name(graph.type_name(class))));
+        let class =
+            graph.types().of_class_object(node).map(|class| ("class", ObjectValue::Name(graph.type_name(class))));
         let front = [("id", ObjectValue::Id(graph.display_id(node))), ("type", ObjectValue::Name(name))];
         let size = ("shallow_bytes", ObjectValue::Bytes(Some(graph.shallow_bytes(node))));
         front.into_iter().chain(class).chain([size])

@@ -277,14 +277,11 @@ impl<'a> Assembly<'a> {
         let mut share = std::mem::take(&mut self.share);
         for PseudoRoot { index, meaning } in find_roots(graph, |index| self.is_object(index), &mut share)? {
             self.builder.check_memory()?;
-            let name = meaning.name.map(|name| self.builder.root_name(&self.variable_name(index, &name)));
+            let name = meaning.name.map(|name| self.builder.text(&self.variable_name(index, &name)));
             let record = RootRecord {
-                id: self.id(index),
-                kind: meaning.kind,
                 flags: RootFlags(meaning.flags),
-                container: None,
                 name,
-                position: graph.position(index),
+                ..RootRecord::new(self.id(index), meaning.kind, graph.position(index))
             };
             self.builder.add_root_record(self.section, record);
         }

@@ -208,8 +208,7 @@ impl Collector {
 
     fn add_roots(&mut self, builder: &mut GraphBuilder, section: SectionId, at: usize) {
         let position = self.heap_events[at].offset;
-        let record =
-            |id, kind, flags| RootRecord { id, kind, flags: RootFlags(flags), container: None, name: None, position };
+        let record = |id, kind, flags| RootRecord { flags: RootFlags(flags), ..RootRecord::new(id, kind, position) };
         match self.heap_events[at].kind.clone() {
             HeapEventKind::Roots { rows, .. } => {
                 for root in &self.roots[rows] {
@@ -229,7 +228,7 @@ impl Collector {
                     };
                     let method = if kind == RootKind::Local { self.rundown.method(root.root_id) } else { None };
                     if root.object != 0 {
-                        let name = method.map(|method| builder.root_name(&method));
+                        let name = method.map(|method| builder.text(&method));
                         builder.add_root_record(section, RootRecord { name, ..record(root.object, kind, root.flags) });
                     }
                 }
@@ -238,7 +237,7 @@ impl Collector {
                 for field in self.statics[rows].iter().filter(|field| field.object != 0) {
                     let name = text_of_utf16(&self.field_names[field.name.clone()]);
                     let flags = if field.flags & 1 != 0 { RootFlags::THREAD_LOCAL } else { 0 };
-                    let name = Some(builder.root_name(&name));
+                    let name = Some(builder.text(&name));
                     let root = record(field.object, RootKind::Static, flags);
                     builder.add_root_record(section, RootRecord { name, ..root });
                 }

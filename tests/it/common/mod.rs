@@ -26,7 +26,7 @@ pub fn graph(bytes: &[u8]) -> (HeapGraph, Loaded) {
 /// The same with options.
 pub fn graph_with(bytes: &[u8], options: &ReadOptions) -> (HeapGraph, Loaded) {
     let loaded = read(bytes, options).unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(bytes)));
-    let Loaded { dump, facts, diagnostics } = loaded;
+    let Loaded { dump, facts, diagnostics, .. } = loaded;
     let Dump::Graph(mut graph) = dump else { panic!("not a graph") };
     if facts.has_no_roots {
         infer_roots(&mut graph);

@@ -1,0 +1,234 @@
+//! All references of an object: the strong ones, which hold what they refer to, and the weak ones between them.
+//!
+//! Analyses walk strong references alone: a slice of a column, as dense as can be. Weak ones are few (a reference
+//! object has one), so each stands in a list of its own with its place among its object's: 12 bytes for each weak one,
+//! none for a dump without. So does nothing that walks the heap ask what a reference is.
+
+use std::io;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::column::{Column, ColumnSink, ColumnSource};
+use super::{HeapGraph, NodeId};
+
+/// One reference of an object, or to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference {
+    /// The other object: what is referred to; of a referrer: what refers.
+    pub node: NodeId,
+    /// It does not keep its target alive.
+    pub is_weak: bool,
+}
+
+/// Weak references, ascending by source and place.
+#[derive(Debug, Default)]
+pub(super) struct WeakReferences {
+    sources: Column<NodeId>,
+    /// How many references of the same object come before.
+    places: Column<u32>,
+    targets: Column<NodeId>,
+    by_target: OnceLock<Column<u32>>,
+}
+
+/// A weak reference on its way into the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct WeakReference {
+    /// An object as it was appended, then a node.
+    pub(super) source: u32,
+    pub(super) place: u32,
+    pub(super) target: NodeId,
+}
+
+impl WeakReferences {
+    pub(super) fn new(mut weak: Vec<WeakReference>) -> Self {
+        if weak.is_empty() {
+            return Self::default();
+        }
+        weak.sort_unstable();
+        WeakReferences {
+            sources: weak.iter().map(|weak| NodeId(weak.source)).collect::<Vec<_>>().into(),
+            places: weak.iter().map(|weak| weak.place).collect::<Vec<_>>().into(),
+            targets: weak.iter().map(|weak| weak.target).collect::<Vec<_>>().into(),
+            by_target: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    fn of_source(&self, node: NodeId) -> Range<usize> {
+        if self.sources.is_empty() {
+            return 0..0;
+        }
+        let start = self.sources.partition_point(|source| source < node);
+        start..start + (start..self.len()).take_while(|&at| self.sources.get(at) == node).count()
+    }
+
+    fn by_target(&self) -> &Column<u32> {
+        self.by_target.get_or_init(|| {
+            let mut order: Vec<u32> = (0..self.len() as u32).collect();
+            order.sort_by_key(|&at| self.targets.get(at as usize));
+            order.into()
+        })
+    }
+
+    fn target_at(&self, place: u32) -> NodeId {
+        if (place as usize) < self.len() { self.targets.get(place as usize) } else { NodeId(0) }
+    }
+
+    /// Places in `by_target`.
+    fn of_target(&self, node: NodeId) -> Range<usize> {
+        if self.sources.is_empty() {
+            return 0..0;
+        }
+        let order = self.by_target();
+        let start = order.partition_point(|place| self.target_at(place) < node);
+        start..start + (start..order.len()).take_while(|&at| self.target_at(order.get(at)) == node).count()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.len() * 12 + self.by_target.get().map_or(0, |order| order.len() * 4)
+    }
+
+    pub(super) fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
+        self.sources.store(sink, "weak.sources")?;
+        self.places.store(sink, "weak.places")?;
+        self.targets.store(sink, "weak.targets")?;
+        self.by_target().store(sink, "weak.by_target")
+    }
+
+    pub(super) fn from_stored(source: &dyn ColumnSource, nodes: usize) -> Option<Self> {
+        let sources = Column::stored(source, "weak.sources", nodes as u64)?;
+        let count = sources.len();
+        let places: Column<u32> = Column::stored(source, "weak.places", u64::MAX)?;
+        let targets: Column<NodeId> = Column::stored(source, "weak.targets", nodes as u64)?;
+        let by_target: Column<u32> = Column::stored(source, "weak.by_target", count as u64)?;
+        let fits = [places.len(), targets.len(), by_target.len()] == [count; 3];
+        fits.then(|| WeakReferences { sources, places, targets, by_target: OnceLock::from(by_target) })
+    }
+}
+
+/// What an object refers to: order of the dump, repeats kept, weak ones marked, last its class where objects hold that.
+#[derive(Debug, Clone)]
+pub struct References<'a> {
+    strong: std::slice::Iter<'a, NodeId>,
+    class: Option<NodeId>,
+    weak: &'a WeakReferences,
+    weak_left: Range<usize>,
+    place: u32,
+}
+
+impl Iterator for References<'_> {
+    type Item = Reference;
+
+    fn next(&mut self) -> Option<Reference> {
+        let weak_is_next = !self.weak_left.is_empty()
+            && (self.strong.as_slice().is_empty() || self.weak.places.get(self.weak_left.start) <= self.place);
+        self.place += 1;
+        if weak_is_next {
+            let at = self.weak_left.next()?;
+            return Some(Reference { node: self.weak.targets.get(at), is_weak: true });
+        }
+        let node = self.strong.next().copied().or_else(|| self.class.take())?;
+        Some(Reference { node, is_weak: false })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.strong.len() + self.weak_left.len() + usize::from(self.class.is_some());
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for References<'_> {}
+
+/// What refers to an object: ascending, repeats kept, weak ones marked.
+#[derive(Debug, Clone)]
+pub struct Referrers<'a> {
+    strong: std::slice::Iter<'a, NodeId>,
+    weak: &'a WeakReferences,
+    /// Places in the list by target.
+    weak_left: Range<usize>,
+}
+
+impl Iterator for Referrers<'_> {
+    type Item = Reference;
+
+    fn next(&mut self) -> Option<Reference> {
+        if !self.weak_left.is_empty() {
+            let place = self.weak.by_target().get(self.weak_left.start) as usize;
+            let source = if place < self.weak.len() { self.weak.sources.get(place) } else { NodeId(0) };
+            if self.strong.as_slice().first().is_none_or(|&strong| source < strong) {
+                self.weak_left.next();
+                return Some(Reference { node: source, is_weak: true });
+            }
+        }
+        self.strong.next().map(|&node| Reference { node, is_weak: false })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.strong.len() + self.weak_left.len();
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Referrers<'_> {}
+
+impl HeapGraph {
+    /// What the object holds: order of the dump, repeats kept. This is what analyses walk. O(1).
+    ///
+    /// Where objects hold their class (`TypeTable::objects_hold_class`), the class is the last one, but only where that
+    /// changes what is held: a class that is a strong root itself is left out here.
+    #[inline]
+    pub fn strong_references(&self, node: NodeId) -> &[NodeId] {
+        self.references.targets_of(node.index())
+    }
+
+    /// All that the object refers to: order of the dump, repeats kept, weak references marked, and the class last
+    /// where objects hold theirs. O(1), in dumps with weak references O(log of these).
+    pub fn references(&self, node: NodeId) -> References<'_> {
+        References {
+            strong: self.strong_references(node).iter(),
+            class: self.class_left_out(node),
+            weak: &self.weak,
+            weak_left: self.weak.of_source(node),
+            place: 0,
+        }
+    }
+
+    /// The class that an object holds and that is not among its strong references.
+    fn class_left_out(&self, node: NodeId) -> Option<NodeId> {
+        if !self.types.objects_hold_class {
+            return None;
+        }
+        let type_id = self.type_of(node);
+        if self.types.class_is_stored(type_id) { None } else { self.types.class_object(type_id) }
+    }
+
+    /// What holds the object: ascending, repeats kept. The first call turns all strong references round:
+    /// O(nodes + references) and 4 bytes for each of both.
+    pub fn strong_referrers(&self, node: NodeId) -> &[NodeId] {
+        self.reverse_references().targets_of(node.index())
+    }
+
+    /// All that refers to the object: ascending, repeats kept, weak references marked. Objects of a class that is a
+    /// strong root itself are not listed with it. Costs as [`strong_referrers`](Self::strong_referrers).
+    pub fn referrers(&self, node: NodeId) -> Referrers<'_> {
+        Referrers { strong: self.strong_referrers(node).iter(), weak: &self.weak, weak_left: self.weak.of_target(node) }
+    }
+
+    /// References between objects of the dump, weak ones and repeats included: as many as `references` gives. O(1).
+    pub fn reference_count(&self) -> usize {
+        self.strong_reference_count() + self.weak.len() + self.classes_left_out
+    }
+
+    /// Strong references between objects of the dump: as many as `strong_references` gives. O(1).
+    pub fn strong_reference_count(&self) -> usize {
+        self.references.targets.len()
+    }
+
+    /// Weak references between objects of the dump. O(1).
+    pub fn weak_reference_count(&self) -> usize {
+        self.weak.len()
+    }
+}

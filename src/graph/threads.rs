@@ -1,0 +1,150 @@
+//! Threads and what they were doing: stacks of frames, and the roots that lie in them.
+
+use super::names::NameId;
+use super::{NodeId, TypeId, TypeSlot};
+
+/// A thread of one graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(pub(super) u32);
+
+/// A frame of one graph: counted over the stacks of all threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameId(pub(super) u32);
+
+impl ThreadId {
+    /// Index into [`HeapGraph::threads`](super::HeapGraph::threads).
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl FrameId {
+    /// Index into [`HeapGraph::frames`](super::HeapGraph::frames).
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its name, where the dump has it.
+    pub name: Option<NameId>,
+    /// The dump's number for it.
+    pub serial: u32,
+    /// Its object, where that is in the dump.
+    pub node: Option<NodeId>,
+    /// Its stack, innermost first: a range of [`HeapGraph::frames`](super::HeapGraph::frames).
+    pub(super) first_frame: u32,
+    pub(super) frame_count: u32,
+}
+
+/// Where in its source a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Line {
+    /// The dump does not say.
+    #[default]
+    Unknown,
+    /// This line, from 1.
+    Number(u32),
+    /// In compiled code, whose lines are not known.
+    Compiled,
+    /// In native code.
+    Native,
+}
+
+/// One call on a stack. Types are ids in the graph and slots while a dump is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<T = TypeId> {
+    /// The method's name.
+    pub method: NameId,
+    /// The class that has the method.
+    pub class: Option<T>,
+    /// The method's parameters and result, as the dump writes them.
+    pub signature: Option<NameId>,
+    /// The file.
+    pub source_file: Option<NameId>,
+    /// The line in it.
+    pub line: Line,
+}
+
+/// A thread as a reader hands it over, its object still an id.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadRecord {
+    /// Its name, where the dump has it.
+    pub name: Option<NameId>,
+    /// The dump's number for it, by which roots name it.
+    pub serial: u32,
+    /// Its object.
+    pub object: Option<u64>,
+    /// Its stack, innermost first.
+    pub frames: Vec<Frame<TypeSlot>>,
+}
+
+/// Numbers of one thread in a column: name, serial, node, first frame, frames.
+pub(super) const THREAD_NUMBERS: usize = 5;
+/// Numbers of one frame in a column: method, class, signature, file, line.
+pub(super) const FRAME_NUMBERS: usize = 5;
+const NONE: u32 = u32::MAX;
+
+impl Thread {
+    pub(super) fn numbers(&self) -> [u32; THREAD_NUMBERS] {
+        let name = self.name.map_or(NONE, |name| name.0);
+        let node = self.node.map_or(NONE, |node| node.0);
+        [name, self.serial, node, self.first_frame, self.frame_count]
+    }
+
+    pub(super) fn from_numbers(
+        numbers: [u32; THREAD_NUMBERS],
+        limits: &super::types::Limits,
+        frames: usize,
+    ) -> Option<Self> {
+        let [name, serial, node, first_frame, frame_count] = numbers;
+        let fits = (name == NONE || (name as usize) < limits.names)
+            && (node == NONE || (node as usize) < limits.nodes)
+            && first_frame as usize + frame_count as usize <= frames;
+        fits.then_some(Thread {
+            name: (name != NONE).then_some(NameId(name)),
+            serial,
+            node: (node != NONE).then_some(NodeId(node)),
+            first_frame,
+            frame_count,
+        })
+    }
+}
+
+impl Frame {
+    pub(super) fn numbers(&self) -> [u32; FRAME_NUMBERS] {
+        let optional = |name: Option<NameId>| name.map_or(NONE, |name| name.0);
+        let line = match self.line {
+            Line::Unknown => 0,
+            Line::Number(line) => line.clamp(1, NONE - 2),
+            Line::Compiled => NONE - 1,
+            Line::Native => NONE,
+        };
+        let class = self.class.map_or(NONE, |class| class.0);
+        [self.method.0, class, optional(self.signature), optional(self.source_file), line]
+    }
+
+    pub(super) fn from_numbers(numbers: [u32; FRAME_NUMBERS], limits: &super::types::Limits) -> Option<Self> {
+        let [method, class, signature, source_file, line] = numbers;
+        let is_name = |name: u32| name == NONE || (name as usize) < limits.names;
+        let optional = |name: u32| (name != NONE).then_some(NameId(name));
+        let fits = (method as usize) < limits.names
+            && (class == NONE || (class as usize) < limits.types)
+            && is_name(signature)
+            && is_name(source_file);
+        fits.then_some(Frame {
+            method: NameId(method),
+            class: (class != NONE).then_some(TypeId(class)),
+            signature: optional(signature),
+            source_file: optional(source_file),
+            line: match line {
+                0 => Line::Unknown,
+                NONE => Line::Native,
+                line if line == NONE - 1 => Line::Compiled,
+                line => Line::Number(line),
+            },
+        })
+    }
+}

@@ -1,0 +1,421 @@
+//! Types of a graph: names, and what the dump says of them besides, where it says anything.
+
+use super::names::{NameId, Names};
+use super::shown_types::ShownTypes;
+use super::{NodeId, SectionId, TypeId, TypeSlot};
+
+/// Stands for what a dump does not say.
+const NONE: u32 = u32::MAX;
+
+/// What loaded a type, as far as the dump says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Loader {
+    /// The dump does not say.
+    #[default]
+    Unknown,
+    /// The runtime itself (Java's boot loader), which is no object.
+    Runtime,
+    /// This object.
+    Object(NodeId),
+    /// A loader that the dump knows by name only.
+    Named(NameId),
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FieldKind {
+    /// A reference to an object, or null.
+    Reference,
+    /// True or false, 1 byte.
+    Boolean,
+    /// A UTF-16 unit, 2 bytes.
+    Char,
+    /// A floating-point number of 4 bytes.
+    Float,
+    /// A floating-point number of 8 bytes.
+    Double,
+    /// A signed number of 1 byte.
+    Byte,
+    /// A signed number of 2 bytes.
+    Short,
+    /// A signed number of 4 bytes.
+    Int,
+    /// A signed number of 8 bytes.
+    Long,
+}
+
+impl FieldKind {
+    /// Every kind.
+    pub const ALL: [FieldKind; 9] = [
+        FieldKind::Reference,
+        FieldKind::Boolean,
+        FieldKind::Char,
+        FieldKind::Float,
+        FieldKind::Double,
+        FieldKind::Byte,
+        FieldKind::Short,
+        FieldKind::Int,
+        FieldKind::Long,
+    ];
+
+    /// Bytes of a value where a reference has `reference_bytes`.
+    pub fn bytes(self, reference_bytes: u32) -> u32 {
+        match self {
+            FieldKind::Reference => reference_bytes,
+            FieldKind::Boolean | FieldKind::Byte => 1,
+            FieldKind::Char | FieldKind::Short => 2,
+            FieldKind::Float | FieldKind::Int => 4,
+            FieldKind::Double | FieldKind::Long => 8,
+        }
+    }
+}
+
+/// A field that a type declares itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: NameId,
+    /// What it holds.
+    pub kind: FieldKind,
+    /// It belongs to the class, not to each object.
+    pub is_static: bool,
+}
+
+/// What a reader says of a type besides its name; objects are still ids.
+#[derive(Debug, Clone, Default)]
+pub struct TypeRecord {
+    /// The object that is the class.
+    pub class_object: Option<u64>,
+    /// What loaded it.
+    pub loader: LoaderRecord,
+    /// The type it is derived from.
+    pub superclass: Option<TypeSlot>,
+    /// Fields that it declares itself, in the order of the dump.
+    pub fields: Vec<Field>,
+}
+
+/// [`Loader`] with its object still an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoaderRecord {
+    /// The dump does not say.
+    #[default]
+    Unknown,
+    /// The runtime itself.
+    Runtime,
+    /// The object of this id; not in the dump: unknown.
+    Object(u64),
+    /// A loader that the dump knows by name only.
+    Named(NameId),
+}
+
+/// A described type while the dump is read.
+#[derive(Debug)]
+pub(super) struct DescribedType {
+    pub(super) section: SectionId,
+    pub(super) slot: TypeSlot,
+    pub(super) class_object: Option<u64>,
+    pub(super) loader: LoaderRecord,
+    pub(super) superclass: Option<TypeSlot>,
+    pub(super) fields: std::ops::Range<u32>,
+}
+
+/// What the dump says of one type besides its name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TypeDetails {
+    pub(super) module: u32,
+    pub(super) loader: Loader,
+    pub(super) class_object: u32,
+    pub(super) superclass: u32,
+    pub(super) first_field: u32,
+    pub(super) field_count: u32,
+    /// The last reference of each object is its class (`HeapGraph::strong_references`).
+    pub(super) class_is_stored: bool,
+}
+
+impl Default for TypeDetails {
+    fn default() -> Self {
+        TypeDetails {
+            module: NONE,
+            loader: Loader::Unknown,
+            class_object: NONE,
+            superclass: NONE,
+            first_field: 0,
+            field_count: 0,
+            class_is_stored: false,
+        }
+    }
+}
+
+/// Numbers of one type in a column: module, loader (kind, value), class object, superclass, fields (first, count), flags.
+pub(super) const DETAIL_NUMBERS: usize = 8;
+
+impl TypeDetails {
+    pub(super) fn numbers(&self) -> [u32; DETAIL_NUMBERS] {
+        let (loader, value) = match self.loader {
+            Loader::Unknown => (0, 0),
+            Loader::Runtime => (1, 0),
+            Loader::Object(node) => (2, node.0),
+            Loader::Named(name) => (3, name.0),
+        };
+        let flags = u32::from(self.class_is_stored);
+        [self.module, loader, value, self.class_object, self.superclass, self.first_field, self.field_count, flags]
+    }
+
+    /// The details back, when every number is below its limit.
+    pub(super) fn from_numbers(numbers: [u32; DETAIL_NUMBERS], limits: &Limits) -> Option<Self> {
+        let [module, loader, value, class_object, superclass, first_field, field_count, flags] = numbers;
+        let below = |number: u32, limit: usize| number == NONE || (number as usize) < limit;
+        let loader = match loader {
+            0 => Loader::Unknown,
+            1 => Loader::Runtime,
+            2 if (value as usize) < limits.nodes => Loader::Object(NodeId(value)),
+            3 if (value as usize) < limits.names => Loader::Named(NameId(value)),
+            _ => return None,
+        };
+        let fits = below(module, limits.names)
+            && below(class_object, limits.nodes)
+            && below(superclass, limits.types)
+            && first_field as usize + field_count as usize <= limits.fields
+            && flags < 2;
+        fits.then_some(TypeDetails {
+            module,
+            loader,
+            class_object,
+            superclass,
+            first_field,
+            field_count,
+            class_is_stored: flags == 1,
+        })
+    }
+}
+
+/// How many of each thing there are in a stored graph.
+pub(super) struct Limits {
+    pub(super) nodes: usize,
+    pub(super) types: usize,
+    pub(super) names: usize,
+    pub(super) fields: usize,
+}
+
+impl Field {
+    pub(super) fn numbers(&self) -> [u32; 2] {
+        let kind = FieldKind::ALL.iter().position(|&kind| kind == self.kind).unwrap_or(0) as u32;
+        [self.name.0, kind << 1 | u32::from(self.is_static)]
+    }
+
+    pub(super) fn from_numbers([name, kind]: [u32; 2], names: usize) -> Option<Self> {
+        let is_static = kind & 1 == 1;
+        let kind = *FieldKind::ALL.get((kind >> 1) as usize)?;
+        ((name as usize) < names).then_some(Field { name: NameId(name), kind, is_static })
+    }
+}
+
+/// The types of a graph. One type may have the name of another where the dump tells them apart.
+///
+/// Memory: the names, 36 bytes a type where the dump says more of any, 12 bytes a field.
+#[derive(Debug, Default)]
+pub struct TypeTable {
+    pub(super) names: Vec<Box<str>>,
+    /// By type; empty when the dump gives names alone.
+    pub(super) details: Vec<TypeDetails>,
+    pub(super) fields: Vec<Field>,
+    /// Class objects and the types they stand for, ascending by node.
+    pub(super) class_objects: Vec<(NodeId, TypeId)>,
+    /// By type: objects of the heap that each one in the dump stands for; empty when the dump is no sample.
+    pub(super) multipliers: Vec<f32>,
+    /// Modules, fields and loaders are named here.
+    pub(super) texts: Names,
+    /// Every object holds the class object of its type.
+    pub(super) objects_hold_class: bool,
+    pub(super) shown: ShownTypes,
+}
+
+impl TypeTable {
+    /// Types, with or without objects. O(1).
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// All types.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = TypeId> + use<> {
+        (0..self.names.len()).map(TypeId::new)
+    }
+
+    fn details_of(&self, type_id: TypeId) -> Option<&TypeDetails> {
+        self.details.get(type_id.index())
+    }
+
+    /// The type's name. O(1).
+    #[inline]
+    pub fn name(&self, type_id: TypeId) -> &str {
+        &self.names[type_id.index()]
+    }
+
+    /// The module (assembly) the type is from, where the dump says so. O(1).
+    pub fn module(&self, type_id: TypeId) -> Option<&str> {
+        let module = self.details_of(type_id)?.module;
+        (module != NONE).then(|| self.texts.get(NameId(module)))
+    }
+
+    /// Returns true if the dump says of any type which module it is from. O(types).
+    pub fn have_modules(&self) -> bool {
+        self.details.iter().any(|details| details.module != NONE)
+    }
+
+    /// What loaded the type. O(1).
+    pub fn loader(&self, type_id: TypeId) -> Loader {
+        self.details_of(type_id).map_or(Loader::Unknown, |details| details.loader)
+    }
+
+    /// The object that is the class, in dumps whose classes are objects. O(1).
+    #[inline]
+    pub fn class_object(&self, type_id: TypeId) -> Option<NodeId> {
+        let node = self.details_of(type_id)?.class_object;
+        (node != NONE).then_some(NodeId(node))
+    }
+
+    /// The type that a class object stands for. O(log classes).
+    pub fn of_class_object(&self, node: NodeId) -> Option<TypeId> {
+        let at = self.class_objects.binary_search_by_key(&node, |&(class_object, _)| class_object).ok()?;
+        Some(self.class_objects[at].1)
+    }
+
+    /// Every class object with the type it stands for, ascending by node.
+    pub fn class_objects(&self) -> &[(NodeId, TypeId)] {
+        &self.class_objects
+    }
+
+    /// The type that this one is derived from. There are no circles. O(1).
+    pub fn superclass(&self, type_id: TypeId) -> Option<TypeId> {
+        let superclass = self.details_of(type_id)?.superclass;
+        (superclass != NONE).then_some(TypeId(superclass))
+    }
+
+    /// The type itself, the one it is derived from, and so on up.
+    pub fn chain(&self, type_id: TypeId) -> impl Iterator<Item = TypeId> {
+        // A damaged index might hold a circle.
+        std::iter::successors(Some(type_id), |&at| self.superclass(at)).take(self.len())
+    }
+
+    /// Fields that the type declares itself, static ones too, in the order of the dump. O(1).
+    pub fn fields(&self, type_id: TypeId) -> &[Field] {
+        let Some(details) = self.details_of(type_id) else { return &[] };
+        let first = details.first_field as usize;
+        self.fields.get(first..first + details.field_count as usize).unwrap_or(&[])
+    }
+
+    /// The fields that each object of the type has, with the types that declare them: its own first, then its
+    /// superclass's, and so on up.
+    pub fn instance_fields(&self, type_id: TypeId) -> impl Iterator<Item = (TypeId, Field)> {
+        self.chain(type_id).flat_map(|declaring| {
+            self.fields(declaring).iter().filter(|field| !field.is_static).map(move |&field| (declaring, field))
+        })
+    }
+
+    /// A name of a field, a loader or a module.
+    pub fn text(&self, name: NameId) -> &str {
+        self.texts.get(name)
+    }
+
+    /// How many objects of the heap one of this type in the dump stands for: 1 unless the dump is a sample. O(1).
+    pub fn multiplier(&self, type_id: TypeId) -> f32 {
+        self.multipliers.get(type_id.index()).copied().unwrap_or(1.0)
+    }
+
+    /// Returns true if every object holds the class object of its type, as in the Java virtual machine.
+    pub fn objects_hold_class(&self) -> bool {
+        self.objects_hold_class
+    }
+
+    /// Returns true if objects of this type list their class as the last of their strong references.
+    pub fn class_is_stored(&self, type_id: TypeId) -> bool {
+        self.details_of(type_id).is_some_and(|details| details.class_is_stored)
+    }
+
+    /// Leaves out superclasses that close a circle; returns how many. O(types).
+    pub(super) fn break_superclass_circles(&mut self) -> u64 {
+        const NEW: u32 = 0;
+        let mut walk_of = vec![NEW; self.details.len()];
+        let mut broken = 0;
+        for start in 0..self.details.len() {
+            let walk = start as u32 + 1;
+            let mut at = start;
+            while walk_of[at] == NEW {
+                walk_of[at] = walk;
+                let superclass = self.details[at].superclass;
+                if superclass == NONE {
+                    break;
+                }
+                if walk_of[superclass as usize] == walk {
+                    self.details[at].superclass = NONE;
+                    broken += 1;
+                    break;
+                }
+                at = superclass as usize;
+            }
+        }
+        broken
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.details.len() * size_of::<TypeDetails>()
+            + self.fields.len() * size_of::<Field>()
+            + self.class_objects.len() * size_of::<(NodeId, TypeId)>()
+            + self.multipliers.len() * size_of::<f32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(superclasses: &[u32]) -> TypeTable {
+        TypeTable {
+            names: superclasses.iter().map(|_| "x".into()).collect(),
+            details: superclasses.iter().map(|&superclass| TypeDetails { superclass, ..Default::default() }).collect(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn circles_of_superclasses_are_broken_once_each() {
+        let mut circles = table(&[1, 2, 0, 3, NONE, 4]);
+        assert_eq!(circles.break_superclass_circles(), 2);
+        for type_id in circles.ids() {
+            assert!(circles.chain(type_id).count() <= 3);
+        }
+        assert_eq!(circles.superclass(TypeId(5)), Some(TypeId(4)));
+        assert_eq!(circles.break_superclass_circles(), 0);
+    }
+
+    #[test]
+    fn details_survive_being_numbers() {
+        let limits = Limits { nodes: 10, types: 5, names: 7, fields: 4 };
+        let details = TypeDetails {
+            module: 6,
+            loader: Loader::Object(NodeId(9)),
+            class_object: 3,
+            superclass: 4,
+            first_field: 1,
+            field_count: 3,
+            class_is_stored: true,
+        };
+        let back = TypeDetails::from_numbers(details.numbers(), &limits).expect("all are in range");
+        assert_eq!(back.numbers(), details.numbers());
+        for at in [0, 2, 3, 4, 6, 7] {
+            let mut numbers = details.numbers();
+            numbers[at] = 10;
+            assert!(TypeDetails::from_numbers(numbers, &limits).is_none(), "{at}");
+        }
+        for kind in FieldKind::ALL {
+            let field = Field { name: NameId(2), kind, is_static: kind == FieldKind::Int };
+            assert_eq!(Field::from_numbers(field.numbers(), 3), Some(field));
+        }
+        assert_eq!(Field::from_numbers([2, 99], 3), None);
+    }
+}

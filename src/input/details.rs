@@ -1,0 +1,143 @@
+//! What a dump says of single objects and no graph keeps: values of fields, texts, names of references. Read from the
+//! dump again when it is printed.
+
+use std::fmt;
+use std::io;
+
+use super::ReadError;
+use crate::graph::{ColumnSink, FrameId, HeapGraph, NodeId, TypeId};
+
+/// How an object refers to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReferenceName {
+    /// A field, and the type that declares it.
+    Field(TypeId, String),
+    /// A static field of a class object.
+    StaticField(String),
+    /// A property of an object whose type declares none (JavaScript).
+    Property(String),
+    /// An element of an array, from 0.
+    Element(u64),
+    /// An entry of a map, by its key.
+    Entry(String),
+    /// A variable that a closure has captured.
+    Variable(String),
+    /// A local variable of a thread, in this frame where the dump says so.
+    Local(Option<FrameId>),
+    /// An object's class.
+    Class,
+    /// A class's superclass.
+    Superclass,
+    /// A class's loader.
+    Loader,
+    /// A slot of the runtime's own, under the runtime's name.
+    Internal(String),
+}
+
+/// The text of a name behind the object that refers: `.next`, `[12]`, ` <class>`.
+impl fmt::Display for ReferenceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReferenceName::Field(_, name) | ReferenceName::StaticField(name) => write!(f, ".{name}"),
+            ReferenceName::Property(name) if is_identifier(name) => write!(f, ".{name}"),
+            ReferenceName::Property(name) | ReferenceName::Entry(name) => write!(f, "[{name:?}]"),
+            ReferenceName::Element(index) => write!(f, "[{index}]"),
+            ReferenceName::Variable(name) => write!(f, "->{name}"),
+            ReferenceName::Local(_) => f.write_str(" <local>"),
+            ReferenceName::Class => f.write_str(" <class>"),
+            ReferenceName::Superclass => f.write_str(" <superclass>"),
+            ReferenceName::Loader => f.write_str(" <loader>"),
+            ReferenceName::Internal(name) => write!(f, "{{{name}}}"),
+        }
+    }
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut chars = name.chars();
+    let begins = chars.next().is_some_and(|first| first.is_alphabetic() || "_$#".contains(first));
+    begins && chars.all(|next| next.is_alphanumeric() || "_$".contains(next))
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// A reference to nothing.
+    Null,
+    /// A reference to an object of the dump.
+    Object(NodeId),
+    /// A reference to an id that no object of the dump has.
+    Dangling(u64),
+    /// A truth value.
+    Boolean(bool),
+    /// A UTF-16 unit.
+    Char(u16),
+    /// A whole number of any width.
+    Integer(i64),
+    /// A floating-point number of 4 bytes.
+    Float(f32),
+    /// A floating-point number of 8 bytes.
+    Double(f64),
+    /// A text that is no object of its own.
+    Text(String),
+}
+
+/// A field of an object, or an element of an array, with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldValue {
+    /// How the object names it.
+    pub name: ReferenceName,
+    /// What it holds.
+    pub value: Value,
+}
+
+/// Reads single objects of a dump again. A call costs a few reads of the file: for what is printed, not for a scan.
+pub trait ObjectDetails: fmt::Debug + Send + Sync {
+    /// The first `limit` fields (0: all) of an object with their values, or elements of an array, in the dump's order.
+    ///
+    /// # Errors
+    /// When the dump cannot be read again.
+    fn fields(&self, graph: &HeapGraph, node: NodeId, limit: usize) -> Result<Vec<FieldValue>, ReadError>;
+
+    /// The name of an object's reference, counted from 0 in `HeapGraph::references`; `None` when the dump has none.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError>;
+
+    /// The text of a string object; `None` for any other object.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError>;
+
+    /// Writes what is needed to find the objects in the dump again, for [`Reader::details`](super::Reader::details), as
+    /// columns whose names begin with `details.`.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_as_in_a_program() {
+        let texts = [
+            (ReferenceName::Field(TypeId::new(0), "next".into()), ".next"),
+            (ReferenceName::StaticField("INSTANCE".into()), ".INSTANCE"),
+            (ReferenceName::Property("_size$2".into()), "._size$2"),
+            (ReferenceName::Property("a \"b\"".into()), "[\"a \\\"b\\\"\"]"),
+            (ReferenceName::Property("2nd".into()), "[\"2nd\"]"),
+            (ReferenceName::Element(12), "[12]"),
+            (ReferenceName::Internal("elements".into()), "{elements}"),
+            (ReferenceName::Class, " <class>"),
+        ];
+        for (name, text) in texts {
+            assert_eq!(name.to_string(), text);
+        }
+    }
+}
