@@ -24,6 +24,7 @@ mod paths;
 pub mod problems;
 mod reachability;
 mod requested_roots;
+pub mod root_paths;
 mod rows;
 mod scope;
 
@@ -42,5 +43,6 @@ pub use paths::{PathRow, PathStep, PathSteps};
 pub use problems::ProblemRow;
 pub use reachability::Reachability;
 pub use requested_roots::ReachedBy;
+pub use root_paths::{RootPathsAnswer, RootPathsOptions, root_paths};
 pub use rows::{ObjectRow, RootRow};
 pub use scope::{Limits, Scope, ScopeOptions};

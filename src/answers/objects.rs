@@ -30,6 +30,19 @@ pub enum ObjectOrder {
     Type,
 }
 
+impl ObjectOrder {
+    /// The word for it, as `list --sort` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ObjectOrder::ShallowBytes => "shallow",
+            ObjectOrder::RetainedBytes => "retained",
+            ObjectOrder::Id => "id",
+            ObjectOrder::References => "refs",
+            ObjectOrder::Type => "type",
+        }
+    }
+}
+
 /// Which objects, in which order.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectsOptions {
@@ -47,8 +60,13 @@ impl ObjectsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("list");
-        self.scope.add_to(&mut line);
+        if self.order != ObjectOrder::default() {
+            line.option("--sort", Some(self.order.name()));
+        }
+        line.switch("--reverse", self.limits.reverse);
+        line.option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
         line.switch("--ids", self.ids_only);
+        self.scope.add_to(&mut line);
         line
     }
 }

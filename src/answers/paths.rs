@@ -22,7 +22,6 @@ pub struct PathRow<'p> {
 }
 
 impl<'p> PathRow<'p> {
-    #[allow(dead_code)]
     pub(crate) fn new(graph: &'p HeapGraph, roots: &'p RootsByNode<'p>, path: RootPath<'p>) -> Self {
         PathRow { graph, roots, path }
     }
@@ -122,7 +121,6 @@ pub struct PathSteps<'p> {
 }
 
 impl<'p> PathSteps<'p> {
-    #[allow(dead_code)]
     pub(super) fn new(
         graph: &'p HeapGraph,
         tree: (&'p Dominators, &'p Retained),

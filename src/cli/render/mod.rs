@@ -7,4 +7,5 @@ pub(crate) mod info;
 pub(crate) mod manual;
 mod object;
 pub(crate) mod objects;
+pub(crate) mod root_paths;
 pub(crate) mod rows;

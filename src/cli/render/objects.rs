@@ -1,4 +1,4 @@
-//! Objects and roots as users name and read them: ids, types, root records in words.
+//! `heapdump list`; and objects and roots of commands that walk the graph themselves, in words.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,17 +9,58 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::analysis::root_paths::RootPath;
 use crate::analysis::roots_by_node::RootsByNode;
-use crate::answers::{ObjectId, ScopeOptions};
+use crate::answers::{ObjectId, ObjectList, ScopeOptions};
 pub(crate) use crate::cli::args::object::parse_object_id;
 use crate::cli::args::options::SectionArgs;
 use crate::cli::terminal::asking::explain;
 use crate::graph::{HeapGraph, NodeId, Root, RootKind};
-use crate::report::{Cell, Column, Members, Unit, escape_controls};
+use crate::report::{Cell, Column, Members, Present, Style, Table, TextPage, Unit, escape_controls};
 
 /// Finds the object in the section asked for.
 pub(crate) fn find_object(id: &ObjectId, graph: &HeapGraph, section: &SectionArgs) -> Result<NodeId> {
     let scope = ScopeOptions { section: section.domain.clone(), types: None };
     id.find(graph, &scope).map_err(explain)
+}
+
+impl Present for ObjectList<'_> {
+    const COMMAND: &'static str = "list";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        let rows = &self.objects;
+        let mut columns = vec![
+            Column::new("id", "Object", Unit::Word),
+            Column::new("shallow_bytes", "Shallow", Unit::Bytes),
+            Column::new("retained_bytes", "Retained", Unit::Bytes),
+            Column::new("references", "References", Unit::Count),
+        ];
+        columns.extend(super::rows::type_columns(rows.has_classes()));
+        Table {
+            columns,
+            row_count: rows.len(),
+            rows_hidden: self.found - rows.len(),
+            row: Box::new(|at| {
+                let row = rows.get(at);
+                let mut cells = Vec::with_capacity(6);
+                cells.extend([
+                    Cell::text(row.id),
+                    Cell::Number(row.shallow_bytes),
+                    Cell::number(row.retained_bytes),
+                    Cell::Number(row.references),
+                ]);
+                cells.extend(row.class.map(|class| class.map_or(Cell::Missing, Cell::text)));
+                cells.push(Cell::text(row.type_name));
+                cells
+            }),
+        }
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        if self.roots_inferred {
+            page.line("Retained sizes rest on inferred roots: the dump has none.");
+        }
+        let table = self.table(page.style());
+        page.table(&table);
+    }
 }
 
 /// The type's name; a class object's with the class it stands for.
@@ -44,12 +85,6 @@ pub(crate) fn type_cells(graph: &HeapGraph, node: NodeId) -> impl Iterator<Item 
         || graph.types().of_class_object(node).map_or(Cell::Missing, |class| Cell::text(graph.type_name(class)));
     let class = (!graph.types().class_objects().is_empty()).then(class);
     class.into_iter().chain([Cell::text(graph.type_name(graph.type_of(node)))])
-}
-
-/// The same for a row that is no object but has a text.
-pub(crate) fn text_cells(graph: &HeapGraph, text: String) -> Vec<Cell<'_>> {
-    let class = (!graph.types().class_objects().is_empty()).then_some(Cell::Missing);
-    class.into_iter().chain([Cell::text(text)]).collect()
 }
 
 /// What JSON says of an object wherever one is named, written without a tree of values between.
@@ -85,16 +120,6 @@ enum ObjectValue<'g> {
 impl Serialize for ObjectJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.entries())
-    }
-}
-
-/// An object and what it retains.
-pub(crate) struct WithRetained<'g>(pub(crate) ObjectJson<'g>, pub(crate) Option<u64>);
-
-impl Serialize for WithRetained<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let retained = ("retained_bytes", ObjectValue::Bytes(self.1));
-        serializer.collect_map(self.0.entries().chain([retained]))
     }
 }
 

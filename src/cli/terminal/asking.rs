@@ -1,5 +1,6 @@
 //! The way of every question: open the dump, compute the answer, print it.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -130,6 +131,14 @@ pub(crate) fn print_answer<A: Present>(answer: &A, output: &OutputArgs) -> Resul
     progress::end();
     let mut out = AnswerOutput::begin();
     write(answer, &mut out, &output.style())?;
+    Ok(out.finish()?)
+}
+
+/// Prints an answer that is bare words, one a line.
+pub(crate) fn print_lines(mut lines: impl Iterator<Item = String>) -> Result<()> {
+    progress::end();
+    let mut out = AnswerOutput::begin();
+    lines.try_for_each(|line| writeln!(out, "{line}"))?;
     Ok(out.finish()?)
 }
 

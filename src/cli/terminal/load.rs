@@ -58,14 +58,7 @@ impl<'d> Opened<'d> {
         self.dump.check_answer(need, bytes).map_err(|error| self.memory.explain(error))
     }
 
-    /// Makes sure that there is room for what refers to each object.
-    ///
-    /// # Errors
-    /// When there is not.
-    pub(crate) fn check_referrers(&self) -> Result<()> {
-        self.dump.check_referrers().map_err(|error| self.memory.explain(error))
-    }
-
+<<<<<<< HEAD
     /// Shortest paths from strong roots, where an index has them.
     pub(crate) fn shortest_parents(&self) -> Option<&'d ShortestParents> {
         self.dump.shortest_parents()

@@ -1,0 +1,198 @@
+//! Why an object is alive: shortest paths to it from objects that roots hold.
+
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+use super::histogram_rows::is_false;
+use super::object::FEW_ROWS;
+use super::{AnswerError, CommandLine, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::analysis::root_paths::{RootPaths, find_root_paths};
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::selection::TypePattern;
+use crate::dump::{OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId};
+
+/// Which object, and which paths.
+#[derive(Debug, Clone)]
+pub struct RootPathsOptions {
+    /// Its id.
+    pub object: ObjectId,
+    /// Its section, where several have one of this id.
+    pub scope: ScopeOptions,
+    /// Paths from this many different rooted objects, the shortest of each. `None`: from all.
+    pub paths: Option<usize>,
+    /// Paths go around objects of these types.
+    pub avoided: Vec<TypePattern>,
+    /// Paths from weak roots too, which hold nothing.
+    pub all_kinds: bool,
+}
+
+impl RootPathsOptions {
+    /// The shortest path to an object.
+    pub fn new(object: ObjectId) -> Self {
+        let scope = ScopeOptions::default();
+        RootPathsOptions { object, scope, paths: Some(1), avoided: Vec::new(), all_kinds: false }
+    }
+
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("roots");
+        line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
+        for pattern in &self.avoided {
+            line.option("--exclude", Some(pattern.text()));
+        }
+        line.switch("--all-kinds", self.all_kinds);
+        line.option("--domain", self.scope.section.as_deref());
+        line.word(self.object.to_string());
+        line
+    }
+}
+
+/// The paths to an object. Together they may be longer than the dump has objects: rows are made when they are asked for.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct RootPathsAnswer<'d> {
+    /// The object.
+    pub object: RetainingObject,
+    /// Whether a strong root reaches it.
+    #[serde(rename = "reachable")]
+    pub reachability: Reachability,
+    /// The paths, shortest first.
+    pub paths: Paths<'d>,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// The dump has class objects.
+    #[serde(skip)]
+    pub has_classes: bool,
+}
+
+impl RootPathsAnswer<'_> {
+    /// Returns true if strong roots reach the object, but only by paths through what is avoided.
+    pub fn is_blocked(&self) -> bool {
+        self.reachability.is_reached() && self.paths.is_empty()
+    }
+}
+
+/// An object with its retained size.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct RetainingObject {
+    /// Id, type and size.
+    #[serde(flatten)]
+    pub row: ObjectRow,
+    /// Bytes that would be freed with it; `None` when no strong root reaches it.
+    pub retained_bytes: Option<u64>,
+}
+
+/// Paths, shortest first.
+pub struct Paths<'d> {
+    graph: &'d HeapGraph,
+    tree: (&'d Dominators, &'d Retained),
+    roots: RootsByNode<'d>,
+    /// `None` when there is none.
+    found: Option<RootPaths<'d>>,
+}
+
+impl Paths<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.found.as_ref().map_or(0, RootPaths::len)
+    }
+
+    /// Returns true if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A path by its place in the order of length; `None` past the last. O(1).
+    pub fn get(&self, place: usize) -> Option<PathRow<'_>> {
+        let path = self.found.as_ref()?.get(place)?;
+        Some(PathRow::new(self.graph, &self.roots, path))
+    }
+
+    /// The paths, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = PathRow<'_>> {
+        (0..self.len()).filter_map(|place| self.get(place))
+    }
+
+    /// The objects of a path with their retained sizes; `None` past the last path. O(1).
+    pub fn steps(&self, place: usize) -> Option<PathSteps<'_>> {
+        let path = self.found.as_ref()?.get(place)?;
+        Some(PathSteps::new(self.graph, self.tree, path.nodes()))
+    }
+
+    /// By path: its last `count` objects, of a shorter one all. O(objects) for all paths together: none is walked.
+    pub fn ends(&self, count: usize) -> Vec<PathSteps<'_>> {
+        let ends = self.found.as_ref().map_or(Vec::new(), |paths| paths.ends(count));
+        ends.into_iter().map(|nodes| PathSteps::new(self.graph, self.tree, nodes)).collect()
+    }
+}
+
+impl Serialize for Paths<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut paths = serializer.serialize_seq(Some(self.len()))?;
+        for path in self.iter() {
+            paths.serialize_element(&path)?;
+        }
+        paths.end()
+    }
+}
+
+/// Finds paths to an object. O(objects + references) at worst, all references reversed included, and the dominator tree;
+/// with an index and the default options O(length).
+///
+/// # Errors
+/// When the dump holds no objects, has no such object, or takes more memory than it may.
+pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<RootPathsAnswer<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let node = options.object.find(graph, &options.scope)?;
+    dump.check_referrers()?;
+    let tree @ (dominators, retained) = dump.dominators()?;
+    dump.phase(Phase::FindingPaths);
+    let roots = RootsByNode::new(graph);
+    let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
+    let retained_bytes = retained.bytes_of(dominators, node);
+    let paths = Paths { graph, tree, roots, found };
+    let rows = paths.iter().map(|path| path.length() + 1).fold(0usize, usize::saturating_add);
+    if !dump.is_indexed() {
+        // All that rows are made of is in memory.
+    } else if rows <= FEW_ROWS {
+        // Damage of the index shows before the answer is printed.
+        (0..paths.len()).for_each(|place| paths.steps(place).into_iter().flatten().for_each(drop));
+    } else {
+        dump.verify_index();
+    }
+    Ok(RootPathsAnswer {
+        object: RetainingObject { row: ObjectRow::new(graph, node), retained_bytes },
+        reachability: Reachability::find(dump, graph, node, retained_bytes.is_some()),
+        paths,
+        roots_inferred: graph.roots_inferred(),
+        has_classes: !graph.class_objects().is_empty(),
+    })
+}
+
+fn find_paths<'d>(
+    dump: &OpenDump,
+    graph: &'d HeapGraph,
+    roots: &RootsByNode<'d>,
+    node: NodeId,
+    options: &RootPathsOptions,
+) -> Option<RootPaths<'d>> {
+    let is_plain = options.paths == Some(1) && !options.all_kinds && options.avoided.is_empty();
+    if let Some(parents) = dump.shortest_parents().filter(|_| is_plain) {
+        return parents.path_to(graph, roots, node);
+    }
+    let mut avoided = vec![false; graph.type_count()];
+    for pattern in &options.avoided {
+        avoided.iter_mut().zip(pattern.select(graph)).for_each(|(avoided, selected)| *avoided |= selected);
+    }
+    let is_avoided = |node: NodeId| avoided[graph.type_of(node).index()];
+    // The search takes 0 for no limit, so none at all is asked for here.
+    match options.paths {
+        Some(0) => None,
+        limit => Some(find_root_paths(graph, node, limit.unwrap_or(0), options.all_kinds, is_avoided)),
+    }
+}
