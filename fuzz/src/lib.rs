@@ -6,7 +6,7 @@ use heapdump::allocations::AllocationDump;
 use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
-use heapdump::analysis::root_inference::{infer_roots, keep_unreachable};
+use heapdump::analysis::root_inference::{add_unreachable_roots, infer_roots};
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::graph::HeapGraph;
 use heapdump::input::{self, Dump, ReadOptions, Source};
@@ -34,7 +34,7 @@ pub fn read(format: &str, bytes: &[u8]) {
                 infer_roots(&mut graph);
             }
             walk(&graph);
-            keep_unreachable(&mut graph);
+            add_unreachable_roots(&mut graph);
             walk(&graph);
         }
         Dump::Allocations(dump) => walk_allocations(&dump),

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::root_paths::telling_rank;
+use super::root_paths::display_rank;
 use crate::graph::{HeapGraph, NodeId, Root, TypeId};
 
 /// Rows deeper than this count for the one at this depth.
@@ -139,7 +139,7 @@ impl MergedPaths {
 /// The most telling root of each rooted object, by node.
 fn roots_by_node(graph: &HeapGraph, all_kinds: bool) -> Vec<&Root> {
     let mut roots: Vec<&Root> = graph.roots().iter().filter(|root| root.starts_paths(all_kinds)).collect();
-    roots.sort_by_key(|root| (root.node, telling_rank(root)));
+    roots.sort_by_key(|root| (root.node, display_rank(root)));
     roots.dedup_by_key(|root| root.node);
     roots
 }

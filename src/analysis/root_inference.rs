@@ -1,7 +1,7 @@
-//! Roots for dumps that have none, and for objects that no root reaches.
+//! Roots for dumps that have none, and for objects that no strong root reaches.
 //!
-//! A dump without root records (IBM classic) still shows what must be held: classes; objects that nothing refers to;
-//! and for what is left, cycles, one object of each strongly connected component that nothing outside leads into. The
+//! In a dump without root records (IBM classic), what must be held is still visible: classes; objects that nothing refers
+//! to; and of the cycles that are left, one object of each strongly connected component that nothing outside leads into. The
 //! last are found without computing components: walking from every node not yet seen, in ascending order, and then
 //! again from those starts in reverse order, leaves exactly one start per source component, its first object. Linear,
 //! whatever the shape.
@@ -45,7 +45,7 @@ pub fn infer_roots(graph: &mut HeapGraph) {
 
 /// Adds roots of kind unreachable for what strong roots do not reach: objects that nothing refers to, and one of each
 /// remaining cycle. Every object is reached after. O(objects + references).
-pub fn keep_unreachable(graph: &mut HeapGraph) {
+pub fn add_unreachable_roots(graph: &mut HeapGraph) {
     let reached = super::reachability::compute_reachable(graph);
     let added = source_components(graph, reached).into_iter();
     let roots: Vec<Root> = added.map(|node| Root::new(node, RootKind::Unreachable, RootOrigin::Requested)).collect();

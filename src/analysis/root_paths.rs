@@ -1,4 +1,4 @@
-//! Why is an object alive: shortest paths to it from objects that roots hold.
+//! Shortest paths to an object from objects that roots hold: why it is alive.
 
 use super::roots_by_node::RootsByNode;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootKind};
@@ -29,7 +29,7 @@ enum Links {
 /// A shortest path from one rooted object.
 #[derive(Debug, Clone, Copy)]
 pub struct RootPath<'p> {
-    /// The most telling root record of the first object.
+    /// The root record to show for the first object.
     pub root: &'p Root,
     /// References on the way.
     pub length: usize,
@@ -56,7 +56,7 @@ impl<'g> RootPaths<'g> {
         self.starts.len()
     }
 
-    /// Is there none?
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
@@ -188,28 +188,29 @@ pub fn find_root_paths<'g>(
             }
         }
     }
-    let roots = most_telling_roots(graph, &starts, wanted);
+    let roots = display_roots(graph, &starts, wanted);
     let starts = starts.iter().zip(roots);
     let starts = starts.filter_map(|(&(node, length), root)| root.map(|root| Start { root, node, length })).collect();
     RootPaths { starts, links: Links::Next(next_hop, queue) }
 }
 
-/// What makes one root record of an object more telling than another: the smaller rank is to be shown.
-pub(super) fn telling_rank(root: &Root) -> (bool, RootKind, bool) {
+/// Orders the root records of an object: the one with the smallest rank is shown. Strong before weak, then by kind, then
+/// those that name a variable, method or class.
+pub(super) fn display_rank(root: &Root) -> (bool, RootKind, bool) {
     (root.is_weak(), root.kind, root.container.is_none() && root.name.is_none())
 }
 
-/// For each node the record to show for it.
-fn most_telling_roots<'g>(
+/// For each start the record to show for it.
+fn display_roots<'g>(
     graph: &'g HeapGraph,
     starts: &[(NodeId, usize)],
     wanted: impl Fn(&Root) -> bool,
 ) -> Vec<Option<&'g Root>> {
-    // One look at all records is less than sorting them.
+    // Looking at all records once is less work than sorting them.
     if let [(node, _)] = starts {
         let of_node = graph.roots().iter().filter(|root| root.node == *node && wanted(root));
-        return vec![of_node.min_by_key(|root| telling_rank(root))];
+        return vec![of_node.min_by_key(|root| display_rank(root))];
     }
     let roots = RootsByNode::new(graph);
-    starts.iter().map(|&(node, _)| roots.most_telling(node, &wanted)).collect()
+    starts.iter().map(|&(node, _)| roots.display_root(node, &wanted)).collect()
 }

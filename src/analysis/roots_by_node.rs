@@ -1,6 +1,6 @@
-//! The root records of each object, found without a look at all of them.
+//! The root records of each object, found by binary search.
 
-use super::root_paths::telling_rank;
+use super::root_paths::display_rank;
 use crate::graph::{HeapGraph, NodeId, Root};
 
 /// The places of a graph's root records, by object.
@@ -8,7 +8,7 @@ use crate::graph::{HeapGraph, NodeId, Root};
 pub struct RootsByNode<'g> {
     roots: &'g [Root],
     places: Vec<u32>,
-    /// The most telling strong record of each object that has one, by object.
+    /// The strong record to show for each object that has one, by object.
     strong: Vec<u32>,
 }
 
@@ -23,7 +23,7 @@ impl<'g> RootsByNode<'g> {
             let root = &roots[place as usize];
             match strong.last_mut() {
                 Some(best) if roots[*best as usize].node == root.node => {
-                    if telling_rank(root) < telling_rank(&roots[*best as usize]) {
+                    if display_rank(root) < display_rank(&roots[*best as usize]) {
                         *best = place;
                     }
                 }
@@ -42,13 +42,14 @@ impl<'g> RootsByNode<'g> {
     }
 
     /// The strong record to show for an object. O(log records).
-    pub fn most_telling_strong(&self, node: NodeId) -> Option<&'g Root> {
+    pub fn strong_display_root(&self, node: NodeId) -> Option<&'g Root> {
         let found = self.strong.binary_search_by_key(&node, |&place| self.roots[place as usize].node).ok()?;
         Some(&self.roots[self.strong[found] as usize])
     }
 
-    /// The record to show for an object: strong before weak, then the most telling kind, then the first.
-    pub fn most_telling(&self, node: NodeId, wanted: impl Fn(&Root) -> bool) -> Option<&'g Root> {
-        self.of(node).filter(|root| wanted(root)).min_by_key(|root| telling_rank(root))
+    /// The record to show for an object: strong before weak, then by kind, then the first. O(log records), then O(1) for each
+    /// of the object's.
+    pub fn display_root(&self, node: NodeId, wanted: impl Fn(&Root) -> bool) -> Option<&'g Root> {
+        self.of(node).filter(|root| wanted(root)).min_by_key(|root| display_rank(root))
     }
 }

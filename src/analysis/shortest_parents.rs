@@ -1,4 +1,4 @@
-//! A shortest path from the roots to every object at once, for an index: each object's next one on the way up.
+//! A shortest path from the roots to every object at once, for an index: each object's parent on the way up.
 
 use std::io;
 
@@ -13,8 +13,8 @@ const UNREACHED: u32 = u32::MAX;
 /// A strong root holds it. No node has this number.
 const ROOTED: u32 = u32::MAX - 1;
 
-/// By object the one before it on a shortest path from the roots: of all such the one with the smallest number, which
-/// is the path that `find_root_paths` finds first.
+/// By object its parent on a shortest path from the roots: of several the one with the smallest number, which gives the
+/// path that `find_root_paths` finds first.
 #[derive(Debug)]
 pub struct ShortestParents {
     parents: Column<u32>,
@@ -33,13 +33,13 @@ impl ShortestParents {
         }
         let mut next = Vec::new();
         while !level.is_empty() {
-            // In ascending order, so that the first who comes to an object is the smallest.
+            // In ascending order, so that the smallest parent reaches an object first.
             for &node in &level {
-                for &below in graph.strong_references(node) {
-                    let parent = &mut parents[below.index()];
+                for &child in graph.strong_references(node) {
+                    let parent = &mut parents[child.index()];
                     if *parent == UNREACHED {
                         *parent = node.index() as u32;
-                        next.push(below);
+                        next.push(child);
                     }
                 }
             }
@@ -57,7 +57,7 @@ impl ShortestParents {
         loop {
             match self.parents.get(at.index()) {
                 ROOTED => break,
-                // What a file says may go in circles, or out of the graph.
+                // A damaged file may lead in circles, or out of the graph.
                 parent if (parent as usize) < graph.node_count() && nodes.len() <= graph.node_count() => {
                     at = NodeId::new(parent as usize);
                     nodes.push(at);
@@ -66,7 +66,7 @@ impl ShortestParents {
             }
         }
         nodes.reverse();
-        let root = roots.most_telling_strong(at)?;
+        let root = roots.strong_display_root(at)?;
         Some(RootPaths::of_one(root, nodes))
     }
 

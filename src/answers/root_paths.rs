@@ -170,7 +170,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
         reachability: Reachability::find(dump, graph, node, retained_bytes.is_some()),
         paths,
         roots_inferred: graph.roots_inferred(),
-        has_classes: !graph.class_objects().is_empty(),
+        has_classes: !graph.types().class_objects().is_empty(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Which roots a dump is seen with.
 
 use crate::analysis::reachability::{compute_reachable, reach_from};
-use crate::analysis::root_inference::{infer_roots, keep_unreachable};
+use crate::analysis::root_inference::{add_unreachable_roots, infer_roots};
 use crate::graph::{HeapGraph, NodeSet};
 use crate::input::{Facts, Observer, Phase};
 
@@ -27,7 +27,7 @@ impl RootPolicy {
         }
         if self.keep_unreachable {
             observer.phase(Phase::FindingUnreachable);
-            keep_unreachable(graph);
+            add_unreachable_roots(graph);
         }
     }
 }

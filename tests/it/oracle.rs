@@ -9,7 +9,7 @@ use heapdump::analysis::merged_paths::merge_root_paths;
 use heapdump::analysis::reachability::compute_reachable;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
-use heapdump::analysis::root_inference::keep_unreachable;
+use heapdump::analysis::root_inference::add_unreachable_roots;
 use heapdump::analysis::root_paths::{RootPaths, find_root_paths};
 use heapdump::analysis::roots_by_node::RootsByNode;
 use heapdump::analysis::shortest_parents::ShortestParents;
@@ -22,7 +22,7 @@ use proptest::prelude::*;
 
 /// Heaps of `size` objects with `density` references each on average: unreachable parts, cycles, parallel and self
 /// references, several roots on one object, weak roots.
-fn heaps(size: usize, density: usize) -> impl Strategy<Value = Heap> {
+pub(crate) fn heaps(size: usize, density: usize) -> impl Strategy<Value = Heap> {
     (1..=size).prop_flat_map(move |count| {
         let object = (0..TYPES.len(), 0u64..500, proptest::collection::vec(0..count, 0..=2 * density));
         let root = (0..count, 0u32..6, prop_oneof![3 => Just(0u32), 1 => Just(1), 1 => Just(2), 1 => Just(3)]);
@@ -168,7 +168,7 @@ proptest! {
         let (mut graph, _) = graph(xna_cf(&heap).as_bytes());
         let before: Vec<usize> = heap.strong_starts();
         let reached = heap.reach(&before, None);
-        keep_unreachable(&mut graph);
+        add_unreachable_roots(&mut graph);
         let added: Vec<usize> = graph
             .roots()
             .iter()

@@ -58,7 +58,6 @@ impl<'d> Opened<'d> {
         self.dump.check_answer(need, bytes).map_err(|error| self.memory.explain(error))
     }
 
-<<<<<<< HEAD
     /// Shortest paths from strong roots, where an index has them.
     pub(crate) fn shortest_parents(&self) -> Option<&'d ShortestParents> {
         self.dump.shortest_parents()
