@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{AnswerError, ScopeOptions};
-use crate::graph::{Found, HeapGraph, NodeId, SectionId};
+use crate::graph::{HeapGraph, Lookup, NodeId, SectionId};
 
 /// An object id as it was typed: `7c79f`, `0x0007C79F`, `2#7c79f`. Case, leading zeros and `0x` do not matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,14 +71,14 @@ impl ObjectId {
         let section = section.or(asked);
         let shown = graph.id_style().format(self.id);
         match graph.find(section, self.id) {
-            Found::One(node) => Ok(node),
-            Found::None => match (section, graph.find(None, self.id)) {
-                (Some(section), Found::One(node)) => {
+            Lookup::One(node) => Ok(node),
+            Lookup::None => match (section, graph.find(None, self.id)) {
+                (Some(section), Lookup::One(node)) => {
                     Err(AnswerError::NoSuchObjectInSection(shown, section.number(), graph.display_id(node)))
                 }
                 _ => Err(AnswerError::NoSuchObject(shown)),
             },
-            Found::Several(found) => {
+            Lookup::Several(found) => {
                 let ids = found.iter().map(|&(_, node)| graph.display_id(node)).collect();
                 Err(AnswerError::AmbiguousObject(shown, ids))
             }

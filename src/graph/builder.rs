@@ -9,9 +9,9 @@ use super::budget::{MemoryBudget, MemoryShare, make_room};
 use super::columns::{ObjectColumns, Packing, PositionRun};
 use super::id_map::IdRange;
 use super::names::NameId;
+use super::reference_stream::ReferenceStream;
 use super::references::WeakReference;
 use super::roots::RootRecord;
-use super::streams::Streams;
 use super::threads::{Frame, ThreadRecord};
 use super::types::{DescribedType, Field, TypeRecord};
 use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId};
@@ -57,17 +57,17 @@ fn name_cost(bytes: usize) -> usize {
 
 /// A run of objects packed in the same way, within one section.
 #[derive(Debug)]
-pub(super) struct Segment {
+pub(super) struct Chunk {
     pub(super) section: u32,
     pub(super) objects: Range<usize>,
     pub(super) first_id_word: usize,
     pub(super) id_packing: Packing,
     pub(super) reference_words: usize,
     pub(super) reference_packing: Packing,
-    /// References at the start that belong to the last object of the segment before.
+    /// References at the start that belong to the last object of the chunk before.
     pub(super) leading: usize,
     /// The first of them is that object's first reference.
-    pub(super) leading_is_first: bool,
+    pub(super) leading_begins_list: bool,
     /// Which of its references are weak, counted from its first, ascending.
     pub(super) weak: Vec<u32>,
 }
@@ -85,7 +85,7 @@ pub(super) struct SectionBuild {
 #[derive(Debug, Default)]
 pub struct GraphBuilder {
     pub(super) sections: Vec<SectionBuild>,
-    pub(super) segments: Vec<Segment>,
+    pub(super) chunks: Vec<Chunk>,
     pub(super) id_words: Vec<u32>,
     pub(super) types: Vec<u32>,
     pub(super) shallow: Vec<u32>,
@@ -97,7 +97,7 @@ pub struct GraphBuilder {
     pub(super) names: Vec<Box<str>>,
     name_numbers: FxHashMap<Box<str>, u32>,
     /// (object, slot), ascending by object: the class a class object stands for.
-    pub(super) labels: Vec<(u32, TypeSlot)>,
+    pub(super) class_objects: Vec<(u32, TypeSlot)>,
     /// (section, record).
     pub(super) roots: Vec<(u32, RootRecord)>,
     /// Texts beside the types' names.
@@ -113,7 +113,7 @@ pub struct GraphBuilder {
     frame_count: usize,
     weak_references: usize,
     /// References that came apart from their objects, in dumps that have two streams.
-    pub(super) streams: Option<Streams>,
+    pub(super) stream: Option<ReferenceStream>,
     /// (section, from, to, position): references added to what the objects list themselves.
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     pub(super) generations: Vec<GenerationRange>,
@@ -191,7 +191,7 @@ impl GraphBuilder {
         let bytes = words * size_of::<u32>()
             + self.roots.len() * size_of::<(u32, RootRecord)>()
             + self.slots.len() * size_of::<Option<u32>>()
-            + self.labels.len() * size_of::<(u32, TypeSlot)>()
+            + self.class_objects.len() * size_of::<(u32, TypeSlot)>()
             + self.described.len() * size_of::<DescribedType>()
             + self.fields.len() * size_of::<Field>()
             + self.threads.len() * size_of::<(u32, ThreadRecord)>()
@@ -199,9 +199,9 @@ impl GraphBuilder {
             + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
             + self.large.len() * size_of::<(u32, u64)>()
             + self.positions.len() * size_of::<PositionRun>()
-            + self.segments.len() * size_of::<Segment>()
+            + self.chunks.len() * size_of::<Chunk>()
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
-            + self.streams.as_ref().map_or(0, Streams::memory_bytes)
+            + self.stream.as_ref().map_or(0, ReferenceStream::memory_bytes)
             + self.sections.len() * SECTION_BYTES
             + names * NAME_BYTES
             + self.name_bytes;
@@ -317,13 +317,13 @@ impl GraphBuilder {
     }
 
     /// Says which class an object (counted over all that were appended) stands for; ascending by object.
-    pub fn label_object(&mut self, object: usize, class: TypeSlot) {
-        self.labels.push((object as u32, class));
+    pub fn add_class_object(&mut self, object: usize, class: TypeSlot) {
+        self.class_objects.push((object as u32, class));
     }
 
     /// Which objects stand for which classes, ascending by object.
-    pub fn labels(&self) -> &[(u32, TypeSlot)] {
-        &self.labels
+    pub fn class_objects(&self) -> &[(u32, TypeSlot)] {
+        &self.class_objects
     }
 
     /// A root record. Whether its object exists shows when the dump is complete.
@@ -403,14 +403,14 @@ impl GraphBuilder {
         if to - from > u32::MAX as usize {
             return Err(BuildError::TooManyReferences);
         }
-        let leading_is_first = leading > 0 && self.counts.last() == Some(&0) && !self.ends_with_leading();
+        let leading_begins_list = leading > 0 && self.counts.last() == Some(&0) && !self.ends_with_leading();
         let weak = columns.weak.partition_point(|&at| (at as usize) < from)
             ..columns.weak.partition_point(|&at| (at as usize) < to);
         let weak: Vec<u32> = columns.weak[weak].iter().map(|&at| at - from as u32).collect();
         self.weak_references += weak.len();
         let (id_width, reference_width) = (columns.id_packing.width(), columns.reference_packing.width());
         if !objects.is_empty() || leading > 0 {
-            self.segments.push(Segment {
+            self.chunks.push(Chunk {
                 section: section.0,
                 objects: first..first + objects.len(),
                 first_id_word: self.id_words.len(),
@@ -418,7 +418,7 @@ impl GraphBuilder {
                 reference_words: (to - from) * reference_width,
                 reference_packing: columns.reference_packing,
                 leading,
-                leading_is_first,
+                leading_begins_list,
                 weak,
             });
         }
@@ -450,7 +450,7 @@ impl GraphBuilder {
     }
 
     fn ends_with_leading(&self) -> bool {
-        self.segments.last().is_some_and(|segment| segment.objects.is_empty())
+        self.chunks.last().is_some_and(|chunk| chunk.objects.is_empty())
     }
 
     fn note_ids(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) {
@@ -494,19 +494,19 @@ impl GraphBuilder {
     /// readers that must look at the whole dump before they know what a first reference means. O(objects).
     pub fn first_references(&self) -> impl Iterator<Item = (usize, TypeSlot, Option<u64>)> + '_ {
         let mut word = 0;
-        self.segments.iter().enumerate().flat_map(move |(number, segment)| {
-            let words = &self.reference_words[word..word + segment.reference_words];
-            word += segment.reference_words;
-            let mut at = segment.leading;
-            let borrowed = self.segments.get(number + 1).filter(|next| next.leading_is_first).map(|next| {
+        self.chunks.iter().enumerate().flat_map(move |(number, chunk)| {
+            let words = &self.reference_words[word..word + chunk.reference_words];
+            word += chunk.reference_words;
+            let mut at = chunk.leading;
+            let borrowed = self.chunks.get(number + 1).filter(|next| next.leading_begins_list).map(|next| {
                 let from = word;
                 next.reference_packing.unpack(&self.reference_words[from..], 0)
             });
-            segment.objects.clone().map(move |object| {
+            chunk.objects.clone().map(move |object| {
                 let count = self.counts[object] as usize;
                 let first = if count > 0 {
-                    Some(segment.reference_packing.unpack(words, at))
-                } else if object + 1 == segment.objects.end {
+                    Some(chunk.reference_packing.unpack(words, at))
+                } else if object + 1 == chunk.objects.end {
                     borrowed
                 } else {
                     None
@@ -519,8 +519,8 @@ impl GraphBuilder {
 
     /// The id of an object, counted over all that were appended. O(log blocks).
     pub fn id_of(&self, object: usize) -> u64 {
-        let at = self.segments.partition_point(|segment| segment.objects.end <= object);
-        let segment = &self.segments[at];
-        segment.id_packing.unpack_id(&self.id_words[segment.first_id_word..], object - segment.objects.start)
+        let at = self.chunks.partition_point(|chunk| chunk.objects.end <= object);
+        let chunk = &self.chunks[at];
+        chunk.id_packing.unpack_id(&self.id_words[chunk.first_id_word..], object - chunk.objects.start)
     }
 }

@@ -83,7 +83,7 @@ impl Java {
 
 fn node(graph: &HeapGraph, id: u64) -> NodeId {
     match graph.find(None, id) {
-        Found::One(node) => node,
+        Lookup::One(node) => node,
         other => panic!("{id:x}: {other:?}"),
     }
 }

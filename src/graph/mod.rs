@@ -18,18 +18,20 @@ mod class_references;
 mod column;
 mod columns;
 mod csr;
-mod findings;
 mod generations;
 mod id_map;
 mod ids;
 mod interop;
 mod names;
+mod reference_stream;
 mod references;
 mod resolve;
+mod resolve_counts;
+mod resolve_records;
+mod resolve_references;
 mod roots;
 mod shown_types;
 mod stored;
-mod streams;
 mod threads;
 mod types;
 
@@ -42,13 +44,13 @@ pub use builder::{BuildError, GraphBuilder, TypeSlot};
 pub use byte_counts::ByteCounts;
 pub use column::{Column, ColumnSink, ColumnSource, Image, Number};
 pub use columns::ObjectColumns;
-pub use findings::{Findings, Tally};
 pub use generations::{Generation, GenerationRange, GenerationRun};
 pub use ids::{NodeId, SectionId, TypeId};
 pub use interop::{Neighbors, NodeSet, ReferenceEdge, ReferenceEdges};
 pub use names::{NameId, Names};
 pub use references::{Reference, References, Referrers};
 pub use resolve::ResolveOptions;
+pub use resolve_counts::{Occurrences, ResolveCounts};
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, Thread, ThreadId, ThreadRecord};
@@ -118,7 +120,7 @@ impl SectionIds {
 
 /// What looking up an id gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// No object has this id.
     None,
     /// One has it.
@@ -337,7 +339,7 @@ impl HeapGraph {
     }
 
     /// Finds an object by its original id, in one section or in all. O(sections).
-    pub fn find(&self, section: Option<SectionId>, id: u64) -> Found {
+    pub fn find(&self, section: Option<SectionId>, id: u64) -> Lookup {
         let in_section = |section: SectionId| {
             let ids = &self.ids[section.index()];
             let rank = ids.ids.rank(id).filter(|&rank| (rank as usize) < ids.ids.len());
@@ -348,9 +350,9 @@ impl HeapGraph {
             None => (0..self.sections.len()).filter_map(|number| in_section(SectionId::new(number))).collect(),
         };
         match found.len() {
-            0 => Found::None,
-            1 => Found::One(found.remove(0).1),
-            _ => Found::Several(found),
+            0 => Lookup::None,
+            1 => Lookup::One(found.remove(0).1),
+            _ => Lookup::Several(found),
         }
     }
 

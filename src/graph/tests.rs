@@ -15,7 +15,7 @@ fn columns(objects: &[Object<'_>]) -> ObjectColumns {
 /// (id, type, bytes, references)
 type Object<'a> = (u64, u32, u64, &'a [u64]);
 
-fn build(sections: &[&[Object<'_>]]) -> (HeapGraph, Findings) {
+fn build(sections: &[&[Object<'_>]]) -> (HeapGraph, ResolveCounts) {
     let mut builder = GraphBuilder::new(IdStyle::Hex);
     let types: Vec<u32> = ["A", "B"]
         .iter()
@@ -39,17 +39,17 @@ fn ids(graph: &HeapGraph, nodes: &[NodeId]) -> Vec<u64> {
 
 fn node(graph: &HeapGraph, id: u64) -> NodeId {
     match graph.find(None, id) {
-        Found::One(node) => node,
+        Lookup::One(node) => node,
         other => panic!("{id:x}: {other:?}"),
     }
 }
 
 #[test]
 fn references_keep_order_and_repeats_while_nulls_and_danglings_are_counted() {
-    let (graph, findings) = build(&[&[(0x10, 0, 16, &[0x20, 0, 0x20, 0x99, 0x10]), (0x20, 1, 8, &[])]]);
+    let (graph, problems) = build(&[&[(0x10, 0, 16, &[0x20, 0, 0x20, 0x99, 0x10]), (0x20, 1, 8, &[])]]);
     assert_eq!(ids(&graph, graph.strong_references(node(&graph, 0x10))), [0x20, 0x20, 0x10]);
-    assert_eq!(findings.null_references, 1);
-    assert_eq!(findings.dangling_references, Tally { count: 1, first_position: 1 });
+    assert_eq!(problems.null_references, 1);
+    assert_eq!(problems.dangling_references, Occurrences { count: 1, first_position: 1 });
     assert_eq!(ids(&graph, graph.strong_referrers(node(&graph, 0x10))), [0x10]);
 }
 
@@ -66,22 +66,22 @@ fn objects_out_of_order_become_nodes_in_order_of_id() {
 
 #[test]
 fn first_of_two_objects_of_one_id_is_kept() {
-    let (graph, findings) =
+    let (graph, problems) =
         build(&[&[(0x10, 0, 16, &[0x20]), (0x20, 0, 8, &[]), (0x10, 0, 16, &[0x20]), (0x20, 0, 9, &[0x77])]]);
     assert_eq!(graph.node_count(), 2);
     assert_eq!(graph.shallow_bytes(node(&graph, 0x20)), 8);
-    assert_eq!(findings.duplicate_objects, Tally { count: 1, first_position: 3 });
-    assert_eq!(findings.conflicting_objects, Tally { count: 1, first_position: 4 });
-    assert_eq!(findings.dangling_references.count, 0);
+    assert_eq!(problems.duplicate_objects, Occurrences { count: 1, first_position: 3 });
+    assert_eq!(problems.conflicting_objects, Occurrences { count: 1, first_position: 4 });
+    assert_eq!(problems.dangling_references.count, 0);
 }
 
 #[test]
 fn ids_belong_to_their_section() {
-    let (graph, findings) = build(&[&[(0x10, 0, 16, &[0x20]), (0x20, 0, 8, &[])], &[], &[(0x10, 1, 4, &[0x20, 0x30])]]);
+    let (graph, problems) = build(&[&[(0x10, 0, 16, &[0x20]), (0x20, 0, 8, &[])], &[], &[(0x10, 1, 4, &[0x20, 0x30])]]);
     assert_eq!(graph.node_count(), 3);
-    assert_eq!(findings.dangling_references.count, 2);
-    assert_eq!(findings.cross_section_references.count, 1);
-    assert!(matches!(graph.find(None, 0x10), Found::Several(found) if found.len() == 2));
+    assert_eq!(problems.dangling_references.count, 2);
+    assert_eq!(problems.cross_section_references.count, 1);
+    assert!(matches!(graph.find(None, 0x10), Lookup::Several(found) if found.len() == 2));
     assert_eq!(graph.section_of(NodeId(2)), SectionId(2));
     assert_eq!(graph.display_id(NodeId(2)), "3#10");
 }
@@ -103,8 +103,8 @@ fn references_that_lead_a_block_belong_to_the_object_before() {
     builder.append(section, &second, 0..1, &[slot.0], 3, true).unwrap();
     let firsts: Vec<_> = builder.first_references().map(|(_, _, first)| first).collect();
     assert_eq!(firsts, [Some(0x20), Some(0x10), Some(0x10)]);
-    let (graph, findings) = builder.resolve(ResolveOptions { first_reference_is_class: true });
-    assert_eq!(findings.class_words, 3);
+    let (graph, problems) = builder.resolve(ResolveOptions { drop_first_references: true });
+    assert_eq!(problems.dropped_first_references, 3);
     assert_eq!(ids(&graph, graph.strong_references(node(&graph, 0x20))), [0x30]);
     assert!(graph.strong_references(node(&graph, 0x10)).is_empty());
     assert_eq!(graph.display_id(node(&graph, 0x20)), "0x00000020");

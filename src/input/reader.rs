@@ -11,7 +11,7 @@ use super::reread::Reread;
 use super::runtime::Runtime;
 use super::source::{Ending, Source};
 use crate::allocations::AllocationDump;
-use crate::graph::{ColumnSource, Findings, GraphBuilder, HeapGraph, MemoryBudget, ResolveOptions};
+use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveCounts, ResolveOptions};
 
 /// Does a dump's start look like a format?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +184,7 @@ pub struct Objects {
 }
 
 /// What a format has to do with the finished graph; it knows what did not fit.
-type Finish = Box<dyn FnOnce(&mut HeapGraph, &Findings, &mut Reading)>;
+type Finish = Box<dyn FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading)>;
 
 impl Objects {
     /// All that a builder has.
@@ -198,7 +198,7 @@ impl Objects {
     }
 
     /// The same; `finish` is called with the finished graph and what did not fit.
-    pub fn then(self, finish: impl FnOnce(&mut HeapGraph, &Findings, &mut Reading) + 'static) -> Self {
+    pub fn then(self, finish: impl FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading) + 'static) -> Self {
         Objects { finish: Some(Box::new(finish)), ..self }
     }
 

@@ -26,12 +26,17 @@ pub(super) trait ObjectSink: Default + Send {
     /// Called once the block is complete, on the thread that parsed it.
     fn seal(&mut self);
     /// Hands a part of the block on; returns references that no object can take.
-    fn deliver(&self, part: Part<'_>, builder: &mut GraphBuilder, totals: &mut Totals) -> Result<usize, BuildError>;
+    fn deliver(
+        &self,
+        part: SectionPart<'_>,
+        builder: &mut GraphBuilder,
+        totals: &mut Totals,
+    ) -> Result<usize, BuildError>;
 }
 
 /// A part of a block that lies in one section.
 #[derive(Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct SectionPart<'a> {
     pub(super) section: SectionId,
     /// Objects of the block.
     pub(super) objects: Range<usize>,
@@ -171,7 +176,7 @@ impl ObjectSink for ObjectColumns {
         self.seal();
     }
 
-    fn deliver(&self, part: Part<'_>, builder: &mut GraphBuilder, _: &mut Totals) -> Result<usize, BuildError> {
+    fn deliver(&self, part: SectionPart<'_>, builder: &mut GraphBuilder, _: &mut Totals) -> Result<usize, BuildError> {
         builder.append(part.section, self, part.objects, part.slots, part.lines_before, part.takes_leading)
     }
 }
@@ -233,7 +238,7 @@ impl ObjectSink for TypeCounts {
 
     fn seal(&mut self) {}
 
-    fn deliver(&self, part: Part<'_>, _: &mut GraphBuilder, totals: &mut Totals) -> Result<usize, BuildError> {
+    fn deliver(&self, part: SectionPart<'_>, _: &mut GraphBuilder, totals: &mut Totals) -> Result<usize, BuildError> {
         let mut bytes = 0;
         for index in part.type_indices.clone() {
             let Some(own) = self.totals.get(index) else { break };

@@ -9,7 +9,7 @@ use crate::common::synth_dotnet::nettrace;
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;
-use heapdump::graph::{Found, HeapGraph, NodeId};
+use heapdump::graph::{HeapGraph, Lookup, NodeId};
 use proptest::prelude::*;
 
 /// Writes a heap in all shapes of a format.
@@ -24,7 +24,7 @@ pub const WRITERS: [(&str, Writer); 3] = [
 
 fn node(graph: &HeapGraph, number: usize) -> NodeId {
     match graph.find(None, Heap::address(number)) {
-        Found::One(node) => node,
+        Lookup::One(node) => node,
         other => panic!("object {number}: {other:?}"),
     }
 }

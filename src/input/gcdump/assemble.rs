@@ -11,7 +11,7 @@ use crate::graph::{
 };
 use crate::input::codes::{IN_DUMP, PADDING};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
-use crate::input::sink::{ObjectSink, Part, Totals};
+use crate::input::sink::{ObjectSink, SectionPart, Totals};
 use crate::input::{Extent, Position, ReadError, Reading, SnapshotInfo};
 
 /// Objects that are handed on together.
@@ -224,7 +224,7 @@ impl<'a> Assembly<'a> {
     fn hand_on<S: ObjectSink>(&mut self, batch: &mut S) -> Result<(), ReadError> {
         batch.seal();
         self.counts.references += batch.reference_count() as u64;
-        let part = Part {
+        let part = SectionPart {
             section: self.section,
             objects: 0..batch.object_count(),
             type_indices: 0..self.slots.len(),

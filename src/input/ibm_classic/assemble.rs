@@ -6,7 +6,7 @@ use super::java_types::source_form;
 use super::record::{Breakdown, Eof};
 use super::shape::Shape;
 use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
-use crate::input::sink::{ObjectSink, Part, Totals};
+use crate::input::sink::{ObjectSink, SectionPart, Totals};
 use crate::input::{Content, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 
 /// Puts blocks together.
@@ -64,7 +64,7 @@ impl<'r> Assembler<'r> {
             self.records.counts.full_zeros += block.counts.leading_full_zeros;
         }
         let first = self.builder.object_count();
-        let part = Part {
+        let part = SectionPart {
             section: self.section,
             objects: 0..block.objects.object_count(),
             type_indices: 0..block.names.list.len(),
@@ -77,7 +77,7 @@ impl<'r> Assembler<'r> {
         self.is_without_owner = block.ended_without_owner.unwrap_or(self.is_without_owner);
         if self.builder.object_count() > first {
             for &(object, name) in &block.classes {
-                self.builder.label_object(first + object as usize, TypeSlot(block.slots[name as usize]));
+                self.builder.add_class_object(first + object as usize, TypeSlot(block.slots[name as usize]));
             }
         }
         let lines = self.lines;
@@ -110,7 +110,7 @@ impl<'r> Assembler<'r> {
 
     fn last_is_class(&self) -> bool {
         let last = self.builder.object_count().wrapping_sub(1);
-        self.builder.labels().last().is_some_and(|&(object, _)| object as usize == last)
+        self.builder.class_objects().last().is_some_and(|&(object, _)| object as usize == last)
     }
 
     /// Decides the shape, after the last block; the graph is made with it.
@@ -122,10 +122,10 @@ impl<'r> Assembler<'r> {
         self.reading.info.version = Some(shape.describe().into());
         let class_first = shape == Shape::ClassFirst;
         let objects = Objects::new(self.builder)
-            .resolved_with(ResolveOptions { first_reference_is_class: class_first })
+            .resolved_with(ResolveOptions { drop_first_references: class_first })
             .then(move |_, findings, reading| {
                 if class_first {
-                    reading.info.records.push(("class_words", findings.class_words));
+                    reading.info.records.push(("class_words", findings.dropped_first_references));
                 }
                 records.check_totals(findings.duplicate_objects.count + findings.conflicting_objects.count, reading);
             });

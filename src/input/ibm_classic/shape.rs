@@ -55,13 +55,13 @@ fn has_class_first(counts: &Counts, builder: &GraphBuilder) -> bool {
         return false;
     }
     let classes: FxHashMap<u64, TypeSlot> =
-        builder.labels().iter().map(|&(object, class)| (builder.id_of(object as usize), class)).collect();
-    let mut labels = builder.labels().iter().map(|&(object, _)| object as usize).peekable();
+        builder.class_objects().iter().map(|&(object, class)| (builder.id_of(object as usize), class)).collect();
+    let mut class_objects = builder.class_objects().iter().map(|&(object, _)| object as usize).peekable();
     let allowed = objects / 10;
     let mut others = 0;
     for (object, type_slot, first) in builder.first_references() {
-        while labels.next_if(|&labelled| labelled < object).is_some() {}
-        if labels.peek() == Some(&object) {
+        while class_objects.next_if(|&class_object| class_object < object).is_some() {}
+        if class_objects.peek() == Some(&object) {
             continue;
         }
         let class = first.and_then(|address| classes.get(&address));

@@ -170,7 +170,7 @@ impl Collector {
             return Ok(GraphBuilder::default());
         };
         let GraphStore { mut builder, section, slots, .. } = *store;
-        builder.keep_pieces(&selected.nodes.pieces, &selected.edges.pieces)?;
+        builder.keep_chunks(&selected.nodes.pieces, &selected.edges.pieces)?;
         let objects = usize::try_from(selected.nodes.contiguous_count).unwrap_or(usize::MAX);
         builder.pair_references(objects, selected.edges.contiguous_count);
         self.name_types(&mut builder, &slots, raw_types)?;

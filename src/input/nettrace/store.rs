@@ -92,7 +92,7 @@ impl SnapshotStore {
                 while graph.slots.len() < types.ids.len() {
                     graph.slots.push(graph.builder.new_type().0);
                 }
-                bulk.piece = graph.builder.pieces().0;
+                bulk.piece = graph.builder.chunk_counts().0;
                 let objects = 0..graph.columns.len();
                 // An empty event must have a piece too: they are counted as they come.
                 if !objects.is_empty() {
@@ -127,7 +127,7 @@ impl SnapshotStore {
                 graph.columns.extend_references(entries[..count].iter().map(|entry| u64_at(entry, 0)));
             }
             graph.columns.seal();
-            bulk.piece = graph.builder.pieces().1;
+            bulk.piece = graph.builder.chunk_counts().1;
             graph.builder.append_references(&graph.columns, offset + 10, stride as u64)?;
         }
         Ok(bulk)

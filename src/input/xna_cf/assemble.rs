@@ -7,7 +7,7 @@ use super::block::{Block, Ends, Mark, MarkKind};
 use super::codes::*;
 use super::record::{RootRecord, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
-use crate::input::sink::{ObjectSink, Part, Totals};
+use crate::input::sink::{ObjectSink, SectionPart, Totals};
 use crate::input::{Content, Diagnostics, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 
 /// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
@@ -125,7 +125,7 @@ impl<'r> Assembler<'r> {
         }
         let section = open.section;
         block.objects.deliver(
-            Part {
+            SectionPart {
                 section,
                 objects: from.objects..to.objects,
                 type_indices: from.mentioned..to.mentioned,

@@ -4,10 +4,10 @@
 use rayon::prelude::*;
 
 use super::budget::make_room;
-use super::builder::{BuildError, GraphBuilder, SectionBuild, Segment};
+use super::builder::{BuildError, Chunk, GraphBuilder, SectionBuild};
 use super::columns::{ObjectColumns, Packing, PositionRun};
-use super::findings::{Findings, Tally};
 use super::id_map::{IdMap, IdRange};
+use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::{NodeId, SectionIds};
 
 /// Stands for a reference that leads nowhere until it is dropped; no node has this number.
@@ -15,14 +15,14 @@ const NOWHERE: u32 = u32::MAX;
 
 /// The references of one block, packed in one way.
 #[derive(Debug, Clone)]
-struct Piece {
+struct ReferenceChunk {
     packing: Packing,
     count: usize,
     position: u64,
     stride: u64,
 }
 
-impl Piece {
+impl ReferenceChunk {
     fn words(&self) -> usize {
         self.count * self.packing.width()
     }
@@ -30,13 +30,13 @@ impl Piece {
 
 /// The stream of references.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
-    pieces: Vec<Piece>,
+pub(super) struct ReferenceStream {
+    chunks: Vec<ReferenceChunk>,
 }
 
-impl Streams {
+impl ReferenceStream {
     pub(super) fn memory_bytes(&self) -> usize {
-        self.pieces.len() * size_of::<Piece>()
+        self.chunks.len() * size_of::<ReferenceChunk>()
     }
 }
 
@@ -49,45 +49,45 @@ impl GraphBuilder {
     pub fn append_references(&mut self, columns: &ObjectColumns, position: u64, stride: u64) -> Result<(), BuildError> {
         self.check_memory()?;
         let packing = columns.reference_packing;
-        let piece = Piece { packing, count: columns.reference_count(), position, stride };
+        let chunk = ReferenceChunk { packing, count: columns.reference_count(), position, stride };
         make_room(&mut self.reference_words, columns.reference_words.len());
         self.reference_words.extend_from_slice(&columns.reference_words);
-        self.streams.get_or_insert_default().pieces.push(piece);
+        self.stream.get_or_insert_default().chunks.push(chunk);
         Ok(())
     }
 
-    /// Calls to `append` so far, and to `append_references`: what `keep_pieces` counts in.
-    pub fn pieces(&self) -> (usize, usize) {
-        (self.segments.len(), self.streams.as_ref().map_or(0, |streams| streams.pieces.len()))
+    /// Calls to `append` so far, and to `append_references`: what `keep_chunks` counts in.
+    pub fn chunk_counts(&self) -> (usize, usize) {
+        (self.chunks.len(), self.stream.as_ref().map_or(0, |stream| stream.chunks.len()))
     }
 
-    /// Keeps these pieces of the two streams, in this order, and drops all others. For dumps of one section. Costs
+    /// Keeps these chunks of the two streams, in this order, and drops all others. For dumps of one section. Costs
     /// nothing when that changes nothing, else a copy of what is kept.
     ///
     /// # Errors
     /// When there is no memory for the copy.
-    pub fn keep_pieces(&mut self, objects: &[usize], references: &[usize]) -> Result<(), BuildError> {
-        let (object_pieces, reference_pieces) = self.pieces();
-        if !objects.iter().copied().eq(0..object_pieces) {
-            self.check_copy(objects.iter().map(|&number| self.segments[number].objects.len() as u64 * 16).sum())?;
+    pub fn keep_chunks(&mut self, objects: &[usize], references: &[usize]) -> Result<(), BuildError> {
+        let (object_chunks, reference_chunks) = self.chunk_counts();
+        if !objects.iter().copied().eq(0..object_chunks) {
+            self.check_copy(objects.iter().map(|&number| self.chunks[number].objects.len() as u64 * 16).sum())?;
             self.keep_objects(objects);
         }
-        if let Some(streams) = &mut self.streams
-            && !references.iter().copied().eq(0..reference_pieces)
+        if let Some(stream) = &mut self.stream
+            && !references.iter().copied().eq(0..reference_chunks)
         {
-            let mut starts = Vec::with_capacity(reference_pieces);
+            let mut starts = Vec::with_capacity(reference_chunks);
             let mut start = 0;
-            for piece in &streams.pieces {
+            for chunk in &stream.chunks {
                 starts.push(start);
-                start += piece.words();
+                start += chunk.words();
             }
-            let kept: usize = references.iter().map(|&number| streams.pieces[number].words()).sum();
+            let kept: usize = references.iter().map(|&number| stream.chunks[number].words()).sum();
             let mut words = Vec::with_capacity(kept);
             for &number in references {
-                words.extend_from_slice(&self.reference_words[starts[number]..][..streams.pieces[number].words()]);
+                words.extend_from_slice(&self.reference_words[starts[number]..][..stream.chunks[number].words()]);
             }
             self.reference_words = words;
-            streams.pieces = references.iter().map(|&number| streams.pieces[number].clone()).collect();
+            stream.chunks = references.iter().map(|&number| stream.chunks[number].clone()).collect();
         }
         Ok(())
     }
@@ -96,11 +96,11 @@ impl GraphBuilder {
         let mut new = GraphBuilder::default();
         let mut build = SectionBuild { ascending: true, ..SectionBuild::default() };
         for &number in kept {
-            let segment = &self.segments[number];
-            let objects = segment.objects.clone();
+            let chunk = &self.chunks[number];
+            let objects = chunk.objects.clone();
             let first = new.types.len();
             let first_id_word = new.id_words.len();
-            let id_words = &self.id_words[segment.first_id_word..][..objects.len() * segment.id_packing.width()];
+            let id_words = &self.id_words[chunk.first_id_word..][..objects.len() * chunk.id_packing.width()];
             new.id_words.extend_from_slice(id_words);
             new.types.extend_from_slice(&self.types[objects.clone()]);
             new.shallow.extend_from_slice(&self.shallow[objects.clone()]);
@@ -112,17 +112,17 @@ impl GraphBuilder {
             let stride = Self::position_of(&self.positions, objects.start + 1).wrapping_sub(position);
             new.positions.push(PositionRun { first_object: first as u32, position, stride });
             for index in 0..objects.len() {
-                build.note_id(segment.id_packing.unpack_id(id_words, index));
+                build.note_id(chunk.id_packing.unpack_id(id_words, index));
             }
-            new.segments.push(Segment {
-                section: segment.section,
+            new.chunks.push(Chunk {
+                section: chunk.section,
                 objects: first..first + objects.len(),
                 first_id_word,
-                id_packing: segment.id_packing,
+                id_packing: chunk.id_packing,
                 reference_words: 0,
                 reference_packing: Packing::default(),
                 leading: 0,
-                leading_is_first: false,
+                leading_begins_list: false,
                 weak: Vec::new(),
             });
         }
@@ -136,13 +136,13 @@ impl GraphBuilder {
         self.counts = new.counts;
         self.large = new.large;
         self.positions = new.positions;
-        self.segments = new.segments;
+        self.chunks = new.chunks;
     }
 
     /// Gives the first `objects` objects the first `references` references, as their counts say, and no other object
     /// any. Returns how many references found an object.
     pub fn pair_references(&mut self, objects: usize, references: u64) -> u64 {
-        let available: usize = self.streams.iter().flat_map(|streams| &streams.pieces).map(|piece| piece.count).sum();
+        let available: usize = self.stream.iter().flat_map(|stream| &stream.chunks).map(|chunk| chunk.count).sum();
         let available = available.min(usize::try_from(references).unwrap_or(usize::MAX));
         let mut left = available;
         for (object, count) in self.counts.iter_mut().enumerate() {
@@ -156,65 +156,65 @@ impl GraphBuilder {
     }
 
     fn truncate_references(&mut self, used: usize) {
-        let Some(streams) = &mut self.streams else { return };
+        let Some(stream) = &mut self.stream else { return };
         let (mut kept, mut words) = (0, 0);
-        for piece in &mut streams.pieces {
-            piece.count = piece.count.min(used - kept);
-            kept += piece.count;
-            words += piece.words();
+        for chunk in &mut stream.chunks {
+            chunk.count = chunk.count.min(used - kept);
+            kept += chunk.count;
+            words += chunk.words();
             if kept == used {
                 break;
             }
         }
         // Pieces behind the last one used have no words left; a cut one may only be the last.
         let mut sum = 0;
-        streams.pieces.retain(|piece| {
+        stream.chunks.retain(|chunk| {
             let wanted = sum < used;
-            sum += piece.count;
+            sum += chunk.count;
             wanted
         });
         self.reference_words.truncate(words);
     }
 
     /// Turns the stream's ids into nodes in the same memory, and drops what is null or dangling.
-    pub(super) fn resolve_streams(
+    pub(super) fn resolve_stream(
         &mut self,
-        streams: &Streams,
+        stream: &ReferenceStream,
         maps: &[SectionIds],
-        findings: &mut Findings,
+        problems: &mut ResolveCounts,
     ) -> Vec<NodeId> {
         let mut words = std::mem::take(&mut self.reference_words);
         let Some(map) = maps.first() else { return Vec::new() };
-        let mut work = Vec::with_capacity(streams.pieces.len());
+        let mut work = Vec::with_capacity(stream.chunks.len());
         let mut rest = &mut words[..];
-        for piece in &streams.pieces {
-            let (own, behind) = rest.split_at_mut(piece.words());
+        for chunk in &stream.chunks {
+            let (own, behind) = rest.split_at_mut(chunk.words());
             rest = behind;
-            work.push((piece, own));
+            work.push((chunk, own));
         }
-        let bad: Vec<(u64, Tally)> =
-            work.into_par_iter().map(|(piece, words)| resolve_piece(piece, words, map)).collect();
+        let bad: Vec<(u64, Occurrences)> =
+            work.into_par_iter().map(|(chunk, words)| resolve_chunk(chunk, words, map)).collect();
         let (mut from, mut to) = (0, 0);
-        for piece in &streams.pieces {
+        for chunk in &stream.chunks {
             if from != to {
-                words.copy_within(from..from + piece.count, to);
+                words.copy_within(from..from + chunk.count, to);
             }
-            from += piece.words();
-            to += piece.count;
+            from += chunk.words();
+            to += chunk.count;
         }
         words.truncate(to);
         let mut any = false;
         for (nulls, dangling) in bad {
             any |= nulls + dangling.count > 0;
-            findings.null_references += nulls;
-            findings.dangling_references.join(dangling);
+            problems.null_references += nulls;
+            problems.dangling_references.join(dangling);
         }
         if any {
             self.drop_nowhere(&mut words);
         }
         if let Some(section) = self.sections.first_mut() {
-            section.section.null_references += findings.null_references;
-            section.section.dangling_references += findings.dangling_references.count;
+            section.section.null_references += problems.null_references;
+            section.section.dangling_references += problems.dangling_references.count;
         }
         words.shrink_to_fit();
         // u32 and NodeId have one layout, so collecting in place costs nothing.
@@ -238,14 +238,14 @@ impl GraphBuilder {
     }
 
     /// The added references that have both objects, as nodes; the others are counted.
-    pub(super) fn resolve_added(&mut self, maps: &[SectionIds], findings: &mut Findings) -> Vec<(NodeId, NodeId)> {
+    pub(super) fn resolve_added(&mut self, maps: &[SectionIds], problems: &mut ResolveCounts) -> Vec<(NodeId, NodeId)> {
         let mut added = Vec::new();
         for (section, from, to, position) in std::mem::take(&mut self.added_references) {
             let map = &maps[section as usize];
             match (map.node(from), map.node(to)) {
                 (Some(from), Some(to)) => added.push((from, to)),
                 _ => {
-                    findings.dangling_references.add(position);
+                    problems.dangling_references.add(position);
                     self.sections[section as usize].section.dangling_references += 1;
                 }
             }
@@ -295,10 +295,10 @@ impl SectionBuild {
 }
 
 /// Writes the node of every reference over its id; how many are null, and how many dangle.
-fn resolve_piece(piece: &Piece, words: &mut [u32], map: &SectionIds) -> (u64, Tally) {
-    let (mut nulls, mut dangling) = (0, Tally::default());
-    for index in 0..piece.count {
-        let id = piece.packing.unpack(words, index);
+fn resolve_chunk(chunk: &ReferenceChunk, words: &mut [u32], map: &SectionIds) -> (u64, Occurrences) {
+    let (mut nulls, mut dangling) = (0, Occurrences::default());
+    for index in 0..chunk.count {
+        let id = chunk.packing.unpack(words, index);
         words[index] = match map.ids.rank(id) {
             _ if id == 0 => {
                 nulls += 1;
@@ -306,7 +306,7 @@ fn resolve_piece(piece: &Piece, words: &mut [u32], map: &SectionIds) -> (u64, Ta
             }
             Some(rank) => map.first_node + rank,
             None => {
-                dangling.add(piece.position + piece.stride * index as u64);
+                dangling.add(chunk.position + chunk.stride * index as u64);
                 NOWHERE
             }
         };

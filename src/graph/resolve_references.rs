@@ -1,0 +1,196 @@
+//! References of all objects from ids to node numbers, in the memory they were packed in.
+
+use rayon::prelude::*;
+
+use super::builder::{Chunk, GraphBuilder, SectionBuild};
+use super::columns::PositionRun;
+use super::id_map::{IdMap, IdRange};
+use super::references::WeakReference;
+use super::resolve::{Dropped, ResolveOptions};
+use super::resolve_counts::ResolveCounts;
+use super::{NodeId, SectionIds};
+
+/// Where one chunk's pass over its references writes.
+struct ChunkWork<'a> {
+    chunk: &'a Chunk,
+    words: &'a mut [u32],
+    counts: &'a mut [u32],
+}
+
+#[derive(Default)]
+struct ChunkResult {
+    kept_words: usize,
+    kept_leading: u32,
+    problems: ResolveCounts,
+    /// Dangling ids with their positions, kept only where several sections could satisfy them.
+    dangling: Vec<(u64, u64)>,
+    /// By object; the places of those that lead the chunk count from its start.
+    weak: Vec<WeakReference>,
+}
+
+/// References of all objects in the order of the dump, apart from how many each has.
+#[derive(Default)]
+pub(super) struct Resolved {
+    pub(super) references: Vec<NodeId>,
+    /// By object.
+    pub(super) weak: Vec<WeakReference>,
+}
+
+pub(super) struct Resolver<'a> {
+    pub(super) maps: &'a [SectionIds],
+    pub(super) class_objects: &'a [u32],
+    pub(super) dropped: &'a [Dropped],
+    pub(super) positions: &'a [PositionRun],
+    pub(super) options: ResolveOptions,
+    pub(super) several_sections: bool,
+}
+
+/// Turns packed references into nodes in the same memory, and drops what is null or dangling.
+pub(super) fn resolve_references(
+    mut words: Vec<u32>,
+    counts: &mut [u32],
+    chunks: &[Chunk],
+    resolver: &Resolver<'_>,
+    sections: &mut [SectionBuild],
+    problems: &mut ResolveCounts,
+) -> (Resolved, Vec<(u64, u64)>) {
+    let mut work = Vec::with_capacity(chunks.len());
+    let (mut words_left, mut counts_left) = (&mut words[..], &mut counts[..]);
+    for chunk in chunks {
+        let (own_words, rest) = words_left.split_at_mut(chunk.reference_words);
+        words_left = rest;
+        let (own_counts, rest) = counts_left.split_at_mut(chunk.objects.len());
+        counts_left = rest;
+        work.push(ChunkWork { chunk, words: own_words, counts: own_counts });
+    }
+    let results: Vec<ChunkResult> = work.into_par_iter().map(|work| resolver.resolve_chunk(work)).collect();
+
+    let (mut dangling, mut weak) = (Vec::new(), Vec::<WeakReference>::new());
+    let (mut from, mut to) = (0, 0);
+    for (chunk, result) in chunks.iter().zip(results) {
+        if from != to {
+            words.copy_within(from..from + result.kept_words, to);
+        }
+        from += chunk.reference_words;
+        to += result.kept_words;
+        if let Some(before) = chunk.objects.start.checked_sub(1) {
+            // What the chunks before have of the object comes first.
+            let source = before as u32;
+            let weak_before = weak.iter().rev().take_while(|weak| weak.source == source).count() as u32;
+            let places_before = counts[before] + weak_before;
+            weak.extend(result.weak.into_iter().map(|weak| match weak.source == source {
+                true => WeakReference { place: places_before + weak.place, ..weak },
+                false => weak,
+            }));
+            counts[before] += result.kept_leading;
+        } else {
+            weak.extend(result.weak);
+        }
+        let section = &mut sections[chunk.section as usize].section;
+        section.null_references += result.problems.null_references;
+        section.dangling_references += result.problems.dangling_references.count;
+        problems.null_references += result.problems.null_references;
+        problems.dropped_first_references += result.problems.dropped_first_references;
+        problems.dangling_references.join(result.problems.dangling_references);
+        dangling.extend(result.dangling);
+    }
+    words.truncate(to);
+    words.shrink_to_fit();
+    // u32 and NodeId have one layout, so collecting in place costs nothing.
+    (Resolved { references: words.into_iter().map(NodeId).collect(), weak }, dangling)
+}
+
+impl Resolver<'_> {
+    fn resolve_chunk(&self, work: ChunkWork<'_>) -> ChunkResult {
+        let ChunkWork { chunk, words, counts } = work;
+        let map = &self.maps[chunk.section as usize];
+        let mut result = ChunkResult::default();
+        let (mut read, mut write) = (0, 0);
+        let start = chunk.objects.start;
+        let mut next_class = self.class_objects.partition_point(|&object| (object as usize) < start.saturating_sub(1));
+        let mut dropped = self.dropped.partition_point(|pair| (pair.object as usize) < start.saturating_sub(1));
+        let leading = (chunk.leading > 0).then(|| (start.wrapping_sub(1), chunk.leading));
+        let own = counts.len();
+        let mut weak = chunk.weak.iter().map(|&at| at as usize).peekable();
+        for at in 0..own + usize::from(leading.is_some()) {
+            let (object, count, is_leading) = match leading {
+                Some((object, count)) if at == 0 => (object, count, true),
+                _ => {
+                    let index = at - usize::from(leading.is_some());
+                    (start + index, counts[index] as usize, false)
+                }
+            };
+            while self.class_objects.get(next_class).is_some_and(|&class_object| (class_object as usize) < object) {
+                next_class += 1;
+            }
+            let is_class_object =
+                self.class_objects.get(next_class).is_some_and(|&class_object| class_object as usize == object);
+            while self.dropped.get(dropped).is_some_and(|pair| (pair.object as usize) < object) {
+                dropped += 1;
+            }
+            let is_dropped = self.dropped.get(dropped).is_some_and(|pair| pair.object as usize == object);
+            let (before, weak_before) = (write, result.weak.len());
+            let mut skip_first =
+                self.options.drop_first_references && !is_class_object && (!is_leading || chunk.leading_begins_list);
+            for _ in 0..count {
+                let id = chunk.reference_packing.unpack(words, read);
+                read += 1;
+                let is_weak = weak.next_if_eq(&(read - 1)).is_some();
+                if is_dropped {
+                    continue;
+                }
+                if skip_first {
+                    skip_first = false;
+                    result.problems.dropped_first_references += 1;
+                    continue;
+                }
+                match map.ids.rank(id) {
+                    _ if id == 0 => result.problems.null_references += 1,
+                    Some(rank) if is_weak => result.weak.push(WeakReference {
+                        source: object as u32,
+                        place: (write - before + result.weak.len() - weak_before) as u32,
+                        target: NodeId(map.first_node + rank),
+                    }),
+                    Some(rank) => {
+                        words[write] = map.first_node + rank;
+                        write += 1;
+                    }
+                    None => {
+                        let position = GraphBuilder::position_of(self.positions, object);
+                        result.problems.dangling_references.add(position);
+                        if self.several_sections {
+                            result.dangling.push((id, position));
+                        }
+                    }
+                }
+            }
+            if is_leading {
+                result.kept_leading = (write - before) as u32;
+            } else {
+                counts[at - usize::from(leading.is_some())] = (write - before) as u32;
+            }
+        }
+        result.kept_words = write;
+        result
+    }
+}
+
+/// A dangling reference that some section has an object for breaks the rule that ids belong to their section; one map
+/// of all ids tells, so that many sections cost no more than one.
+pub(super) fn count_cross_section(maps: &[SectionIds], dangling: Vec<(u64, u64)>, problems: &mut ResolveCounts) {
+    let all = || maps.iter().flat_map(|map| (0..map.ids.len() as u32).map(|rank| map.ids.select(rank)));
+    let mut ids = all();
+    let Some(first) = ids.next() else { return };
+    let mut range = IdRange::of(first);
+    let mut count = 1;
+    for id in ids {
+        range.add(id);
+        count += 1;
+    }
+    let union = IdMap::build(range, count, all);
+    for (id, position) in dangling {
+        if union.rank(id).is_some() {
+            problems.cross_section_references.add(position);
+        }
+    }
+}
