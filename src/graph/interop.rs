@@ -1,12 +1,13 @@
 //! petgraph's visit traits for `&HeapGraph`: its walkers and algorithms run on a heap without a copy.
 //!
-//! Fit for real heaps: `Dfs`, `Bfs`, `DfsPostOrder`, `Reversed`, `kosaraju_scc`. Not fit: `tarjan_scc` (recursive) and
-//! `dominators::simple_fast` (cubic on doubly linked lists); the latter is the second opinion in tests.
+//! Fit for real heaps: `Dfs`, `Bfs`, `DfsPostOrder`, `Reversed`, `kosaraju_scc`, `Dot` (`export::write_dot` draws a part
+//! of a heap with labels). Not fit: `tarjan_scc` (recursive) and `dominators::simple_fast` (cubic on doubly linked lists);
+//! the latter is the second opinion in tests.
 
 use petgraph::Direction;
 use petgraph::visit::{
     Data, EdgeRef, GraphBase, GraphProp, IntoEdgeReferences, IntoEdges, IntoNeighbors, IntoNeighborsDirected,
-    IntoNodeIdentifiers, NodeCompactIndexable, NodeCount, NodeIndexable, VisitMap, Visitable,
+    IntoNodeIdentifiers, IntoNodeReferences, NodeCompactIndexable, NodeCount, NodeIndexable, VisitMap, Visitable,
 };
 
 use super::{HeapGraph, NodeId};
@@ -126,6 +127,15 @@ impl IntoNodeIdentifiers for &HeapGraph {
 
     fn node_identifiers(self) -> Self::NodeIdentifiers {
         (0..HeapGraph::node_count(self)).map(NodeId::new)
+    }
+}
+
+impl IntoNodeReferences for &HeapGraph {
+    type NodeRef = (NodeId, ());
+    type NodeReferences = std::iter::Map<std::ops::Range<usize>, fn(usize) -> (NodeId, ())>;
+
+    fn node_references(self) -> Self::NodeReferences {
+        (0..HeapGraph::node_count(self)).map(|index| (NodeId::new(index), ()))
     }
 }
 

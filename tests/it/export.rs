@@ -10,6 +10,9 @@ use heapdump::export::{
     write_memory_infra,
 };
 
+use heapdump::graph::{HeapGraph, NodeId};
+use petgraph::dot::{Config, Dot};
+
 use crate::common::cmd::{project, run};
 
 const GAME: &str = "fixtures/xna_cf/pair_after.txt";
@@ -97,4 +100,18 @@ fn what_cannot_be_exported_is_an_error_of_its_own() {
     }
     let to_full = write_memory_infra(&objects, &MemoryInfraOptions::default(), &mut Full);
     assert!(matches!(to_full, Err(ExportError::Write(_))));
+}
+
+/// A user's own drawing of a whole heap, by petgraph alone.
+#[test]
+fn petgraph_draws_the_graph_itself() {
+    let dump = opened("fixtures/xna_cf/01_seed_xna.txt");
+    let graph = dump.graph().expect("objects");
+    let no_label = [Config::NodeNoLabel, Config::EdgeNoLabel];
+    let label = |graph: &HeapGraph, (node, ()): (NodeId, ())| format!("label = \"{}\" ", graph.display_id(node));
+    let text = format!("{:?}", Dot::with_attr_getters(graph, &no_label, &|_, _| String::new(), &label));
+    assert_eq!(text.matches("label").count(), graph.node_count());
+    assert_eq!(text.matches(" -> ").count(), graph.reference_count());
+    let first = graph.nodes().next().expect("an object");
+    assert!(text.contains(&format!("    0 [ label = \"{}\" ]\n", graph.display_id(first))), "{text}");
 }

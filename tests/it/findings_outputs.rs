@@ -1,10 +1,10 @@
 //! How outputs are written, whose index is believed, and options that exist only where they act.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::cmd::{finish, heapdump, project, run};
+use crate::common::cmd::{commands, finish, heapdump, project, run};
 use crate::common::fixtures;
 
 /// A fresh folder with a small dump in it.
@@ -576,6 +576,8 @@ fn help_lists_the_options_of_each_command() {
     ]
     .into_iter()
     .collect();
+    let listed: BTreeSet<String> = commands().into_iter().collect();
+    assert_eq!(expected.keys().map(ToString::to_string).collect::<BTreeSet<_>>(), listed, "every command is here");
     let shared: Vec<&str> = answering.iter().copied().chain(all).chain(heaps).collect();
     for (command, (groups, more)) in expected {
         let listed = options_of(command);
