@@ -1,0 +1,184 @@
+//! docs/json.md lists the keys of every command: those that occur, and no others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::common::cmd::{project, run};
+use crate::common::fixtures;
+
+/// Keys by the place of their object: `-`, `nodes[]`, `nodes[].children[]`.
+type Keys = BTreeMap<String, BTreeSet<String>>;
+
+/// Shared objects and commands, as the document has them.
+#[derive(Default)]
+struct Documented {
+    shared: Keys,
+    commands: BTreeMap<String, Keys>,
+    /// (command, place, name of the shared object)
+    uses: BTreeSet<(String, String, String)>,
+}
+
+fn words_between(cell: &str, mark: char) -> Vec<String> {
+    cell.split(mark).skip(1).step_by(2).map(str::to_string).collect()
+}
+
+fn documented() -> Documented {
+    let text = std::fs::read_to_string(project("docs/json.md")).expect("readable");
+    let mut found = Documented::default();
+    let mut section = String::new();
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            section = title.trim_matches('`').to_string();
+        }
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let &[_, place, keys, ..] = &cells[..] else { continue };
+        let names = words_between(keys, '`');
+        if let Some(shared) = place.strip_prefix('*') {
+            found.shared.insert(shared.trim_matches('*').to_string(), names.into_iter().collect());
+        } else if place == "-" || place.starts_with('`') {
+            let place = place.trim_matches('`').to_string();
+            for shared in words_between(keys, '*') {
+                found.uses.insert((section.clone(), place.clone(), shared));
+            }
+            found.commands.entry(section.clone()).or_default().entry(place).or_default().extend(names);
+        }
+    }
+    found
+}
+
+/// Adds the keys of a value. Objects whose keys come from the dump are called `records.*` and have none.
+fn add_keys(value: &Value, place: &str, found: &mut Keys) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| add_keys(value, &format!("{place}[]"), found)),
+        Value::Object(object) if place.ends_with("records") || place.ends_with("roots_by_kind") => {
+            found.entry(format!("{place}.*")).or_default();
+            assert!(object.values().all(Value::is_u64), "{place}");
+        }
+        Value::Object(object) => {
+            for (key, value) in object {
+                found.entry(place.to_string()).or_default().insert(key.clone());
+                let below = if place == "-" { key.clone() } else { format!("{place}.{key}") };
+                // Trees are as their first level of children, and what files have as one file has.
+                let below = below.replace("children[].children", "children");
+                match (below.as_str(), value) {
+                    ("files", Value::Array(files)) => {
+                        for file in files {
+                            found.entry("files[]".into()).or_default().insert("file".into());
+                            let mut file = file.clone();
+                            file.as_object_mut().expect("an object").remove("file").expect("its name");
+                            add_keys(&file, "-", found);
+                        }
+                    }
+                    _ => add_keys(value, &below, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+const OLD: &str = "fixtures/xna_cf/pair_before.txt";
+const NEW: &str = "fixtures/xna_cf/pair_after.txt";
+const TRACE_49: &str = "fixtures/memory_infra/chromium49-heaps.trace.gz";
+const TRACE_66: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
+
+/// Command lines behind a command and the file, each split at blanks.
+const FORMS: [(&str, &[&str]); 7] = [
+    ("info", &[""]),
+    (
+        "stats",
+        &[
+            "",
+            "--by package --retained",
+            "--by generation",
+            "--retained",
+            "--shallow",
+            "--keep-unreachable",
+            "--raw-types",
+            "--exclude-roots=static,local,handle",
+        ],
+    ),
+    ("list", &["-n 20"]),
+    ("roots", &["--type * -n 5"]),
+    ("dominators", &["--depth 3 -n 5", "--by type", "--by package", "--keep-unreachable -n 3"]),
+    ("breakdown", &["--depth 4", "--by both", "--invert", "--min-percent 5"]),
+    ("leaks", &["", "--threshold 0"]),
+];
+
+fn occurring() -> BTreeMap<String, Keys> {
+    let mut found: BTreeMap<String, Keys> = BTreeMap::new();
+    let mut add = |words: &[&str]| {
+        let ran = run(&[words, &["-f", "json", "-q"]].concat());
+        if ran.stdout.starts_with('{') {
+            let answer = ran.json();
+            assert_eq!(answer["schema"], format!("heapdump.{}/1", words[0]), "{words:?}");
+            add_keys(&answer, "-", found.entry(words[0].to_string()).or_default());
+        }
+    };
+    for (number, fixture) in fixtures::all().iter().enumerate() {
+        let file = fixture.path.display().to_string();
+        for (command, forms) in FORMS {
+            for (place, form) in forms.iter().enumerate() {
+                // The first form of every command for every dump, others for some.
+                if place == 0 || number % 3 == place % 3 {
+                    let words: Vec<&str> = [command, &file].into_iter().chain(form.split_whitespace()).collect();
+                    add(&words);
+                }
+            }
+        }
+        for id in run(&["list", "--ids", "--sort", "retained", "-n", "3", "-q", &file]).stdout.split_whitespace() {
+            add(&["show", id, &file, "-n", "20"]);
+            add(&["roots", id, &file]);
+        }
+    }
+    add(&["info", OLD, TRACE_66]);
+    add(&["stats", OLD, NEW]);
+    for form in ["", "--retained", "--paths", "--roots", "--by package --retained"] {
+        let words: Vec<&str> = ["diff", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
+        add(&words);
+    }
+    add(&["diff", TRACE_49, TRACE_66]);
+    add(&["diff", "fixtures/ibm_classic/small.native.txt.gz", OLD]);
+    found
+}
+
+/// In traces of many tabs, and of processes that were cut short: no fixture has these.
+const IN_NO_FIXTURE: [&str; 2] = ["labels", "at_least"];
+
+#[test]
+fn every_key_is_documented_and_every_documented_key_occurs() {
+    let (documented, occurring) = (documented(), occurring());
+    let mut wrong = Vec::new();
+    for (command, places) in &occurring {
+        let Some(own) = documented.commands.get(command) else {
+            wrong.push(format!("{command}: not documented"));
+            continue;
+        };
+        for (place, keys) in places {
+            let mut known = own.get(place).cloned().unwrap_or_default();
+            for (_, _, shared) in documented.uses.iter().filter(|(c, p, _)| (c, p) == (command, place)) {
+                known.extend(documented.shared.get(shared).expect("a shared object").iter().cloned());
+            }
+            wrong.extend(keys.difference(&known).map(|key| format!("{command}: {place} has {key}, undocumented")));
+        }
+    }
+    for (command, places) in &documented.commands {
+        let own = occurring.get(command).unwrap_or_else(|| panic!("{command} printed nothing"));
+        for (place, keys) in places {
+            let Some(there) = own.get(place) else {
+                wrong.push(format!("{command}: there is no {place}"));
+                continue;
+            };
+            wrong.extend(keys.difference(there).map(|key| format!("{command}: {place} never has {key}")));
+        }
+    }
+    for (shared, keys) in &documented.shared {
+        let users = documented.uses.iter().filter(|(_, _, used)| used == shared);
+        let there: BTreeSet<&String> =
+            users.filter_map(|(command, place, _)| occurring.get(command)?.get(place)).flatten().collect();
+        let never = keys.iter().filter(|key| !there.contains(key) && !IN_NO_FIXTURE.contains(&key.as_str()));
+        wrong.extend(never.map(|key| format!("{shared} never has {key}")));
+    }
+    assert!(wrong.is_empty(), "docs/json.md and the output differ:\n{}", wrong.join("\n"));
+}
