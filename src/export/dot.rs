@@ -18,8 +18,8 @@ use crate::analysis::retained::Retained;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::answers::{AnswerError, ObjectId, ObjectRow, RootRow, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump};
+use crate::escape::escape_dot;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
-use crate::report::escape_dot;
 use crate::units::format_bytes;
 
 /// Which objects are drawn.

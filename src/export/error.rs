@@ -2,9 +2,11 @@
 
 use std::{fmt, io};
 
-use super::MAX_FLAMEGRAPH_BYTES;
 use crate::answers::AnswerError;
 use crate::dump::{MemoryError, OpenDump};
+
+/// Bytes that the paths of a flame graph may take: the drawing is made in memory.
+pub const MAX_FLAMEGRAPH_BYTES: usize = 32 << 20;
 
 /// Why a dump cannot be exported.
 #[derive(Debug)]

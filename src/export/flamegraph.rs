@@ -3,11 +3,8 @@
 use std::io::{self, Write};
 
 use super::folded::TypePaths;
-use super::{ExportError, FoldedOptions};
+use super::{ExportError, FoldedOptions, MAX_FLAMEGRAPH_BYTES};
 use crate::dump::OpenDump;
-
-/// Bytes that the paths of a flame graph may take: the drawing is made in memory.
-pub const MAX_FLAMEGRAPH_BYTES: usize = 32 << 20;
 
 /// Draws the paths from the largest structures down to single types. As [`write_folded`](super::write_folded), and at
 /// most [`MAX_FLAMEGRAPH_BYTES`] of paths in memory.

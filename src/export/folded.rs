@@ -10,8 +10,8 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump};
+use crate::escape::escape_frame;
 use crate::graph::HeapGraph;
-use crate::report::escape_frame;
 
 /// Which paths of types are written.
 #[derive(Debug, Clone)]

@@ -17,8 +17,8 @@ use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
 use crate::answers::heaps::{FullerDump, title_of};
 use crate::answers::{AnswerError, HeapChoice, ScopeOptions};
 use crate::dump::{Content, OpenDump};
+use crate::escape::json_text;
 use crate::graph::HeapGraph;
-use crate::report::json_text;
 
 /// What is written of a dump.
 #[derive(Debug, Clone, Default)]

@@ -5,12 +5,14 @@
 
 mod dot;
 mod error;
+#[cfg(feature = "cli")]
 mod flamegraph;
 mod folded;
 mod memory_infra;
 
 pub use dot::{DotOptions, write_dot};
-pub use error::ExportError;
-pub use flamegraph::{MAX_FLAMEGRAPH_BYTES, write_flamegraph};
+pub use error::{ExportError, MAX_FLAMEGRAPH_BYTES};
+#[cfg(feature = "cli")]
+pub use flamegraph::write_flamegraph;
 pub use folded::{FoldedOptions, write_folded};
 pub use memory_infra::{MemoryInfraOptions, write_memory_infra};

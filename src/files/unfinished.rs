@@ -69,7 +69,7 @@ impl Drop for Unfinished {
     }
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, feature = "cli"))]
 mod signals {
     use std::io;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,7 +126,8 @@ mod signals {
     }
 }
 
-#[cfg(not(unix))]
+/// Without the command line the signals are the program's own to handle.
+#[cfg(not(all(unix, feature = "cli")))]
 mod signals {
     pub(super) fn watch() -> std::io::Result<()> {
         Ok(())

@@ -37,6 +37,7 @@ mod stored;
 mod text;
 mod xna_cf;
 
+#[cfg(feature = "cli")]
 pub(crate) use codes::POSSIBLE_REPEAT;
 pub use details::{FieldValue, ObjectDetails, ReferenceName, Value};
 pub use detect::detect;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::escape::json_serializer;
 use super::{Cell, Column, Nested, Report, Table};
+use crate::escape::json_serializer;
 
 /// A value, streamed as it serialises itself.
 pub(super) fn write_value<T: Serialize + ?Sized>(out: &mut dyn Write, value: &T) -> io::Result<()> {

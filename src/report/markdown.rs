@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::escape::code_span;
 use super::{Cell, Style, Table, Unit, cell_text};
+use crate::escape::code_span;
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     if style.header {

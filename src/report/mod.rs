@@ -4,7 +4,6 @@
 //! Rows are streamed in every form but the table for people, so that millions of them need no memory.
 
 mod delimited;
-mod escape;
 mod json;
 mod markdown;
 mod plain;
@@ -18,7 +17,7 @@ use std::io::{self, Write};
 use crate::units;
 pub use crate::units::{count_of, format_bytes, format_count, parse_size};
 
-pub use escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
+pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
 pub use json::Members;
 pub use present::{Present, TextPage, write, write_each};
 pub use several::write_several;
@@ -240,7 +239,7 @@ fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
         Cell::Signed(number) => number.to_string().into(),
         Cell::Share(share) if human => format!("{:.1} %", share * 100.0).into(),
         Cell::Share(share) => format!("{share:.4}").into(),
-        Cell::Text(text) => escape::escape_controls(text),
+        Cell::Text(text) => escape_controls(text),
         Cell::Missing => "-".into(),
     }
 }

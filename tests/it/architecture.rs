@@ -5,8 +5,9 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 13] = [
     ("units", &[], &[]),
+    ("escape", &[], &["serde", "serde_json"]),
     ("files", &[], &["rustix", "signal_hook", "tempfile"]),
     ("graph", &[], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde"]),
     ("allocations", &[], &["rustc_hash"]),
@@ -19,10 +20,10 @@ const ALLOWED: [(&str, &[&str], &[&str]); 12] = [
     ("index", &["files", "graph"], &["bytemuck", "memmap2", "rayon", "serde", "serde_json", "twox_hash"]),
     ("dump", &["files", "graph", "allocations", "input", "analysis", "index"], &["rayon", "serde"]),
     ("answers", &["graph", "allocations", "input", "analysis", "dump", "units"], &["rayon", "serde", "shlex", "time"]),
-    ("report", &["units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
+    ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
     (
         "export",
-        &["graph", "allocations", "analysis", "dump", "answers", "report", "units"],
+        &["graph", "allocations", "analysis", "dump", "answers", "escape", "units"],
         &["inferno", "petgraph", "rustc_hash", "serde"],
     ),
     (
@@ -35,6 +36,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 12] = [
             "index",
             "dump",
             "answers",
+            "escape",
             "report",
             "export",
             "files",

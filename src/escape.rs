@@ -87,7 +87,7 @@ pub fn escape_markdown(text: &str) -> String {
 
 /// A code span in a Markdown table, where only the bar and the fence itself have a meaning: the fence is longer than any
 /// run of back ticks in the text.
-pub(super) fn code_span(text: &str) -> String {
+pub(crate) fn code_span(text: &str) -> String {
     let longest = text.split(|ch| ch != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let pad = if longest > 0 { " " } else { "" };
@@ -98,7 +98,7 @@ pub(super) fn code_span(text: &str) -> String {
 ///
 /// # Errors
 /// When `out` cannot be written to.
-pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     Ok(value.serialize(&mut json_serializer(out))?)
 }
 
@@ -113,12 +113,12 @@ pub fn json_text(value: &impl Serialize) -> String {
 }
 
 /// The serializer behind [`write_json`], for values that are streamed.
-pub(super) fn json_serializer<W: Write>(out: W) -> serde_json::Serializer<W, EscapingFormatter> {
+pub(crate) fn json_serializer<W: Write>(out: W) -> serde_json::Serializer<W, EscapingFormatter> {
     serde_json::Serializer::with_formatter(out, EscapingFormatter)
 }
 
 /// Compact JSON in which the control-like characters that JSON itself would let through are escaped too.
-pub(super) struct EscapingFormatter;
+pub(crate) struct EscapingFormatter;
 
 impl Formatter for EscapingFormatter {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
