@@ -24,9 +24,9 @@ const COLLECTION_SIZE: usize = 5;
 /// What an accumulation point is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A chain of so many objects of a type, each held by the one before.
+    /// A chain of that many objects of a type, each held by the one before.
     LinkedList(u64, TypeId),
-    /// An array or other object that directly holds so many objects, most bytes in those of this type.
+    /// An array or other object that directly holds that many objects of this type, with most of its bytes in them.
     Collection(u64, TypeId),
     /// One object with the bytes in itself.
     Single,
@@ -49,10 +49,10 @@ pub struct AccumulationPoint {
 
 /// One type inside a suspect.
 #[derive(Debug, Clone, Copy)]
-pub struct Held {
+pub struct HeldType {
     /// The type.
     pub type_id: TypeId,
-    /// Objects of it that would go with the suspect.
+    /// Objects of it that would be freed with the suspect.
     pub objects: u64,
     /// Their shallow bytes.
     pub shallow_bytes: u64,
@@ -60,7 +60,7 @@ pub struct Held {
 
 /// All types inside a suspect but its largest ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OtherHeld {
+pub struct OtherHeldTypes {
     /// How many types.
     pub types: u64,
     /// Their objects.
@@ -69,10 +69,10 @@ pub struct OtherHeld {
     pub shallow_bytes: u64,
 }
 
-/// The first `limit` of `holds`, and the rest together, so that sums stay what the suspect retains.
-pub fn largest_held(holds: &[Held], limit: usize) -> (&[Held], Option<OtherHeld>) {
-    let (largest, rest) = holds.split_at(limit.min(holds.len()));
-    let mut other = OtherHeld::default();
+/// The first `limit` of `held_types`, and the rest together, so that sums stay what the suspect retains.
+pub fn largest_types(held_types: &[HeldType], limit: usize) -> (&[HeldType], Option<OtherHeldTypes>) {
+    let (largest, rest) = held_types.split_at(limit.min(held_types.len()));
+    let mut other = OtherHeldTypes::default();
     for held in rest {
         other.types += 1;
         other.objects += held.objects;
@@ -81,9 +81,9 @@ pub fn largest_held(holds: &[Held], limit: usize) -> (&[Held], Option<OtherHeld>
     (largest, (!rest.is_empty()).then_some(other))
 }
 
-/// Who is suspected.
+/// What is suspected.
 #[derive(Debug, Clone)]
-pub enum Suspect {
+pub enum SuspectSubject {
     /// One object.
     Object(NodeId),
     /// Many objects of one type directly under the roots; the largest first.
@@ -92,9 +92,9 @@ pub enum Suspect {
 
 /// A suspect with the evidence.
 #[derive(Debug, Clone)]
-pub struct Finding {
-    /// Who.
-    pub suspect: Suspect,
+pub struct LeakSuspect {
+    /// What is suspected.
+    pub subject: SuspectSubject,
     /// What would be freed with it.
     pub retained_bytes: u64,
     /// Objects that would be freed.
@@ -104,7 +104,7 @@ pub struct Finding {
     /// The nearest object above a suspect of a library's type whose type is the application's own.
     pub owner: Option<NodeId>,
     /// Types inside, most bytes first.
-    pub holds: Vec<Held>,
+    pub held_types: Vec<HeldType>,
 }
 
 /// Looks for suspects.
@@ -115,11 +115,11 @@ pub struct SuspectSearch<'a> {
     pub dominators: &'a Dominators,
     /// Retained sizes.
     pub retained: &'a Retained,
-    /// The tree turned round.
+    /// The tree from the top down.
     pub children: &'a Children<'a>,
-    /// Bytes from which on something is suspected.
+    /// The fewest retained bytes of a suspect.
     pub threshold_bytes: u64,
-    /// By type: is it a library's?
+    /// By type whether it is a library's.
     pub is_library: &'a [bool],
     /// Only objects of one section.
     pub section: Option<SectionId>,
@@ -130,10 +130,29 @@ struct Descent {
     path: Vec<u32>,
 }
 
+impl LeakSuspect {
+    /// The object, or the largest of the group.
+    pub fn largest(&self) -> NodeId {
+        match &self.subject {
+            SuspectSubject::Object(node) => *node,
+            // A group has members, or it would not be one.
+            SuspectSubject::Group(_, members) => members[0],
+        }
+    }
+
+    /// Objects that are suspected: 1, or those of the group.
+    pub fn objects(&self) -> usize {
+        match &self.subject {
+            SuspectSubject::Object(_) => 1,
+            SuspectSubject::Group(_, members) => members.len(),
+        }
+    }
+}
+
 impl SuspectSearch<'_> {
-    /// The findings, largest first. O(objects).
-    pub fn run(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
+    /// The suspects, largest first. O(objects).
+    pub fn run(&self) -> Vec<LeakSuspect> {
+        let mut suspects = Vec::new();
         let (mut small, mut large) = (Vec::new(), Vec::new());
         let nodes = self.section.map_or(0..self.graph.node_count(), |section| self.graph.section_nodes(section));
         for number in self.children.of(0).filter(|&number| nodes.contains(&self.node(number).index())) {
@@ -154,14 +173,14 @@ impl SuspectSearch<'_> {
             }
             let (reported_number, owner) = self.application_owner(number);
             if reported.insert(reported_number) {
-                findings.push(self.object_finding(reported_number, &descent, owner));
+                suspects.push(self.object_suspect(reported_number, &descent, owner));
             }
         }
-        findings.extend(self.groups(&small));
-        findings.sort_by(|a, b| {
+        suspects.extend(self.groups(&small));
+        suspects.sort_by(|a, b| {
             b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.accumulation.node.cmp(&b.accumulation.node))
         });
-        findings
+        suspects
     }
 
     fn bytes(&self, number: u32) -> u64 {
@@ -219,21 +238,21 @@ impl SuspectSearch<'_> {
         }
     }
 
-    fn object_finding(&self, number: u32, descent: &Descent, owner: Option<NodeId>) -> Finding {
-        Finding {
-            suspect: Suspect::Object(self.node(number)),
+    fn object_suspect(&self, number: u32, descent: &Descent, owner: Option<NodeId>) -> LeakSuspect {
+        LeakSuspect {
+            subject: SuspectSubject::Object(self.node(number)),
             retained_bytes: self.bytes(number),
             retained_objects: self.retained.objects_at(number as usize).into(),
             accumulation: self.accumulation(descent),
             owner,
-            holds: self.holds(&[number]),
+            held_types: self.held_types(&[number]),
         }
     }
 
-    /// Objects directly under the roots, by type, that are suspected together. Left out are class objects, for that a
-    /// program has many classes says nothing, and objects of library types without a root of their own: they are there
-    /// because several others share them, as strings are.
-    fn groups(&self, numbers: &[u32]) -> Vec<Finding> {
+    /// Objects directly under the roots, by type, that are suspected together. Class objects are skipped: having many
+    /// classes is not a leak. So are objects of library types without a root of their own: they are there because
+    /// several others share them, as strings are.
+    fn groups(&self, numbers: &[u32]) -> Vec<LeakSuspect> {
         let mut rooted = NodeSet::new(self.graph.node_count());
         for root in self.graph.strong_roots() {
             rooted.insert(root.node);
@@ -255,13 +274,13 @@ impl SuspectSearch<'_> {
                 }
                 members.sort_by_key(|&number| (std::cmp::Reverse(self.bytes(number)), self.node(number)));
                 let largest = *members.first()?;
-                Some(Finding {
+                Some(LeakSuspect {
                     retained_bytes,
                     retained_objects: members.iter().map(|&n| u64::from(self.retained.objects_at(n as usize))).sum(),
                     accumulation: self.accumulation(&self.descend(largest)),
                     owner: None,
-                    holds: self.holds(&members),
-                    suspect: Suspect::Group(type_id, members.iter().map(|&number| self.node(number)).collect()),
+                    held_types: self.held_types(&members),
+                    subject: SuspectSubject::Group(type_id, members.iter().map(|&number| self.node(number)).collect()),
                 })
             })
             .collect()
@@ -373,7 +392,7 @@ impl SuspectSearch<'_> {
     }
 
     /// The histogram of what these objects retain.
-    fn holds(&self, numbers: &[u32]) -> Vec<Held> {
+    fn held_types(&self, numbers: &[u32]) -> Vec<HeldType> {
         let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
         let mut add = |number: usize| {
             let node = self.dominators.node_at(number);
@@ -389,14 +408,14 @@ impl SuspectSearch<'_> {
                 }
             });
         }
-        let mut holds: Vec<Held> = by_type
+        let mut held_types: Vec<HeldType> = by_type
             .into_iter()
-            .map(|(type_id, (objects, shallow_bytes))| Held { type_id, objects, shallow_bytes })
+            .map(|(type_id, (objects, shallow_bytes))| HeldType { type_id, objects, shallow_bytes })
             .collect();
-        holds.sort_by(|a, b| {
-            let name = |held: &Held| self.graph.type_name(held.type_id);
+        held_types.sort_by(|a, b| {
+            let name = |held: &HeldType| self.graph.type_name(held.type_id);
             b.shallow_bytes.cmp(&a.shallow_bytes).then_with(|| name(a).cmp(name(b)))
         });
-        holds
+        held_types
     }
 }

@@ -32,6 +32,9 @@ impl Percent {
     /// The most that can be said.
     pub const MOST: f64 = 1e6;
 
+    /// 10 %.
+    pub const TENTH: Percent = Percent { units: 10 * UNITS_OF_ONE as u64 };
+
     /// The least whole number that is at least this share: a row of so much stays.
     pub fn at_least(self, whole: u64) -> u64 {
         u64::try_from(self.product(whole).div_ceil(100 * UNITS_OF_ONE)).unwrap_or(u64::MAX)

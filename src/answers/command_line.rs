@@ -43,11 +43,19 @@ impl CommandLine {
         let words = self.words.iter().chain(&paths);
         // A NUL cannot be part of a word; it is left out.
         let quoted = words.map(|word| match shlex::try_quote(word) {
+            _ if is_plain(word) => word.clone(),
             Ok(quoted) => quoted.into_owned(),
             Err(_) => shlex::try_quote(&word.replace('\0', "")).map(|word| word.into_owned()).unwrap_or_default(),
         });
         quoted.collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Returns true if a shell takes the word as it is. shlex would quote more: every `#`, `=` and letter beyond ASCII, which
+/// ids and file names are full of.
+fn is_plain(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./+:,=@%#".contains(c);
+    !word.is_empty() && !word.starts_with('#') && word.chars().all(is_plain)
 }
 
 #[cfg(test)]
@@ -60,5 +68,11 @@ mod tests {
         let mut line = CommandLine::new("stats");
         line.option("--type", Some("a b's")).option("--domain", None).switch("--retained", true);
         assert_eq!(line.for_shell(Some(Path::new("x.txt"))), "heapdump stats --type \"a b's\" --retained x.txt");
+        for (word, quoted) in
+            [("1#1cadcb", "1#1cadcb"), ("#1", "'#1'"), ("Größe=1%", "Größe=1%"), ("a*", "'a*'"), ("", "''")]
+        {
+            let mut line = CommandLine::new("show");
+            assert_eq!(line.word(word).for_shell(None), format!("heapdump show {quoted}"));
+        }
     }
 }

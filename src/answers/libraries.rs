@@ -33,7 +33,7 @@ pub fn libraries_of(runtime: Runtime) -> &'static [&'static str] {
 
 /// By type whether it is a library's: of the runtime of this format, or one that `others` match. Slashes in names
 /// (`java/lang/String`) are read as dots. O(types x patterns).
-pub(crate) fn library_types(graph: &HeapGraph, format: &str, others: &[TypePattern]) -> Vec<bool> {
+pub(super) fn library_types(graph: &HeapGraph, format: &str, others: &[TypePattern]) -> Vec<bool> {
     let of_runtime = Runtime::of_format(format).map_or(&[][..], libraries_of);
     let of_runtime = of_runtime.iter().filter_map(|text| TypePattern::parse(text).ok());
     let patterns: Vec<TypePattern> = of_runtime.chain(others.iter().cloned()).collect();

@@ -10,7 +10,7 @@ use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::root_paths::{PathNodes, RootPath};
 use crate::analysis::roots_by_node::RootsByNode;
-use crate::graph::{HeapGraph, Root};
+use crate::graph::{HeapGraph, NodeId, Root};
 
 /// A shortest path from a rooted object to the one asked for. Its rows are made when they are asked for: it may be as
 /// long as the dump.
@@ -70,6 +70,17 @@ impl<'p> PathRow<'p> {
         }
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         words.join(" and by ") + &more
+    }
+
+    /// The types of some objects of the path, by their place on it; of class objects with the class they stand for.
+    pub(super) fn types(&self, places: std::ops::Range<usize>) -> Vec<String> {
+        let nodes = self.path.nodes().skip(places.start).take(places.len());
+        nodes.map(|node| ObjectRow::new(self.graph, node).type_text()).collect()
+    }
+
+    /// The rooted object.
+    pub(super) fn start(&self) -> NodeId {
+        self.path.start()
     }
 
     fn root_records(&self) -> impl Iterator<Item = &'p Root> + use<'p> {

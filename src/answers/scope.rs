@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{AnswerError, CommandLine};
 use crate::analysis::selection::TypePattern;
-use crate::graph::{HeapGraph, NodeId, SectionId};
+use crate::graph::{HeapGraph, NodeId, Root, SectionId};
 
 /// Which objects a question is about. The default is all.
 #[derive(Debug, Clone, Default)]
@@ -104,6 +104,22 @@ impl<'d> Scope<'d> {
     /// By type whether it is wanted; `None` when all are.
     pub fn types(&self) -> Option<&[bool]> {
         self.types.as_deref()
+    }
+
+    /// What stands behind "all that is reachable", so that it is true: roots given on request, one section of several.
+    pub(super) fn reach_words(&self) -> String {
+        let given = self.graph.roots().iter().any(Root::is_requested);
+        let given = if given { " or given roots on request" } else { "" };
+        let section = self.section_words().map_or(String::new(), |section| format!(" in {section}"));
+        format!("{given}{section}")
+    }
+
+    /// `section 2 (BubbleGame.exe)`, where the question is about one of several.
+    pub(super) fn section_words(&self) -> Option<String> {
+        let section = self.section.filter(|_| self.graph.sections().len() > 1)?;
+        let name = &self.graph.sections()[section.index()].name;
+        let name = if name.is_empty() { String::new() } else { format!(" ({name})") };
+        Some(format!("section {}{name}", section.number()))
     }
 
     fn has_type_of(&self, node: NodeId) -> bool {

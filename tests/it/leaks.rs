@@ -1,7 +1,21 @@
 //! Suspects, differences and exports on dumps whose leaks were planted and are known.
 
+use std::io::Cursor;
+
 use crate::common::cmd::{project, run};
 use crate::common::fixtures::all;
+use crate::common::graph;
+use crate::common::heap::Heap;
+use crate::common::synth::xna_cf;
+use crate::oracle::heaps;
+use heapdump::analysis::dominators::Dominators;
+use heapdump::analysis::retained::Retained;
+use heapdump::analysis::suspects::{SuspectSearch, SuspectSubject};
+use heapdump::analysis::threshold::Threshold;
+use heapdump::answers::leaks::SubjectKind;
+use heapdump::answers::{LeaksOptions, leaks};
+use heapdump::dump::OpenOptions;
+use proptest::prelude::*;
 use serde_json::Value;
 
 const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
@@ -200,4 +214,81 @@ fn known_holders_can_be_walked_around() {
     assert_eq!(tree["tree"][0]["type"], "App.Other");
     // The two links of one type are one row.
     assert_eq!(tree["tree"][0]["children"][0]["type"], "App.Leaked");
+}
+
+/// Without the threshold of 10 % there are many suspects, whose paths are found together.
+#[test]
+fn the_answer_of_the_library_is_the_json_of_the_command() {
+    let mut suspects = 0;
+    for fixture in all().into_iter().filter(|fixture| !fixture.holds_allocations() && fixture.arguments().is_empty()) {
+        let path = fixture.path.display().to_string();
+        for threshold in [None, Some(Threshold::Bytes(100))] {
+            let mut arguments = vec!["leaks", &path, "-f", "json", "-q"];
+            let options = LeaksOptions { rows: Some(20), ..LeaksOptions::default() };
+            let options = match threshold {
+                Some(threshold) => LeaksOptions { threshold, ..options },
+                None => options,
+            };
+            arguments.extend(["-n", "20"]);
+            arguments.extend(threshold.map_or([].as_slice(), |_| &["--threshold", "100"]));
+            let Ok(dump) = heapdump::dump::open(&path) else { continue };
+            let mut printed = run(&arguments).expect_code(0).json();
+            printed.as_object_mut().unwrap().remove("schema");
+            let answer = leaks(&dump, &options).unwrap();
+            // As text first: numbers are rounded when they are read.
+            let answered: Value = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
+            assert_eq!(answered, printed, "{path}");
+            suspects += answer.suspects.len();
+        }
+    }
+    assert!(suspects > 200, "{suspects}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// An object retains what cannot be reached without it; a group at least what each of its members does, and no more
+    /// than cannot be reached without all of them.
+    #[test]
+    fn suspects_retain_what_the_definition_says(heap in heaps(14, 2), threshold in 1u64..1500) {
+        let dump = OpenOptions::default().open_reader(Cursor::new(xna_cf(&heap).into_bytes())).unwrap();
+        let options = LeaksOptions { threshold: Threshold::Bytes(threshold), ..LeaksOptions::default() };
+        let answer = leaks(&dump, &options).unwrap();
+        let number = |id: &str| (0..heap.objects.len()).find(|&at| format!("{:x}", Heap::address(at)) == id);
+        for suspect in answer.suspects.iter() {
+            prop_assert!(suspect.row.retained_bytes >= threshold);
+            prop_assert_eq!(suspect.row.kind == SubjectKind::Object, suspect.row.id.is_some());
+            if let Some(id) = &suspect.row.id {
+                let object = number(id).unwrap();
+                prop_assert_eq!(Some(suspect.row.retained_bytes), heap.retained_bytes(object));
+                let distance = heap.distances(&heap.strong_starts())[object];
+                prop_assert_eq!(suspect.path.row().map(|path| path.length()), distance);
+            }
+            let inside: u64 = suspect.holds.iter().map(|held| held.shallow_bytes).sum();
+            prop_assert_eq!(inside, suspect.row.retained_bytes);
+        }
+        let (graph, _) = graph(xna_cf(&heap).as_bytes());
+        let dominators = Dominators::compute(&graph);
+        let retained = Retained::compute(&graph, &dominators);
+        let search = SuspectSearch {
+            graph: &graph,
+            dominators: &dominators,
+            retained: &retained,
+            children: &dominators.children(),
+            threshold_bytes: threshold,
+            is_library: &vec![false; graph.type_count()],
+            section: None,
+        };
+        let suspects = search.run();
+        prop_assert_eq!(suspects.len(), answer.suspects.len());
+        for (suspect, row) in suspects.iter().zip(answer.suspects.iter()) {
+            prop_assert_eq!(suspect.retained_bytes, row.row.retained_bytes);
+            if let SuspectSubject::Group(_, members) = &suspect.subject {
+                let members: Vec<usize> = members.iter().map(|node| node.index()).collect();
+                let each: u64 = members.iter().filter_map(|&object| heap.retained_bytes(object)).sum();
+                prop_assert_eq!(suspect.retained_bytes, each);
+                prop_assert!(each <= heap.retained_bytes_together(&members));
+            }
+        }
+    }
 }

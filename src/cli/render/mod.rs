@@ -4,6 +4,7 @@
 pub(crate) mod diff;
 pub(crate) mod histogram;
 pub(crate) mod info;
+pub(crate) mod leaks;
 pub(crate) mod manual;
 mod object;
 pub(crate) mod objects;

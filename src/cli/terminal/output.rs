@@ -110,15 +110,6 @@ pub(crate) fn section_words(graph: &HeapGraph, section: Option<SectionId>) -> Op
     Some(format!("section {}{name}", section.number()))
 }
 
-/// As a shell takes it for one word.
-pub(crate) fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./+:,=@%".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_string(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
-
 /// Bold where colours are on.
 pub(crate) fn bold(text: &str, style: &Style) -> String {
     if style.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
@@ -141,23 +132,4 @@ pub(crate) fn fields(value: Value) -> Map<String, Value> {
         Value::Object(map) => map,
         _ => Map::new(),
     }
-}
-
-/// Broken at blanks so that lines fit; a word that is longer stays whole.
-pub(crate) fn wrapped(text: &str, width: usize) -> String {
-    let mut lines = String::new();
-    let mut length = 0;
-    for word in text.split(' ') {
-        let word_length = word.chars().count();
-        if length > 0 && length + 1 + word_length > width {
-            lines.push('\n');
-            length = 0;
-        } else if length > 0 {
-            lines.push(' ');
-            length += 1;
-        }
-        lines.push_str(word);
-        length += word_length;
-    }
-    lines + "\n"
 }

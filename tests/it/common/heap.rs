@@ -95,6 +95,17 @@ impl Heap {
         Some((0..self.objects.len()).filter(|&o| with[o] && !without[o]).map(|o| self.objects[o].bytes).sum())
     }
 
+    /// The same for several objects taken out together.
+    pub fn retained_bytes_together(&self, objects: &[usize]) -> u64 {
+        let with = self.reach(&self.strong_starts(), None);
+        let mut rest = self.clone();
+        objects.iter().for_each(|&object| rest.objects[object].references.clear());
+        let starts: Vec<usize> = self.strong_starts().into_iter().filter(|start| !objects.contains(start)).collect();
+        let without = rest.reach(&starts, None);
+        let is_freed = |o: &usize| with[*o] && (!without[*o] || objects.contains(o));
+        (0..self.objects.len()).filter(is_freed).map(|o| self.objects[o].bytes).sum()
+    }
+
     /// References from the nearest of `starts`.
     pub fn distances(&self, starts: &[usize]) -> Vec<Option<usize>> {
         let mut distances = vec![None; self.objects.len()];

@@ -1,0 +1,280 @@
+//! What leaks: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
+
+mod paragraph;
+mod view;
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
+
+use super::histogram_rows::is_false;
+use super::libraries::library_types;
+use super::{AnswerError, CommandLine, PathRow, ScopeOptions};
+use crate::analysis::root_paths::{RootPaths, find_root_paths};
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::selection::TypePattern;
+use crate::analysis::shortest_parents::ShortestParents;
+use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::dump::{AnswerNeed, OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId};
+
+/// What is suspected.
+#[derive(Debug, Clone)]
+pub struct LeaksOptions {
+    /// What a suspect retains at least; a share is of what strong roots reach in the section. Default: 10 %.
+    pub threshold: Threshold,
+    /// Types of libraries, besides those of the runtime: they give way to the types that own them.
+    pub libraries: Vec<TypePattern>,
+    /// The section; suspects of these types alone, groups and objects.
+    pub scope: ScopeOptions,
+    /// How many suspects. Default: all.
+    pub rows: Option<usize>,
+    /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
+    pub exact_sizes: bool,
+}
+
+impl Default for LeaksOptions {
+    fn default() -> Self {
+        LeaksOptions {
+            threshold: Threshold::Share(Percent::TENTH),
+            libraries: Vec::new(),
+            scope: ScopeOptions::default(),
+            rows: None,
+            exact_sizes: false,
+        }
+    }
+}
+
+impl LeaksOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("leaks");
+        if self.threshold != LeaksOptions::default().threshold {
+            line.option("--threshold", Some(&self.threshold.to_string()));
+        }
+        for library in &self.libraries {
+            line.option("--library", Some(library.text()));
+        }
+        line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
+        self.scope.add_to(&mut line);
+        line
+    }
+}
+
+/// Leak suspects.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct Leaks<'d> {
+    /// Bytes that strong roots reach, of the section asked for.
+    pub reachable_bytes: u64,
+    /// Bytes that a suspect retains at least.
+    pub threshold_bytes: u64,
+    /// The suspects that are shown, most retained bytes first.
+    pub suspects: Suspects<'d>,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// What is left out.
+    #[serde(skip)]
+    pub omitted: Omitted,
+}
+
+/// Suspects that an answer leaves out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Omitted {
+    /// Beyond the number of suspects asked for.
+    pub beyond_limit: usize,
+    /// Of other types than were asked for.
+    pub of_other_types: usize,
+}
+
+/// Suspects whose paths are searched one by one; of more all at once.
+const FEW_SUSPECTS: usize = 8;
+/// Paths of so many objects together are read from an index before the answer is printed.
+const FEW_STEPS: usize = 4096;
+
+/// Looks for leak suspects. O(objects), the dominator tree, and O(objects + references) for the path to each of a few
+/// suspects, or for the paths to all of many.
+///
+/// # Errors
+/// When the dump holds no objects, has no such section, or takes more memory than it may.
+pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let scope = options.scope.resolve(graph)?;
+    let (dominators, retained) = dump.dominators()?;
+    dump.check_answer(AnswerNeed::Descent, 0)?;
+    let children = dominators.children();
+    let nodes = scope.range();
+    let tops = children.of(0).filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
+    let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number as usize)));
+    let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
+    let is_library = library_types(graph, dump.info().format, &options.libraries);
+    dump.phase(Phase::FindingSuspects);
+    let search = SuspectSearch {
+        graph,
+        dominators,
+        retained,
+        children: &children,
+        threshold_bytes,
+        is_library: &is_library,
+        section: scope.section(),
+    };
+    let mut suspects = search.run();
+    let found = suspects.len();
+    suspects.retain(|suspect| scope.types().is_none_or(|wanted| wanted[graph.type_of(suspect.largest()).index()]));
+    let of_types = suspects.len();
+    let shown = options.rows.map_or(of_types, |limit| of_types.min(limit));
+    suspects.truncate(shown);
+    let answer = Leaks {
+        reachable_bytes,
+        threshold_bytes,
+        roots_inferred: graph.roots_inferred(),
+        omitted: Omitted { beyond_limit: of_types - shown, of_other_types: found - of_types },
+        suspects: Suspects {
+            graph,
+            dump: dump.path(),
+            paths: Paths::find(dump, graph, &suspects),
+            suspects,
+            is_library,
+            reachable_bytes,
+            reached_words: format!("all that is reachable{}", scope.reach_words()),
+            exact_sizes: options.exact_sizes,
+            roots: RootsByNode::new(graph),
+            holders: RefCell::default(),
+        },
+    };
+    answer.suspects.check_index(dump);
+    Ok(answer)
+}
+
+/// Suspects, largest first. Paths and paragraphs are made when a suspect is asked for: of many suspects they may be more
+/// than the dump.
+pub struct Suspects<'d> {
+    graph: &'d HeapGraph,
+    dump: Option<&'d Path>,
+    suspects: Vec<LeakSuspect>,
+    paths: Paths<'d>,
+    is_library: Vec<bool>,
+    reachable_bytes: u64,
+    /// What shares are of.
+    reached_words: String,
+    exact_sizes: bool,
+    roots: RootsByNode<'d>,
+    /// By rooted object what holds it, in words: many suspects may hang on one.
+    holders: RefCell<HashMap<NodeId, String>>,
+}
+
+/// Shortest paths to suspects.
+enum Paths<'d> {
+    /// To each its own.
+    Each(Vec<Option<RootPaths<'d>>>),
+    /// To every object, from an index.
+    Stored(&'d ShortestParents),
+    /// To every object, found for this answer.
+    Computed(ShortestParents),
+}
+
+impl<'d> Paths<'d> {
+    fn find(dump: &'d OpenDump, graph: &'d HeapGraph, suspects: &[LeakSuspect]) -> Self {
+        if suspects.len() <= FEW_SUSPECTS {
+            let path = |suspect: &LeakSuspect| find_root_paths(graph, suspect.largest(), 1, false, |_| false);
+            return Paths::Each(suspects.iter().map(|suspect| path(suspect).into_first()).collect());
+        }
+        match dump.shortest_parents() {
+            Some(parents) => Paths::Stored(parents),
+            None => Paths::Computed(ShortestParents::compute(graph)),
+        }
+    }
+}
+
+/// Words about holders that are kept, in bytes.
+const HOLDERS_KEPT: usize = 4 << 10;
+
+impl<'d> Suspects<'d> {
+    /// How many suspects are shown.
+    pub fn len(&self) -> usize {
+        self.suspects.len()
+    }
+
+    /// Returns true if none is shown.
+    pub fn is_empty(&self) -> bool {
+        self.suspects.is_empty()
+    }
+
+    /// What a suspect below `len` is and retains, without the evidence. O(log objects).
+    pub fn row(&self, at: usize) -> SuspectRow<'_> {
+        SuspectRow::new(self.graph, &self.suspects[at], self.reachable_bytes)
+    }
+
+    /// A suspect below `len` with the evidence and the paragraph. O(length of its path).
+    pub fn get(&self, at: usize) -> SuspectView<'_> {
+        SuspectView::new(self, at)
+    }
+
+    /// The suspects, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = SuspectView<'_>> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    /// A size in words.
+    pub fn size(&self, bytes: u64) -> String {
+        match self.exact_sizes {
+            true => crate::units::count_of(bytes, "bytes"),
+            false => crate::units::format_bytes(bytes),
+        }
+    }
+
+    fn path(&self, at: usize) -> Option<Cow<'_, RootPaths<'d>>> {
+        let together = |parents: &ShortestParents| {
+            parents.path_to(self.graph, &self.roots, self.suspects[at].largest()).map(Cow::Owned)
+        };
+        match &self.paths {
+            Paths::Each(paths) => paths[at].as_ref().map(Cow::Borrowed),
+            Paths::Stored(parents) => together(parents),
+            Paths::Computed(parents) => together(parents),
+        }
+    }
+
+    fn holders(&self, path: &PathRow<'_>) -> String {
+        let start = path.start();
+        if let Some(words) = self.holders.borrow().get(&start) {
+            return words.clone();
+        }
+        let words = path.holders();
+        if words.len() < HOLDERS_KEPT {
+            self.holders.borrow_mut().insert(start, words.clone());
+        }
+        words
+    }
+
+    /// Reads what will be printed of an index, or checks all of it where that is much.
+    fn check_index(&self, dump: &OpenDump) {
+        let steps = match &self.paths {
+            _ if !dump.is_indexed() => return,
+            Paths::Each(paths) => paths.iter().flatten().flat_map(RootPaths::iter).map(|path| path.length).sum(),
+            Paths::Stored(_) | Paths::Computed(_) => usize::MAX,
+        };
+        if steps > FEW_STEPS {
+            dump.verify_index();
+        } else {
+            self.iter().filter_map(|view| view.path.row().map(|path| path.nodes().count())).for_each(drop);
+        }
+    }
+}
+
+impl Serialize for Suspects<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut suspects = serializer.serialize_seq(Some(self.len()))?;
+        for view in self.iter() {
+            suspects.serialize_element(&view)?;
+        }
+        suspects.end()
+    }
+}

@@ -1,0 +1,124 @@
+//! A suspect in a paragraph that can be pasted into a ticket.
+
+use super::{SubjectKind, SuspectView, Suspects};
+use crate::analysis::suspects::LeakSuspect;
+use crate::answers::ObjectRow;
+use crate::units::{count_of, format_count};
+
+/// Types inside a suspect that the paragraph names.
+const TYPES_NAMED: usize = 3;
+/// Objects of a path that the paragraph names.
+const STEPS_NAMED: usize = 6;
+
+/// What, how much, how many, held by what, piling up where, what is inside. Names are as in the dump.
+pub(super) fn of(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
+    let mut text = subject(suspects, suspect, view);
+    text += &holders(suspects, view);
+    text += &accumulation(suspects, suspect, view);
+    text += &format!(
+        " Inside: {}. Look further with: {}",
+        inside(suspects, suspect),
+        view.look_further.for_shell(suspects.dump)
+    );
+    text
+}
+
+fn named(object: &ObjectRow) -> String {
+    format!("{} ({})", object.type_text(), object.id)
+}
+
+fn subject(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
+    let row = &view.row;
+    let mut text = match row.kind {
+        SubjectKind::Object => format!("One {} retains", named(&ObjectRow::new(suspects.graph, suspect.largest()))),
+        SubjectKind::Group => format!(
+            "{} of {} that no single object holds together {}",
+            count_of(row.objects as u64, "objects"),
+            row.type_name,
+            if row.objects == 1 { "retains" } else { "retain" },
+        ),
+    };
+    text += &format!(
+        " {}, {:.1} % of {}, in {}.",
+        suspects.size(row.retained_bytes),
+        row.share * 100.0,
+        suspects.reached_words,
+        count_of(row.retained_objects, "objects")
+    );
+    if let Some(owner) = &view.owner {
+        text += &format!(" It belongs to {}.", named(owner));
+    }
+    text
+}
+
+fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
+    let Some(path) = view.path.row() else { return String::new() };
+    let whose = if view.row.objects > 1 { " The largest is kept alive by" } else { " It is kept alive by" };
+    let through = match path.length() {
+        0 => ".".to_string(),
+        length => format!(", through {}.", steps(length, |places| path.types(places))),
+    };
+    format!("{whose} {}{through}", suspects.holders(&path))
+}
+
+/// The types of so many objects, shortened in the middle.
+fn steps(count: usize, types: impl Fn(std::ops::Range<usize>) -> Vec<String>) -> String {
+    if count <= STEPS_NAMED {
+        return types(0..count).join(" -> ");
+    }
+    let half = STEPS_NAMED / 2;
+    let (first, last) = (types(0..half).join(" -> "), types(count - half..count).join(" -> "));
+    format!("{first} -> ... {} more ... -> {last}", count - 2 * half)
+}
+
+fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
+    let point = &view.accumulation_point;
+    let is_largest = suspect.accumulation.node == suspect.largest();
+    let is_group = view.row.objects > 1;
+    let what = match (point.members, point.member_type) {
+        (Some(count), Some(member_type)) => {
+            let what = match point.shape {
+                "linked-list" => "a linked list",
+                "hash-table" => "a hash table",
+                "array" => "an array",
+                _ => "a collection",
+            };
+            let keeping = view.keeping.as_ref().map_or(String::new(), |keeping| {
+                let all = if keeping.objects == count { "each" } else { "most of them" };
+                format!(", {all} keeping a {}", keeping.type_name)
+            });
+            Some(format!("{what} of {} {member_type}{keeping}", format_count(count)))
+        }
+        _ if point.shape == "single" && !is_group => Some("which has the bytes in itself".to_string()),
+        _ => None,
+    };
+    if what.is_none() && (is_largest || is_group) {
+        return String::new();
+    }
+    let place = if is_largest { "there".to_string() } else { format!("in {}", named(&point.object)) };
+    let what = what.map_or(String::new(), |what| format!(", {what}"));
+    let share = point.retained_bytes as f64 / view.row.retained_bytes.max(1) as f64;
+    let size = if share < 0.995 { format!(", {}", suspects.size(point.retained_bytes)) } else { String::new() };
+    format!(" The memory piles up {place}{what}{size}.")
+}
+
+/// The largest types, and the application's own largest if they are all a library's.
+fn inside(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> String {
+    let held = &suspect.held_types;
+    let is_own = |type_id: crate::graph::TypeId| !suspects.is_library[type_id.index()];
+    let (mut named, others) = held.split_at(held.len().min(TYPES_NAMED));
+    let own = others.iter().find(|held| is_own(held.type_id));
+    let extra = own.filter(|_| !named.iter().any(|held| is_own(held.type_id)));
+    if extra.is_some() {
+        named = &named[..TYPES_NAMED - 1];
+    }
+    let types: Vec<String> = named
+        .iter()
+        .chain(extra)
+        .map(|held| {
+            let name = suspects.graph.type_name(held.type_id);
+            format!("{} {name} ({})", format_count(held.objects), suspects.size(held.shallow_bytes))
+        })
+        .collect();
+    types.join(", ")
+}

@@ -1,0 +1,234 @@
+//! A suspect as it is shown: plain data, and the path to it.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+
+use super::{Suspects, paragraph};
+use crate::analysis::root_paths::RootPaths;
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
+use crate::answers::{CommandLine, ObjectRow, PathRow};
+use crate::graph::HeapGraph;
+
+/// Types inside a suspect that are listed.
+const TYPES_LISTED: usize = 20;
+
+/// What is suspected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SubjectKind {
+    /// One object.
+    Object,
+    /// Objects of one type directly under the roots.
+    Group,
+}
+
+impl SubjectKind {
+    /// The kind as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            SubjectKind::Object => "object",
+            SubjectKind::Group => "group",
+        }
+    }
+}
+
+/// What a suspect is and retains.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SuspectRow<'s> {
+    /// One object or a group.
+    pub kind: SubjectKind,
+    /// The object's id; `None` of a group.
+    pub id: Option<String>,
+    /// The type of the object or of the group.
+    #[serde(rename = "type")]
+    pub type_name: &'s str,
+    /// Objects that are suspected: 1, or those of the group.
+    pub objects: usize,
+    /// Bytes that would be freed with it.
+    pub retained_bytes: u64,
+    /// Objects that would be freed with it.
+    pub retained_objects: u64,
+    /// `retained_bytes` of what strong roots reach in the section, 0 to 1.
+    pub share: f64,
+}
+
+impl<'s> SuspectRow<'s> {
+    pub(super) fn new(graph: &'s HeapGraph, suspect: &LeakSuspect, reachable_bytes: u64) -> Self {
+        let (kind, id, type_id) = match &suspect.subject {
+            SuspectSubject::Object(node) => (SubjectKind::Object, Some(graph.display_id(*node)), graph.type_of(*node)),
+            SuspectSubject::Group(type_id, _) => (SubjectKind::Group, None, *type_id),
+        };
+        SuspectRow {
+            kind,
+            id,
+            type_name: graph.type_name(type_id),
+            objects: suspect.objects(),
+            retained_bytes: suspect.retained_bytes,
+            retained_objects: suspect.retained_objects,
+            share: suspect.retained_bytes as f64 / reachable_bytes.max(1) as f64,
+        }
+    }
+}
+
+/// A suspect with the evidence.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct SuspectView<'s> {
+    /// What it is and retains.
+    #[serde(flatten)]
+    pub row: SuspectRow<'s>,
+    /// The nearest object above a suspect of a library's type whose type is the application's own.
+    pub owner: Option<ObjectRow>,
+    /// Where the memory piles up; of a group, below its largest object.
+    pub accumulation_point: AccumulationRow<'s>,
+    /// The application's own type that most members of a collection of library objects keep.
+    pub keeping: Option<KeepingRow<'s>>,
+    /// The shortest path from the roots; of a group, to its largest object.
+    pub path: SuspectPath<'s>,
+    /// The largest types inside, and the others together.
+    pub holds: Vec<HeldTypeRow<'s>>,
+    /// All of this in a paragraph.
+    pub text: String,
+    /// The command that shows what is inside.
+    #[serde(skip)]
+    pub look_further: CommandLine,
+}
+
+/// Where memory piles up.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct AccumulationRow<'s> {
+    /// The object.
+    #[serde(flatten)]
+    pub object: ObjectRow,
+    /// Bytes that it retains.
+    pub retained_bytes: u64,
+    /// `linked-list`, `hash-table`, `array`, `collection`, `single` (the bytes are in the object itself) or `structure`.
+    pub shape: &'static str,
+    /// Objects in the list or collection.
+    pub members: Option<u64>,
+    /// Their type.
+    pub member_type: Option<&'s str>,
+}
+
+/// What members of a collection are there for.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct KeepingRow<'s> {
+    /// The type that they keep.
+    #[serde(rename = "type")]
+    pub type_name: &'s str,
+    /// Members that keep an object of it.
+    pub objects: u64,
+}
+
+/// A type inside a suspect, or the rest of them.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct HeldTypeRow<'s> {
+    /// The type, or `<other>`.
+    #[serde(rename = "type")]
+    pub type_name: &'s str,
+    /// Of the rest: how many types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub types: Option<u64>,
+    /// Objects that would be freed with the suspect.
+    pub objects: u64,
+    /// Their bytes.
+    pub shallow_bytes: u64,
+}
+
+/// The path to a suspect.
+#[derive(Debug, Clone)]
+pub struct SuspectPath<'s> {
+    graph: &'s HeapGraph,
+    roots: &'s RootsByNode<'s>,
+    paths: Option<Cow<'s, RootPaths<'s>>>,
+}
+
+impl SuspectPath<'_> {
+    /// The path; `None` when no strong root reaches the suspect.
+    pub fn row(&self) -> Option<PathRow<'_>> {
+        let path = self.paths.as_ref()?.get(0)?;
+        Some(PathRow::new(self.graph, self.roots, path))
+    }
+}
+
+impl Serialize for SuspectPath<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.row().serialize(serializer)
+    }
+}
+
+impl<'s> SuspectView<'s> {
+    pub(super) fn new(suspects: &'s Suspects<'_>, at: usize) -> Self {
+        let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
+        let point = &suspect.accumulation;
+        let mut look_further = CommandLine::new("dominators");
+        look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
+        let mut view = SuspectView {
+            row: suspects.row(at),
+            owner: suspect.owner.map(|owner| ObjectRow::new(graph, owner)),
+            accumulation_point: AccumulationRow::new(graph, point),
+            keeping: point
+                .keeping
+                .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
+            path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at) },
+            holds: held_types(graph, suspect),
+            text: String::new(),
+            look_further,
+        };
+        view.text = paragraph::of(suspects, suspect, &view);
+        view
+    }
+}
+
+impl<'s> AccumulationRow<'s> {
+    fn new(graph: &'s HeapGraph, point: &AccumulationPoint) -> Self {
+        let object = ObjectRow::new(graph, point.node);
+        let (shape, members) = match point.shape {
+            Shape::LinkedList(length, type_id) => ("linked-list", Some((length, type_id))),
+            Shape::Collection(count, type_id) => (collection_shape(&object.type_name), Some((count, type_id))),
+            Shape::Single => ("single", None),
+            Shape::Structure => ("structure", None),
+        };
+        AccumulationRow {
+            object,
+            retained_bytes: point.retained_bytes,
+            shape,
+            members: members.map(|(count, _)| count),
+            member_type: members.map(|(_, type_id)| graph.type_name(type_id)),
+        }
+    }
+}
+
+/// What a collection of this type is: arrays behind dictionaries and maps are hash tables.
+fn collection_shape(type_name: &str) -> &'static str {
+    let is_array = type_name.ends_with(']') || type_name.starts_with('[') || type_name.contains("[]");
+    let table_words = ["Entry", "Node[", "Bucket", "Slot", "Hash", "Dictionary"];
+    match table_words.iter().any(|word| type_name.contains(word)) {
+        true => "hash-table",
+        false if is_array => "array",
+        false => "collection",
+    }
+}
+
+fn held_types<'s>(graph: &'s HeapGraph, suspect: &LeakSuspect) -> Vec<HeldTypeRow<'s>> {
+    let (largest, other) = largest_types(&suspect.held_types, TYPES_LISTED);
+    let rows = largest.iter().map(|held| HeldTypeRow {
+        type_name: graph.type_name(held.type_id),
+        types: None,
+        objects: held.objects,
+        shallow_bytes: held.shallow_bytes,
+    });
+    let other = other.map(|other| HeldTypeRow {
+        type_name: "<other>",
+        types: Some(other.types),
+        objects: other.objects,
+        shallow_bytes: other.shallow_bytes,
+    });
+    rows.chain(other).collect()
+}
