@@ -1,14 +1,11 @@
 //! `heapdump list`; and objects and roots of commands that walk the graph themselves, in words.
 
-use std::collections::HashSet;
 use std::io;
 
 use anyhow::Result;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::analysis::root_paths::RootPath;
-use crate::analysis::roots_by_node::RootsByNode;
 use crate::answers::{ObjectId, ObjectList, ScopeOptions};
 pub(crate) use crate::cli::args::object::parse_object_id;
 use crate::cli::args::options::SectionArgs;
@@ -157,65 +154,6 @@ pub(crate) fn root_text(graph: &HeapGraph, root: &Root) -> String {
         text.push_str(&format!(" ({})", flags.join(", ")));
     }
     text
-}
-
-/// A path for JSON; `roots` are all the records of its first object that hold it, `root` is the most telling.
-pub(crate) struct PathJson<'p> {
-    pub(crate) graph: &'p HeapGraph,
-    pub(crate) roots: &'p RootsByNode<'p>,
-    pub(crate) path: RootPath<'p>,
-}
-
-impl Serialize for PathJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let PathJson { graph, roots, path } = *self;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("root", &RootJson(graph, path.root))?;
-        map.serialize_entry("roots", &Each(|| roots_of(roots, path).map(|root| RootJson(graph, root))))?;
-        map.serialize_entry("length", &path.length)?;
-        map.serialize_entry("nodes", &Each(|| path.nodes().map(|node| ObjectJson(graph, node))))?;
-        map.end()
-    }
-}
-
-/// An array of what an iterator gives, one after another.
-struct Each<F>(F);
-
-impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((self.0)())
-    }
-}
-
-/// The records of a path's first object that hold it; of a path from a weak root the weak ones.
-fn roots_of<'g>(roots: &RootsByNode<'g>, path: RootPath<'_>) -> impl Iterator<Item = &'g Root> {
-    let is_weak = path.root.is_weak();
-    roots.of(path.start()).filter(move |root| !root.excluded && root.is_weak() == is_weak)
-}
-
-/// Different roots of one object that are told one by one.
-const ROOTS_TOLD: usize = 50;
-
-/// What holds a path's first object, all of it: who clears only the static variable frees nothing if a local is left.
-pub(crate) fn roots_words(graph: &HeapGraph, roots: &RootsByNode<'_>, path: RootPath<'_>) -> String {
-    let mut words = vec![root_words(graph, path.root)];
-    let mut known = HashSet::new();
-    let mut more = 0;
-    for root in roots_of(roots, path) {
-        if !known.insert((root.kind, root.flags.0, root.container, graph.root_name(root))) {
-            continue;
-        }
-        if words.len() == ROOTS_TOLD {
-            more += 1;
-            continue;
-        }
-        let text = root_words(graph, root);
-        if !words.contains(&text) {
-            words.push(text);
-        }
-    }
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    words.join(" and by ") + &more
 }
 
 /// The same for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus, pinned`;

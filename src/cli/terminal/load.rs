@@ -10,7 +10,6 @@ use sysinfo::System;
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
-use crate::analysis::shortest_parents::ShortestParents;
 use crate::cli::args::options::{InputArgs, ReadArgs};
 use crate::cli::terminal::indexes;
 use crate::cli::terminal::output::print_sentence;
@@ -56,11 +55,6 @@ impl<'d> Opened<'d> {
     /// When there is not.
     pub(crate) fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<()> {
         self.dump.check_answer(need, bytes).map_err(|error| self.memory.explain(error))
-    }
-
-    /// Shortest paths from strong roots, where an index has them.
-    pub(crate) fn shortest_parents(&self) -> Option<&'d ShortestParents> {
-        self.dump.shortest_parents()
     }
 }
 
