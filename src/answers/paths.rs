@@ -50,7 +50,7 @@ impl<'p> PathRow<'p> {
     }
 
     /// What holds the first object, all of it, in words: clearing the static variable alone frees nothing if a local is
-    /// left. More than [`HOLDERS_NAMED`] are counted.
+    /// left. More than 50 are counted.
     pub fn holders(&self) -> String {
         let mut words = vec![self.root().words()];
         let mut known = HashSet::new();

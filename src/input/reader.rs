@@ -1,5 +1,5 @@
 //! What the reader of one format is, what it is given and what it gives back. Everything that formats have in common is
-//! done by [`read`](super::read) around it.
+//! done by [`read`](super::read()) around it.
 
 use super::codes::{self, GraphCodes};
 use super::details::ObjectDetails;
