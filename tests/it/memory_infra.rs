@@ -56,6 +56,19 @@ fn problems_have_their_codes_and_cost_nothing_else() {
 }
 
 #[test]
+fn sums_beyond_64_bits_are_reported() {
+    let frames = r#"{"0":{"name":"main"},"1":{"name":"f"}}"#;
+    let huge = r#"{"size":"ffffffffffffffff","bt":"0"}"#;
+    assert_eq!(codes(&breakdown(&trace(frames, "{}", &entries(huge)))), [""; 0]);
+    let more = format!(r#"{huge},{{"size":"1","bt":"1"}}"#);
+    let text = trace(frames, "{}", &entries(&more));
+    assert_eq!(codes(&breakdown(&text)), ["size-overflow"]);
+    assert!(
+        run_with_input(&["info", "-", "--strict"], text.as_bytes()).expect_code(2).stderr.contains("size-overflow")
+    );
+}
+
+#[test]
 fn a_fault_in_one_event_costs_that_event_alone() {
     let good = r#"{"ph":"v","pid":7,"ts":1,"id":"0x1","args":{"dumps":{"heaps":{"malloc":{"entries":[{"size":"64","bt":""}]}}}}}"#;
     for (bad, code) in [

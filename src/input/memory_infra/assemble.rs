@@ -4,26 +4,22 @@ use rustc_hash::FxHashMap;
 
 use super::codes;
 use super::collect::{DumpEvent, Process, Trace};
+use super::heap_maker::{HeapMaker, HeapParts};
 use super::naming::{Modules, process_of_threads};
 use super::rows::MapsOfProcess;
 use super::stacks::Stacks;
-use crate::allocations::{AllocationDump, AllocationHeap, DumpTime, Entry, HeapBuilder, Meaning, NameId, Names};
+use crate::allocations::{AllocationDump, AllocationHeap, DumpTime, Entry, NameId, Names};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
-use crate::input::{Code, Diagnostics, Position};
-
-/// What the frame is called that stands for its parent's own allocations.
-const SELF_NAME: &str = "<self>";
+use crate::input::codes::SIZE_OVERFLOW;
+use crate::input::{Diagnostics, Position};
 
 /// Puts heaps together.
 pub(super) struct Assembler<'a> {
-    pub(super) names: &'a mut Names,
-    pub(super) diagnostics: &'a mut Diagnostics,
-    pub(super) raw_types: bool,
+    maker: HeapMaker<'a>,
     /// (dump, pid, allocator): how many heaps there are already.
-    parts: FxHashMap<(usize, i64, NameId), u32>,
-    /// Makes all heaps.
-    pub(super) builder: HeapBuilder,
-    self_name: NameId,
+    instances: FxHashMap<(usize, i64, NameId), u32>,
+    /// By dump: bytes of its heaps so far.
+    dump_bytes: FxHashMap<usize, u128>,
     /// What the heaps take.
     share: MemoryShare,
     names_share: MemoryShare,
@@ -39,16 +35,11 @@ impl<'a> Assembler<'a> {
         raw_types: bool,
         budget: &MemoryBudget,
     ) -> Self {
-        let (self_name, root) = (names.intern(SELF_NAME), names.intern(""));
-        let builder = HeapBuilder::new(root);
         let (share, names_share) = (budget.for_content(), budget.for_content());
         Assembler {
-            names,
-            diagnostics,
-            raw_types,
-            parts: FxHashMap::default(),
-            builder,
-            self_name,
+            maker: HeapMaker::new(names, diagnostics, raw_types),
+            instances: FxHashMap::default(),
+            dump_bytes: FxHashMap::default(),
             share,
             names_share,
             frames: 0,
@@ -110,46 +101,46 @@ impl<'a> Assembler<'a> {
                     return Ok(());
                 }
                 if entries.is_empty() {
-                    self.note(&codes::EMPTY_HEAP, event, String::new);
+                    self.maker.note(&codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
                 let frames = if process.frames.by_id.is_empty() { &trace.global_frames } else { &process.frames };
-                let heap = stacks.heap(self, entries, event, process, frames, modules);
-                let part = self.part(number, event, allocator, None);
+                let heap = stacks.heap(&mut self.maker, entries, event, process, frames, modules);
+                let instance = self.instance(number, event, allocator, None);
                 let name = process_name(process);
-                self.push(all, heap, number, event, process, (name, part), allocator)?;
+                self.push(all, heap, number, event, process, (name, instance), allocator)?;
             }
             trace.share.hold(trace.kept_bytes)?;
             let Some(v2) = v2 else { continue };
-            maps.learn(&v2, self.names);
-            let part = repeats.entry((event.id.clone(), event.pid)).or_default();
-            *part += 1;
-            let part = *part;
+            maps.learn(&v2, self.maker.names);
+            let instance = repeats.entry((event.id.clone(), event.pid)).or_default();
+            *instance += 1;
+            let instance = *instance;
             if v2.version != Some(1) {
-                self.note(&codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
+                self.maker.note(&codes::UNKNOWN_VERSION, event, || format!("{:?}", v2.version));
             }
             for (allocator, columns) in v2.allocators {
                 if self.is_too_deep() {
                     return Ok(());
                 }
                 if columns.sizes.len() == 0 {
-                    self.note(&codes::EMPTY_HEAP, event, String::new);
+                    self.maker.note(&codes::EMPTY_HEAP, event, String::new);
                     continue;
                 }
                 let number = *dump.get_or_insert_with(|| number_of_dump(all, event, &trace.started_us));
-                let heap = maps.heap(self, &columns, event, modules);
+                let heap = maps.heap(&mut self.maker, &columns, event, modules);
                 let several = v2_events[&(event.id.clone(), event.pid)] > 1;
                 let threads = heap.frames.iter().skip(1).filter(|frame| frame.parent == 0);
-                let told = process_of_threads(threads.map(|frame| self.names.text(frame.name)));
-                let name = match told.filter(|_| several) {
+                let found = process_of_threads(threads.map(|frame| self.maker.names.text(frame.name)));
+                let name = match found.filter(|_| several) {
                     Some(name) => name.to_string(),
                     // Of several processes under one number the number's name belongs to one at most.
-                    None if several && part > 1 => String::new(),
+                    None if several && instance > 1 => String::new(),
                     None => process_name(process),
                 };
-                let part = self.part(number, event, allocator, several.then_some(part));
-                self.push(all, heap, number, event, process, (name, part), allocator)?;
+                let instance = self.instance(number, event, allocator, several.then_some(instance));
+                self.push(all, heap, number, event, process, (name, instance), allocator)?;
             }
         }
         Ok(())
@@ -157,18 +148,14 @@ impl<'a> Assembler<'a> {
 
     /// Which of several heaps of the same dump, process number and allocator this is; from 1. In `heaps_v2` all
     /// allocators of an event have the number of the event.
-    fn part(&mut self, dump: usize, event: &DumpEvent, allocator: NameId, fixed: Option<u32>) -> u32 {
-        let count = self.parts.entry((dump, event.pid, allocator)).or_default();
+    fn instance(&mut self, dump: usize, event: &DumpEvent, allocator: NameId, fixed: Option<u32>) -> u32 {
+        let count = self.instances.entry((dump, event.pid, allocator)).or_default();
         *count += 1;
-        let (count, part) = (*count, fixed.unwrap_or(*count));
+        let (count, instance) = (*count, fixed.unwrap_or(*count));
         if count > 1 {
-            self.note(&codes::REPEATED_HEAP, event, String::new);
+            self.maker.note(&codes::REPEATED_HEAP, event, String::new);
         }
-        part
-    }
-
-    pub(super) fn note(&mut self, code: &'static Code, event: &DumpEvent, text: impl FnOnce() -> String) {
-        self.diagnostics.add(code, 1, Position::Byte(event.offset), text);
+        instance
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of a heap, each from another place")]
@@ -179,16 +166,26 @@ impl<'a> Assembler<'a> {
         dump: usize,
         event: &DumpEvent,
         process: &Process,
-        (name, part): (String, u32),
+        (name, instance): (String, u32),
         allocator: NameId,
     ) -> Result<(), BuildError> {
         self.frames += heap.frames.len() as u64;
         self.entries += heap.entries.len() as u64;
         let exceeding = heap.frames_exceeded();
         if exceeding > 0 {
-            self.diagnostics.add(&codes::CHILDREN_EXCEED_PARENT, exceeding, Position::Byte(event.offset), String::new);
+            self.maker.diagnostics.add(
+                &codes::CHILDREN_EXCEED_PARENT,
+                exceeding,
+                Position::Byte(event.offset),
+                String::new,
+            );
         }
-        let allocator = self.names.text(allocator).to_string();
+        let sum = self.dump_bytes.entry(dump).or_default();
+        let before = std::mem::replace(sum, *sum + heap.total_bytes());
+        if before <= u64::MAX.into() && *sum > u64::MAX.into() {
+            self.maker.note(&SIZE_OVERFLOW, event, String::new);
+        }
+        let allocator = self.maker.names.text(allocator).to_string();
         let bytes = 2 * size_of::<AllocationHeap>()
             + name.len()
             + process.labels.len()
@@ -196,11 +193,11 @@ impl<'a> Assembler<'a> {
             + heap.frames.capacity() * size_of::<crate::allocations::Frame>()
             + heap.entries.capacity() * size_of::<Entry>();
         self.share.hold(self.share.held_bytes() + bytes as u64)?;
-        self.names_share.hold(self.names.memory_bytes() as u64)?;
+        self.names_share.hold(self.maker.names.memory_bytes() as u64)?;
         all.heaps.push(AllocationHeap {
             dump,
             pid: event.pid,
-            part,
+            part: instance,
             process: name,
             labels: process.labels.clone(),
             allocator,
@@ -209,18 +206,6 @@ impl<'a> Assembler<'a> {
             entries: heap.entries,
         });
         Ok(())
-    }
-
-    /// The frame's name as it is shown.
-    pub(super) fn frame_name(&mut self, name: NameId, modules: &Modules) -> NameId {
-        match modules.place(self.names.text(name), self.names) {
-            Some(place) => self.names.intern(&place),
-            None => name,
-        }
-    }
-
-    pub(super) fn self_name(&self) -> NameId {
-        self.self_name
     }
 }
 
@@ -247,32 +232,6 @@ impl MapPlaces {
         }
         let in_dump = self.last_in.get(&(event.id.clone(), event.pid));
         in_dump.or_else(|| self.last_of.get(&event.pid)).copied()
-    }
-}
-
-/// A heap without its name tag.
-pub(super) struct HeapParts {
-    pub(super) meaning: Meaning,
-    pub(super) frames: Vec<crate::allocations::Frame>,
-    pub(super) entries: Vec<Entry>,
-}
-
-impl HeapParts {
-    /// Backtraces whose total is less than those of the backtraces below them.
-    fn frames_exceeded(&self) -> u64 {
-        if self.meaning == Meaning::Parts {
-            return 0;
-        }
-        let mut stated: Vec<Option<u64>> = vec![None; self.frames.len()];
-        for entry in self.entries.iter().filter(|entry| entry.type_name().is_none()) {
-            stated[entry.frame() as usize] = Some(entry.bytes());
-        }
-        let mut below = vec![0u64; self.frames.len()];
-        for (frame, bytes) in self.frames.iter().zip(&stated).skip(1) {
-            let sum = &mut below[frame.parent as usize];
-            *sum = sum.saturating_add(bytes.unwrap_or(0));
-        }
-        stated.iter().zip(below).filter(|(stated, below)| stated.is_some_and(|stated| stated < *below)).count() as u64
     }
 }
 

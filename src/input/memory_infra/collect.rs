@@ -8,7 +8,6 @@ use super::codes;
 use super::dumps::Dumps;
 use super::event::{Event, StackFrame, read_stack_frames};
 use super::ids::ById;
-use super::trace::Found;
 use crate::allocations::{NameId, Names};
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::diagnostics::excerpt;
@@ -18,6 +17,17 @@ use crate::input::{Diagnostics, Position};
 const FRAME_BYTES: usize = size_of::<StackFrame>() + PLACE_BYTES + 16;
 /// A place in a table.
 const PLACE_BYTES: usize = 48;
+
+/// What the search for events hands on.
+#[derive(Clone, Copy)]
+pub(super) enum TraceItem {
+    /// An event that may matter.
+    Event,
+    /// The last event, which the file ends in.
+    CutEvent,
+    /// The `stackFrames` that stand outside events.
+    StackFrames,
+}
 
 /// What is known of a process.
 #[derive(Default)]
@@ -104,14 +114,14 @@ const LONG_TEXT: usize = 64 * 1024;
 impl Collector<'_> {
     /// # Errors
     /// When there is no memory for it.
-    pub(super) fn take(&mut self, found: Found, json: &[u8], offset: u64) -> Result<(), BuildError> {
+    pub(super) fn take(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
         if json.len() > LONG_TEXT {
             self.parsing_share.hold(2 * json.len() as u64)?;
         }
         match found {
-            Found::Event => self.event(json, offset, true),
-            Found::CutEvent => self.event(json, offset, false),
-            Found::StackFrames => {
+            TraceItem::Event => self.event(json, offset, true),
+            TraceItem::CutEvent => self.event(json, offset, false),
+            TraceItem::StackFrames => {
                 let (frames, _) = read_stack_frames(json, self.names);
                 self.keep(frames.len() * FRAME_BYTES);
                 frames.into_iter().for_each(|frame| self.trace.global_frames.replace(frame));

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use super::brackets::Scan;
+use super::json_scan::ValueEndScanner;
 use crate::graph::MemoryShare;
 
 /// Bytes read at a time.
@@ -95,7 +95,7 @@ impl<'s> Text<'s> {
 
     /// Passes a value and keeps nothing of it. False when the file ends in it.
     pub(super) fn skip(&mut self) -> io::Result<bool> {
-        let mut scan = Scan::default();
+        let mut scan = ValueEndScanner::default();
         loop {
             if let Some(length) = scan.find_end(&self.data[self.at..self.end]) {
                 self.at += length;
@@ -110,7 +110,7 @@ impl<'s> Text<'s> {
 
     /// Passes a value and hands it out.
     pub(super) fn take(&mut self) -> io::Result<Value<'_>> {
-        let mut scan = Scan::default();
+        let mut scan = ValueEndScanner::default();
         let mut length = 0;
         loop {
             if let Some(rest) = scan.find_end(&self.data[self.at + length..self.end]) {

@@ -6,9 +6,10 @@
 
 use serde::de::{MapAccess, SeqAccess};
 
+use super::extract::{Array, Arrays};
 use super::heaps_v2::{HeapsV2, HeapsV2Reader};
 use super::ids::RawId;
-use super::lift::{Array, Arrays};
+use super::raw_entry::RawEntry;
 use super::values::{Element, Elements, Hex, Id, Member, Members, Name, Scalar, Text, ignore};
 use crate::allocations::{NameId, Names};
 
@@ -34,49 +35,6 @@ impl Dumps {
             + entries * size_of::<RawEntry>() * 3 / 2
             + self.heaps_v2.as_ref().map_or(0, HeapsV2::memory_bytes)
             + room(self.regions.len()) * size_of::<Region>()
-    }
-}
-
-/// An entry of `heaps` with its ids as they stand there. 24 bytes: all of a trace are kept until its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RawEntry {
-    /// With a mark when there are bytes.
-    backtrace: u32,
-    /// With a mark when there are allocations.
-    type_id: u32,
-    bytes: u64,
-    allocations: u64,
-}
-
-impl RawEntry {
-    pub(super) fn new(
-        backtrace: Option<RawId>,
-        type_id: Option<RawId>,
-        bytes: Option<u64>,
-        allocations: Option<u64>,
-    ) -> Self {
-        RawEntry {
-            backtrace: RawId::pack(backtrace, bytes.is_some()),
-            type_id: RawId::pack(type_id, allocations.is_some()),
-            bytes: bytes.unwrap_or(0),
-            allocations: allocations.unwrap_or(0),
-        }
-    }
-
-    pub(super) fn backtrace(&self) -> Option<RawId> {
-        RawId::unpack(self.backtrace).0
-    }
-
-    pub(super) fn type_id(&self) -> Option<RawId> {
-        RawId::unpack(self.type_id).0
-    }
-
-    pub(super) fn bytes(&self) -> Option<u64> {
-        RawId::unpack(self.backtrace).1.then_some(self.bytes)
-    }
-
-    pub(super) fn allocations(&self) -> Option<u64> {
-        RawId::unpack(self.type_id).1.then_some(self.allocations)
     }
 }
 
@@ -165,7 +123,7 @@ impl Element for EntriesReader<'_> {
         Ok(found)
     }
 
-    fn lifted(&mut self, number: u64) {
+    fn on_placeholder(&mut self, number: u64) {
         if let Some(Array::Entries(entries)) = self.arrays.take(number) {
             // What is read here one by one stores the root's name when it comes to it.
             if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY)) {

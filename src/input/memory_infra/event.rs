@@ -12,8 +12,8 @@
 use serde::de::{DeserializeSeed, MapAccess};
 
 use super::dumps::{Dumps, DumpsReader};
+use super::extract::{Arrays, extract_arrays};
 use super::ids::RawId;
-use super::lift::{Arrays, lift};
 use super::values::{Id, Member, Members, Name, Number, Scalar, Text, ignore};
 use crate::allocations::{NameId, Names};
 
@@ -45,7 +45,7 @@ pub(super) struct StackFrame {
 impl Event {
     /// Reads what it can; `Err` says where and why it ended early. `whole` is false when the file ends in the event.
     pub(super) fn read(json: &[u8], whole: bool, names: &mut Names) -> (Self, Result<(), serde_json::Error>) {
-        if let Some((rest, mut arrays)) = whole.then(|| lift(json)).flatten() {
+        if let Some((rest, mut arrays)) = whole.then(|| extract_arrays(json)).flatten() {
             let (event, read) = Self::read_all(&rest, names, &mut arrays);
             if read.is_ok() {
                 return (event, read);

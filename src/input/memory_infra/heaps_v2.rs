@@ -9,7 +9,7 @@
 use rustc_hash::FxHashSet;
 use serde::de::{MapAccess, SeqAccess};
 
-use super::lift::{Array, Arrays};
+use super::extract::{Array, Arrays};
 use super::values::{Element, Elements, Member, Members, Name, Number, Scalar, ignore};
 use crate::allocations::{NameId, Names};
 
@@ -149,7 +149,7 @@ impl Element for RowsReader<'_> {
         Ok(found)
     }
 
-    fn lifted(&mut self, number: u64) {
+    fn on_placeholder(&mut self, number: u64) {
         match self.arrays.take(number) {
             Some(Array::Texts(texts)) => {
                 for (id, text) in texts.iter() {
@@ -237,7 +237,7 @@ impl Element for NumbersReader<'_> {
         Ok(seq.next_element_seed(Scalar(Number))?.map(|value| self.column.push(value)))
     }
 
-    fn lifted(&mut self, number: u64) {
+    fn on_placeholder(&mut self, number: u64) {
         if let Some(Array::Numbers(numbers)) = self.arrays.take(number) {
             self.column.numbers.extend(numbers);
         }

@@ -10,26 +10,28 @@
 //!
 //! Sizes are hexadecimal and include everything below a backtrace; what was too small is not in the dump. Older traces
 //! have sizes of exact backtraces, newer ones (`heaps_v2`) columns of numbers with tables of names. A trace is mostly
-//! other events: `container` finds the ends of those without parsing them, in a thread of its own, and `lift` reads the
+//! other events: `container` finds the ends of those without parsing them, in a thread of its own, and `extract` reads the
 //! long arrays of the others before serde_json reads the rest.
 //! docs/formats/memory-infra.md has all forms, the codes, and where each rule comes from.
 
 mod assemble;
-mod brackets;
 mod codes;
 mod collect;
 mod container;
 mod dumps;
 mod event;
+mod extract;
+mod heap_maker;
 mod heaps_v2;
 mod html;
 mod ids;
-mod lift;
+mod json_scan;
 mod naming;
+mod raw_entry;
 mod rows;
+mod simple_json;
 mod stacks;
 mod trace;
-mod usual;
 mod values;
 
 use std::io::Cursor;

@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::assemble::{Assembler, HeapParts};
 use super::codes;
 use super::collect::DumpEvent;
+use super::heap_maker::{HeapMaker, HeapParts};
 use super::heaps_v2::{Columns, HeapsV2, NodeRow};
 use super::ids::ByNumber;
 use super::naming::{Modules, unescaped_twice, unwrapped};
-use super::stacks::{Known, NONE};
+use super::stacks::{FrameCache, NONE};
 use crate::allocations::{Entry, Meaning, NameId, Names};
 
 /// Strings, nodes and types of a process. Later dumps send what is new; an id sent again has its new meaning.
@@ -19,11 +19,11 @@ pub(super) struct MapsOfProcess {
     nodes: ByNumber<u32>,
     rows: Vec<NodeRow>,
     /// By row.
-    known: Vec<Known>,
+    caches: Vec<FrameCache>,
     /// By row: its node in the heap at hand.
     nodes_in_heap: Vec<u32>,
-    /// Of names; names of earlier turns are forgotten.
-    turn: u32,
+    /// Generation of the module map; names of earlier ones are forgotten.
+    generation: u32,
     /// Rows that have a node in the heap at hand.
     in_heap: Vec<u32>,
     types: FxHashMap<u64, u64>,
@@ -50,14 +50,14 @@ impl MapsOfProcess {
             let Some(row) = self.nodes.find(node.id) else {
                 self.nodes.insert(node.id, self.rows.len() as u32);
                 self.rows.push(node);
-                self.known.push(Known::NOTHING);
+                self.caches.push(FrameCache::EMPTY);
                 self.nodes_in_heap.push(NONE);
                 continue;
             };
             let row = row as usize;
             if self.rows[row] != node {
                 self.rows[row] = node;
-                self.known[row] = Known::NOTHING;
+                self.caches[row] = FrameCache::EMPTY;
             }
         }
         self.types.extend(heaps.types.iter().copied());
@@ -65,14 +65,14 @@ impl MapsOfProcess {
 
     /// Nodes may be called otherwise now: another memory map, or other strings.
     pub(super) fn forget_names(&mut self) {
-        self.turn += 1;
+        self.generation += 1;
         self.has_unnamed = false;
     }
 
     /// The heap of an allocator.
     pub(super) fn heap(
         &mut self,
-        assembler: &mut Assembler<'_>,
+        maker: &mut HeapMaker<'_>,
         columns: &Columns,
         event: &DumpEvent,
         modules: &Modules,
@@ -80,54 +80,54 @@ impl MapsOfProcess {
         let rows = columns.sizes.len().min(columns.types.len()).min(columns.nodes.len());
         let longest = columns.sizes.len().max(columns.types.len()).max(columns.nodes.len());
         if rows < longest || (columns.counts.len() != 0 && columns.counts.len() != longest) {
-            assembler.note(&codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
+            maker.note(&codes::UNEVEN_COLUMNS, event, || format!("{rows} of {longest} rows"));
         }
-        assembler.builder.reserve(rows);
+        maker.builder.reserve(rows);
         let mut types: FxHashMap<u64, NameId> = FxHashMap::default();
         for row in 0..rows {
             let Some(bytes) = columns.sizes.at(row) else {
-                assembler.note(&codes::BAD_ENTRY, event, String::new);
+                maker.note(&codes::BAD_ENTRY, event, String::new);
                 continue;
             };
             let frame = match columns.nodes.at(row) {
-                Some(id) => self.node_of(assembler, id, event, modules),
+                Some(id) => self.node_of(maker, id, event, modules),
                 None => 0,
             };
             let type_id = columns.types.at(row).unwrap_or(0);
-            let type_name = *types.entry(type_id).or_insert_with(|| self.type_of(assembler, type_id, event));
+            let type_name = *types.entry(type_id).or_insert_with(|| self.type_of(maker, type_id, event));
             let allocations = columns.counts.at(row);
-            assembler.builder.add(Entry::new(frame, Some(type_name), bytes, allocations));
+            maker.builder.add(Entry::new(frame, Some(type_name), bytes, allocations));
         }
-        let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
+        let (frames, entries) = maker.builder.finish(Some(maker.self_name()));
         for row in self.in_heap.drain(..) {
             self.nodes_in_heap[row as usize] = NONE;
         }
         HeapParts { meaning: Meaning::Parts, frames, entries }
     }
 
-    fn type_of(&self, assembler: &mut Assembler<'_>, id: u64, event: &DumpEvent) -> NameId {
+    fn type_of(&self, maker: &mut HeapMaker<'_>, id: u64, event: &DumpEvent) -> NameId {
         match self.types.get(&id).and_then(|string| self.strings.find(*string)) {
-            Some(name) if assembler.raw_types => name,
+            Some(name) if maker.raw_types => name,
             Some(name) => {
-                let text = unwrapped(assembler.names.text(name)).to_string();
-                assembler.names.intern(&text)
+                let text = unwrapped(maker.names.text(name)).to_string();
+                maker.names.intern(&text)
             }
             None => {
-                assembler.note(&codes::UNKNOWN_TYPE, event, || id.to_string());
-                assembler.names.intern(&format!("<type {id}>"))
+                maker.note(&codes::UNKNOWN_TYPE, event, || id.to_string());
+                maker.names.intern(&format!("<type {id}>"))
             }
         }
     }
 
     /// The node of an id, made with all its callers; node 0 for ids that nobody has told (-1 stands for an empty
     /// backtrace).
-    fn node_of(&mut self, assembler: &mut Assembler<'_>, id: u64, event: &DumpEvent, modules: &Modules) -> u32 {
+    fn node_of(&mut self, maker: &mut HeapMaker<'_>, id: u64, event: &DumpEvent, modules: &Modules) -> u32 {
         let mut path = Vec::new();
         let mut at = id;
         let mut node = loop {
             let Some(row) = self.nodes.find(at) else {
                 if at != u64::MAX {
-                    assembler.note(&codes::UNKNOWN_FRAME, event, || at.to_string());
+                    maker.note(&codes::UNKNOWN_FRAME, event, || at.to_string());
                 }
                 break 0;
             };
@@ -137,7 +137,7 @@ impl MapsOfProcess {
             }
             // A path longer than there are nodes goes in circles.
             if path.len() >= self.rows.len() {
-                assembler.note(&codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
+                maker.note(&codes::CYCLIC_STACK_FRAMES, event, || at.to_string());
                 break 0;
             }
             path.push(row);
@@ -148,15 +148,15 @@ impl MapsOfProcess {
         };
         while let Some(row) = path.pop() {
             let name_sid = self.rows[row as usize].name_sid;
-            let known = &mut self.known[row as usize];
-            let name = known.name(self.turn, || match self.strings.find(name_sid) {
-                Some(name) => assembler.frame_name(name, modules),
+            let cache = &mut self.caches[row as usize];
+            let name = cache.name(self.generation, || match self.strings.find(name_sid) {
+                Some(name) => maker.frame_name(name, modules),
                 None => {
                     self.has_unnamed = true;
-                    assembler.names.intern(&format!("<string {name_sid}>"))
+                    maker.names.intern(&format!("<string {name_sid}>"))
                 }
             });
-            node = known.make_node(&mut assembler.builder, node, name);
+            node = cache.make_node(&mut maker.builder, node, name);
             self.nodes_in_heap[row as usize] = node;
             self.in_heap.push(row);
         }

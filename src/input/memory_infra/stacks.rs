@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::assemble::{Assembler, HeapParts};
 use super::codes;
 use super::collect::{DumpEvent, Frames, Process};
-use super::dumps::RawEntry;
 use super::event::StackFrame;
+use super::heap_maker::{HeapMaker, HeapParts};
 use super::ids::RawId;
 use super::naming::{Modules, unwrapped};
+use super::raw_entry::RawEntry;
 use crate::allocations::{Entry, HeapBuilder, Meaning, NameId, Path};
 use crate::input::Code;
 use crate::input::diagnostics::excerpt;
@@ -16,39 +16,39 @@ use crate::input::diagnostics::excerpt;
 /// What is known of a process's stack frames from the heaps before: nearly all have the same backtraces.
 #[derive(Default)]
 pub(super) struct Stacks {
-    known: Vec<Known>,
+    caches: Vec<FrameCache>,
     /// By frame: its caller's row.
     callers: Vec<u32>,
     /// By frame: its node in the heap at hand. Apart, for every entry asks for one.
     nodes: Vec<u32>,
-    /// Of names; names of earlier turns are forgotten.
-    turn: u32,
+    /// Generation of the module map; names of earlier ones are forgotten.
+    generation: u32,
     /// Frames that have a node in the heap at hand.
     in_heap: Vec<u32>,
     /// On the way up from a frame to one that has a node.
     path: Vec<u32>,
 }
 
-/// What is known of a frame.
+/// What was found out of a frame.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
-    /// How it is called there.
+pub(super) struct FrameCache {
+    /// Display name in the current module map.
     shown: Option<NameId>,
     /// Its caller's path and its own, in the heap where it was met last.
     below: Option<(Path, Path)>,
     /// The path of what it allocated itself.
     own: Option<Path>,
-    /// When all that was found out.
-    turn: u32,
+    /// Generation of the module map this entry was computed for.
+    generation: u32,
 }
 
-impl Known {
-    pub(super) const NOTHING: Self = Known { shown: None, below: None, own: None, turn: 0 };
+impl FrameCache {
+    pub(super) const EMPTY: Self = FrameCache { shown: None, below: None, own: None, generation: 0 };
 
-    /// How it is called, which is known since it was asked for in this turn.
-    pub(super) fn name(&mut self, turn: u32, find: impl FnOnce() -> NameId) -> NameId {
-        if self.turn != turn {
-            *self = Known { turn, ..Known::NOTHING };
+    /// Display name in the module map of this generation, found once.
+    pub(super) fn name(&mut self, generation: u32, find: impl FnOnce() -> NameId) -> NameId {
+        if self.generation != generation {
+            *self = FrameCache { generation, ..FrameCache::EMPTY };
         }
         *self.shown.get_or_insert_with(find)
     }
@@ -88,13 +88,13 @@ const ON_PATH: u32 = u32::MAX - 1;
 impl Stacks {
     /// Addresses may be called otherwise now: another memory map.
     pub(super) fn forget_names(&mut self) {
-        self.turn += 1;
+        self.generation += 1;
     }
 
     /// The heap of an allocator, in all three meanings.
     pub(super) fn heap(
         &mut self,
-        assembler: &mut Assembler<'_>,
+        maker: &mut HeapMaker<'_>,
         entries: Vec<RawEntry>,
         event: &DumpEvent,
         process: &Process,
@@ -102,12 +102,12 @@ impl Stacks {
         modules: &Modules,
     ) -> HeapParts {
         if self.callers.len() < frames.rows.len() {
-            self.known.resize(frames.rows.len(), Known::NOTHING);
+            self.caches.resize(frames.rows.len(), FrameCache::EMPTY);
             self.nodes.resize(frames.rows.len(), NONE);
             self.callers = frames.rows.iter().map(|frame| caller_of(frame, frames)).collect();
         }
         let heap = Heap { stacks: self, event, process, frames, modules };
-        let parts = heap.read(assembler, &entries);
+        let parts = heap.read(maker, &entries);
         for row in self.in_heap.drain(..) {
             self.nodes[row as usize] = NONE;
         }
@@ -125,15 +125,15 @@ struct Heap<'a> {
 }
 
 impl Heap<'_> {
-    fn read(mut self, assembler: &mut Assembler<'_>, entries: &[RawEntry]) -> HeapParts {
-        assembler.builder.reserve(entries.len());
+    fn read(mut self, maker: &mut HeapMaker<'_>, entries: &[RawEntry]) -> HeapParts {
+        maker.builder.reserve(entries.len());
         // Before Chromium 48 sizes were those of the exact backtrace, and the total had no backtrace at all.
         let old = entries[0].backtrace().is_none();
         let mut skipped = false;
         let mut types: FxHashMap<RawId, Option<NameId>> = FxHashMap::default();
         for entry in entries {
             let Some(bytes) = entry.bytes() else {
-                assembler.note(&codes::BAD_ENTRY, self.event, String::new);
+                maker.note(&codes::BAD_ENTRY, self.event, String::new);
                 skipped = true;
                 continue;
             };
@@ -141,37 +141,35 @@ impl Heap<'_> {
             if let Some(id) = entry.backtrace() {
                 let row = self.frames.by_id.find(id).filter(|_| id != RawId::EMPTY);
                 match row {
-                    Some(row) => frame = self.node_of(assembler, row),
+                    Some(row) => frame = self.node_of(maker, row),
                     None if id == RawId::EMPTY => {}
                     None => {
-                        unknown(assembler, &codes::UNKNOWN_FRAME, self.event, id);
+                        unknown(maker, &codes::UNKNOWN_FRAME, self.event, id);
                         skipped = true;
                         continue;
                     }
                 }
                 if old {
-                    frame = self.own_node(assembler, frame, row);
+                    frame = self.own_node(maker, frame, row);
                 }
             }
             let type_name = match entry.type_id() {
                 None => None,
-                Some(id) => {
-                    match *types.entry(id).or_insert_with(|| type_of(assembler, self.process, id, self.event)) {
-                        None => continue,
-                        known => known,
-                    }
-                }
+                Some(id) => match *types.entry(id).or_insert_with(|| type_of(maker, self.process, id, self.event)) {
+                    None => continue,
+                    known => known,
+                },
             };
-            assembler.builder.add(Entry::new(frame, type_name, bytes, entry.allocations()));
+            maker.builder.add(Entry::new(frame, type_name, bytes, entry.allocations()));
         }
-        let (frames, entries) = assembler.builder.finish(Some(assembler.self_name()));
+        let (frames, entries) = maker.builder.finish(Some(maker.self_name()));
         // What was allocated at an exact backtrace was never too small for those writers.
         let meaning = if old && !skipped { Meaning::WholeTotals } else { Meaning::Totals };
         HeapParts { meaning, frames, entries }
     }
 
     /// The node of a stack frame, made with all its callers. Each frame is looked at once in a heap.
-    fn node_of(&mut self, assembler: &mut Assembler<'_>, row: u32) -> u32 {
+    fn node_of(&mut self, maker: &mut HeapMaker<'_>, row: u32) -> u32 {
         let known = self.stacks.nodes[row as usize];
         if known != NONE {
             return known;
@@ -182,7 +180,7 @@ impl Heap<'_> {
             match *node {
                 NONE => *node = ON_PATH,
                 ON_PATH => {
-                    unknown(assembler, &codes::CYCLIC_STACK_FRAMES, self.event, self.frames.rows[at as usize].id);
+                    unknown(maker, &codes::CYCLIC_STACK_FRAMES, self.event, self.frames.rows[at as usize].id);
                     break 0;
                 }
                 node => break node,
@@ -192,7 +190,7 @@ impl Heap<'_> {
                 ROOT => break 0,
                 UNKNOWN => {
                     if let Some(caller) = self.frames.rows[at as usize].parent {
-                        unknown(assembler, &codes::UNKNOWN_FRAME, self.event, caller);
+                        unknown(maker, &codes::UNKNOWN_FRAME, self.event, caller);
                     }
                     break 0;
                 }
@@ -201,9 +199,9 @@ impl Heap<'_> {
         };
         while let Some(row) = self.stacks.path.pop() {
             let name = self.frames.rows[row as usize].name;
-            let known = &mut self.stacks.known[row as usize];
-            let name = known.name(self.stacks.turn, || assembler.frame_name(name, self.modules));
-            node = known.make_node(&mut assembler.builder, node, name);
+            let cache = &mut self.stacks.caches[row as usize];
+            let name = cache.name(self.stacks.generation, || maker.frame_name(name, self.modules));
+            node = cache.make_node(&mut maker.builder, node, name);
             self.stacks.nodes[row as usize] = node;
             self.stacks.in_heap.push(row);
         }
@@ -211,38 +209,38 @@ impl Heap<'_> {
     }
 
     /// The node of what a stack frame, or with none the root, allocated itself.
-    fn own_node(&mut self, assembler: &mut Assembler<'_>, node: u32, row: Option<u32>) -> u32 {
-        let self_name = assembler.self_name();
+    fn own_node(&mut self, maker: &mut HeapMaker<'_>, node: u32, row: Option<u32>) -> u32 {
+        let self_name = maker.self_name();
         let path = match row {
-            None => assembler.builder.path(node, self_name),
+            None => maker.builder.path(node, self_name),
             Some(row) => {
-                *self.stacks.known[row as usize].own.get_or_insert_with(|| assembler.builder.path(node, self_name))
+                *self.stacks.caches[row as usize].own.get_or_insert_with(|| maker.builder.path(node, self_name))
             }
         };
-        assembler.builder.frame_at(node, path)
+        maker.builder.frame_at(node, path)
     }
 }
 
-fn unknown(assembler: &mut Assembler<'_>, code: &'static Code, event: &DumpEvent, id: RawId) {
-    let text = id.text(assembler.names).into_owned();
-    assembler.note(code, event, || excerpt(text.as_bytes()));
+fn unknown(maker: &mut HeapMaker<'_>, code: &'static Code, event: &DumpEvent, id: RawId) {
+    let text = id.text(maker.names).into_owned();
+    maker.note(code, event, || excerpt(text.as_bytes()));
 }
 
 /// The name of a type by its id; `None` for an id that the trace does not have, though it has others.
-fn type_of(assembler: &mut Assembler<'_>, process: &Process, id: RawId, event: &DumpEvent) -> Option<NameId> {
+fn type_of(maker: &mut HeapMaker<'_>, process: &Process, id: RawId, event: &DumpEvent) -> Option<NameId> {
     let Some(types) = &process.types else {
-        unknown(assembler, &codes::MISSING_TYPE_NAMES, event, id);
-        let text = format!("<type {}>", id.text(assembler.names));
-        return Some(assembler.names.intern(&text));
+        unknown(maker, &codes::MISSING_TYPE_NAMES, event, id);
+        let text = format!("<type {}>", id.text(maker.names));
+        return Some(maker.names.intern(&text));
     };
     match types.find(id) {
-        Some(name) if assembler.raw_types => Some(name),
+        Some(name) if maker.raw_types => Some(name),
         Some(name) => {
-            let text = unwrapped(assembler.names.text(name)).to_string();
-            Some(assembler.names.intern(&text))
+            let text = unwrapped(maker.names.text(name)).to_string();
+            Some(maker.names.intern(&text))
         }
         None => {
-            unknown(assembler, &codes::UNKNOWN_TYPE, event, id);
+            unknown(maker, &codes::UNKNOWN_TYPE, event, id);
             None
         }
     }

@@ -6,22 +6,11 @@ use std::sync::mpsc::{channel, sync_channel};
 use memchr::memmem::Finder;
 
 use super::codes;
-use super::collect::{Collector, Trace};
+use super::collect::{Collector, Trace, TraceItem};
 use super::container::{Text, Value};
 use crate::allocations::Names;
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::{Diagnostics, Position, ReadError};
-
-/// What is handed on.
-#[derive(Clone, Copy)]
-pub(super) enum Found {
-    /// An event that may matter.
-    Event,
-    /// The last event, which the file ends in.
-    CutEvent,
-    /// The `stackFrames` that stand outside events.
-    StackFrames,
-}
 
 /// Reads a trace from its first byte on. `before` is added to the places of problems.
 ///
@@ -66,7 +55,7 @@ pub(super) fn read_trace(
 }
 
 /// What is handed on, and where it begins.
-type HandOn<'a> = &'a mut dyn FnMut(Found, &[u8], u64) -> io::Result<()>;
+type HandOn<'a> = &'a mut dyn FnMut(TraceItem, &[u8], u64) -> io::Result<()>;
 
 struct TraceReader<'a> {
     events: u64,
@@ -156,7 +145,7 @@ impl TraceReader<'_> {
                     Value::Cut(json, _) => (json, false),
                     Value::TooLong(_) => (&b"{}"[..], true),
                 };
-                (self.hand_on)(Found::StackFrames, json, 0)?;
+                (self.hand_on)(TraceItem::StackFrames, json, 0)?;
                 Ok(whole)
             }
             // A bracket that closes something else would be skipped as a value of no length.
@@ -205,13 +194,13 @@ impl TraceReader<'_> {
         Ok(false)
     }
 
-    /// An event, whole or cut. Keys may be sorted, so that in one that is cut the phase may be missing.
+    /// An event, complete or cut. Keys may be sorted, so that in one that is cut the phase may be missing.
     fn event(&mut self, json: &[u8], offset: u64, whole: bool) -> io::Result<()> {
         self.events += 1;
         if !whole {
-            (self.hand_on)(Found::CutEvent, json, offset)
+            (self.hand_on)(TraceItem::CutEvent, json, offset)
         } else if self.may_matter(json) {
-            (self.hand_on)(Found::Event, json, offset)
+            (self.hand_on)(TraceItem::Event, json, offset)
         } else {
             Ok(())
         }
@@ -235,7 +224,7 @@ impl TraceReader<'_> {
 struct Batch {
     text: Vec<u8>,
     /// (what, its end in the text, its place in the file)
-    pieces: Vec<(Found, usize, u64)>,
+    pieces: Vec<(TraceItem, usize, u64)>,
     share: MemoryShare,
 }
 
@@ -244,7 +233,7 @@ impl Batch {
         Batch { text: Vec::new(), pieces: Vec::new(), share: budget.for_buffer() }
     }
 
-    fn add(&mut self, found: Found, json: &[u8], offset: u64) -> Result<(), BuildError> {
+    fn add(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
         let needed = self.text.len() + json.len();
         if needed > self.text.capacity() {
             self.share.hold((self.text.capacity() + needed) as u64)?;
@@ -264,7 +253,7 @@ const BATCH: usize = 256 * 1024;
 fn handing_on(
     budget: &MemoryBudget,
     find: impl FnOnce(HandOn<'_>) -> io::Result<()> + Send,
-    mut take: impl FnMut(Found, &[u8], u64) -> Result<(), BuildError>,
+    mut take: impl FnMut(TraceItem, &[u8], u64) -> Result<(), BuildError>,
 ) -> Result<(), ReadError> {
     // One batch on its way: what waits is memory.
     let (send, batches) = sync_channel::<Batch>(1);

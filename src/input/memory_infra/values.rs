@@ -263,8 +263,8 @@ pub(super) trait Element {
     /// Takes the next element; `None` when there is none.
     fn next<'de, A: SeqAccess<'de>>(&mut self, seq: &mut A) -> Result<Option<()>, A::Error>;
 
-    /// Takes the whole array instead, if the number stands for one that was lifted out of the text.
-    fn lifted(&mut self, _number: u64) {}
+    /// Takes the whole array instead, if the number is the placeholder of one that was extracted from the text.
+    fn on_placeholder(&mut self, _number: u64) {}
 }
 
 impl<'de, F: Element> DeserializeSeed<'de> for Elements<F> {
@@ -297,7 +297,7 @@ impl<'de, F: Element> Visitor<'de> for Elements<F> {
     }
 
     fn visit_u64<E>(mut self, number: u64) -> Result<(), E> {
-        self.0.lifted(number);
+        self.0.on_placeholder(number);
         Ok(())
     }
 

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::SizeRadix;
 use super::block::{Block, Ends, Mark, MarkKind};
 use super::codes::*;
+use super::options::SizeRadix;
 use super::record::{RootRecord, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
 use crate::input::sink::{ObjectSink, SectionPart, Totals};

@@ -5,8 +5,8 @@ use std::ops::Range;
 use nom::Parser;
 use nom::multi::fold_many0;
 
-use super::SizeRadix;
 use super::codes::*;
+use super::options::SizeRadix;
 use super::record::{self, RootRecord};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::codes::PADDING;

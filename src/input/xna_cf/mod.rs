@@ -17,9 +17,8 @@
 mod assemble;
 mod block;
 mod codes;
+mod options;
 mod record;
-
-use serde::{Deserialize, Serialize};
 
 use super::blocks::{Cut, parse_blocks};
 use super::codes::GraphCodes;
@@ -29,23 +28,7 @@ use super::{Detected, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runti
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
-
-/// How sizes are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum SizeRadix {
-    /// As the runtime writes them.
-    #[default]
-    Hex,
-    /// As some tool rewrote them.
-    Dec,
-}
-
-/// Options of this reader.
-#[derive(Debug, Clone, Default)]
-pub struct XnaCfOptions {
-    /// How sizes are written. Default: hexadecimal.
-    pub size_radix: SizeRadix,
-}
+pub use options::{SizeRadix, XnaCfOptions};
 
 /// The reader.
 pub(super) struct XnaCf;

@@ -4,14 +4,14 @@ use memchr::memchr2;
 
 /// Finds the end of a value in pieces of text.
 #[derive(Default)]
-pub(super) struct Scan {
+pub(super) struct ValueEndScanner {
     depth: u64,
     begun: bool,
     in_string: bool,
     after_backslash: bool,
 }
 
-impl Scan {
+impl ValueEndScanner {
     /// A number or word, which ends where the text does.
     pub(super) fn is_scalar(&self) -> bool {
         self.depth == 0 && !self.in_string
@@ -157,15 +157,15 @@ mod tests {
         fn blocks_end_where_bytes_do(inside in text(), depth in 0usize..6, cut in 0usize..400) {
             let text = [vec![b'['; depth], inside].concat();
             let cut = cut.min(text.len());
-            let mut by_bytes = Scan::default();
-            let mut in_pieces = Scan::default();
+            let mut by_bytes = ValueEndScanner::default();
+            let mut in_pieces = ValueEndScanner::default();
             let expected = by_bytes.walk(&text);
-            prop_assert_eq!(Scan::default().find_end(&text), expected);
+            prop_assert_eq!(ValueEndScanner::default().find_end(&text), expected);
             let found = in_pieces.find_end(&text[..cut]);
             let found = found.or_else(|| in_pieces.find_end(&text[cut..]).map(|length| cut + length));
             prop_assert_eq!(found, expected);
             if expected.is_none() {
-                let state = |scan: &Scan| (scan.depth, scan.in_string, scan.begun, scan.after_backslash);
+                let state = |scan: &ValueEndScanner| (scan.depth, scan.in_string, scan.begun, scan.after_backslash);
                 prop_assert_eq!(state(&in_pieces), state(&by_bytes));
             }
         }

@@ -26,7 +26,7 @@ fn both_ways(json: &[u8]) -> [String; 2] {
 
 #[test]
 fn usual_arrays_are_lifted_out() {
-    let (rest, mut arrays) = lift(HEAPS.as_bytes()).expect("arrays");
+    let (rest, mut arrays) = extract_arrays(HEAPS.as_bytes()).expect("arrays");
     let rest = String::from_utf8(rest).expect("text");
     assert!(rest.contains(r#"{"malloc":{"entries":9731406582000000000},"#), "{rest}");
     assert_eq!(arrays.0.len(), 3, "one where nobody looks");
@@ -36,10 +36,10 @@ fn usual_arrays_are_lifted_out() {
         RawEntry::new(id(0), None, Some(0x36c), Some(10)),
         RawEntry::new(id(0), id(1), Some(0x1d1), None),
     ];
-    assert_eq!(arrays.take(STAND_IN), Some(Array::Entries(expected.to_vec())));
-    assert_eq!(arrays.take(STAND_IN), None, "taken");
+    assert_eq!(arrays.take(PLACEHOLDER_BASE), Some(Array::Entries(expected.to_vec())));
+    assert_eq!(arrays.take(PLACEHOLDER_BASE), None, "taken");
     assert_eq!(arrays.take(7), None);
-    let (_, arrays) = lift(HEAPS_V2.replace("\\u00b5f\\u00fcr", "für").as_bytes()).expect("arrays");
+    let (_, arrays) = extract_arrays(HEAPS_V2.replace("\\u00b5f\\u00fcr", "für").as_bytes()).expect("arrays");
     assert_eq!(arrays.0.len(), 7);
     assert_eq!(arrays.0[1], Some(Array::Rows(vec![(6, 1, None), (8, 2, Some(6))])));
 }
@@ -63,7 +63,7 @@ fn unusual_arrays_stay() {
         r#"{"myentries":[{"size":"1"}]}"#,
         r#"{"entries":[{"size":"1"}],"9731406582":0}"#,
     ] {
-        assert!(lift(text.as_bytes()).is_none(), "{text}");
+        assert!(extract_arrays(text.as_bytes()).is_none(), "{text}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! JSON in its usual form, as the writers of traces write it: no escapes, no signs, no fractions. Whatever else there is
-//! ends the reading without a word, be it wrong or just uncommon.
+//! A cursor over the JSON subset that Chromium writes (no escapes, signs or fractions). It returns `None` on anything else;
+//! the caller falls back to serde_json.
 
 use super::ids::{RawId, decimal};
 
@@ -15,16 +15,16 @@ const HEX_DIGITS: [u8; 256] = {
     digits
 };
 
-/// Reads JSON in its usual form: `None` where it is not, be it wrong or just uncommon.
-pub(super) struct Usual<'a> {
+/// The cursor. Every method returns `None` where the text is not of the subset.
+pub(super) struct SimpleJson<'a> {
     json: &'a [u8],
     at: usize,
 }
 
-impl<'a> Usual<'a> {
+impl<'a> SimpleJson<'a> {
     /// Begins behind the first bytes.
     pub(super) fn new(json: &'a [u8], at: usize) -> Self {
-        Usual { json, at }
+        SimpleJson { json, at }
     }
 
     /// Where it has come to.

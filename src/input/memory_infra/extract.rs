@@ -5,20 +5,19 @@
 //! {"heaps":{"malloc":{"entries":9731406582000000000}}}              and the entries
 //! ```
 //!
-//! Only arrays in their usual form are lifted out, and a number that the event has nowhere else stands in for each.
-//! What is unusual or broken stays where it is, and is read, or complained of, by the reader that takes any JSON: nothing
-//! here finds fault.
+//! Only arrays of the JSON subset of `simple_json` are extracted; a number that the event has nowhere else takes the place
+//! of each. Anything else stays where it is, for serde_json to read or to find fault with.
 
 use memchr::{memchr, memmem};
 
-use super::dumps::RawEntry;
-use super::usual::Usual;
+use super::raw_entry::RawEntry;
+use super::simple_json::SimpleJson;
 
-/// The first number that stands in for an array, and what all of them begin with.
-const STAND_IN: u64 = 9_731_406_582_000_000_000;
-const STAND_IN_DIGITS: &[u8] = b"9731406582";
+/// The number in the place of the first array, and the digits that all of them begin with.
+const PLACEHOLDER_BASE: u64 = 9_731_406_582_000_000_000;
+const PLACEHOLDER_DIGITS: &[u8] = b"9731406582";
 
-/// An array that was lifted out.
+/// An array that was extracted.
 #[derive(Debug, PartialEq)]
 pub(super) enum Array {
     /// `entries`
@@ -53,28 +52,28 @@ pub(super) struct Arrays(Vec<Option<Array>>);
 impl Arrays {
     /// The array that a number stands for, once.
     pub(super) fn take(&mut self, number: u64) -> Option<Array> {
-        self.0.get_mut(usize::try_from(number.checked_sub(STAND_IN)?).ok()?)?.take()
+        self.0.get_mut(usize::try_from(number.checked_sub(PLACEHOLDER_BASE)?).ok()?)?.take()
     }
 }
 
-/// The event without its long arrays, and those; `None` when there is nothing to lift out.
-pub(super) fn lift(json: &[u8]) -> Option<(Vec<u8>, Arrays)> {
+/// The event without its long arrays, and those; `None` when there is nothing to extract.
+pub(super) fn extract_arrays(json: &[u8]) -> Option<(Vec<u8>, Arrays)> {
     let (mut rest, mut arrays) = (Vec::new(), Arrays::default());
     let (mut kept, mut at) = (0, 0);
     while let Some(found) = memchr(b'[', &json[at..]) {
         let start = at + found;
         at = start + 1;
-        let mut usual = Usual::new(json, at);
-        if let Some(array) = key_before(&json[..start]).and_then(|key| usual.array(key)) {
+        let mut cursor = SimpleJson::new(json, at);
+        if let Some(array) = key_before(&json[..start]).and_then(|key| cursor.array(key)) {
             rest.extend(&json[kept..start]);
-            rest.extend((STAND_IN + arrays.0.len() as u64).to_string().as_bytes());
+            rest.extend((PLACEHOLDER_BASE + arrays.0.len() as u64).to_string().as_bytes());
             arrays.0.push(Some(array));
-            (kept, at) = (usual.at(), usual.at());
+            (kept, at) = (cursor.at(), cursor.at());
         }
     }
     rest.extend(&json[kept..]);
-    let stand_ins = memmem::find_iter(&rest, STAND_IN_DIGITS).count();
-    (!arrays.0.is_empty() && stand_ins == arrays.0.len()).then_some((rest, arrays))
+    let placeholders = memmem::find_iter(&rest, PLACEHOLDER_DIGITS).count();
+    (!arrays.0.is_empty() && placeholders == arrays.0.len()).then_some((rest, arrays))
 }
 
 /// The key that a value at the end of `text` belongs to, if it is one of those that matter. In valid JSON the first quote
@@ -104,28 +103,28 @@ const KEYS: [(&[u8], Key); 6] = [
     (b"counts", Key::Column),
 ];
 
-impl Usual<'_> {
+impl SimpleJson<'_> {
     /// The array behind its bracket.
     fn array(&mut self, key: Key) -> Option<Array> {
         match key {
             Key::Entries => {
                 let mut entries = Vec::new();
-                self.elements(|usual| usual.entry().map(|entry| entries.push(entry)))?;
+                self.elements(|json| json.entry().map(|entry| entries.push(entry)))?;
                 Some(Array::Entries(entries))
             }
             Key::Strings => {
                 let mut texts = Texts::default();
-                self.elements(|usual| usual.text_row(&mut texts))?;
+                self.elements(|json| json.text_row(&mut texts))?;
                 Some(Array::Texts(texts))
             }
             Key::NodesOrTypes if self.peek()? == b'{' => {
                 let mut rows = Vec::new();
-                self.elements(|usual| usual.row().map(|row| rows.push(row)))?;
+                self.elements(|json| json.row().map(|row| rows.push(row)))?;
                 Some(Array::Rows(rows))
             }
             Key::NodesOrTypes | Key::Column => {
                 let mut numbers = Vec::new();
-                self.elements(|usual| usual.number().map(|number| numbers.push(number)))?;
+                self.elements(|json| json.number().map(|number| numbers.push(number)))?;
                 Some(Array::Numbers(numbers))
             }
         }
@@ -167,12 +166,12 @@ impl Usual<'_> {
 
     fn text_row(&mut self, texts: &mut Texts) -> Option<()> {
         let (mut id, mut text) = (None, None);
-        self.members(|usual, key| {
+        self.members(|json, key| {
             match key {
-                b"id" => id = Some(usual.number()?),
+                b"id" => id = Some(json.number()?),
                 b"string" => {
-                    usual.expect(b'"')?;
-                    text = Some(str::from_utf8(usual.string()?).ok()?);
+                    json.expect(b'"')?;
+                    text = Some(str::from_utf8(json.string()?).ok()?);
                 }
                 _ => return None,
             }
@@ -185,11 +184,11 @@ impl Usual<'_> {
 
     fn row(&mut self) -> Option<(u64, u64, Option<u64>)> {
         let (mut id, mut name, mut parent) = (None, None, None);
-        self.members(|usual, key| {
+        self.members(|json, key| {
             match key {
-                b"id" => id = Some(usual.number()?),
-                b"name_sid" => name = Some(usual.number()?),
-                b"parent" => parent = Some(usual.number()?),
+                b"id" => id = Some(json.number()?),
+                b"name_sid" => name = Some(json.number()?),
+                b"parent" => parent = Some(json.number()?),
                 _ => return None,
             }
             Some(())
