@@ -30,7 +30,7 @@ pub fn read(format: &str, bytes: &[u8]) {
     let Ok(loaded) = input::read(source, &options) else { return };
     match loaded.dump {
         Dump::Graph(mut graph) => {
-            if loaded.facts.has_no_roots {
+            if loaded.info.has_no_roots {
                 infer_roots(&mut graph);
             }
             walk(&graph);

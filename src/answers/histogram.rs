@@ -168,8 +168,8 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
     };
     let answer = Histogram {
         sections: Some(sections.iter().map(|section| section.name.clone()).collect()),
-        unreachable_are_alive: info.unrooted_are_alive.then_some(reached_by.excluded_roots.objects == 0),
-        unrooted_are_alive: info.unrooted_are_alive,
+        unreachable_are_alive: info.frozen_heap.then_some(reached_by.excluded_roots.objects == 0),
+        unrooted_are_alive: info.frozen_heap,
         sample: info.sampled.map(|(objects, bytes)| Sample { objects, bytes }),
         roots_inferred: graph.roots_inferred(),
         retained: options.retained,
@@ -247,7 +247,7 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     let answer = Histogram {
         sections: Some(counted.sections.clone()),
         problems: problems_of(&counted.diagnostics),
-        ..Histogram::new(counted.facts.format, Totals::Counted(totals), options)
+        ..Histogram::new(counted.info.format, Totals::Counted(totals), options)
     };
     Ok(answer.with_rows(rows, options))
 }

@@ -14,7 +14,7 @@ use crate::analysis::allocation_totals::Amount;
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
-use crate::input::{Facts, SnapshotFacts};
+use crate::input::{FormatInfo, SnapshotInfo};
 
 /// What is asked: nothing but one section, where there are several.
 #[derive(Debug, Clone, Default)]
@@ -264,7 +264,7 @@ pub fn info(dump: &OpenDump, _: &InfoOptions) -> Result<Info, AnswerError> {
     })
 }
 
-fn format_row(info: &Facts, producer: Option<Option<String>>) -> FormatRow {
+fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatRow {
     FormatRow {
         format: info.format.to_string(),
         title: info.title.to_string(),
@@ -275,7 +275,7 @@ fn format_row(info: &Facts, producer: Option<Option<String>>) -> FormatRow {
     }
 }
 
-fn records(info: &Facts) -> Records {
+fn records(info: &FormatInfo) -> Records {
     Records(info.records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect())
 }
 
@@ -356,7 +356,7 @@ impl RootCounts {
     }
 }
 
-fn snapshot_row(number: usize, snapshot: &SnapshotFacts) -> SnapshotRow {
+fn snapshot_row(number: usize, snapshot: &SnapshotInfo) -> SnapshotRow {
     SnapshotRow {
         number,
         taken_at: snapshot.unix_ms.map(utc),

@@ -29,7 +29,7 @@ impl Reachability {
         let some_left_out = graph.roots().iter().any(|root| root.excluded);
         match some_left_out && dump.reachable_as_dumped().contains(node) {
             true => Reachability::LeftOut,
-            false if dump.info().unrooted_are_alive => Reachability::Frozen,
+            false if dump.info().frozen_heap => Reachability::Frozen,
             false => Reachability::Unreached,
         }
     }

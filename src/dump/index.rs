@@ -20,7 +20,7 @@ use crate::analysis::shortest_parents::ShortestParents;
 use crate::files::{Target, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
-use crate::input::{Diagnostics, Facts, ObjectDetails, READERS, ReadOptions, Reread, SizeRadix, SnapshotChoice};
+use crate::input::{Diagnostics, FormatInfo, ObjectDetails, READERS, ReadOptions, Reread, SizeRadix, SnapshotChoice};
 
 /// Is an index used?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,7 +87,7 @@ struct IndexMeta {
     options: ReadKey,
     graph: StoredGraph,
     dominators: StoredDominators,
-    facts: Facts,
+    info: FormatInfo,
     diagnostics: Diagnostics,
 }
 
@@ -137,7 +137,7 @@ impl ReadKey {
 pub(super) struct Indexed {
     pub(super) graph: HeapGraph,
     pub(super) results: IndexedResults,
-    pub(super) info: Facts,
+    pub(super) info: FormatInfo,
     pub(super) diagnostics: Diagnostics,
     pub(super) details: Option<Box<dyn ObjectDetails>>,
     /// Of the file.
@@ -271,7 +271,7 @@ fn load(
     let bytes = std::fs::metadata(path).map_err(IndexError::Io)?.len();
     options.memory.check_mapped(bytes).map_err(Rejection::Size)?;
     let meta: IndexMeta = index.content()?;
-    if asked.is_some_and(|asked| !meta.options.serves(asked, meta.facts.format)) {
+    if asked.is_some_and(|asked| !meta.options.serves(asked, meta.info.format)) {
         return Err(Rejection::Options(meta.options.words()));
     }
     if meta.diagnostics.check(options.read.strict).is_err() {
@@ -284,14 +284,14 @@ fn load(
         Some((graph, derived))
     });
     // What is read whole when it is opened (names, roots) was checked just now.
-    let reader = READERS.iter().find(|reader| reader.name() == meta.facts.format);
-    let input = dump.map(|dump| Reread::new(dump, !meta.facts.compression.is_empty()));
+    let reader = READERS.iter().find(|reader| reader.name() == meta.info.format);
+    let input = dump.map(|dump| Reread::new(dump, !meta.info.compression.is_empty()));
     let details = reader.zip(input).and_then(|(reader, input)| reader.details(&columns, input));
     match parts {
         Some((graph, derived)) if columns.check().damage().is_none() => Ok(Indexed {
             graph,
             results: IndexedResults { derived, columns },
-            info: meta.facts,
+            info: meta.info,
             diagnostics: meta.diagnostics,
             details,
             bytes,
@@ -387,7 +387,7 @@ impl OpenDump {
                 options: ReadKey::of(read),
                 graph: stored,
                 dominators,
-                facts: self.info.clone(),
+                info: self.info.clone(),
                 diagnostics: self.diagnostics.clone(),
             })
         })

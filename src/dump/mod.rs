@@ -27,7 +27,7 @@ use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::graph::{HeapGraph, NodeSet};
-use crate::input::{Diagnostics, Dump, Facts, ObjectDetails};
+use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails};
 use index::IndexedResults;
 
 /// What a dump holds.
@@ -45,7 +45,7 @@ pub enum Content<'d> {
 /// them and kept; asking again costs nothing.
 pub struct OpenDump {
     content: Dump,
-    info: Facts,
+    info: FormatInfo,
     diagnostics: Diagnostics,
     details: Option<Box<dyn ObjectDetails>>,
     path: Option<PathBuf>,
@@ -89,7 +89,7 @@ impl OpenDump {
     }
 
     /// What the file says of itself.
-    pub fn info(&self) -> &Facts {
+    pub fn info(&self) -> &FormatInfo {
         &self.info
     }
 

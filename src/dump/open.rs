@@ -67,7 +67,7 @@ impl OpenOptions {
         match super::index::choose(path, self)? {
             Choice::Indexed(indexed) => {
                 let Indexed { graph, results, info, diagnostics, details, bytes } = *indexed;
-                let loaded = Loaded { dump: Dump::Graph(graph), facts: info, diagnostics, details };
+                let loaded = Loaded { dump: Dump::Graph(graph), info, diagnostics, details };
                 let mut dump = self.finish(loaded, Some(path.to_path_buf()))?;
                 // What comes from an index stays on disk.
                 dump.held = None;
@@ -114,7 +114,7 @@ impl OpenOptions {
 
     fn count(&self, source: Source) -> Result<Counted, OpenError> {
         let counted = self.explained(input::count_types(source, &self.read_options()))?;
-        self.check_snapshot(counted.facts.snapshots.len())?;
+        self.check_snapshot(counted.info.snapshots.len())?;
         Ok(counted)
     }
 
@@ -130,7 +130,7 @@ impl OpenOptions {
         }
         let mut loaded = self.explained(input::read(source, &options))?;
         if let Dump::Graph(graph) = &mut loaded.dump {
-            complete_roots(graph, &loaded.facts, &*self.observer);
+            complete_roots(graph, &loaded.info, &*self.observer);
         }
         Ok(loaded)
     }
@@ -151,7 +151,7 @@ impl OpenOptions {
     }
 
     fn finish(&self, loaded: Loaded, path: Option<PathBuf>) -> Result<OpenDump, OpenError> {
-        let Loaded { dump: mut content, facts: info, diagnostics, details } = loaded;
+        let Loaded { dump: mut content, info, diagnostics, details } = loaded;
         let (mut held, mut also_held) = (None, None);
         match &mut content {
             Dump::Graph(graph) => {

@@ -3,7 +3,7 @@
 use crate::analysis::reachability::{compute_reachable, reach_from};
 use crate::analysis::root_inference::{add_unreachable_roots, infer_roots};
 use crate::graph::{HeapGraph, NodeSet};
-use crate::input::{Facts, Observer, Phase};
+use crate::input::{FormatInfo, Observer, Phase};
 
 /// Which roots a dump is seen with. The default is what the dump says; roots that its format lacks are always inferred.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,7 +33,7 @@ impl RootPolicy {
 }
 
 /// Gives a graph the roots that its format lacks.
-pub(super) fn complete_roots(graph: &mut HeapGraph, info: &Facts, observer: &dyn Observer) {
+pub(super) fn complete_roots(graph: &mut HeapGraph, info: &FormatInfo, observer: &dyn Observer) {
     if info.has_no_roots {
         observer.phase(Phase::InferringRoots);
         infer_roots(graph);

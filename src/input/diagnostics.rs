@@ -1,9 +1,9 @@
 //! Problems met in a dump: kinds with stable codes, how often, and where first. Bounded memory whatever the input.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::{Position, ReadError, ReadErrorKind};
-use super::stored::{FixedText, code, leaked};
+use super::stored::{FixedText, leaked};
 
 /// A kind of problem. The name is part of the JSON output and of the format's document.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,19 +14,28 @@ pub struct Code {
     /// What it means, to follow a count: "references to objects that are not in the dump".
     #[serde(deserialize_with = "leaked")]
     pub meaning: FixedText,
-    /// Listed by `info` and JSON only: no warning line, and `--strict` does not mind.
-    pub quiet: bool,
+    /// How much it matters.
+    pub severity: Severity,
+}
+
+/// How much a kind of problem matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Severity {
+    /// What was read may differ from the heap: it is warned about, and an error under `strict`.
+    Warning,
+    /// Worth listing, without effect on what was read.
+    Note,
 }
 
 impl Code {
     /// A kind that is warned about.
     pub const fn warning(name: &'static str, meaning: &'static str) -> Self {
-        Code { name, meaning, quiet: false }
+        Code { name, meaning, severity: Severity::Warning }
     }
 
     /// A kind that is only listed.
     pub const fn note(name: &'static str, meaning: &'static str) -> Self {
-        Code { name, meaning, quiet: true }
+        Code { name, meaning, severity: Severity::Note }
     }
 }
 
@@ -34,7 +43,7 @@ impl Code {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Problem {
     /// The kind.
-    #[serde(deserialize_with = "code")]
+    #[serde(deserialize_with = "leaked_code")]
     pub code: &'static Code,
     /// How often it was met.
     pub count: u64,
@@ -42,6 +51,10 @@ pub struct Problem {
     pub first_at: Position,
     /// What stood there, shortened; may be empty.
     pub first_text: String,
+}
+
+fn leaked_code<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Code, D::Error> {
+    Ok(Box::leak(Box::new(Code::deserialize(from)?)))
 }
 
 impl Problem {
@@ -107,7 +120,11 @@ impl Diagnostics {
     /// # Errors
     /// When `strict` and any problem is more than a note.
     pub fn check(&self, strict: bool) -> Result<(), ReadError> {
-        let first = self.problems.iter().filter(|problem| !problem.code.quiet).min_by_key(|problem| problem.first_at);
+        let first = self
+            .problems
+            .iter()
+            .filter(|problem| problem.code.severity == Severity::Warning)
+            .min_by_key(|problem| problem.first_at);
         match first {
             Some(problem) if strict => {
                 let kind = ReadErrorKind::Strict(problem.code.name, problem.meaning_and_text());

@@ -32,9 +32,9 @@ pub struct FormatInfo {
     pub has_no_roots: bool,
     /// The snapshots in the file, in the order of time, where the format can hold several.
     pub snapshots: Vec<SnapshotInfo>,
-    /// Objects without a root are alive all the same: on the frozen heap, which is never collected.
-    pub unrooted_are_alive: bool,
-    /// The dump is a sample: objects and bytes of the heap are about so many times those in the dump.
+    /// There is a frozen heap, which is never collected: objects without roots are alive there.
+    pub frozen_heap: bool,
+    /// The dump is a sample: the heap has about that many times the dump's objects and bytes.
     #[serde(with = "stored::bits")]
     pub sampled: Option<(f32, f32)>,
 }

@@ -41,7 +41,7 @@ mod xna_cf;
 pub(crate) use codes::POSSIBLE_REPEAT;
 pub use details::{FieldValue, ObjectDetails, ReferenceName, Value};
 pub use detect::detect;
-pub use diagnostics::{Code, Diagnostics, Problem};
+pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use info::{FormatInfo, SnapshotInfo};
@@ -57,8 +57,3 @@ pub use xna_cf::SizeRadix;
 /// Every format there is, weak text formats last.
 pub static READERS: &[&dyn Reader] =
     &[&gcdump::Gcdump, &nettrace::Nettrace, &memory_infra::MemoryInfra, &ibm_classic::IbmClassic, &xna_cf::XnaCf];
-
-/// The name before.
-pub type Facts = FormatInfo;
-/// The name before.
-pub type SnapshotFacts = SnapshotInfo;

@@ -28,7 +28,7 @@ pub struct Loaded {
     /// Its content.
     pub dump: Dump,
     /// What the file says of itself.
-    pub facts: FormatInfo,
+    pub info: FormatInfo,
     /// What was wrong with it.
     pub diagnostics: Diagnostics,
     /// Reads single objects again, where the format says more of them than the graph has.
@@ -43,7 +43,7 @@ pub struct Counted {
     /// Sections' names.
     pub sections: Vec<String>,
     /// What the file says of itself.
-    pub facts: FormatInfo,
+    pub info: FormatInfo,
     /// What was wrong with it.
     pub diagnostics: Diagnostics,
 }
@@ -74,7 +74,7 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadErr
         }
     };
     reading.diagnostics.check(options.strict)?;
-    Ok(Loaded { dump, facts: reading.info, diagnostics: reading.diagnostics, details: reading.details })
+    Ok(Loaded { dump, info: reading.info, diagnostics: reading.diagnostics, details: reading.details })
 }
 
 /// Counts a dump's objects by type with the reader that recognises it.
@@ -87,7 +87,7 @@ pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<Counted,
     let ParsedTypes { extent, types, sections } = reader.count_types(source, &mut reading)?;
     reading.close(&extent)?;
     reading.diagnostics.check(options.strict)?;
-    Ok(Counted { types, sections, facts: reading.info, diagnostics: reading.diagnostics })
+    Ok(Counted { types, sections, info: reading.info, diagnostics: reading.diagnostics })
 }
 
 /// Why there is nothing to show, with the first problem.

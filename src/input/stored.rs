@@ -3,8 +3,6 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::Code;
-
 /// Text that lasts as long as the program. Under a name of its own, for serde would borrow a plain `&str` from its input.
 pub(super) type FixedText = &'static str;
 
@@ -23,10 +21,6 @@ pub(super) fn leaked_list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Fixe
 pub(super) fn leaked_counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(FixedText, u64)>, D::Error> {
     let counts = Vec::<(String, u64)>::deserialize(from)?;
     Ok(counts.into_iter().map(|(name, count)| (&*name.leak(), count)).collect())
-}
-
-pub(super) fn code<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Code, D::Error> {
-    Ok(Box::leak(Box::new(Code::deserialize(from)?)))
 }
 
 /// Two numbers by their bits: JSON has no infinities.

@@ -100,10 +100,10 @@ proptest! {
         for (format, write) in WRITERS {
             for dump in write(&heap) {
                 let (other, loaded) = graph(&dump);
-                prop_assert_eq!(loaded.facts.format, format);
+                prop_assert_eq!(loaded.info.format, format);
                 let text = String::from_utf8_lossy(&dump);
                 prop_assert_eq!(&answers(&other), &expected, "{}: {:?}\n{}", format, loaded.diagnostics, text);
-                prop_assert!(loaded.facts.snapshots.iter().all(|snapshot| snapshot.complete), "{}", format);
+                prop_assert!(loaded.info.snapshots.iter().all(|snapshot| snapshot.complete), "{}", format);
             }
         }
         for shape in SHAPES {
@@ -116,7 +116,7 @@ proptest! {
                 inferred.iter().map(|&(kind, object)| (kind.to_string(), node(&ibm, object))).collect();
             wanted.sort();
             prop_assert_eq!(kinds, wanted);
-            prop_assert_eq!(loaded.facts.trailer.as_deref(), Some("agrees with what was read"), "{:?}\n{}", shape, text);
+            prop_assert_eq!(loaded.info.trailer.as_deref(), Some("agrees with what was read"), "{:?}\n{}", shape, text);
         }
     }
 }
@@ -132,6 +132,6 @@ fn shapes_are_told_apart() {
         [(Shape::ClassFirst, "A"), (Shape::Native, "B"), (Shape::Jdmpview, "C"), (Shape::Sovereign, "D")]
     {
         let (_, loaded) = graph(ibm_classic(&heap, shape).as_bytes());
-        assert!(loaded.facts.version.as_deref().unwrap().starts_with(letter), "{:?}", loaded.facts.version);
+        assert!(loaded.info.version.as_deref().unwrap().starts_with(letter), "{:?}", loaded.info.version);
     }
 }

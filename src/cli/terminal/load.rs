@@ -19,14 +19,14 @@ use crate::dump::{
     RootPolicy,
 };
 use crate::graph::{HeapGraph, RootKind};
-use crate::input::{Code, Diagnostics, Facts, Problem};
+use crate::input::{Code, Diagnostics, FormatInfo, Problem, Severity};
 use crate::report::{format_bytes, parse_size};
 
 /// A dump ready to be asked.
 pub(crate) struct Opened<'d> {
     pub(crate) dump: &'d OpenDump,
     pub(crate) graph: &'d HeapGraph,
-    pub(crate) facts: Facts,
+    pub(crate) facts: FormatInfo,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) progress: Arc<Progress>,
     memory: Memory,
@@ -161,7 +161,7 @@ impl Place {
 /// A dump of allocation totals, ready to be asked.
 pub(crate) struct OpenedAllocations<'d> {
     pub(crate) dump: &'d AllocationDump,
-    pub(crate) facts: Facts,
+    pub(crate) facts: FormatInfo,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) progress: Arc<Progress>,
     open: &'d OpenDump,
@@ -320,7 +320,7 @@ pub(crate) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: b
 }
 
 /// Notes on an object graph besides its problems.
-pub(crate) fn note_of_graph(graph: &HeapGraph, facts: &Facts, file: Option<&str>) {
+pub(crate) fn note_of_graph(graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
     let snapshots = &facts.snapshots;
     if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
         let all = snapshots.len();
@@ -347,7 +347,7 @@ pub(crate) fn warn(diagnostics: &Diagnostics, file: Option<&str>, quiet: bool) {
         return;
     }
     for problem in diagnostics.sorted() {
-        if !problem.code.quiet {
+        if problem.code.severity == Severity::Warning {
             print_line("warning", file, &line_of(problem));
         }
     }

@@ -355,7 +355,7 @@ impl<'a> Assembly<'a> {
         ];
         let top = usize::try_from(dump.graph.root).ok().and_then(|root| dump.graph.type_name_of(root));
         // A heap that a tool walked holds dead objects too; what the runtime itself reports is what the collector kept.
-        info.unrooted_are_alive = top == Some("[.NET Roots]") && !dump.has_segments && dump.graph.complete;
+        info.frozen_heap = top == Some("[.NET Roots]") && !dump.has_segments && dump.graph.complete;
         if is_sample {
             info.sampled = Some(dump.multipliers);
             let (objects, bytes) = dump.multipliers;

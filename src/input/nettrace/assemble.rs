@@ -153,7 +153,7 @@ impl Collector {
         } else {
             format!("objects say they have {declared} references, there are {sent}")
         });
-        info.unrooted_are_alive = selected.snapshot.is_undamaged(&self.heap_events);
+        info.frozen_heap = selected.snapshot.is_undamaged(&self.heap_events);
     }
 
     pub(super) fn section_name(&self) -> String {

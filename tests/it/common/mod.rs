@@ -26,11 +26,11 @@ pub fn graph(bytes: &[u8]) -> (HeapGraph, Loaded) {
 /// The same with options.
 pub fn graph_with(bytes: &[u8], options: &ReadOptions) -> (HeapGraph, Loaded) {
     let loaded = read(bytes, options).unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(bytes)));
-    let Loaded { dump, facts, diagnostics, .. } = loaded;
+    let Loaded { dump, info, diagnostics, .. } = loaded;
     let Dump::Graph(mut graph) = dump else { panic!("not a graph") };
     if facts.has_no_roots {
         infer_roots(&mut graph);
     }
     let empty = read(b"a 2 x\nc x\n", &ReadOptions::default()).unwrap();
-    (graph, Loaded { facts, diagnostics, ..empty })
+    (graph, Loaded { info, diagnostics, ..empty })
 }
