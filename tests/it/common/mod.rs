@@ -28,7 +28,7 @@ pub fn graph_with(bytes: &[u8], options: &ReadOptions) -> (HeapGraph, Loaded) {
     let loaded = read(bytes, options).unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(bytes)));
     let Loaded { dump, info, diagnostics, .. } = loaded;
     let Dump::Graph(mut graph) = dump else { panic!("not a graph") };
-    if facts.has_no_roots {
+    if info.has_no_roots {
         infer_roots(&mut graph);
     }
     let empty = read(b"a 2 x\nc x\n", &ReadOptions::default()).unwrap();
