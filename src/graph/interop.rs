@@ -1,4 +1,8 @@
-//! petgraph's visit traits for `&HeapGraph`: its walkers and algorithms run on a heap without a copy.
+//! petgraph's visit traits: its walkers and algorithms run on a heap without a copy.
+//!
+//! Two views: `&HeapGraph` is what holds what (strong references alone, what our own analyses walk), [`All`](super::All)
+//! has weak references too. `petgraph::visit::Reversed` turns either round. A node's weight is its type, an edge's its
+//! strength, so that `petgraph::dot::Dot` can write both.
 //!
 //! Fit for real heaps: `Dfs`, `Bfs`, `DfsPostOrder`, `Reversed`, `kosaraju_scc`, `Dot` (`export::write_dot` draws a part
 //! of a heap with labels). Not fit: `tarjan_scc` (recursive) and `dominators::simple_fast` (cubic on doubly linked lists);
@@ -10,7 +14,25 @@ use petgraph::visit::{
     IntoNodeIdentifiers, IntoNodeReferences, NodeCompactIndexable, NodeCount, NodeIndexable, VisitMap, Visitable,
 };
 
-use super::{HeapGraph, NodeId};
+use super::{HeapGraph, NodeId, NodeSet, TypeId};
+
+/// What a reference does for its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Strength {
+    /// It keeps its target alive.
+    Strong,
+    /// It does not.
+    Weak,
+}
+
+impl std::fmt::Display for Strength {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Strength::Strong => "strong",
+            Strength::Weak => "weak",
+        })
+    }
+}
 
 /// Nodes a node leads to, or that lead to it.
 pub type Neighbors<'a> = std::iter::Copied<std::slice::Iter<'a, NodeId>>;
@@ -26,7 +48,7 @@ pub struct ReferenceEdge {
 impl EdgeRef for ReferenceEdge {
     type NodeId = NodeId;
     type EdgeId = usize;
-    type Weight = ();
+    type Weight = Strength;
 
     fn source(&self) -> NodeId {
         self.source
@@ -36,8 +58,8 @@ impl EdgeRef for ReferenceEdge {
         self.target
     }
 
-    fn weight(&self) -> &() {
-        &()
+    fn weight(&self) -> &Strength {
+        &Strength::Strong
     }
 
     fn id(&self) -> usize {
@@ -77,8 +99,8 @@ impl GraphProp for HeapGraph {
 }
 
 impl Data for HeapGraph {
-    type NodeWeight = ();
-    type EdgeWeight = ();
+    type NodeWeight = TypeId;
+    type EdgeWeight = Strength;
 }
 
 impl NodeCount for HeapGraph {
@@ -130,12 +152,28 @@ impl IntoNodeIdentifiers for &HeapGraph {
     }
 }
 
-impl IntoNodeReferences for &HeapGraph {
-    type NodeRef = (NodeId, ());
-    type NodeReferences = std::iter::Map<std::ops::Range<usize>, fn(usize) -> (NodeId, ())>;
+impl<'a> IntoNodeReferences for &'a HeapGraph {
+    type NodeRef = (NodeId, &'a TypeId);
+    type NodeReferences = NodeReferences<'a>;
 
-    fn node_references(self) -> Self::NodeReferences {
-        (0..HeapGraph::node_count(self)).map(|index| (NodeId::new(index), ()))
+    fn node_references(self) -> NodeReferences<'a> {
+        NodeReferences { graph: self, indices: 0..HeapGraph::node_count(self) }
+    }
+}
+
+/// All nodes with their types.
+#[derive(Debug, Clone)]
+pub struct NodeReferences<'a> {
+    graph: &'a HeapGraph,
+    indices: std::ops::Range<usize>,
+}
+
+impl<'a> Iterator for NodeReferences<'a> {
+    type Item = (NodeId, &'a TypeId);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.indices.next()?;
+        Some((NodeId::new(index), self.graph.node_types.slice(index..index + 1).first()?))
     }
 }
 
@@ -153,59 +191,6 @@ impl<'a> IntoEdges for &'a HeapGraph {
 
     fn edges(self, node: NodeId) -> ReferenceEdges<'a> {
         ReferenceEdges { graph: self, source: node.index(), numbers: self.references.offsets.range(node.index()) }
-    }
-}
-
-/// Which nodes a walk has seen: a bit each.
-#[derive(Debug, Clone, Default)]
-pub struct NodeSet {
-    words: Vec<u64>,
-}
-
-impl NodeSet {
-    /// An empty set for nodes below `node_count`.
-    pub fn new(node_count: usize) -> Self {
-        NodeSet { words: vec![0; node_count.div_ceil(64)] }
-    }
-
-    /// The set as words of 64 nodes, the first node in the lowest bit.
-    pub fn words(&self) -> &[u64] {
-        &self.words
-    }
-
-    /// The set of these words; `None` when they are not as many as nodes below `node_count` take.
-    pub fn from_words(words: Vec<u64>, node_count: usize) -> Option<Self> {
-        (words.len() == node_count.div_ceil(64)).then_some(NodeSet { words })
-    }
-
-    /// Adds a node; was it new?
-    #[inline]
-    pub fn insert(&mut self, node: NodeId) -> bool {
-        let (word, bit) = (&mut self.words[node.index() >> 6], 1u64 << (node.index() & 63));
-        let new = *word & bit == 0;
-        *word |= bit;
-        new
-    }
-
-    /// Is the node in the set?
-    #[inline]
-    pub fn contains(&self, node: NodeId) -> bool {
-        self.words[node.index() >> 6] & (1 << (node.index() & 63)) != 0
-    }
-
-    /// Takes a node out.
-    pub fn remove(&mut self, node: NodeId) {
-        self.words[node.index() >> 6] &= !(1 << (node.index() & 63));
-    }
-
-    /// Nodes in the set.
-    pub fn len(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// No node at all?
-    pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
     }
 }
 

@@ -10,7 +10,7 @@ use heapdump::export::{
     write_memory_infra,
 };
 
-use heapdump::graph::{HeapGraph, NodeId};
+use heapdump::graph::{HeapGraph, NodeId, TypeId};
 use petgraph::dot::{Config, Dot};
 
 use crate::common::cmd::{project, run};
@@ -108,7 +108,7 @@ fn petgraph_draws_the_graph_itself() {
     let dump = opened("fixtures/xna_cf/01_seed_xna.txt");
     let graph = dump.graph().expect("objects");
     let no_label = [Config::NodeNoLabel, Config::EdgeNoLabel];
-    let label = |graph: &HeapGraph, (node, ()): (NodeId, ())| format!("label = \"{}\" ", graph.display_id(node));
+    let label = |graph: &HeapGraph, (node, _): (NodeId, &TypeId)| format!("label = \"{}\" ", graph.display_id(node));
     let text = format!("{:?}", Dot::with_attr_getters(graph, &no_label, &|_, _| String::new(), &label));
     assert_eq!(text.matches("label").count(), graph.node_count());
     assert_eq!(text.matches(" -> ").count(), graph.reference_count());
