@@ -26,6 +26,7 @@ mod lists;
 mod manual;
 mod memory;
 mod memory_infra;
+mod objects;
 mod oracle;
 mod readme;
 mod regressions;

@@ -23,8 +23,8 @@ impl Present for ObjectAnswer<'_> {
             rows_hidden: 0,
             row: Box::new(move |row| match row {
                 _ if row < head.len() => head[row].clone(),
-                _ if row < listed => self.cells("reference", &self.references.get(row - head.len())),
-                _ => self.cells("referrer", &self.referrers.get(row - listed)),
+                _ if row < listed => self.cells("reference", self.references.get(row - head.len())),
+                _ => self.cells("referrer", self.referrers.get(row - listed)),
             }),
         }
     }
@@ -56,16 +56,18 @@ impl Present for ObjectAnswer<'_> {
 }
 
 impl ObjectAnswer<'_> {
-    fn cells<'c>(&self, relation: &'static str, row: &ObjectRow) -> Vec<Cell<'c>> {
-        let mut cells = vec![Cell::text(relation), Cell::text(row.id.clone()), Cell::Number(row.shallow_bytes)];
+    fn cells<'c>(&self, relation: &'static str, mut row: ObjectRow) -> Vec<Cell<'c>> {
+        let id = std::mem::take(&mut row.id);
+        let mut cells = Vec::with_capacity(5);
+        cells.extend([Cell::text(relation), Cell::text(id), Cell::Number(row.shallow_bytes)]);
         cells.extend(type_cells(row, self.has_classes));
         cells
     }
 
     /// The rows before references and referrers.
     fn head_rows<'c>(&self) -> Vec<Vec<Cell<'c>>> {
-        let object = self.cells("object", &self.object.row);
-        let dominator = self.dominator.as_ref().map(|dominator| self.cells("dominator", dominator));
+        let object = self.cells("object", self.object.row.clone());
+        let dominator = self.dominator.clone().map(|dominator| self.cells("dominator", dominator));
         let roots = self.roots.iter().map(|root| {
             let start = [Cell::text("root"), Cell::Missing, Cell::Missing];
             start.into_iter().chain(text_cells(root_text(root), self.has_classes)).collect()

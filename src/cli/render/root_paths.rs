@@ -108,16 +108,17 @@ enum Row {
 impl Row {
     fn cells<'c>(self, has_classes: bool) -> Vec<Cell<'c>> {
         let (path, step, text) = match self {
-            Row::Step { path, number, step: PathStep { object, retained_bytes, .. } } => {
+            Row::Step { path, number, step: PathStep { mut object, retained_bytes, .. } } => {
+                let id = std::mem::take(&mut object.id);
                 let mut cells = Vec::with_capacity(7);
                 cells.extend([
                     Cell::Number(path as u64 + 1),
                     Cell::text(number.to_string()),
-                    Cell::text(object.id.clone()),
+                    Cell::text(id),
                     Cell::Number(object.shallow_bytes),
                     Cell::number(retained_bytes),
                 ]);
-                cells.extend(type_cells(&object, has_classes));
+                cells.extend(type_cells(object, has_classes));
                 return cells;
             }
             Row::Root { path, root } => (path, "root", root),

@@ -21,9 +21,9 @@ pub(crate) fn type_columns(has_classes: bool) -> Vec<Column> {
 }
 
 /// An object's cells for [`type_columns`].
-pub(crate) fn type_cells<'c>(row: &ObjectRow, has_classes: bool) -> impl Iterator<Item = Cell<'c>> + use<'c> {
-    let class = has_classes.then(|| row.class.clone().map_or(Cell::Missing, Cell::text));
-    class.into_iter().chain([Cell::text(row.type_name.clone())])
+pub(crate) fn type_cells<'c>(row: ObjectRow, has_classes: bool) -> impl Iterator<Item = Cell<'c>> {
+    let class = has_classes.then(|| row.class.map_or(Cell::Missing, Cell::text));
+    class.into_iter().chain([Cell::text(row.type_name)])
 }
 
 /// The same for a row that is no object but has a text.
