@@ -6,65 +6,45 @@
 use std::collections::BTreeMap;
 
 use super::allocation_totals::{Amount, Totals};
-use super::breakdown::{Axis, Kind, Layout, Row, TooManyRows, shown};
-use crate::allocations::{AllocationHeap, NameId, Names};
+use super::breakdown::{Axis, Kind, Node, Row};
+use crate::allocations::{AllocationHeap, NameId};
 
 /// A part of a node: a backtrace, and the bytes that come from it.
-#[derive(Clone, Copy)]
-struct Share {
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
     /// The frame that the node names, of this backtrace.
     frame: u32,
     bytes: u64,
     allocations: Option<u64>,
 }
 
-struct Node {
-    row: Row,
-    shares: Vec<Share>,
+/// A node of [`CallerTree`].
+pub type CallerNode = Node<Vec<Share>>;
+
+/// The inverted tree of one heap. O(backtraces x their depth) for all of it.
+#[derive(Debug)]
+pub struct CallerTree<'a> {
+    heap: &'a AllocationHeap,
+    /// Some bytes are not told apart by their last frame.
+    is_cut: bool,
 }
 
-/// Lays the inverted tree out. O(backtraces x their depth).
-///
-/// # Errors
-/// When there are more rows than the layout allows.
-pub fn lay_out_callers(
-    heap: &AllocationHeap,
-    totals: &Totals,
-    names: &Names,
-    layout: &Layout,
-) -> Result<Vec<Row>, TooManyRows> {
-    let shares = last_frames(heap, totals);
-    let whole = totals.at(0);
-    let told: u64 = shares.iter().fold(0, |sum, share| sum.saturating_add(share.bytes));
-    let cut = told < whole.bytes;
-    let root = Row { depth: 0, kind: Kind::Root, axis: Axis::Backtrace, name: None, amount: whole, hidden: 0 };
-    let mut rows = Vec::new();
-    let mut open = vec![Node { row: root, shares }];
-    while let Some(node) = open.pop() {
-        if rows.len() >= layout.most_rows {
-            return Err(TooManyRows);
-        }
-        rows.push(node.row);
-        if node.row.depth >= layout.depth {
-            continue;
-        }
-        let callers = if node.row.kind == Kind::Root { node.shares } else { one_up(heap, &node.shares) };
-        let children = by_name(heap, callers, node.row.depth + 1, cut);
-        let from = open.len();
-        shown(
-            children,
-            &node.row,
-            Axis::Backtrace,
-            layout,
-            names,
-            |child| child.row,
-            |child, row| {
-                open.push(Node { row, shares: child.map_or(Vec::new(), |child| child.shares.clone()) });
-            },
-        );
-        open[from..].reverse();
+impl<'a> CallerTree<'a> {
+    /// The tree and its root. O(backtraces).
+    pub fn new(heap: &'a AllocationHeap, totals: &Totals) -> (Self, CallerNode) {
+        let shares = last_frames(heap, totals);
+        let whole = totals.at(0);
+        let known: u64 = shares.iter().fold(0, |sum, share| sum.saturating_add(share.bytes));
+        let tree = CallerTree { heap, is_cut: known < whole.bytes };
+        (tree, Node { row: Row::root(whole), position: shares })
     }
-    Ok(rows)
+
+    /// The children of a node, which gives up its shares.
+    pub fn children(&self, of: &mut CallerNode) -> Vec<CallerNode> {
+        let shares = std::mem::take(&mut of.position);
+        let callers = if of.row.kind == Kind::Root { shares } else { one_up(self.heap, &shares) };
+        by_name(self.heap, callers, self.is_cut)
+    }
 }
 
 /// The last frames of backtraces with what is known to be theirs.
@@ -93,20 +73,20 @@ fn one_up(heap: &AllocationHeap, shares: &[Share]) -> Vec<Share> {
 }
 
 /// Groups by the name of the frame. What belongs to no frame at all is a row of its own.
-fn by_name(heap: &AllocationHeap, shares: Vec<Share>, depth: u32, cut: bool) -> Vec<Node> {
+fn by_name(heap: &AllocationHeap, shares: Vec<Share>, is_cut: bool) -> Vec<CallerNode> {
     let mut groups: BTreeMap<Option<NameId>, Vec<Share>> = BTreeMap::new();
     for share in shares {
         let name = (share.frame != 0).then(|| heap.frames[share.frame as usize].name);
         groups.entry(name).or_default().push(share);
     }
     let node = |(name, shares): (Option<NameId>, Vec<Share>)| {
-        let mut amount = Amount { at_least: cut, stated: !cut, ..Amount::default() };
+        let mut amount = Amount { at_least: is_cut, stated: !is_cut, ..Amount::default() };
         for share in &shares {
             amount.bytes = amount.bytes.saturating_add(share.bytes);
             amount.allocations = crate::allocations::add_counts(amount.allocations, share.allocations);
         }
-        let (kind, shares) = if name.is_some() { (Kind::Backtrace, shares) } else { (Kind::OwnPart, Vec::new()) };
-        Node { row: Row { depth, kind, axis: Axis::Backtrace, name, amount, hidden: 0 }, shares }
+        let (kind, position) = if name.is_some() { (Kind::Backtrace, shares) } else { (Kind::SelfCost, Vec::new()) };
+        Node { row: Row { kind, axis: Axis::Backtrace, name, amount }, position }
     };
     groups.into_iter().map(node).collect()
 }

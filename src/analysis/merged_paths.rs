@@ -15,7 +15,7 @@ pub const MAX_DEPTH: usize = 200;
 /// A row of the merged tree; it comes after the row above it.
 #[derive(Debug, Clone)]
 pub struct PathRow {
-    /// Rows at the top: a root of their objects, the same in kind, container and flags for all of them.
+    /// Rows at the top: a root of their objects, the same in kind, flags, container and name for all of them.
     pub root: Option<Root>,
     /// The type of its objects.
     pub type_id: TypeId,
@@ -37,6 +37,9 @@ pub struct MergedPaths {
     /// Wanted objects that some path reaches.
     pub reached_objects: u64,
 }
+
+/// Kind, flags, container and name of a root, and the type of its object.
+type TopKey<'g> = (String, u32, Option<TypeId>, Option<&'g str>, TypeId);
 
 const UNSEEN: u32 = u32::MAX;
 const FROM_ROOT: u32 = u32::MAX - 1;
@@ -82,7 +85,7 @@ pub fn merge_root_paths(
     }
     let mut merged = MergedPaths::default();
     let mut row_of = vec![UNSEEN; graph.node_count()];
-    let mut tops: FxHashMap<(String, Option<TypeId>, u32, TypeId), usize> = FxHashMap::default();
+    let mut tops: FxHashMap<TopKey<'_>, usize> = FxHashMap::default();
     let mut below: FxHashMap<(usize, TypeId), usize> = FxHashMap::default();
     for &node in order.iter().filter(|&&node| needed.contains(node)) {
         let type_id = graph.shown_type_of(node);
@@ -91,7 +94,7 @@ pub fn merge_root_paths(
                 let at = roots.partition_point(|root| root.node < node);
                 let root = roots[at];
                 let container = root.container.map(|container| graph.shown_type(container));
-                let key = (root.kind.name(), container, root.flags.0, type_id);
+                let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id);
                 *tops.entry(key).or_insert_with(|| merged.push(Some(root.clone()), type_id, None))
             }
             parent => {
@@ -142,4 +145,32 @@ fn roots_by_node(graph: &HeapGraph, all_kinds: bool) -> Vec<&Root> {
     roots.sort_by_key(|root| (root.node, display_rank(root)));
     roots.dedup_by_key(|root| root.node);
     roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{GraphBuilder, IdStyle, ObjectColumns, ResolveOptions, RootKind, RootRecord, Section};
+
+    #[test]
+    fn static_fields_of_different_names_are_rows_of_their_own() {
+        let mut builder = GraphBuilder::new(IdStyle::Hex);
+        let slot = builder.new_type();
+        builder.name_type(slot, "A");
+        let section = builder.begin_section(Section::default());
+        let mut columns = ObjectColumns::default();
+        (1..=3).for_each(|id| columns.push_object(id, 0, 8, id));
+        columns.seal();
+        builder.append(section, &columns, 0..columns.len(), &[slot.0], 0, true).unwrap();
+        for (id, name) in [(1, "Cache"), (2, "Head"), (3, "Cache")] {
+            let name = Some(builder.text(name));
+            builder.add_root_record(section, RootRecord { name, ..RootRecord::new(id, RootKind::Static, id) });
+        }
+        let (graph, _) = builder.resolve(ResolveOptions::default());
+        let merged = merge_root_paths(&graph, |_| true, |_| false, false, |node| graph.shallow_bytes(node));
+        let row =
+            |row: &PathRow| (row.root.as_ref().and_then(|root| graph.root_name(root)).map(str::to_string), row.objects);
+        let rows: Vec<_> = merged.rows.iter().map(row).collect();
+        assert_eq!(rows, [(Some("Cache".to_string()), 2), (Some("Head".to_string()), 1)]);
+    }
 }

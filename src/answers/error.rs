@@ -40,10 +40,17 @@ pub enum AnswerError {
     NoSuchMemoryDump(String, usize),
     /// A heap has more pairs of backtrace and type than are kept: its title.
     TooManyPairs(String),
-    /// A tree has more rows than can be shown: its title, and the limit.
-    TooManyRows(String, usize),
     /// Names are so long that the paths of a heap, written out, take more memory than it is worth.
     PathsTooLong,
+    /// A tree has more rows than can be shown.
+    TooManyRows {
+        /// Its title.
+        title: String,
+        /// Rows of all trees of an answer, at most.
+        limit: usize,
+        /// Only together with the trees before it.
+        with_earlier: bool,
+    },
     /// The answer takes more work than is done without being asked: what, and how much is allowed.
     TooMuchWork(String),
     /// No strong root reaches the object, so it retains nothing: its id.
@@ -84,8 +91,13 @@ impl fmt::Display for AnswerError {
                 write!(f, "no dump \"{asked}\"; there are 1 to {count}, last, and all")
             }
             AnswerError::TooManyPairs(title) => write!(f, "{title}: too many pairs of backtrace and type"),
-            AnswerError::TooManyRows(title, limit) => write!(f, "{title}: the tree has more than {limit} rows"),
             AnswerError::PathsTooLong => f.write_str("names are so long that the paths take too much memory"),
+            AnswerError::TooManyRows { title, limit, with_earlier: false } => {
+                write!(f, "{title}: the tree has more than {limit} rows")
+            }
+            AnswerError::TooManyRows { title, limit, with_earlier: true } => {
+                write!(f, "{title}: the trees up to this one have more than {limit} rows")
+            }
             AnswerError::TooMuchWork(what) => f.write_str(what),
             AnswerError::Unreachable(id) => {
                 write!(f, "{id} is not reachable from any strong root, so it retains nothing")

@@ -284,16 +284,27 @@ impl From<Estimate> for EstimateRow {
     }
 }
 
+impl RowName {
+    pub(super) fn new(name: String, group_by: GroupBy) -> Self {
+        if group_by == GroupBy::Type { RowName::Type(name) } else { RowName::Group(name) }
+    }
+
+    /// The name, whatever it is of.
+    pub fn text(&self) -> &str {
+        let (RowName::Type(name) | RowName::Group(name)) = self;
+        name
+    }
+}
+
 impl HistogramRow {
     pub(super) fn new(name: String, group_by: GroupBy, amount: RowAmount) -> Self {
-        let name = if group_by == GroupBy::Type { RowName::Type(name) } else { RowName::Group(name) };
+        let name = RowName::new(name, group_by);
         HistogramRow { amount, retained_bytes: None, module: None, name, group: 0 }
     }
 
     /// The name of the type or group.
     pub fn name(&self) -> &str {
-        let (RowName::Type(name) | RowName::Group(name)) = &self.name;
-        name
+        self.name.text()
     }
 
     /// Shallow bytes of objects, or bytes of allocations.

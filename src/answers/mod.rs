@@ -6,9 +6,11 @@
 //!
 //! Not here: command lines, styles, input and output (see `cli`, `report`), algorithms (see `analysis`).
 
+pub mod breakdown;
 mod command_line;
 pub mod diff;
 mod diff_rows;
+pub mod dominator_tree;
 mod error;
 pub mod files_info;
 pub(crate) mod groups;
@@ -18,6 +20,7 @@ mod histogram_rows;
 pub mod info;
 pub mod leaks;
 pub mod libraries;
+pub mod merged_paths;
 pub mod object;
 mod object_id;
 pub mod objects;
@@ -28,9 +31,12 @@ mod requested_roots;
 pub mod root_paths;
 mod rows;
 mod scope;
+pub mod tree;
 
+pub use breakdown::{Breakdown, BreakdownOptions, breakdown};
 pub use command_line::CommandLine;
 pub use diff::{Diff, DiffBy, DiffOptions, diff};
+pub use dominator_tree::{DominatorTree, DominatorTreeOptions, dominator_tree};
 pub use error::AnswerError;
 pub use files_info::{FileOrder, InfoOfFiles};
 pub use groups::GroupBy;
@@ -38,6 +44,7 @@ pub use heaps::HeapChoice;
 pub use histogram::{Histogram, HistogramOptions, RetainedBy, histogram};
 pub use info::{Info, InfoOptions, info};
 pub use leaks::{Leaks, LeaksOptions, leaks};
+pub use merged_paths::{MergedPathsOptions, MergedRootPaths, merged_paths};
 pub use object::{ObjectAnswer, ObjectOptions, object};
 pub use object_id::{NotAnObjectId, ObjectId};
 pub use objects::{ObjectList, ObjectsOptions, objects};
@@ -48,3 +55,4 @@ pub use requested_roots::ReachedBy;
 pub use root_paths::{RootPathsAnswer, RootPathsOptions, root_paths};
 pub use rows::{ObjectRow, RootRow};
 pub use scope::{Limits, Scope, ScopeOptions};
+pub use tree::{Tree, TreeRow};

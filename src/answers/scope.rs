@@ -70,12 +70,6 @@ impl ScopeOptions {
 }
 
 impl<'d> Scope<'d> {
-    /// The objects of a section and of types that are known already.
-    pub(crate) fn of(graph: &'d HeapGraph, section: Option<SectionId>, types: Option<Vec<bool>>) -> Self {
-        let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-        Scope { graph, section, nodes, types }
-    }
-
     /// The graph.
     pub fn graph(&self) -> &'d HeapGraph {
         self.graph

@@ -10,6 +10,7 @@ mod plain;
 mod present;
 mod several;
 mod terminal;
+mod tree;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -22,6 +23,7 @@ pub use json::Members;
 pub use present::{Present, TextPage, write, write_each};
 pub use several::write_several;
 pub use terminal::shorten_middle;
+pub use tree::{Outline, OutlineRow};
 
 /// The output form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Format, Style, Table, delimited, escape_controls, json, markdown, plain, several, terminal};
+use super::{
+    Format, Outline, Style, Table, delimited, escape_controls, json, markdown, plain, several, terminal, tree,
+};
 
 /// An answer that can be shown. Its serde form is its JSON; the other forms follow from the table and the text.
 pub trait Present: Serialize {
@@ -92,6 +94,11 @@ impl<'w> TextPage<'w> {
     /// A table drawn for the terminal.
     pub fn table(&mut self, table: &Table<'_>) {
         self.write(|out, style| terminal::write(table, out, style));
+    }
+
+    /// A tree drawn for the terminal.
+    pub fn tree(&mut self, outline: &Outline<'_>) {
+        self.write(|out, style| tree::write(outline, out, style));
     }
 }
 

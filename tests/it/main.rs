@@ -33,3 +33,4 @@ mod regressions;
 mod same_heap;
 mod samples;
 mod several;
+mod trees;

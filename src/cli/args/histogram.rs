@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 
 use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{HistogramOrder, SizeLimit};
-use crate::answers::{HistogramOptions, Limits, RetainedBy, ScopeOptions};
+use crate::answers::{GroupBy, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::cli::args::groups::By;
 use crate::cli::args::heaps::HeapArgs;
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
@@ -62,7 +62,7 @@ impl HistogramArgs {
         Ok(HistogramOptions {
             scope: ScopeOptions { section: self.section.domain.clone(), types: self.types.pattern()? },
             heaps: self.heaps.choice(&self.section, &self.common.input.read),
-            group_by: self.by.of_objects(),
+            group_by: self.by.into(),
             types_apart: self.common.input.read.raw_types,
             retained: self.retained.map(|how| match how {
                 How::Minimum => RetainedBy::Minimum,
@@ -82,16 +82,18 @@ impl HistogramArgs {
     /// The order of objects that are only counted.
     pub(crate) fn order_of_counts(&self) -> Result<HistogramOrder> {
         if !matches!(self.by, By::Type | By::Package) {
-            bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
+            bail!("--shallow counts types only: leave it out to group by {}", GroupBy::from(self.by).name());
         }
         self.order(false, false)
     }
 
     /// What `--sort` means for objects with their graph, for objects that are only counted, or for allocations.
     pub(crate) fn order(&self, with_graph: bool, of_allocations: bool) -> Result<HistogramOrder> {
+        let by = GroupBy::from(self.by);
+        let name_key = if by == GroupBy::Type { "type" } else { "group" };
         let mut known = match of_allocations {
             true => vec![("total_bytes", "bytes"), ("allocations", "allocations"), ("type", "type")],
-            false => vec![("objects", "objects"), ("shallow_bytes", "shallow"), (self.by.key(), self.by.name())],
+            false => vec![("objects", "objects"), ("shallow_bytes", "shallow"), (name_key, by.name())],
         };
         if with_graph {
             known.extend([("reachable_objects", "reachable-objects"), ("reachable_bytes", "reachable")]);

@@ -6,10 +6,6 @@ use clap::{Args, ValueEnum};
 
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
-use crate::answers::ScopeOptions;
-pub(crate) use crate::cli::args::object::split_object_and_file;
-use crate::cli::terminal::asking::explain;
-use crate::graph::{HeapGraph, SectionId};
 use crate::input::{ReadOptions, SizeRadix, SnapshotChoice};
 use crate::report::parse_size;
 
@@ -213,14 +209,6 @@ impl SortArgs {
                 bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
             }
         }
-    }
-}
-
-impl SectionArgs {
-    /// The section asked for with `--domain`.
-    pub(crate) fn find(&self, graph: &HeapGraph) -> Result<Option<SectionId>> {
-        let scope = ScopeOptions { section: self.domain.clone(), types: None };
-        Ok(scope.resolve(graph).map_err(explain)?.section())
     }
 }
 

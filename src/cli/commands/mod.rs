@@ -16,4 +16,3 @@ pub(crate) mod roots;
 pub(crate) mod roots_by_type;
 pub(crate) mod show;
 pub(crate) mod stats;
-pub(crate) mod tree;

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use crate::analysis::selection::TypePattern;
-use crate::answers::{RootPathsOptions, ScopeOptions, root_paths};
+use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, ScopeOptions, root_paths};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs};
-use crate::cli::commands::roots_by_type;
+use crate::cli::commands::roots_by_type::merged_roots;
 use crate::cli::render::root_paths::why_not;
 use crate::cli::terminal::asking::{ask, print_answer};
-use crate::cli::terminal::load::open_graph;
 use crate::cli::terminal::output::print_sentence;
 
 /// Why an object is alive: paths to it from GC roots
@@ -60,18 +59,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let pattern = args.types.pattern()?;
     let exclude = args.exclude.iter().map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg));
     let avoided: Vec<TypePattern> = exclude.collect::<Result<_>>().context("--exclude")?;
-    let (object, file): (_, Option<PathBuf>) = match (&pattern, &args.words[..]) {
-        (None, words) => split_object_and_file(words),
-        (Some(_), words) if words.len() > 1 => bail!("--type asks for all objects of a type: leave OBJID out"),
-        (Some(_), words) => (None, words.first().map(PathBuf::from)),
-    };
-    if object.is_none() && pattern.is_none() {
-        bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN for all of a type");
+    if let Some(types) = pattern {
+        if args.words.len() > 1 {
+            bail!("--type asks for all objects of a type: leave OBJID out");
+        }
+        return by_type(args, types, avoided, args.words.first().map(PathBuf::from));
     }
-    if args.limit.limit.is_some() && pattern.is_none() {
+    let (object, file) = split_object_and_file(&args.words);
+    let Some(object) = object else {
+        bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN for all of a type");
+    };
+    if args.limit.limit.is_some() {
         bail!("-n: one object has no rows to leave out; --paths says how many paths there are, --type has a tree");
     }
-    let Some(object) = object else { return by_type(args, file, &avoided) };
     let options = RootPathsOptions {
         scope: ScopeOptions { section: args.section.domain.clone(), types: None },
         paths: (args.paths > 0).then_some(args.paths),
@@ -89,21 +89,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     })
 }
 
-fn by_type(args: &Args, file: Option<PathBuf>, exclude: &[TypePattern]) -> Result<Outcome> {
-    let opened = open_graph(file.as_deref(), &args.common.input)?;
-    let graph = opened.graph;
-    let mut avoided = vec![false; graph.type_count()];
-    for pattern in exclude {
-        avoided.iter_mut().zip(pattern.select(graph)).for_each(|(avoided, selected)| *avoided |= selected);
-    }
-    let (Some(pattern), Some(text)) = (args.types.pattern()?, &args.types.type_pattern) else { return Ok(Outcome::No) };
-    let nodes = args.section.find(graph)?.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
-    let question = roots_by_type::Question {
-        pattern: text,
-        wanted: pattern.select(graph),
+fn by_type(args: &Args, types: TypePattern, avoided: Vec<TypePattern>, file: Option<PathBuf>) -> Result<Outcome> {
+    let options = MergedPathsOptions {
+        section: args.section.domain.clone(),
         avoided,
-        nodes,
         all_kinds: args.all_kinds,
+        limits: Limits { rows: args.limit.limit_here(), reverse: false },
+        ..MergedPathsOptions::new(types)
     };
-    roots_by_type::run(&question, opened, &args.common.output, &args.limit)
+    merged_roots(file.as_deref(), &options, &args.common)
 }

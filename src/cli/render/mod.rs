@@ -1,11 +1,14 @@
 //! Answers as tables and texts: one file an answer. Columns, titles and sentences are decided here; what they say is the
 //! answer's.
 
+mod breakdown;
 pub(crate) mod diff;
+mod dominator_tree;
 pub(crate) mod histogram;
 pub(crate) mod info;
 pub(crate) mod leaks;
 pub(crate) mod manual;
+mod merged_paths;
 mod object;
 pub(crate) mod objects;
 pub(crate) mod root_paths;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Error, Result, anyhow};
 
-use crate::answers::AnswerError;
+use crate::answers::{AnswerError, GroupBy};
 use crate::cli::Outcome;
 use crate::cli::args::options::{InputArgs, OutputArgs};
 use crate::cli::terminal::indexes::AnswerOutput;
@@ -115,16 +115,27 @@ pub(crate) fn explain(error: AnswerError) -> Error {
         AnswerError::OtherSection(..) => anyhow!("{error}, which --domain asks for"),
         AnswerError::NoSuchObject(_) => anyhow!("{error}; `heapdump list --ids` prints all ids"),
         AnswerError::AmbiguousObject(..) => anyhow!("{error}; write it so, or say --domain"),
-        AnswerError::NoSuchGroups(..) => crate::cli::args::groups::explain(error),
+        AnswerError::NoSuchGroups(by, _) => {
+            let hint = if by == GroupBy::Generation { GENERATIONS_HINT } else { "" };
+            anyhow!("--by {}: {error}{hint}", by.name())
+        }
         AnswerError::TooMuchWork(what) => anyhow!(
             "--retained=exact: {what}; -n N takes out the first N of an order by another column than retained, \
              --retained alone gives the lower bound of all"
         ),
         AnswerError::PathsTooLong => anyhow!("--paths: {error}; leave --paths out"),
         AnswerError::TooManyPairs(_) => anyhow!("{error}; a smaller --depth tells fewer apart"),
+        AnswerError::TooManyRows { with_earlier, .. } => {
+            let fewer = if with_earlier { ", or fewer with --dump, --process and --allocator" } else { "" };
+            anyhow!("{error}; show less with --depth, --min-percent or -n{fewer}")
+        }
         error => error.into(),
     }
 }
+
+/// How to get generations into a trace.
+const GENERATIONS_HINT: &str =
+    "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001";
 
 /// Prints an answer.
 pub(crate) fn print_answer<A: Present>(answer: &A, output: &OutputArgs) -> Result<()> {

@@ -7,56 +7,16 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
 
-use crate::allocations::{AllocationDump, AllocationHeap};
-use crate::analysis::dominators::Dominators;
-use crate::analysis::retained::Retained;
 use crate::cli::args::options::{InputArgs, ReadArgs};
 use crate::cli::terminal::indexes;
 use crate::cli::terminal::output::print_sentence;
 use crate::cli::terminal::progress::{Progress, Watch};
 use crate::dump::{
-    AnswerNeed, Content, Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions,
-    RootPolicy,
+    Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy,
 };
 use crate::graph::{HeapGraph, RootKind};
 use crate::input::{Code, Diagnostics, FormatInfo, Problem, Severity};
 use crate::report::{format_bytes, parse_size};
-
-/// A dump ready to be asked.
-pub(crate) struct Opened<'d> {
-    pub(crate) dump: &'d OpenDump,
-    pub(crate) graph: &'d HeapGraph,
-    pub(crate) facts: FormatInfo,
-    pub(crate) diagnostics: Diagnostics,
-    pub(crate) progress: Arc<Progress>,
-    memory: Memory,
-}
-
-impl<'d> Opened<'d> {
-    /// The dominator tree and retained sizes, computed unless an index has them.
-    ///
-    /// # Errors
-    /// When there is not the memory for them.
-    pub(crate) fn dominators(&self) -> Result<(&'d Dominators, &'d Retained)> {
-        self.dump.dominators().map_err(|error| self.memory.explain(error))
-    }
-
-    /// The dominator tree without the sizes.
-    ///
-    /// # Errors
-    /// When there is not the memory for it.
-    pub(crate) fn only_dominators(&self) -> Result<&'d Dominators> {
-        self.dump.dominator_tree().map_err(|error| self.memory.explain(error))
-    }
-
-    /// Makes sure that there is room for what an answer needs besides the dominator tree.
-    ///
-    /// # Errors
-    /// When there is not.
-    pub(crate) fn check_answer(&self, need: AnswerNeed, bytes: u64) -> Result<()> {
-        self.dump.check_answer(need, bytes).map_err(|error| self.memory.explain(error))
-    }
-}
 
 /// All dumps of a command share one account.
 static LIMIT: OnceLock<MemoryLimit> = OnceLock::new();
@@ -158,89 +118,16 @@ impl Place {
     }
 }
 
-/// A dump of allocation totals, ready to be asked.
-pub(crate) struct OpenedAllocations<'d> {
-    pub(crate) dump: &'d AllocationDump,
-    pub(crate) facts: FormatInfo,
-    pub(crate) diagnostics: Diagnostics,
-    pub(crate) progress: Arc<Progress>,
-    open: &'d OpenDump,
-    memory: Memory,
-}
-
-impl OpenedAllocations<'_> {
-    /// Makes sure that there is room for an answer with a row for every node and entry of these heaps.
-    ///
-    /// # Errors
-    /// When there is not.
-    pub(crate) fn check_rows(&self, heaps: &[&AllocationHeap], bytes_per_row: u64) -> Result<()> {
-        let rows: usize = heaps.iter().map(|heap| heap.row_count()).sum();
-        self.open.check_rows(rows as u64, bytes_per_row).map_err(|error| self.memory.explain(error))
-    }
-}
-
-/// A dump of either model.
-pub(crate) enum OpenedDump<'d> {
-    Graph(Opened<'d>),
-    Allocations(OpenedAllocations<'d>),
-}
-
 /// A dump as it was read, with the roots that were asked for.
 pub(crate) struct ReadDump {
     pub(crate) dump: OpenDump,
-    progress: Arc<Progress>,
     pub(crate) memory: Memory,
-}
-
-impl ReadDump {
-    /// The one dump of a command. Never freed: the program ends with its one answer, and giving a large graph back
-    /// piece by piece takes longer than letting the system take all of it.
-    fn keep(self) -> OpenedDump<'static> {
-        opened(Box::leak(Box::new(self.dump)), self.progress, self.memory)
-    }
-}
-
-fn opened(dump: &OpenDump, progress: Arc<Progress>, memory: Memory) -> OpenedDump<'_> {
-    let (facts, diagnostics) = (dump.info().clone(), dump.diagnostics().clone());
-    match dump.content() {
-        Content::Objects(graph) => OpenedDump::Graph(Opened { dump, graph, facts, diagnostics, progress, memory }),
-        Content::Allocations(allocations) => OpenedDump::Allocations(OpenedAllocations {
-            dump: allocations,
-            facts,
-            diagnostics,
-            progress,
-            open: dump,
-            memory,
-        }),
-    }
-}
-
-/// Reads the dump, gives it the roots that were asked for, and warns of its problems. For commands that need objects.
-pub(crate) fn open_graph(file: Option<&Path>, input: &InputArgs) -> Result<Opened<'static>> {
-    match open_dump(file, input)? {
-        OpenedDump::Graph(opened) => Ok(opened),
-        OpenedDump::Allocations(_) => bail!(
-            "the dump holds allocation totals by backtrace and type, no objects: use `heapdump breakdown`, or `stats`"
-        ),
-    }
-}
-
-/// The same for commands that know both models.
-pub(crate) fn open_dump(file: Option<&Path>, input: &InputArgs) -> Result<OpenedDump<'static>> {
-    let opened = open_without_warnings(file, input)?;
-    warn_of_dump(&opened, None, input.read.quiet);
-    Ok(opened)
-}
-
-/// The same for a command whose answer lists the problems.
-pub(crate) fn open_without_warnings(file: Option<&Path>, input: &InputArgs) -> Result<OpenedDump<'static>> {
-    Ok(read_dump(&Place::find(file)?, None, input)?.keep())
 }
 
 /// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
 pub(crate) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) -> Result<ReadDump> {
     let without = excluded_roots(input)?;
-    let (options, progress, memory) = open_options(file, &input.read)?;
+    let (options, _progress, memory) = open_options(file, &input.read)?;
     let options = OpenOptions {
         roots: RootPolicy { without, keep_unreachable: input.keep_unreachable },
         index: if input.no_index || indexes::are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
@@ -252,7 +139,7 @@ pub(crate) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) ->
     };
     let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
     indexes::remember(&dump, input.read.quiet);
-    Ok(ReadDump { dump, progress, memory })
+    Ok(ReadDump { dump, memory })
 }
 
 /// Counts a dump's types.
@@ -303,20 +190,6 @@ pub(crate) fn set_threads(threads: usize) -> Result<()> {
     let mut result = Ok(());
     SET.call_once(|| result = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global());
     result.context("cannot start threads")
-}
-
-/// Reports a dump's problems and notes on standard error. `file` is its name where there are several.
-pub(crate) fn warn_of_dump(opened: &OpenedDump<'_>, file: Option<&str>, quiet: bool) {
-    match opened {
-        OpenedDump::Allocations(opened) => warn(&opened.diagnostics, file, quiet),
-        OpenedDump::Graph(opened) => {
-            warn(&opened.diagnostics, file, quiet);
-            if quiet {
-                return;
-            }
-            note_of_graph(opened.graph, &opened.facts, file);
-        }
-    }
 }
 
 /// Notes on an object graph besides its problems.

@@ -1,0 +1,434 @@
+//! Where the bytes are: a tree of backtraces and types for each heap of allocation totals; of objects the types on the
+//! way down the dominator tree.
+
+use serde::{Serialize, Serializer};
+
+use super::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
+use super::histogram_rows::is_false;
+use super::problems::{ProblemRow, problems_of};
+use super::tree::{Level, MAX_DEPTH, Single, preorder};
+use super::{AnswerError, CommandLine, Limits, ScopeOptions, Tree, TreeRow};
+use crate::allocations::{AllocationDump, AllocationHeap, NameId, Names};
+use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::analysis::breakdown::{Axes, BreakdownTree, Node, Row};
+pub use crate::analysis::breakdown::{Axis, Kind};
+use crate::analysis::callers::CallerTree;
+use crate::analysis::dominator_paths::heap_of_dominator_paths;
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::dump::{Content, OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId, TypeId};
+
+/// Levels of a dump of objects, where no depth is asked for.
+const DEFAULT_DEPTH_OF_OBJECTS: u32 = 20;
+/// Rows of all trees of an answer, at most.
+const MAX_ROWS: usize = 1_000_000;
+/// Memory for a node or an entry of allocation totals: in the totals by node, and as a row.
+const BYTES_PER_ROW: u64 = 600;
+
+/// What a tree is laid out by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BreakdownBy {
+    /// Backtraces; types below backtraces that have none below them.
+    #[default]
+    Backtrace,
+    /// Types, and their backtraces below.
+    Type,
+    /// Every backtrace along both axes.
+    Both,
+    /// From the frames that allocate up to their callers.
+    Caller,
+}
+
+/// What children are ordered by; ties by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BreakdownOrder {
+    /// Bytes, largest first.
+    #[default]
+    Bytes,
+    /// Allocations or objects, most first.
+    Allocations,
+    /// Name.
+    Name,
+}
+
+/// Which heaps, and how their trees are laid out.
+#[derive(Debug, Clone, Default)]
+pub struct BreakdownOptions {
+    /// Which objects, of a dump of objects. Types: only what was allocated of these, of either kind of dump.
+    pub scope: ScopeOptions,
+    /// Which heaps, of allocation totals.
+    pub heaps: HeapChoice,
+    /// The axis.
+    pub by: BreakdownBy,
+    /// Levels below the top, at most [`MAX_DEPTH`]. Default: all; 20 of objects.
+    pub depth: Option<u32>,
+    /// Smaller nodes become part of `<other>`. Default: none do; of objects [`small_share`].
+    pub min_size: Option<Threshold>,
+    /// The order of children.
+    pub order: BreakdownOrder,
+    /// How many children of a node.
+    pub limits: Limits,
+}
+
+/// 0.5 %: what is less of a heap is seldom worth a row.
+pub fn small_share() -> Threshold {
+    Percent::new(0.5).map_or(Threshold::Bytes(0), Threshold::Share)
+}
+
+impl BreakdownOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("breakdown");
+        match self.by {
+            BreakdownBy::Backtrace => {}
+            BreakdownBy::Type => _ = line.option("--by", Some("type")),
+            BreakdownBy::Both => _ = line.option("--by", Some("both")),
+            BreakdownBy::Caller => _ = line.word("--invert"),
+        }
+        line.option("--depth", self.depth.map(|depth| depth.to_string()).as_deref());
+        line.option("--min-bytes", self.min_size.map(|size| size.to_string()).as_deref());
+        match self.order {
+            BreakdownOrder::Bytes => {}
+            BreakdownOrder::Allocations => _ = line.option("--sort", Some("allocations")),
+            BreakdownOrder::Name => _ = line.option("--sort", Some("name")),
+        }
+        self.limits.add_to(&mut line);
+        self.scope.add_to(&mut line);
+        self.heaps.add_to(&mut line);
+        line
+    }
+}
+
+/// Where the bytes are.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct Breakdown<'d> {
+    /// The name of the dump's format.
+    pub format: String,
+    /// What the trees are laid out by.
+    pub by: BreakdownBy,
+    /// What was wrong with the dump.
+    pub problems: Vec<ProblemRow>,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// A tree for each heap; one for a dump of objects.
+    pub heaps: Vec<BreakdownHeap<'d>>,
+    /// A memory dump with more heaps than the one that was chosen by default.
+    #[serde(skip)]
+    pub fuller_dump: Option<FullerDump>,
+}
+
+/// A heap and its tree.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct BreakdownHeap<'d> {
+    /// What is said of every heap.
+    #[serde(flatten)]
+    pub heap: HeapOrSection,
+    /// The tree.
+    pub tree: HeapTree<'d>,
+}
+
+/// What a tree is of.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum HeapOrSection {
+    /// A heap of allocation totals.
+    Heap(HeapRow),
+    /// The objects of one section, or of all.
+    Objects(SectionRow),
+}
+
+/// Objects as a heap: allocations are objects.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct SectionRow {
+    /// The name of the one section, if it has one.
+    pub process: Option<String>,
+    /// Objects belong to no process of a number.
+    pid: (),
+    /// 1.
+    pub dump: usize,
+    /// Objects have no allocator.
+    allocator: (),
+    /// Bytes of the reachable objects.
+    pub total_bytes: u64,
+    /// Reachable objects.
+    pub allocations: Option<u64>,
+    /// The section that was asked for, from 1, and its name, where there are several.
+    #[serde(skip)]
+    pub section: Option<(usize, String)>,
+}
+
+impl BreakdownHeap<'_> {
+    /// Bytes of the whole tree.
+    pub fn total_bytes(&self) -> u64 {
+        match &self.heap {
+            HeapOrSection::Heap(heap) => heap.total_bytes,
+            HeapOrSection::Objects(section) => section.total_bytes,
+        }
+    }
+}
+
+/// The tree of a heap. Serialises as the object of its root.
+#[derive(Debug)]
+pub struct HeapTree<'d>(Tree<BreakdownRow<'d>>);
+
+/// A node of a tree.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct BreakdownRow<'d> {
+    /// The name of a frame or type; `/`, `<self>` or `<other>` of what has none.
+    pub name: &'d str,
+    /// What it stands for.
+    pub kind: Kind,
+    /// Which axis it belongs to.
+    pub axis: Axis,
+    /// How much there is.
+    pub bytes: u64,
+    /// Allocations or objects, where they are counted.
+    pub allocations: Option<u64>,
+    /// The figures are lower bounds.
+    pub is_lower_bound: bool,
+}
+
+impl<'d> HeapTree<'d> {
+    /// The rows: the root, and each followed by its children. What is hidden after a row called `<other>` is part of it.
+    pub fn rows(&self) -> &[TreeRow<BreakdownRow<'d>>] {
+        self.0.rows()
+    }
+}
+
+impl Serialize for HeapTree<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Single(self.0.nested(NodeFields::new)).serialize(serializer)
+    }
+}
+
+/// What JSON has of a node beside its children.
+#[derive(Serialize)]
+struct NodeFields<'d> {
+    name: &'d str,
+    kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axis: Option<Axis>,
+    bytes: u64,
+    allocations: Option<u64>,
+    #[serde(skip_serializing_if = "is_false")]
+    at_least: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<u32>,
+}
+
+impl<'d> NodeFields<'d> {
+    fn new(place: &TreeRow<BreakdownRow<'d>>) -> Self {
+        let BreakdownRow { name, kind, axis, bytes, allocations, is_lower_bound } = place.row;
+        NodeFields {
+            name,
+            kind,
+            axis: matches!(kind, Kind::SelfCost | Kind::Other).then_some(axis),
+            bytes,
+            allocations,
+            at_least: is_lower_bound,
+            hidden: (place.hidden_after > 0).then_some(place.hidden_after),
+        }
+    }
+}
+
+/// Lays the heaps of a dump out as trees. O(nodes and entries x depth), of objects O(objects) and the dominator tree.
+///
+/// # Errors
+/// When the dump has no such section or heap, a tree has too many rows, or it takes more memory than it may.
+pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<Breakdown<'d>, AnswerError> {
+    match dump.content() {
+        Content::Objects(graph) => of_objects(dump, graph, options),
+        Content::Allocations(allocations) => of_allocations(dump, allocations, options),
+    }
+}
+
+fn of_allocations<'d>(
+    dump: &'d OpenDump,
+    allocations: &'d AllocationDump,
+    options: &BreakdownOptions,
+) -> Result<Breakdown<'d>, AnswerError> {
+    let chosen = options.heaps.choose(allocations)?;
+    let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
+    dump.check_rows(rows as u64, BYTES_PER_ROW)?;
+    let depth = options.depth.unwrap_or(MAX_DEPTH);
+    let min_size = options.min_size.unwrap_or(Threshold::Bytes(0));
+    let mut heaps: Vec<BreakdownHeap<'_>> = Vec::new();
+    let mut rows_left = MAX_ROWS;
+    for heap in chosen.heaps {
+        let view = View { options, heap, names: &allocations.names, depth, min_size, types_below: true, rows_left };
+        let (tree, totals) = view.tree(|name| allocations.names.text(name))?;
+        rows_left -= tree.rows().len();
+        heaps.push(BreakdownHeap { heap: HeapOrSection::Heap(HeapRow::new(heap, &totals.at(0))), tree });
+    }
+    Ok(Breakdown::new(dump, options, heaps, chosen.fuller_dump))
+}
+
+fn of_objects<'d>(
+    dump: &'d OpenDump,
+    graph: &'d HeapGraph,
+    options: &BreakdownOptions,
+) -> Result<Breakdown<'d>, AnswerError> {
+    options.heaps.check_on_objects()?;
+    let scope = ScopeOptions { types: None, ..options.scope.clone() }.resolve(graph)?;
+    let dominators = dump.dominator_tree()?;
+    let depth = options.depth.unwrap_or(DEFAULT_DEPTH_OF_OBJECTS);
+    dump.phase(Phase::MergingPaths);
+    let is_wanted = |node: NodeId| scope.range().contains(&node.index());
+    let (mut names, mut heap) = heap_of_dominator_paths(graph, dominators, depth.max(1), is_wanted);
+    if let Some(section) = scope.section() {
+        heap.process = graph.sections()[section.index()].name.clone();
+    }
+    let min_size = options.min_size.unwrap_or_else(small_share);
+    let view = View { options, heap: &heap, names: &names, depth, min_size, types_below: false, rows_left: MAX_ROWS };
+    let (rows, totals) = view.rows()?;
+    // Every name is that of a type, and lives as long as the graph.
+    let mut texts = vec![""; graph.type_count() + 1];
+    for type_name in (0..graph.type_count()).map(|index| graph.type_name(TypeId::new(index))) {
+        texts[names.intern(type_name).0 as usize] = type_name;
+    }
+    let tree = HeapTree::new(rows, |name| texts[name.0 as usize]);
+    let HeapRow { process, dump: number, total_bytes, allocations, .. } = HeapRow::new(&heap, &totals.at(0));
+    let section = scope.section().filter(|_| graph.sections().len() > 1);
+    let section = section.map(|section| (section.number(), graph.sections()[section.index()].name.clone()));
+    let row = SectionRow { process, pid: (), dump: number, allocator: (), total_bytes, allocations, section };
+    let heaps = vec![BreakdownHeap { heap: HeapOrSection::Objects(row), tree }];
+    Ok(Breakdown { roots_inferred: graph.roots_inferred(), ..Breakdown::new(dump, options, heaps, None) })
+}
+
+impl<'d> Breakdown<'d> {
+    fn new(
+        dump: &OpenDump,
+        options: &BreakdownOptions,
+        heaps: Vec<BreakdownHeap<'d>>,
+        fuller_dump: Option<FullerDump>,
+    ) -> Self {
+        Breakdown {
+            format: dump.info().format.to_string(),
+            by: options.by,
+            problems: problems_of(dump.diagnostics()),
+            roots_inferred: false,
+            heaps,
+            fuller_dump,
+        }
+    }
+}
+
+impl<'d> HeapTree<'d> {
+    fn new(rows: Vec<TreeRow<Row>>, text: impl Fn(NameId) -> &'d str) -> Self {
+        let shown = |Row { kind, axis, name, amount }: Row| BreakdownRow {
+            name: match (kind, name) {
+                (Kind::Root, _) => "/",
+                (Kind::Other, _) => "<other>",
+                (_, Some(name)) => text(name),
+                (_, None) => "<self>",
+            },
+            kind,
+            axis,
+            bytes: amount.bytes,
+            allocations: amount.allocations,
+            is_lower_bound: amount.at_least,
+        };
+        HeapTree(rows.into_iter().map(|row| row.map(shown)).collect())
+    }
+}
+
+/// How the tree of one heap is laid out.
+struct View<'a> {
+    options: &'a BreakdownOptions,
+    heap: &'a AllocationHeap,
+    names: &'a Names,
+    depth: u32,
+    min_size: Threshold,
+    types_below: bool,
+    rows_left: usize,
+}
+
+impl View<'_> {
+    fn tree<'d>(&self, text: impl Fn(NameId) -> &'d str) -> Result<(HeapTree<'d>, Totals), AnswerError> {
+        let (rows, totals) = self.rows()?;
+        Ok((HeapTree::new(rows, text), totals))
+    }
+
+    fn rows(&self) -> Result<(Vec<TreeRow<Row>>, Totals), AnswerError> {
+        let axes = match self.options.by {
+            BreakdownBy::Backtrace => Some(Axes::Backtrace),
+            BreakdownBy::Type => Some(Axes::Type),
+            BreakdownBy::Both => Some(Axes::Both),
+            BreakdownBy::Caller => None,
+        };
+        let types = self.options.scope.types.as_ref();
+        let is_wanted = |name: NameId| types.is_none_or(|types| types.matches(self.names.text(name)));
+        let totals_options = TotalsOptions {
+            // Callers are found from the last frames, however deep these are.
+            depth: if axes.is_none() { u32::MAX } else { self.depth },
+            by_type: self.options.by != BreakdownBy::Backtrace && axes.is_some(),
+            wanted: types.is_some().then_some(&is_wanted),
+        };
+        let totals = Totals::compute(self.heap, &totals_options);
+        if totals.pairs_left_out > 0 {
+            return Err(AnswerError::TooManyPairs(title_of(self.heap)));
+        }
+        let min_bytes = self.min_size.at_least(totals.at(0).bytes);
+        let most = self.rows_left + 1;
+        let rows: Vec<TreeRow<Row>> = match axes {
+            Some(axes) => {
+                let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.types_below };
+                let below = |node: &mut Node<_>, depth: u32| {
+                    let children = if depth < self.depth { tree.children(node) } else { Vec::new() };
+                    let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes);
+                    children.into_iter().map(level).collect::<Vec<_>>()
+                };
+                preorder(Level::of(tree.root()), below).map(|row| row.map(|node| node.row)).take(most).collect()
+            }
+            None => {
+                let (tree, root) = CallerTree::new(self.heap, &totals);
+                let below = |node: &mut Node<_>, depth: u32| {
+                    let children = (depth < self.depth).then(|| tree.children(node));
+                    children.map(|children| self.level(children, &node.row, Axis::Backtrace, min_bytes))
+                };
+                preorder(Level::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
+            }
+        };
+        if rows.len() > self.rows_left {
+            let (title, with_earlier) = (title_of(self.heap), self.rows_left < MAX_ROWS);
+            return Err(AnswerError::TooManyRows { title, limit: MAX_ROWS, with_earlier });
+        }
+        Ok((rows, totals))
+    }
+
+    /// The children of one axis that are shown, and what is left.
+    fn level<P: Default>(
+        &self,
+        mut children: Vec<Node<P>>,
+        parent: &Row,
+        axis: Axis,
+        min_bytes: u64,
+    ) -> Level<Node<P>> {
+        let all = children.len();
+        children.retain(|child| child.row.amount.bytes >= min_bytes);
+        let text = |row: &Row| row.name.map(|name| self.names.text(name)).unwrap_or_default();
+        let Limits { reverse, .. } = self.options.limits;
+        let mut level = Level::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
+            let (a, b) = (&a.row, &b.row);
+            let by_figure = match self.options.order {
+                BreakdownOrder::Bytes => b.amount.bytes.cmp(&a.amount.bytes),
+                BreakdownOrder::Allocations => b.amount.allocations.cmp(&a.amount.allocations),
+                BreakdownOrder::Name => std::cmp::Ordering::Equal,
+            };
+            let order = by_figure.then_with(|| text(a).cmp(text(b)));
+            let order = if reverse { order.reverse() } else { order };
+            (a.kind == Kind::SelfCost).cmp(&(b.kind == Kind::SelfCost)).then(order)
+        });
+        let other = parent.other(axis, level.rows.iter().map(|child| &child.row));
+        // Without a row for them nothing is said of children that are left out.
+        level.hidden = if other.is_some() { all - level.rows.len() } else { 0 };
+        level.rows.extend(other.map(|row| Node { row, position: P::default() }));
+        level
+    }
+}

@@ -1,0 +1,435 @@
+//! What would be freed with what: the dominator tree from the top, below an object, or from the topmost objects of some
+//! types; or the groups of objects below a place of it.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use serde::{Serialize, Serializer};
+
+use super::groups::Groups;
+use super::histogram_rows::{RowName, is_false};
+use super::object::FEW_ROWS;
+use super::tree::{Level, preorder};
+use super::{AnswerError, CommandLine, GroupBy, Limits, ObjectId, Scope, ScopeOptions, Tree, TreeRow};
+use crate::analysis::dominators::{Dominators, Step};
+use crate::analysis::retained::Retained;
+use crate::analysis::retained_sets::{NO_SET, topmost_members, topmost_of_sets};
+use crate::dump::{AnswerNeed, OpenDump};
+use crate::graph::{HeapGraph, Root};
+
+/// What each level is ordered by; ties by section and id, of groups by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DominatorOrder {
+    /// Retained bytes, largest first.
+    #[default]
+    RetainedBytes,
+    /// Shallow bytes, largest first.
+    ShallowBytes,
+    /// Objects, most first.
+    Objects,
+}
+
+/// Which part of the dominator tree.
+#[derive(Debug, Clone)]
+pub struct DominatorTreeOptions {
+    /// The section of the objects at the top. Types: the tree begins at the topmost objects of these, unless an object
+    /// is given; groups have only their objects.
+    pub scope: ScopeOptions,
+    /// Where to begin. Default: at the top.
+    pub object: Option<ObjectId>,
+    /// Levels below the start, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
+    pub depth: u32,
+    /// Groups of all objects below the start in place of the tree. Default: none.
+    pub group_by: Option<GroupBy>,
+    /// Types of one name that the dump tells apart are groups of their own.
+    pub types_apart: bool,
+    /// The order of each level.
+    pub order: DominatorOrder,
+    /// How many rows of each level.
+    pub limits: Limits,
+}
+
+impl Default for DominatorTreeOptions {
+    fn default() -> Self {
+        DominatorTreeOptions {
+            scope: ScopeOptions::default(),
+            object: None,
+            depth: 1,
+            group_by: None,
+            types_apart: false,
+            order: DominatorOrder::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl DominatorTreeOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("dominators");
+        match (&self.object, self.group_by) {
+            (_, Some(by)) => line.option("--by", Some(by.name())),
+            _ if self.depth != 1 => line.option("--depth", Some(&self.depth.to_string())),
+            _ => &mut line,
+        };
+        match self.order {
+            DominatorOrder::RetainedBytes => {}
+            DominatorOrder::ShallowBytes => _ = line.option("--sort", Some("shallow")),
+            DominatorOrder::Objects => _ = line.option("--sort", Some("objects")),
+        }
+        line.switch("--raw-types", self.types_apart);
+        self.limits.add_to(&mut line);
+        self.scope.add_to(&mut line);
+        if let Some(object) = &self.object {
+            line.word(object.to_string());
+        }
+        line
+    }
+}
+
+/// A part of the dominator tree.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct DominatorTree<'d> {
+    /// Bytes that strong roots reach, of the section asked for.
+    pub reachable_bytes: u64,
+    /// Objects that strong roots reach, of the section asked for.
+    pub reachable_objects: u64,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// The rows.
+    #[serde(flatten)]
+    pub rows: DominatorRows<'d>,
+    /// Some roots were given on request.
+    #[serde(skip)]
+    pub has_requested_roots: bool,
+    /// The object asked for, if no strong root reaches it: then there are no rows.
+    #[serde(skip)]
+    pub unreachable: Option<String>,
+}
+
+/// The rows of the answer.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum DominatorRows<'d> {
+    /// A tree of objects.
+    Objects {
+        /// The tree.
+        nodes: DominatorNodes<'d>,
+    },
+    /// Groups of objects.
+    Groups(DominatorGroups),
+}
+
+impl DominatorRows<'_> {
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            DominatorRows::Objects { nodes } => nodes.is_empty(),
+            DominatorRows::Groups(groups) => groups.rows.as_slice().is_empty(),
+        }
+    }
+}
+
+/// Objects of the dominator tree, each followed by those that it dominates. Rows are made when they are asked for.
+pub struct DominatorNodes<'d> {
+    graph: &'d HeapGraph,
+    dominators: &'d Dominators,
+    retained: &'d Retained,
+    reachable_bytes: u64,
+    tree: Tree<u32>,
+}
+
+/// An object of the dominator tree.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct DominatorRow<'d> {
+    /// The object's id as the dump writes it, with its section where there are several.
+    pub id: String,
+    /// The name of its type.
+    #[serde(rename = "type")]
+    pub type_name: &'d str,
+    /// Of a class object: the class that it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<&'d str>,
+    /// Bytes of the object itself.
+    pub shallow_bytes: u64,
+    /// Bytes that would be freed with it.
+    pub retained_bytes: u64,
+    /// Of all that strong roots reach in the section asked for, 0 to 1.
+    pub share: f64,
+    /// Objects that would be freed with it, itself included.
+    pub dominated_objects: u32,
+}
+
+/// Groups of the objects below the start.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct DominatorGroups {
+    /// The name of the dump's format.
+    pub format: String,
+    /// What the rows are groups of.
+    pub by: &'static str,
+    /// The rows that are shown, in their order.
+    #[serde(flatten)]
+    pub rows: GroupRows,
+    /// What the rows are.
+    #[serde(skip)]
+    pub group_by: GroupBy,
+    /// Rows that a limit left out.
+    #[serde(skip)]
+    pub rows_hidden: usize,
+}
+
+/// The groups, under the key that tells what they are.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GroupRows {
+    /// A row for each type.
+    Types(Vec<GroupRow>),
+    /// A row for each group of another kind.
+    Groups(Vec<GroupRow>),
+}
+
+impl GroupRows {
+    /// The rows, whatever they are of.
+    pub fn as_slice(&self) -> &[GroupRow] {
+        let (GroupRows::Types(rows) | GroupRows::Groups(rows)) = self;
+        rows
+    }
+}
+
+/// A group of objects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct GroupRow {
+    /// Its objects.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+    /// Those that no other object of the group dominates.
+    pub topmost_objects: u64,
+    /// What these retain: at least so much would be freed with the group.
+    pub retained_bytes: u64,
+    /// The name of the type or group.
+    #[serde(flatten)]
+    pub name: RowName,
+}
+
+/// A part of the dominator tree. O(objects) beside the tree itself, and a sort of the rows.
+///
+/// # Errors
+/// When the dump holds no objects, has no such object or section, does not say what to group by, or takes more memory
+/// than it may.
+pub fn dominator_tree<'d>(
+    dump: &'d OpenDump,
+    options: &DominatorTreeOptions,
+) -> Result<DominatorTree<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let start = options.object.as_ref().map(|object| object.find(graph, &options.scope)).transpose()?;
+    let scope = options.scope.resolve(graph)?;
+    let (dominators, retained) = dump.dominators()?;
+    dump.check_answer(AnswerNeed::Descent, 0)?;
+    let from = start.map_or(Some(0), |node| dominators.number_of(node));
+    let part = Part { graph, dominators, retained, options, nodes: scope.range() };
+    let (reachable_bytes, reachable_objects) = part.reachable();
+    let rows = match (from, options.group_by) {
+        (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, &scope, from, by)?),
+        _ => {
+            let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from, &scope));
+            let nodes = DominatorNodes { graph, dominators, retained, reachable_bytes, tree };
+            nodes.verify(dump);
+            DominatorRows::Objects { nodes }
+        }
+    };
+    Ok(DominatorTree {
+        reachable_bytes,
+        reachable_objects,
+        roots_inferred: graph.roots_inferred(),
+        rows,
+        has_requested_roots: graph.roots().iter().any(Root::is_requested),
+        unreachable: start.filter(|_| from.is_none()).map(|node| graph.display_id(node)),
+    })
+}
+
+/// What the rows are computed from.
+struct Part<'a, 'd> {
+    graph: &'d HeapGraph,
+    dominators: &'d Dominators,
+    retained: &'d Retained,
+    options: &'a DominatorTreeOptions,
+    /// Indices of the section's objects.
+    nodes: Range<usize>,
+}
+
+impl Part<'_, '_> {
+    fn is_in_section(&self, number: u32) -> bool {
+        self.nodes.contains(&self.dominators.node_at(number as usize).index())
+    }
+
+    /// Bytes and objects that strong roots reach in the section.
+    fn reachable(&self) -> (u64, u64) {
+        let tops = self.dominators.children_of(0).into_iter().filter(|&number| self.is_in_section(number));
+        tops.fold((0u64, 0), |(bytes, objects), number| {
+            let number = number as usize;
+            let objects = objects + u64::from(self.retained.objects_at(number));
+            (bytes.saturating_add(self.retained.bytes_at(number)), objects)
+        })
+    }
+
+    fn tree(&self, from: usize, scope: &Scope<'_>) -> Tree<u32> {
+        let wanted = scope.types().filter(|_| from == 0);
+        let depth = self.options.depth;
+        let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
+        let mut starts = match (&children, wanted) {
+            _ if from > 0 => vec![from as u32],
+            (Some(children), Some(wanted)) => {
+                topmost_members(self.dominators, children, |node| wanted[self.graph.type_of(node).index()])
+            }
+            _ => self.dominators.children_of(0),
+        };
+        starts.retain(|&number| self.is_in_section(number));
+        // Below an object the object itself is level 0; from the top the first level is the answer's first.
+        let levels = if from > 0 { depth.saturating_add(1) } else { depth };
+        let below = |&mut number: &mut u32, depth: u32| {
+            (depth + 1 < levels).then(|| {
+                let below = match &children {
+                    Some(children) => children.of(number as usize).collect(),
+                    None => self.dominators.children_of(number as usize),
+                };
+                self.level(below)
+            })
+        };
+        preorder(self.level(starts), below).collect()
+    }
+
+    /// What the order compares.
+    fn figure(&self, number: u32) -> u64 {
+        match self.options.order {
+            DominatorOrder::ShallowBytes => self.graph.shallow_bytes(self.dominators.node_at(number as usize)),
+            DominatorOrder::Objects => u64::from(self.retained.objects_at(number as usize)),
+            DominatorOrder::RetainedBytes => self.retained.bytes_at(number as usize),
+        }
+    }
+
+    fn level(&self, numbers: Vec<u32>) -> Level<u32> {
+        let node = |number: u32| self.dominators.node_at(number as usize);
+        Level::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
+            self.figure(b).cmp(&self.figure(a)).then_with(|| node(a).cmp(&node(b)))
+        })
+    }
+
+    fn groups(
+        &self,
+        dump: &OpenDump,
+        scope: &Scope<'_>,
+        from: usize,
+        by: GroupBy,
+    ) -> Result<DominatorGroups, AnswerError> {
+        let groups = Groups::new(scope, by, self.options.types_apart)?;
+        let children = self.dominators.children();
+        let set_of = |node| groups.of(node);
+        let topmost = topmost_of_sets(self.dominators, self.retained, &children, from, groups.names.len(), set_of);
+        let mut totals = vec![(0u64, 0u64); groups.names.len()];
+        children.walk(from, |step| {
+            if let Step::Enter(number) = step {
+                let node = self.dominators.node_at(number);
+                let group = groups.of(node);
+                if group != NO_SET {
+                    let total = &mut totals[group as usize];
+                    total.0 += 1;
+                    total.1 = total.1.saturating_add(self.graph.shallow_bytes(node));
+                }
+            }
+        });
+        let figures = groups.names.into_iter().zip(totals).zip(topmost);
+        let rows = figures.filter(|((_, (objects, _)), _)| *objects > 0);
+        let rows = rows.map(|((name, (objects, shallow_bytes)), topmost)| GroupRow {
+            objects,
+            shallow_bytes,
+            topmost_objects: topmost.objects,
+            retained_bytes: topmost.retained_bytes,
+            name: RowName::new(name, by),
+        });
+        let figure = |row: &GroupRow| match self.options.order {
+            DominatorOrder::ShallowBytes => row.shallow_bytes,
+            DominatorOrder::Objects => row.objects,
+            DominatorOrder::RetainedBytes => row.retained_bytes,
+        };
+        // Types that are told apart may have one name.
+        let level = Level::cut(rows.enumerate().collect(), self.options.limits, |(at, a), (place, b)| {
+            figure(b).cmp(&figure(a)).then_with(|| (a.name.text(), at).cmp(&(b.name.text(), place)))
+        });
+        let rows = level.rows.into_iter().map(|(_, row)| row).collect();
+        Ok(DominatorGroups {
+            format: dump.info().format.to_string(),
+            by: by.name(),
+            rows: if by == GroupBy::Type { GroupRows::Types(rows) } else { GroupRows::Groups(rows) },
+            group_by: by,
+            rows_hidden: level.hidden,
+        })
+    }
+}
+
+impl<'d> DominatorNodes<'d> {
+    /// Rows are printed while they are made: what an index has of them is checked before.
+    fn verify(&self, dump: &OpenDump) {
+        if !dump.is_indexed() {
+        } else if self.len() <= FEW_ROWS {
+            self.iter().for_each(drop);
+        } else {
+            dump.verify_index();
+        }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.tree.rows().len()
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns true if the dump has class objects.
+    pub fn has_classes(&self) -> bool {
+        !self.graph.types().class_objects().is_empty()
+    }
+
+    /// A row below `len`. O(log objects).
+    pub fn get(&self, row: usize) -> TreeRow<DominatorRow<'d>> {
+        self.tree.rows()[row].map(|number| self.row(number))
+    }
+
+    /// The rows, each followed by those below it.
+    pub fn iter(&self) -> impl Iterator<Item = TreeRow<DominatorRow<'d>>> + '_ {
+        self.tree.rows().iter().map(|row| row.map(|number| self.row(number)))
+    }
+
+    fn row(&self, number: u32) -> DominatorRow<'d> {
+        let graph = self.graph;
+        let number = number as usize;
+        let node = self.dominators.node_at(number);
+        let retained_bytes = self.retained.bytes_at(number);
+        DominatorRow {
+            id: graph.display_id(node),
+            type_name: graph.type_name(graph.type_of(node)),
+            class: graph.types().of_class_object(node).map(|class| graph.type_name(class)),
+            shallow_bytes: graph.shallow_bytes(node),
+            retained_bytes,
+            share: match self.reachable_bytes {
+                0 => 0.0,
+                whole => retained_bytes as f64 / whole as f64,
+            },
+            dominated_objects: self.retained.objects_at(number),
+        }
+    }
+}
+
+impl Serialize for DominatorNodes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.tree.nested(|row| self.row(row.row)).serialize(serializer)
+    }
+}

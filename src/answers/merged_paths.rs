@@ -1,0 +1,191 @@
+//! What keeps a type alive: the shortest root paths of all its objects, merged by type from the roots down.
+
+use std::cmp::Reverse;
+
+use serde::{Serialize, Serializer};
+
+use super::histogram_rows::is_false;
+use super::tree::{Level, preorder};
+use super::{AnswerError, CommandLine, Limits, RootRow, ScopeOptions, Tree, TreeRow};
+use crate::analysis::merged_paths::{MergedPaths, merge_root_paths};
+use crate::analysis::retained_sets::topmost_members;
+use crate::analysis::selection::TypePattern;
+use crate::dump::{AnswerNeed, OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+
+/// Which objects, and which paths.
+#[derive(Debug, Clone)]
+pub struct MergedPathsOptions {
+    /// Objects of these types.
+    pub types: TypePattern,
+    /// Of one section, by its name or its number from 1. Default: of all.
+    pub section: Option<String>,
+    /// Paths go around objects of these types. Default: none.
+    pub avoided: Vec<TypePattern>,
+    /// Paths from weak roots too. Default: no.
+    pub all_kinds: bool,
+    /// How many rows of each level. Rows are never reversed.
+    pub limits: Limits,
+}
+
+impl MergedPathsOptions {
+    /// The paths to objects of these types.
+    pub fn new(types: TypePattern) -> Self {
+        MergedPathsOptions { types, section: None, avoided: Vec::new(), all_kinds: false, limits: Limits::default() }
+    }
+
+    fn scope(&self) -> ScopeOptions {
+        ScopeOptions { section: self.section.clone(), types: Some(self.types.clone()) }
+    }
+
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("roots");
+        for pattern in &self.avoided {
+            line.option("--exclude", Some(pattern.text()));
+        }
+        line.switch("--all-kinds", self.all_kinds);
+        Limits { reverse: false, ..self.limits }.add_to(&mut line);
+        self.scope().add_to(&mut line);
+        line
+    }
+}
+
+/// The paths that keep some types alive.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct MergedRootPaths<'d> {
+    /// The pattern of the types.
+    #[serde(rename = "type")]
+    pub pattern: String,
+    /// Objects of the types, reachable or not.
+    pub objects: u64,
+    /// Those that a path reaches.
+    pub reachable_objects: u64,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// The merged paths.
+    pub tree: MergedPathRows<'d>,
+    /// The paths go around some types.
+    #[serde(skip)]
+    pub avoids: bool,
+}
+
+/// Rows from the roots down, each followed by those that it holds. Made when they are asked for.
+pub struct MergedPathRows<'d> {
+    graph: &'d HeapGraph,
+    merged: MergedPaths,
+    /// Numbers of merged rows.
+    tree: Tree<u32>,
+}
+
+/// Objects of one type that are held in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MergedPathRow<'d> {
+    /// At the top: a root of the objects, alike for all of them.
+    pub root: Option<RootRow>,
+    /// The name of their type.
+    #[serde(rename = "type")]
+    pub type_name: &'d str,
+    /// Objects that are asked for, here and below.
+    pub objects: u64,
+    /// Bytes that would be freed with the topmost of these.
+    pub retained_bytes: u64,
+}
+
+/// Merges the shortest root paths of all objects of some types. O(objects + references).
+///
+/// # Errors
+/// When the dump holds no objects, has no such section, or takes more memory than it may.
+pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Result<MergedRootPaths<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let scope = options.scope().resolve(graph)?;
+    let mut avoided = vec![false; graph.type_count()];
+    for pattern in &options.avoided {
+        avoided.iter_mut().zip(pattern.select(graph)).for_each(|(avoided, selected)| *avoided |= selected);
+    }
+    let (dominators, retained) = dump.dominators()?;
+    dump.check_answer(AnswerNeed::MergedPaths, 0)?;
+    // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
+    let mut topmost = NodeSet::new(graph.node_count());
+    for number in topmost_members(dominators, &dominators.children(), |node| scope.contains(node)) {
+        topmost.insert(dominators.node_at(number as usize));
+    }
+    let weight_of = |node: NodeId| match topmost.contains(node) {
+        true => retained.bytes_of(dominators, node).unwrap_or(0),
+        false => 0,
+    };
+    dump.phase(Phase::MergingPaths);
+    let is_avoided = |node: NodeId| avoided[graph.type_of(node).index()];
+    let merged = merge_root_paths(graph, |node| scope.contains(node), is_avoided, options.all_kinds, weight_of);
+    Ok(MergedRootPaths {
+        pattern: options.types.text().to_string(),
+        objects: scope.nodes().count() as u64,
+        reachable_objects: merged.reached_objects,
+        roots_inferred: graph.roots_inferred(),
+        tree: MergedPathRows::new(graph, merged, options.limits),
+        avoids: avoided.contains(&true),
+    })
+}
+
+impl<'d> MergedPathRows<'d> {
+    /// The rows in their order: most objects first.
+    fn new(graph: &'d HeapGraph, merged: MergedPaths, limits: Limits) -> Self {
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
+        let mut tops = Vec::new();
+        for (number, row) in merged.rows.iter().enumerate() {
+            match row.above {
+                Some(above) => children[above].push(number as u32),
+                None => tops.push(number as u32),
+            }
+        }
+        let level = |numbers: Vec<u32>| {
+            let key = |number: u32| {
+                let row = &merged.rows[number as usize];
+                (Reverse(row.objects), Reverse(row.weight_bytes), graph.type_name(row.type_id), number)
+            };
+            Level::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)))
+        };
+        let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
+        let tree = tree.collect();
+        MergedPathRows { graph, merged, tree }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.tree.rows().len()
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A row below `len`. O(1).
+    pub fn get(&self, row: usize) -> TreeRow<MergedPathRow<'d>> {
+        self.tree.rows()[row].map(|number| self.row(number))
+    }
+
+    /// The rows, each followed by those that it holds.
+    pub fn iter(&self) -> impl Iterator<Item = TreeRow<MergedPathRow<'d>>> + '_ {
+        (0..self.len()).map(|row| self.get(row))
+    }
+
+    fn row(&self, number: u32) -> MergedPathRow<'d> {
+        let row = &self.merged.rows[number as usize];
+        MergedPathRow {
+            root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
+            type_name: self.graph.type_name(row.type_id),
+            objects: row.objects,
+            retained_bytes: row.weight_bytes,
+        }
+    }
+}
+
+impl Serialize for MergedPathRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.tree.nested(|row| self.row(row.row)).serialize(serializer)
+    }
+}
