@@ -180,7 +180,7 @@ impl AllocationDump {
 
 /// A moment at which heaps were dumped.
 #[derive(Debug, Clone)]
-pub struct DumpTime {
+pub struct MemoryDump {
     /// The file's own id of it.
     pub id: String,
     /// When it was begun, in microseconds of the file's clock.
@@ -195,7 +195,7 @@ pub struct AllocationDump {
     /// All names of frames and types.
     pub names: Names,
     /// The moments that have heaps, in order of time; `AllocationHeap::dump` is the place in this list, from 1.
-    pub dumps: Vec<DumpTime>,
+    pub dumps: Vec<MemoryDump>,
     /// The heaps, in order of dump, then of the moments at which the processes wrote theirs.
     pub heaps: Vec<AllocationHeap>,
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::ExportError;
 use super::error::check_index;
-use crate::allocations::{AllocationHeap, DumpTime, NameId, Names};
+use crate::allocations::{AllocationHeap, MemoryDump, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::dominator_paths::heap_of_dominator_paths;
 use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
@@ -53,7 +53,7 @@ pub fn write_memory_infra(
     match dump.content() {
         Content::Objects(graph) => {
             let (names, heap) = heap_of_objects(dump, graph, options)?;
-            let time = DumpTime { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
+            let time = MemoryDump { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
             let rule = options.rule.unwrap_or(DumpRule::Fixed(MIN_BYTES_OF_OBJECTS));
             let trace = Trace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
@@ -90,7 +90,7 @@ fn heap_of_objects(
 /// What is written: heaps, and the memory dumps that they are of.
 struct Trace<'a> {
     names: &'a Names,
-    dumps: &'a [DumpTime],
+    dumps: &'a [MemoryDump],
     heaps: &'a [&'a AllocationHeap],
 }
 
@@ -149,7 +149,7 @@ impl EventHead<'_> {
 fn write_heap(
     out: &mut dyn Write,
     heap: &AllocationHeap,
-    time: &DumpTime,
+    time: &MemoryDump,
     chosen: &[Chosen],
     process: &mut Process<'_>,
 ) -> io::Result<()> {

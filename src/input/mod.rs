@@ -35,6 +35,7 @@ mod sink;
 mod source;
 mod stored;
 mod text;
+mod unpack;
 mod xna_cf;
 
 #[cfg(feature = "cli")]

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::{ReadError, Source};
+use super::{Encoding, ReadError, Source};
 
 /// A file that a dump was read from. None for a pipe: what it gave is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,14 @@ impl Reread {
     /// As [`Source::open`].
     pub fn from_start(&self) -> Result<Source, ReadError> {
         Source::open(&self.path)
+    }
+}
+
+impl Source {
+    /// The file, to be read again after this source was used up; `None` for a pipe.
+    pub fn reread(&self) -> Option<Reread> {
+        let is_packed = !self.compression().is_empty() || self.encoding() != Encoding::Utf8;
+        self.path().map(|path| Reread::new(path, is_packed))
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Diagnostics, Position};
 use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
 /// What parsers need of the place that takes objects; generic, so that counting costs nothing of building.
-pub(super) trait ObjectSink: Default + Send {
+pub(super) trait RecordSink: Default + Send {
     /// Does a graph come of it? Else roots need not be kept.
     const BUILDS_GRAPH: bool;
     /// Begins an object. `type_index` is the block's number for its type, `line` counts from 1 in the block.
@@ -143,7 +143,7 @@ impl TypeTotal {
     }
 }
 
-impl ObjectSink for ObjectColumns {
+impl RecordSink for ObjectColumns {
     const BUILDS_GRAPH: bool = true;
 
     #[inline]
@@ -192,7 +192,7 @@ pub(super) struct TypeCounts {
     references: usize,
 }
 
-impl ObjectSink for TypeCounts {
+impl RecordSink for TypeCounts {
     const BUILDS_GRAPH: bool = false;
 
     #[inline]

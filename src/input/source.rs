@@ -1,15 +1,15 @@
 //! Where bytes come from: files and pipes alike, unpacked and turned into UTF-8 on the way, with the start to look at.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
 use super::observer::{NoObserver, Observer};
-use super::reread::Reread;
+use super::unpack::{BrokenNote, Packing, Windows};
 use crate::graph::{MemoryBudget, MemoryShare};
 
 /// Bytes that are looked at to recognise packing, encoding and format.
@@ -18,9 +18,6 @@ const START_BYTES: usize = 8 * 1024;
 const MOST_BLANKS: usize = 1 << 20;
 /// Packings inside one another that are undone.
 const MAX_LAYERS: usize = 3;
-
-/// Where a broken packing noted that it ended early.
-type BrokenNote = Arc<Mutex<Option<String>>>;
 
 /// An open input, positioned at its (unpacked, decoded) start.
 pub struct Source {
@@ -38,9 +35,6 @@ pub struct Source {
     windows_share: MemoryShare,
     path: Option<PathBuf>,
 }
-
-/// Bytes that unpacking keeps to refer back to.
-type Windows = Arc<AtomicU64>;
 
 /// How a source ends, known after its last byte.
 #[derive(Debug)]
@@ -106,11 +100,7 @@ impl Source {
         let mut start = read_start(&mut reader)?;
         while let Some(packing) = Packing::recognise(&start).filter(|_| compression.len() < MAX_LAYERS) {
             compression.push(packing.name());
-            let packed = BufReader::with_capacity(256 * 1024, Cursor::new(std::mem::take(&mut start)).chain(reader));
-            reader = match packing {
-                Packing::Gzip => tolerant(flate2::bufread::MultiGzDecoder::new(packed), &broken),
-                Packing::Zstd => tolerant(ZstdFrames::new(packed, Arc::clone(&windows)), &broken),
-            };
+            reader = packing.unpack(Cursor::new(std::mem::take(&mut start)).chain(reader), &broken, &windows);
             start = read_start(&mut reader)?;
         }
         let (encoding, mark) = Encoding::recognise(&start);
@@ -152,10 +142,9 @@ impl Source {
         Ok(source)
     }
 
-    /// The file, to be read again after this source was used up; `None` for a pipe.
-    pub fn reread(&self) -> Option<Reread> {
-        let is_packed = !self.compression.is_empty() || self.encoding != Encoding::Utf8;
-        self.path.as_deref().map(|path| Reread::new(path, is_packed))
+    /// The file; `None` for a pipe.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// The first bytes, 8 KiB or as many as it takes to get past blanks, for recognising the format.
@@ -243,29 +232,6 @@ fn read_start(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Packing {
-    Gzip,
-    Zstd,
-}
-
-impl Packing {
-    fn recognise(start: &[u8]) -> Option<Self> {
-        match start {
-            [0x1F, 0x8B, 0x08, ..] => Some(Packing::Gzip),
-            [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Some(Packing::Zstd),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Packing::Gzip => "gzip",
-            Packing::Zstd => "zstd",
-        }
-    }
-}
-
 /// Who is told how much was taken from the file, and how much there is.
 struct Observed {
     observer: Arc<dyn Observer>,
@@ -285,170 +251,6 @@ impl<R: Read> Read for Counted<R> {
         let count = self.inner.read(buf)?;
         self.done_bytes += count as u64;
         observer.bytes_read(self.done_bytes, *total_bytes);
-        Ok(count)
-    }
-}
-
-/// Turns broken packed data into the end of the input, with a note: what was unpacked before is not lost.
-struct Tolerant<R> {
-    inner: R,
-    broken: BrokenNote,
-    ended: bool,
-}
-
-fn tolerant(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
-    Box::new(Tolerant { inner, broken: Arc::clone(broken), ended: false })
-}
-
-impl<R: Read> Read for Tolerant<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.ended || buf.is_empty() {
-            return Ok(0);
-        }
-        match self.inner.read(buf) {
-            Ok(count) => Ok(count),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-            Err(error) if error.raw_os_error().is_some() => Err(error),
-            Err(error) => {
-                self.ended = true;
-                if let Ok(mut note) = self.broken.lock() {
-                    note.get_or_insert_with(|| error.to_string());
-                }
-                Ok(0)
-            }
-        }
-    }
-}
-
-/// All frames of a zstd file, one after another: `ruzstd` decodes one frame a decoder. Checksums are compared.
-struct ZstdFrames<R: Read> {
-    state: ZstdState<R>,
-    windows: Windows,
-    /// Of the frame at hand: what it may refer back to, and what came out of it.
-    window_bytes: u64,
-    unpacked_bytes: u64,
-}
-
-enum ZstdState<R: Read> {
-    Between(R),
-    Frame(Box<ruzstd::decoding::StreamingDecoder<Rewound<R>, ruzstd::decoding::FrameDecoder>>),
-    Ended,
-}
-
-impl<R: Read> ZstdFrames<R> {
-    fn new(inner: R, windows: Windows) -> Self {
-        ZstdFrames { state: ZstdState::Between(inner), windows, window_bytes: 0, unpacked_bytes: 0 }
-    }
-
-    /// Keeps count of the window, which grows with what comes out, by doubling.
-    fn note_unpacked(&mut self, bytes: u64) {
-        let before = self.unpacked_bytes.min(self.window_bytes);
-        self.unpacked_bytes = self.unpacked_bytes.saturating_add(bytes);
-        let now = self.unpacked_bytes.min(self.window_bytes);
-        self.windows.fetch_add(2 * (now - before), Ordering::Relaxed);
-    }
-
-    fn begin_frame(&mut self, window_bytes: u64) {
-        self.windows.fetch_sub(2 * self.unpacked_bytes.min(self.window_bytes), Ordering::Relaxed);
-        (self.window_bytes, self.unpacked_bytes) = (window_bytes, 0);
-    }
-}
-
-/// What a frame says it refers back to at most, by its first bytes; `None` where that is all of it.
-fn window_of_frame(start: &[u8]) -> Option<u64> {
-    match *start {
-        // A single segment: the window is the content.
-        [_, _, _, _, descriptor, ..] if descriptor & 0x20 != 0 => None,
-        [_, _, _, _, _, window, ..] => {
-            let base = 1u64 << (10 + (window >> 3));
-            Some(base + base / 8 * u64::from(window & 7))
-        }
-        _ => Some(0),
-    }
-}
-
-impl<R: Read> Read for ZstdFrames<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match std::mem::replace(&mut self.state, ZstdState::Ended) {
-                ZstdState::Ended => return Ok(0),
-                ZstdState::Between(inner) => {
-                    // The decoder takes its reader by value even when it finds a skippable frame: look first.
-                    let mut frame = Rewound::new(inner)?;
-                    match *frame.start() {
-                        [] => return Ok(0),
-                        [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d] => {
-                            let length = u64::from(u32::from_le_bytes([a, b, c, d]));
-                            if io::copy(&mut frame.inner.by_ref().take(length), &mut io::sink())? < length {
-                                return Err(io::ErrorKind::UnexpectedEof.into());
-                            }
-                            self.state = ZstdState::Between(frame.inner);
-                        }
-                        _ => {
-                            let window = window_of_frame(frame.start());
-                            let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
-                                .map_err(|_| io::Error::other("the head of a zstd frame is cut or damaged"))?;
-                            self.begin_frame(window.unwrap_or_else(|| decoder.decoder.content_size()));
-                            self.state = ZstdState::Frame(Box::new(decoder));
-                        }
-                    }
-                }
-                ZstdState::Frame(mut decoder) => {
-                    // What the decoder says of itself tells users nothing.
-                    let count = decoder.read(buf).map_err(|error| match error.raw_os_error() {
-                        Some(_) => error,
-                        None => io::Error::other("a zstd frame is cut or damaged"),
-                    })?;
-                    if count > 0 || buf.is_empty() {
-                        self.note_unpacked(count as u64);
-                        self.state = ZstdState::Frame(decoder);
-                        return Ok(count);
-                    }
-                    let said = decoder.decoder.get_checksum_from_data();
-                    if said.is_some() && said != decoder.decoder.get_calculated_checksum() {
-                        return Err(io::Error::other("a zstd checksum does not match: bytes before it are wrong"));
-                    }
-                    self.state = ZstdState::Between(decoder.into_inner().inner);
-                }
-            }
-        }
-    }
-}
-
-/// A reader whose first eight bytes were looked at.
-struct Rewound<R> {
-    first: [u8; 8],
-    filled: usize,
-    given: usize,
-    inner: R,
-}
-
-impl<R: Read> Rewound<R> {
-    fn new(mut inner: R) -> io::Result<Self> {
-        let mut first = [0; 8];
-        let mut filled = 0;
-        while filled < first.len() {
-            match inner.read(&mut first[filled..])? {
-                0 => break,
-                count => filled += count,
-            }
-        }
-        Ok(Rewound { first, filled, given: 0, inner })
-    }
-
-    fn start(&self) -> &[u8] {
-        &self.first[..self.filled]
-    }
-}
-
-impl<R: Read> Read for Rewound<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.filled {
-            return self.inner.read(buf);
-        }
-        let count = buf.len().min(self.filled - self.given);
-        buf[..count].copy_from_slice(&self.first[self.given..self.given + count]);
-        self.given += count;
         Ok(count)
     }
 }

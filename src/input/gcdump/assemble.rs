@@ -11,7 +11,7 @@ use crate::graph::{
 };
 use crate::input::codes::{IN_DUMP, PADDING};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
-use crate::input::sink::{ObjectSink, SectionPart, Totals};
+use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{Extent, Position, ReadError, Reading, SnapshotInfo};
 
 /// Objects that are handed on together.
@@ -111,7 +111,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Hands all objects on; with a graph also their references.
-    pub(super) fn take_objects<S: ObjectSink>(&mut self) -> Result<(), ReadError> {
+    pub(super) fn take_objects<S: RecordSink>(&mut self) -> Result<(), ReadError> {
         self.find_wrappers();
         let graph = &self.dump.graph;
         let mut batch = S::default();
@@ -221,7 +221,7 @@ impl<'a> Assembly<'a> {
             && a.children().filter_map(reference).eq(b.children().filter_map(reference))
     }
 
-    fn hand_on<S: ObjectSink>(&mut self, batch: &mut S) -> Result<(), ReadError> {
+    fn hand_on<S: RecordSink>(&mut self, batch: &mut S) -> Result<(), ReadError> {
         batch.seal();
         self.counts.references += batch.reference_count() as u64;
         let part = SectionPart {

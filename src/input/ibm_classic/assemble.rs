@@ -6,7 +6,7 @@ use super::java_types::source_form;
 use super::record::{Breakdown, Eof};
 use super::shape::Shape;
 use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
-use crate::input::sink::{ObjectSink, SectionPart, Totals};
+use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{Content, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 
 /// Puts blocks together.
@@ -48,7 +48,7 @@ impl<'r> Assembler<'r> {
     }
 
     /// Takes the next block of the file.
-    pub(super) fn take_block<S: ObjectSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+    pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
         self.take_early_lines(block);
         self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);

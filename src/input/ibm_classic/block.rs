@@ -13,7 +13,7 @@ use super::java_types::is_array;
 use super::record::{self, Breakdown, Eof, Word};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::codes::PADDING;
-use crate::input::sink::ObjectSink;
+use crate::input::sink::RecordSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};
 use crate::input::{Diagnostics, Position};
 
@@ -92,7 +92,7 @@ impl Names {
     }
 }
 
-impl<S: ObjectSink> Batch for Block<S> {
+impl<S: RecordSink> Batch for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.objects.memory_bytes()
             + self.names.memory_bytes()
@@ -149,7 +149,7 @@ pub(super) struct Block<S> {
     pub(super) ended_without_owner: Option<bool>,
 }
 
-impl<S: ObjectSink> Block<S> {
+impl<S: RecordSink> Block<S> {
     fn clear(&mut self) {
         self.objects.clear();
         self.classes.clear();
@@ -187,7 +187,7 @@ struct Parser<'a, S> {
 }
 
 /// Reads a whole block.
-pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
+pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, block: &mut Block<S>) {
     block.clear();
     let whole = if place.last { record::without_cut_word(text) } else { text };
     let owner = if place.first { Owner::Nobody } else { Owner::Before };
@@ -209,7 +209,7 @@ pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, block: 
     block.objects.seal();
 }
 
-impl<S: ObjectSink> Parser<'_, S> {
+impl<S: RecordSink> Parser<'_, S> {
     fn run(&mut self) {
         loop {
             self.skip_blanks();

@@ -23,7 +23,7 @@ mod shape;
 
 use super::blocks::{Cut, parse_blocks};
 use super::codes::GraphCodes;
-use super::sink::{ObjectSink, TypeCounts};
+use super::sink::{RecordSink, TypeCounts};
 use super::text;
 use super::{Detected, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
 use crate::graph::ObjectColumns;
@@ -90,7 +90,7 @@ impl Reader for IbmClassic {
     }
 }
 
-fn assemble<'r, S: ObjectSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
+fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
     let mut assembler = Assembler::new(reading);
     parse_blocks(

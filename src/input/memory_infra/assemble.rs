@@ -8,7 +8,7 @@ use super::heap_maker::{HeapMaker, HeapParts};
 use super::naming::{Modules, process_of_threads};
 use super::rows::MapsOfProcess;
 use super::stacks::Stacks;
-use crate::allocations::{AllocationDump, AllocationHeap, DumpTime, Entry, NameId, Names};
+use crate::allocations::{AllocationDump, AllocationHeap, Entry, MemoryDump, NameId, Names};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::codes::SIZE_OVERFLOW;
 use crate::input::{Diagnostics, Position};
@@ -248,7 +248,7 @@ fn number_of_dump(all: &mut AllocationDump, event: &DumpEvent, started_us: &FxHa
     // Events are sorted by dump: only the last can be the same.
     let started_us = started_us.get(&event.id).copied().unwrap_or(event.time_us);
     if !all.dumps.last().is_some_and(|dump| dump.id == event.id && dump.started_us == started_us) {
-        all.dumps.push(DumpTime { id: event.id.clone(), started_us, detail: event.dumps.detail.clone() });
+        all.dumps.push(MemoryDump { id: event.id.clone(), started_us, detail: event.dumps.detail.clone() });
     }
     all.dumps.len()
 }

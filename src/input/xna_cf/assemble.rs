@@ -7,7 +7,7 @@ use super::codes::*;
 use super::options::SizeRadix;
 use super::record::{RootRecord, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
-use crate::input::sink::{ObjectSink, SectionPart, Totals};
+use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{Content, Diagnostics, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 
 /// Objects from which on it is improbable that no size has a letter: a quarter of all multiples of 4 end in `c`.
@@ -74,7 +74,7 @@ impl<'r> Assembler<'r> {
     }
 
     /// Takes the next block of the file.
-    pub(super) fn take_block<S: ObjectSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+    pub(super) fn take_block<S: RecordSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         self.builder.check_memory()?;
         self.reading.diagnostics.absorb(&mut block.diagnostics, self.lines);
         self.any_size_letter |= block.any_size_letter;
@@ -95,7 +95,7 @@ impl<'r> Assembler<'r> {
         Ok(())
     }
 
-    fn take_part<S: ObjectSink>(
+    fn take_part<S: RecordSink>(
         &mut self,
         block: &Block<S>,
         part: usize,

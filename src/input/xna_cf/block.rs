@@ -10,7 +10,7 @@ use super::options::SizeRadix;
 use super::record::{self, RootRecord};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::codes::PADDING;
-use crate::input::sink::ObjectSink;
+use crate::input::sink::RecordSink;
 use crate::input::text::{NumberedTypes, has_hex_letter, hex_field, split_field, split_line, trim};
 use crate::input::{Diagnostics, Position};
 
@@ -65,7 +65,7 @@ pub(super) struct Block<S> {
     pub(super) first_record: Vec<Option<u64>>,
 }
 
-impl<S: ObjectSink> Block<S> {
+impl<S: RecordSink> Block<S> {
     fn clear(&mut self) {
         self.objects.clear();
         self.numbered.clear();
@@ -104,7 +104,7 @@ impl<S: ObjectSink> Block<S> {
     }
 }
 
-impl<S: ObjectSink> Batch for Block<S> {
+impl<S: RecordSink> Batch for Block<S> {
     fn memory_bytes(&self) -> usize {
         self.objects.memory_bytes()
             + self.numbered.memory_bytes()
@@ -126,7 +126,7 @@ pub(super) fn is_blank_line(line: &[u8]) -> bool {
 }
 
 /// Reads all lines of a block.
-pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, radix: SizeRadix, block: &mut Block<S>) {
+pub(super) fn parse_block<S: RecordSink>(text: &[u8], place: BlockPlace, radix: SizeRadix, block: &mut Block<S>) {
     block.clear();
     let (whole_lines, rest) = match memchr::memrchr(b'\n', text) {
         Some(at) => text.split_at(at + 1),
@@ -141,7 +141,7 @@ pub(super) fn parse_block<S: ObjectSink>(text: &[u8], place: BlockPlace, radix: 
     block.objects.seal();
 }
 
-fn parse_lines<S: ObjectSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S>) {
+fn parse_lines<S: RecordSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S>) {
     let mut input = text;
     while let Some(&first) = input.first() {
         block.lines += 1;
@@ -169,14 +169,14 @@ fn parse_lines<S: ObjectSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S
 }
 
 #[inline]
-fn begin_object<S: ObjectSink>(block: &mut Block<S>, id: u64, type_id: u64, bytes: u64) {
+fn begin_object<S: RecordSink>(block: &mut Block<S>, id: u64, type_id: u64, bytes: u64) {
     let type_index = block.numbered.number(type_id, block.lines);
     block.any_size_letter |= has_hex_letter(bytes);
     block.objects.push_object(id, type_index, bytes, block.lines);
     block.note_record();
 }
 
-fn slow_references<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) {
+fn slow_references<S: RecordSink>(fields: &[u8], block: &mut Block<S>) {
     let mut rest = fields;
     loop {
         let (field, after) = split_field(rest);
@@ -192,7 +192,7 @@ fn slow_references<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) {
 }
 
 /// The last line has no end: an end record is taken as whole, anything else may have lost part of its last number.
-fn parse_unfinished_line<S: ObjectSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>) {
+fn parse_unfinished_line<S: RecordSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>) {
     block.lines += 1;
     if is_blank_line(line) {
         return;
@@ -204,7 +204,7 @@ fn parse_unfinished_line<S: ObjectSink>(line: &[u8], radix: SizeRadix, block: &m
     }
 }
 
-fn parse_line<S: ObjectSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>) {
+fn parse_line<S: RecordSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>) {
     if is_blank_line(line) {
         return;
     }
@@ -225,14 +225,14 @@ fn parse_line<S: ObjectSink>(line: &[u8], radix: SizeRadix, block: &mut Block<S>
     }
 }
 
-fn object_line<S: ObjectSink>(fields: &[u8], radix: SizeRadix, block: &mut Block<S>) -> Option<()> {
+fn object_line<S: RecordSink>(fields: &[u8], radix: SizeRadix, block: &mut Block<S>) -> Option<()> {
     let (head, references) = record::object(fields, radix)?;
     begin_object(block, head.id, head.type_id, head.bytes);
     slow_references(references, block);
     Some(())
 }
 
-fn type_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
+fn type_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     let (id, name) = record::type_record(fields)?;
     let name = block.keep(name);
     block.types.push(TypeRecord { id, name, line: block.lines });
@@ -240,25 +240,25 @@ fn type_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     Some(())
 }
 
-fn root_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
+fn root_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     let root = record::root(fields)?;
     block.roots.push((root, block.lines));
     block.note_record();
     Some(())
 }
 
-fn begin_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
+fn begin_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     let (version, name) = record::app_domain(fields)?;
     mark(MarkKind::Begin { version }, name, block);
     Some(())
 }
 
-fn end_line<S: ObjectSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
+fn end_line<S: RecordSink>(fields: &[u8], block: &mut Block<S>) -> Option<()> {
     mark(MarkKind::End, trim(fields), block);
     Some(())
 }
 
-fn mark<S: ObjectSink>(kind: MarkKind, name: &[u8], block: &mut Block<S>) {
+fn mark<S: RecordSink>(kind: MarkKind, name: &[u8], block: &mut Block<S>) {
     let before = block.ends();
     let name = block.keep(name);
     block.marks.push(Mark { kind, name, line: block.lines, before });

@@ -22,7 +22,7 @@ mod record;
 
 use super::blocks::{Cut, parse_blocks};
 use super::codes::GraphCodes;
-use super::sink::{ObjectSink, TypeCounts};
+use super::sink::{RecordSink, TypeCounts};
 use super::text;
 use super::{Detected, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runtime, Source};
 use crate::graph::ObjectColumns;
@@ -83,7 +83,7 @@ impl Reader for XnaCf {
     }
 }
 
-fn assemble<'r, S: ObjectSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
+fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let (radix, threads) = (reading.options.xna_cf.size_radix, reading.options.threads);
     let mut assembler = Assembler::new(reading);
     parse_blocks(

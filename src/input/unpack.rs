@@ -1,0 +1,220 @@
+//! Undoing gzip and zstd. One interface: packed bytes go in, unpacked ones come out in order, whoever unpacks them; members
+//! and frames that follow one another are one stream, which is where unpacking on several threads would begin.
+
+use std::io::{self, BufReader, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Packed bytes that are read at a time.
+const PACKED_BYTES: usize = 256 * 1024;
+
+/// Where a broken packing noted that it ended early.
+pub(super) type BrokenNote = Arc<Mutex<Option<String>>>;
+
+/// Bytes that unpacking keeps to refer back to.
+pub(super) type Windows = Arc<AtomicU64>;
+
+/// How bytes are packed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Packing {
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    /// By the first bytes.
+    pub(super) fn recognise(start: &[u8]) -> Option<Self> {
+        match start {
+            [0x1F, 0x8B, 0x08, ..] => Some(Packing::Gzip),
+            [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Some(Packing::Zstd),
+            _ => None,
+        }
+    }
+
+    /// As `info` prints it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Packing::Gzip => "gzip",
+            Packing::Zstd => "zstd",
+        }
+    }
+
+    /// What is packed in `packed`. Data that breaks off is its end, with a note in `broken`; `windows` has the bytes that
+    /// unpacking keeps.
+    pub(super) fn unpack(
+        self,
+        packed: impl Read + Send + 'static,
+        broken: &BrokenNote,
+        windows: &Windows,
+    ) -> Box<dyn Read + Send> {
+        let packed = BufReader::with_capacity(PACKED_BYTES, packed);
+        match self {
+            Packing::Gzip => tolerant(flate2::bufread::MultiGzDecoder::new(packed), broken),
+            Packing::Zstd => tolerant(ZstdFrames::new(packed, Arc::clone(windows)), broken),
+        }
+    }
+}
+
+/// Turns broken packed data into the end of the input, with a note: what was unpacked before is not lost.
+struct Tolerant<R> {
+    inner: R,
+    broken: BrokenNote,
+    ended: bool,
+}
+
+fn tolerant(inner: impl Read + Send + 'static, broken: &BrokenNote) -> Box<dyn Read + Send> {
+    Box::new(Tolerant { inner, broken: Arc::clone(broken), ended: false })
+}
+
+impl<R: Read> Read for Tolerant<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.ended || buf.is_empty() {
+            return Ok(0);
+        }
+        match self.inner.read(buf) {
+            Ok(count) => Ok(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
+            Err(error) if error.raw_os_error().is_some() => Err(error),
+            Err(error) => {
+                self.ended = true;
+                if let Ok(mut note) = self.broken.lock() {
+                    note.get_or_insert_with(|| error.to_string());
+                }
+                Ok(0)
+            }
+        }
+    }
+}
+
+/// All frames of a zstd file, one after another: `ruzstd` decodes one frame a decoder. Checksums are compared.
+struct ZstdFrames<R: Read> {
+    state: ZstdState<R>,
+    windows: Windows,
+    /// Of the frame at hand: what it may refer back to, and what came out of it.
+    window_bytes: u64,
+    unpacked_bytes: u64,
+}
+
+enum ZstdState<R: Read> {
+    Between(R),
+    Frame(Box<ruzstd::decoding::StreamingDecoder<Rewound<R>, ruzstd::decoding::FrameDecoder>>),
+    Ended,
+}
+
+impl<R: Read> ZstdFrames<R> {
+    fn new(inner: R, windows: Windows) -> Self {
+        ZstdFrames { state: ZstdState::Between(inner), windows, window_bytes: 0, unpacked_bytes: 0 }
+    }
+
+    /// Keeps count of the window, which grows with what comes out, by doubling.
+    fn note_unpacked(&mut self, bytes: u64) {
+        let before = self.unpacked_bytes.min(self.window_bytes);
+        self.unpacked_bytes = self.unpacked_bytes.saturating_add(bytes);
+        let now = self.unpacked_bytes.min(self.window_bytes);
+        self.windows.fetch_add(2 * (now - before), Ordering::Relaxed);
+    }
+
+    fn begin_frame(&mut self, window_bytes: u64) {
+        self.windows.fetch_sub(2 * self.unpacked_bytes.min(self.window_bytes), Ordering::Relaxed);
+        (self.window_bytes, self.unpacked_bytes) = (window_bytes, 0);
+    }
+}
+
+/// What a frame says it refers back to at most, by its first bytes; `None` where that is all of it.
+fn window_of_frame(start: &[u8]) -> Option<u64> {
+    match *start {
+        // A single segment: the window is the content.
+        [_, _, _, _, descriptor, ..] if descriptor & 0x20 != 0 => None,
+        [_, _, _, _, _, window, ..] => {
+            let base = 1u64 << (10 + (window >> 3));
+            Some(base + base / 8 * u64::from(window & 7))
+        }
+        _ => Some(0),
+    }
+}
+
+impl<R: Read> Read for ZstdFrames<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match std::mem::replace(&mut self.state, ZstdState::Ended) {
+                ZstdState::Ended => return Ok(0),
+                ZstdState::Between(inner) => {
+                    // The decoder takes its reader by value even when it finds a skippable frame: look first.
+                    let mut frame = Rewound::new(inner)?;
+                    match *frame.start() {
+                        [] => return Ok(0),
+                        [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d] => {
+                            let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+                            if io::copy(&mut frame.inner.by_ref().take(length), &mut io::sink())? < length {
+                                return Err(io::ErrorKind::UnexpectedEof.into());
+                            }
+                            self.state = ZstdState::Between(frame.inner);
+                        }
+                        _ => {
+                            let window = window_of_frame(frame.start());
+                            let decoder = ruzstd::decoding::StreamingDecoder::new(frame)
+                                .map_err(|_| io::Error::other("the head of a zstd frame is cut or damaged"))?;
+                            self.begin_frame(window.unwrap_or_else(|| decoder.decoder.content_size()));
+                            self.state = ZstdState::Frame(Box::new(decoder));
+                        }
+                    }
+                }
+                ZstdState::Frame(mut decoder) => {
+                    // What the decoder says of itself tells users nothing.
+                    let count = decoder.read(buf).map_err(|error| match error.raw_os_error() {
+                        Some(_) => error,
+                        None => io::Error::other("a zstd frame is cut or damaged"),
+                    })?;
+                    if count > 0 || buf.is_empty() {
+                        self.note_unpacked(count as u64);
+                        self.state = ZstdState::Frame(decoder);
+                        return Ok(count);
+                    }
+                    let said = decoder.decoder.get_checksum_from_data();
+                    if said.is_some() && said != decoder.decoder.get_calculated_checksum() {
+                        return Err(io::Error::other("a zstd checksum does not match: bytes before it are wrong"));
+                    }
+                    self.state = ZstdState::Between(decoder.into_inner().inner);
+                }
+            }
+        }
+    }
+}
+
+/// A reader whose first eight bytes were looked at.
+struct Rewound<R> {
+    first: [u8; 8],
+    filled: usize,
+    given: usize,
+    inner: R,
+}
+
+impl<R: Read> Rewound<R> {
+    fn new(mut inner: R) -> io::Result<Self> {
+        let mut first = [0; 8];
+        let mut filled = 0;
+        while filled < first.len() {
+            match inner.read(&mut first[filled..])? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        Ok(Rewound { first, filled, given: 0, inner })
+    }
+
+    fn start(&self) -> &[u8] {
+        &self.first[..self.filled]
+    }
+}
+
+impl<R: Read> Read for Rewound<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.filled {
+            return self.inner.read(buf);
+        }
+        let count = buf.len().min(self.filled - self.given);
+        buf[..count].copy_from_slice(&self.first[self.given..self.given + count]);
+        self.given += count;
+        Ok(count)
+    }
+}
