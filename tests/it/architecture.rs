@@ -229,3 +229,75 @@ fn files_stay_small_enough_to_hold_in_the_head() {
         assert!(lines <= 500, "{} has {lines} lines of code: split it by concern", file.display());
     }
 }
+
+/// The file that a path of `file` leads to: `super::` and `crate::` are followed through the modules, and what a `mod.rs`
+/// only passes on is looked for where it is. Names of files are modules of `src`, as `input/read`.
+fn target_of(file: &str, path: &str, files: &[(String, String)]) -> Option<String> {
+    let is_file = |name: &str| files.iter().any(|(file, _)| file == name);
+    let mut parts: Vec<&str> = path.split("::").collect();
+    let mut at: Vec<String> = file.split('/').map(String::from).collect();
+    match parts[0] {
+        "crate" => at.clear(),
+        "super" | "self" => {}
+        _ if is_file(&format!("{file}/{}", parts[0])) => {}
+        _ => return None,
+    }
+    while matches!(parts.first(), Some(&"crate" | &"super" | &"self")) {
+        if parts.remove(0) == "super" {
+            at.pop();
+        }
+    }
+    for part in parts.iter() {
+        at.push(part.to_string());
+        if !is_file(&at.join("/")) {
+            at.pop();
+            // Passed on by the folder's own file?
+            let folder = at.join("/");
+            let code = &files.iter().find(|(file, _)| *file == folder)?.1;
+            let passed_on =
+                code.split(';').filter(|line| line.trim_start().starts_with("pub") && line.contains(" use "));
+            let from = passed_on
+                .flat_map(|line| paths_in(&format!("{line};")))
+                .find(|path| path.ends_with(&format!("::{part}")));
+            return match from {
+                Some(from) => target_of(&folder, &from, files).filter(|target| *target != folder),
+                None => Some(folder),
+            };
+        }
+    }
+    // A folder around the file alone: how far something is visible.
+    Some(at.join("/")).filter(|target| !file.starts_with(&format!("{target}/")))
+}
+
+/// No circle between the files of the readers' room: each can be understood with those it uses.
+#[test]
+fn files_of_readers_use_each_other_one_way() {
+    let root = project("src");
+    let mut paths = Vec::new();
+    sources(&root.join("input"), &mut paths);
+    let name_of = |path: &std::path::Path| {
+        let name = path.strip_prefix(&root).expect("below src").with_extension("").to_string_lossy().into_owned();
+        name.trim_end_matches("/mod").to_string()
+    };
+    let files: Vec<(String, String)> = paths.iter().map(|path| (name_of(path), code_of(path))).collect();
+    let uses = |(file, code): &(String, String)| -> Vec<String> {
+        let own: Vec<&str> =
+            code.split(';').filter(|line| !line.trim_start().starts_with("pub") || !line.contains(" use ")).collect();
+        let paths = paths_in(&own.join(";"));
+        let mut targets: Vec<String> = paths.iter().filter_map(|path| target_of(file, path, &files)).collect();
+        targets.retain(|target| target != file && files.iter().any(|(other, _)| other == target));
+        targets
+    };
+    let mut left: Vec<(String, Vec<String>)> = files.iter().map(|file| (file.0.clone(), uses(file))).collect();
+    assert!(left.iter().map(|(_, targets)| targets.len()).sum::<usize>() > 100);
+    // Files that use none of those left are taken away until none is left but circles and what leads to them.
+    loop {
+        let names: Vec<String> = left.iter().map(|(file, _)| file.clone()).collect();
+        let before = left.len();
+        left.retain(|(_, targets)| targets.iter().any(|target| names.contains(target)));
+        if left.len() == before {
+            break;
+        }
+    }
+    assert!(left.is_empty(), "circles: {left:#?}");
+}
