@@ -11,8 +11,7 @@ use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs};
 use crate::cli::commands::roots_by_type::merged_roots;
 use crate::cli::render::root_paths::why_not;
-use crate::cli::terminal::asking::{ask, print_answer};
-use crate::cli::terminal::output::print_sentence;
+use crate::cli::terminal::{asking::ask, asking::print_answer, output::print_sentence};
 
 /// Why an object is alive: paths to it from GC roots
 ///
@@ -57,8 +56,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let pattern = args.types.pattern()?;
-    let exclude = args.exclude.iter().map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg));
-    let avoided: Vec<TypePattern> = exclude.collect::<Result<_>>().context("--exclude")?;
+    let avoided = args.exclude.iter().map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg));
+    let avoided: Vec<TypePattern> = avoided.collect::<Result<_>>().context("--exclude")?;
     if let Some(types) = pattern {
         if args.words.len() > 1 {
             bail!("--type asks for all objects of a type: leave OBJID out");
@@ -83,9 +82,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         asked.warn(None, args.common.is_quiet());
         let answer = root_paths(asked.dump, &options).map_err(|error| asked.explain(error))?;
         print_answer(&answer, &args.common.output)?;
-        let why = why_not(&answer, args.all_kinds);
-        why.iter().filter(|_| !args.common.is_quiet()).for_each(|why| print_sentence(why));
-        Ok(if why.is_none() { Outcome::Done } else { Outcome::No })
+        let Some(why) = why_not(&answer, args.all_kinds) else { return Ok(Outcome::Done) };
+        (!args.common.is_quiet()).then(|| print_sentence(&why));
+        Ok(Outcome::No)
     })
 }
 
