@@ -6,9 +6,10 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::budget::{MemoryBudget, MemoryShare, make_room};
-use super::columns::{ObjectColumns, Packing, PositionRun};
-use super::id_map::IdRange;
+use super::columns::{ObjectColumns, PositionRun};
+use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
+use super::packed_objects::{Chunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::references::WeakReference;
 use super::roots::RootRecord;
@@ -55,23 +56,6 @@ fn name_cost(bytes: usize) -> usize {
     if bytes < LONG_NAME_BYTES { 2 * bytes } else { 8 * bytes }
 }
 
-/// A run of objects packed in the same way, within one section.
-#[derive(Debug)]
-pub(super) struct Chunk {
-    pub(super) section: u32,
-    pub(super) objects: Range<usize>,
-    pub(super) first_id_word: usize,
-    pub(super) id_packing: Packing,
-    pub(super) reference_words: usize,
-    pub(super) reference_packing: Packing,
-    /// References at the start that belong to the last object of the chunk before.
-    pub(super) leading: usize,
-    /// The first of them is that object's first reference.
-    pub(super) leading_begins_list: bool,
-    /// Which of its references are weak, counted from its first, ascending.
-    pub(super) weak: Vec<u32>,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct SectionBuild {
     pub(super) section: Section,
@@ -85,14 +69,7 @@ pub(super) struct SectionBuild {
 #[derive(Debug, Default)]
 pub struct GraphBuilder {
     pub(super) sections: Vec<SectionBuild>,
-    pub(super) chunks: Vec<Chunk>,
-    pub(super) id_words: Vec<u32>,
-    pub(super) types: Vec<u32>,
-    pub(super) shallow: Vec<u32>,
-    pub(super) large: Vec<(u32, u64)>,
-    pub(super) counts: Vec<u32>,
-    pub(super) reference_words: Vec<u32>,
-    pub(super) positions: Vec<PositionRun>,
+    pub(super) objects: PackedObjects,
     pub(super) slots: Vec<Option<u32>>,
     pub(super) names: Vec<Box<str>>,
     name_numbers: FxHashMap<Box<str>, u32>,
@@ -159,7 +136,9 @@ impl GraphBuilder {
     /// # Errors
     /// When there is not.
     pub fn check_resolve(&mut self) -> Result<(), BuildError> {
-        let (objects, references) = (self.types.len() as u64, self.reference_words.len() as u64);
+        let apart = self.stream.as_ref().map_or(0, ReferenceStream::words);
+        let (objects, references) =
+            (self.objects.types.len() as u64, (self.objects.reference_words.len() + apart) as u64);
         // Ids as a map; the packed ids are still there while it is made.
         let maps: u64 = self.sections.iter().map(|section| section.map_bytes()).sum();
         let needed = if self.sections.iter().all(|section| section.ascending) {
@@ -177,11 +156,11 @@ impl GraphBuilder {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let words = self.id_words.len()
-            + self.types.len()
-            + self.shallow.len()
-            + self.counts.len()
-            + self.reference_words.len();
+        let words = self.objects.id_words.len()
+            + self.objects.types.len()
+            + self.objects.shallow.len()
+            + self.objects.counts.len()
+            + self.objects.reference_words.len();
         // Names stand in a list and in a map, their types in a reader's table, and both in an answer's rows (measured:
         // 400 bytes while types are counted, 600 where their objects are read).
         const NAME_BYTES: usize = 500;
@@ -197,9 +176,9 @@ impl GraphBuilder {
             + self.threads.len() * size_of::<(u32, ThreadRecord)>()
             + self.frame_count * size_of::<Frame<TypeSlot>>()
             + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
-            + self.large.len() * size_of::<(u32, u64)>()
-            + self.positions.len() * size_of::<PositionRun>()
-            + self.chunks.len() * size_of::<Chunk>()
+            + self.objects.large.len() * size_of::<(u32, u64)>()
+            + self.objects.positions.len() * size_of::<PositionRun>()
+            + self.objects.chunks.len() * size_of::<Chunk>()
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
             + self.stream.as_ref().map_or(0, ReferenceStream::memory_bytes)
             + self.sections.len() * SECTION_BYTES
@@ -232,7 +211,7 @@ impl GraphBuilder {
 
     /// Objects appended, repeated ones included.
     pub fn object_count(&self) -> usize {
-        self.types.len()
+        self.objects.types.len()
     }
 
     /// A type without a name so far.
@@ -385,7 +364,7 @@ impl GraphBuilder {
         takes_leading: bool,
     ) -> Result<usize, BuildError> {
         self.check_memory()?;
-        let first = self.types.len();
+        let first = self.objects.types.len();
         if first + objects.len() > u32::MAX as usize - 1 {
             return Err(BuildError::TooManyObjects);
         }
@@ -403,17 +382,17 @@ impl GraphBuilder {
         if to - from > u32::MAX as usize {
             return Err(BuildError::TooManyReferences);
         }
-        let leading_begins_list = leading > 0 && self.counts.last() == Some(&0) && !self.ends_with_leading();
+        let leading_begins_list = leading > 0 && self.objects.counts.last() == Some(&0) && !self.ends_with_leading();
         let weak = columns.weak.partition_point(|&at| (at as usize) < from)
             ..columns.weak.partition_point(|&at| (at as usize) < to);
         let weak: Vec<u32> = columns.weak[weak].iter().map(|&at| at - from as u32).collect();
         self.weak_references += weak.len();
         let (id_width, reference_width) = (columns.id_packing.width(), columns.reference_packing.width());
         if !objects.is_empty() || leading > 0 {
-            self.chunks.push(Chunk {
+            self.objects.chunks.push(Chunk {
                 section: section.0,
                 objects: first..first + objects.len(),
-                first_id_word: self.id_words.len(),
+                first_id_word: self.objects.id_words.len(),
                 id_packing: columns.id_packing,
                 reference_words: (to - from) * reference_width,
                 reference_packing: columns.reference_packing,
@@ -423,34 +402,37 @@ impl GraphBuilder {
             });
         }
         self.note_ids(section, columns, objects.clone());
-        make_room(&mut self.id_words, objects.len() * id_width);
-        make_room(&mut self.types, objects.len());
-        make_room(&mut self.shallow, objects.len());
-        make_room(&mut self.counts, objects.len());
-        make_room(&mut self.reference_words, (to - from) * reference_width);
-        self.id_words.extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
-        self.types.extend(columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]));
-        self.shallow.extend_from_slice(&columns.shallow[objects.clone()]);
+        make_room(&mut self.objects.id_words, objects.len() * id_width);
+        make_room(&mut self.objects.types, objects.len());
+        make_room(&mut self.objects.shallow, objects.len());
+        make_room(&mut self.objects.counts, objects.len());
+        make_room(&mut self.objects.reference_words, (to - from) * reference_width);
+        self.objects.id_words.extend_from_slice(&columns.id_words[objects.start * id_width..objects.end * id_width]);
+        self.objects.types.extend(columns.types[objects.clone()].iter().map(|&index| type_slots[index as usize]));
+        self.objects.shallow.extend_from_slice(&columns.shallow[objects.clone()]);
         let large = columns.large.partition_point(|&(object, _)| (object as usize) < objects.start)
             ..columns.large.partition_point(|&(object, _)| (object as usize) < objects.end);
-        self.large.extend(
+        self.objects.large.extend(
             columns.large[large]
                 .iter()
                 .map(|&(object, bytes)| ((first + object as usize - objects.start) as u32, bytes)),
         );
         match columns.counted.get(objects.clone()) {
-            Some(counted) => self.counts.extend_from_slice(counted),
+            Some(counted) => self.objects.counts.extend_from_slice(counted),
             None => self
+                .objects
                 .counts
                 .extend(objects.clone().map(|object| (columns.start(object + 1) - columns.start(object)) as u32)),
         }
-        self.reference_words.extend_from_slice(&columns.reference_words[from * reference_width..to * reference_width]);
+        self.objects
+            .reference_words
+            .extend_from_slice(&columns.reference_words[from * reference_width..to * reference_width]);
         self.append_positions(columns, objects, first, first_position);
         Ok(orphans)
     }
 
     fn ends_with_leading(&self) -> bool {
-        self.chunks.last().is_some_and(|chunk| chunk.objects.is_empty())
+        self.objects.chunks.last().is_some_and(|chunk| chunk.objects.is_empty())
     }
 
     fn note_ids(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) {
@@ -473,7 +455,7 @@ impl GraphBuilder {
                 break;
             }
             let skipped = objects.start.saturating_sub(run.first_object as usize);
-            self.positions.push(PositionRun {
+            self.objects.positions.push(PositionRun {
                 first_object: (first + (run.first_object as usize + skipped) - objects.start) as u32,
                 position: offset.wrapping_add(run.position).wrapping_add(run.stride.wrapping_mul(skipped as u64)),
                 stride: run.stride,
@@ -481,29 +463,20 @@ impl GraphBuilder {
         }
     }
 
-    /// The line (or byte offset) of an object, counted over all that were appended.
-    pub(super) fn position_of(positions: &[PositionRun], object: usize) -> u64 {
-        let Some(at) = positions.partition_point(|run| run.first_object as usize <= object).checked_sub(1) else {
-            return 0;
-        };
-        let run = positions[at];
-        run.position.wrapping_add(run.stride.wrapping_mul(object as u64 - u64::from(run.first_object)))
-    }
-
     /// For each object in turn: its number, its type, its first reference's id (0: a null) if it has one. For
     /// readers that must look at the whole dump before they know what a first reference means. O(objects).
     pub fn first_references(&self) -> impl Iterator<Item = (usize, TypeSlot, Option<u64>)> + '_ {
         let mut word = 0;
-        self.chunks.iter().enumerate().flat_map(move |(number, chunk)| {
-            let words = &self.reference_words[word..word + chunk.reference_words];
+        self.objects.chunks.iter().enumerate().flat_map(move |(number, chunk)| {
+            let words = &self.objects.reference_words[word..word + chunk.reference_words];
             word += chunk.reference_words;
             let mut at = chunk.leading;
-            let borrowed = self.chunks.get(number + 1).filter(|next| next.leading_begins_list).map(|next| {
+            let borrowed = self.objects.chunks.get(number + 1).filter(|next| next.leading_begins_list).map(|next| {
                 let from = word;
-                next.reference_packing.unpack(&self.reference_words[from..], 0)
+                next.reference_packing.unpack(&self.objects.reference_words[from..], 0)
             });
             chunk.objects.clone().map(move |object| {
-                let count = self.counts[object] as usize;
+                let count = self.objects.counts[object] as usize;
                 let first = if count > 0 {
                     Some(chunk.reference_packing.unpack(words, at))
                 } else if object + 1 == chunk.objects.end {
@@ -512,15 +485,32 @@ impl GraphBuilder {
                     None
                 };
                 at += count;
-                (object, TypeSlot(self.types[object]), first)
+                (object, TypeSlot(self.objects.types[object]), first)
             })
         })
     }
 
     /// The id of an object, counted over all that were appended. O(log blocks).
     pub fn id_of(&self, object: usize) -> u64 {
-        let at = self.chunks.partition_point(|chunk| chunk.objects.end <= object);
-        let chunk = &self.chunks[at];
-        chunk.id_packing.unpack_id(&self.id_words[chunk.first_id_word..], object - chunk.objects.start)
+        let at = self.objects.chunks.partition_point(|chunk| chunk.objects.end <= object);
+        let chunk = &self.objects.chunks[at];
+        chunk.id_packing.unpack_id(&self.objects.id_words[chunk.first_id_word..], object - chunk.objects.start)
+    }
+}
+
+impl SectionBuild {
+    /// What the map of the section's ids takes while it is made.
+    pub(super) fn map_bytes(&self) -> u64 {
+        self.range.map_or(0, |range| IdMap::most_bytes(range, self.objects))
+    }
+
+    pub(super) fn note_id(&mut self, id: u64) {
+        match &mut self.range {
+            Some(range) => range.add(id),
+            None => self.range = Some(IdRange::of(id)),
+        }
+        self.ascending &= self.last_id.is_none_or(|last| last < id);
+        self.last_id = Some(id);
+        self.objects += 1;
     }
 }

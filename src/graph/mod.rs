@@ -25,6 +25,7 @@ mod interop;
 mod interop_all;
 mod names;
 mod node_set;
+mod packed_objects;
 mod reference_stream;
 mod references;
 mod resolve;
@@ -35,6 +36,7 @@ mod roots;
 mod shown_types;
 mod stored;
 mod threads;
+mod two_streams;
 mod types;
 
 use std::sync::OnceLock;

@@ -4,13 +4,13 @@
 use rayon::prelude::*;
 
 use super::builder::GraphBuilder;
-use super::byte_counts::ByteCounts;
+use super::byte_counts::{ByteCounts, OVERFLOW};
 use super::csr::{Csr, Offsets};
 use super::id_map::IdMap;
 use super::names::Names;
-use super::reference_stream::splice_added;
+use super::packed_objects::position_of;
 use super::references::{WeakReference, WeakReferences};
-use super::resolve_counts::ResolveCounts;
+use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::resolve_references::{Resolved, Resolver, count_cross_section, resolve_references};
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
 
@@ -39,9 +39,14 @@ impl GraphBuilder {
         let (order, dropped) = if ordered { (None, Vec::new()) } else { self.find_order(&maps) };
         self.count_dropped(&dropped, &mut problems);
         problems.size_overflows = self.find_size_overflows(dropped.iter().map(|pair| pair.object));
-        self.id_words = Vec::new();
+        self.objects.id_words = Vec::new();
         if let Some(stream) = self.stream.take() {
-            let references = self.resolve_stream(&stream, &maps, &mut problems);
+            let Some(map) = maps.first() else { return self.finish(order, Resolved::default(), maps, problems) };
+            let references = stream.resolve(map, &mut self.objects.counts, &mut problems);
+            if let Some(section) = self.sections.first_mut() {
+                section.section.null_references += problems.null_references;
+                section.section.dangling_references += problems.dangling_references.count;
+            }
             return self.finish(order, Resolved { references, weak: Vec::new() }, maps, problems);
         }
 
@@ -50,14 +55,14 @@ impl GraphBuilder {
             maps: &maps,
             class_objects: &class_objects,
             dropped: &dropped,
-            positions: &self.positions,
+            positions: &self.objects.positions,
             options,
             several_sections: self.sections.len() > 1,
         };
         let (resolved, dangling) = resolve_references(
-            std::mem::take(&mut self.reference_words),
-            &mut self.counts,
-            &self.chunks,
+            std::mem::take(&mut self.objects.reference_words),
+            &mut self.objects.counts,
+            &self.objects.chunks,
             &resolver,
             &mut self.sections,
             &mut problems,
@@ -71,7 +76,7 @@ impl GraphBuilder {
 
     fn build_maps(&mut self) -> Vec<SectionIds> {
         let mut maps = Vec::with_capacity(self.sections.len());
-        let mut chunks = &self.chunks[..];
+        let mut chunks = &self.objects.chunks[..];
         let mut first_node = 0;
         for (number, section) in self.sections.iter().enumerate() {
             let own = chunks.partition_point(|chunk| chunk.section as usize == number);
@@ -80,7 +85,7 @@ impl GraphBuilder {
             let ids = match section.range {
                 Some(range) => IdMap::build(range, section.objects, || {
                     mine.iter().flat_map(|chunk| {
-                        let words = &self.id_words[chunk.first_id_word..];
+                        let words = &self.objects.id_words[chunk.first_id_word..];
                         (0..chunk.objects.len()).map(move |index| chunk.id_packing.unpack_id(words, index))
                     })
                 }),
@@ -99,9 +104,9 @@ impl GraphBuilder {
         let node_count = maps.last().map_or(0, |last| last.first_node as usize + last.ids.len());
         let mut order = vec![NONE; node_count];
         let mut dropped = Vec::new();
-        for chunk in &self.chunks {
+        for chunk in &self.objects.chunks {
             let map = &maps[chunk.section as usize];
-            let words = &self.id_words[chunk.first_id_word..];
+            let words = &self.objects.id_words[chunk.first_id_word..];
             for (index, object) in chunk.objects.clone().enumerate() {
                 let Some(rank) = map.ids.rank(chunk.id_packing.unpack_id(words, index)) else { continue };
                 let node = (map.first_node + rank) as usize;
@@ -122,7 +127,7 @@ impl GraphBuilder {
         // Where references come apart from their objects, what an object says of itself must do.
         let contents = self.stream.is_none().then(|| Contents::new(self));
         for pair in dropped {
-            let position = GraphBuilder::position_of(&self.positions, pair.object as usize);
+            let position = position_of(&self.objects.positions, pair.object as usize);
             let (object, kept) = (pair.object as usize, pair.kept as usize);
             let same = match &contents {
                 Some(contents) => contents.same(object, kept),
@@ -138,16 +143,18 @@ impl GraphBuilder {
 
     /// Have two objects one type, one size and as many references?
     fn same_shape(&self, a: usize, b: usize) -> bool {
-        let shallow = |object: usize| match self.shallow[object] {
-            super::byte_counts::OVERFLOW => {
-                self.large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| self.large[at].1)
-            }
+        let shallow = |object: usize| match self.objects.shallow[object] {
+            super::byte_counts::OVERFLOW => self
+                .objects
+                .large
+                .binary_search_by_key(&(object as u32), |&(at, _)| at)
+                .map_or(0, |at| self.objects.large[at].1),
             bytes => u64::from(bytes),
         };
         // Types by name: readers may have several slots for one.
-        self.same_type_name(TypeSlot(self.types[a]), TypeSlot(self.types[b]))
+        self.same_type_name(TypeSlot(self.objects.types[a]), TypeSlot(self.objects.types[b]))
             && shallow(a) == shallow(b)
-            && self.counts[a] == self.counts[b]
+            && self.objects.counts[a] == self.objects.counts[b]
     }
 
     /// For each slot its type, and the names by type.
@@ -176,10 +183,11 @@ impl GraphBuilder {
     ) -> (HeapGraph, ResolveCounts) {
         let Resolved { mut references, mut weak } = resolved;
         let (slot_types, names) = self.final_types();
-        let mut shallow = ByteCounts::new(std::mem::take(&mut self.shallow), &std::mem::take(&mut self.large));
-        let slots = std::mem::take(&mut self.types);
+        let mut shallow =
+            ByteCounts::new(std::mem::take(&mut self.objects.shallow), &std::mem::take(&mut self.objects.large));
+        let slots = std::mem::take(&mut self.objects.types);
         let node_types: Vec<TypeId>;
-        let mut counts = std::mem::take(&mut self.counts);
+        let mut counts = std::mem::take(&mut self.objects.counts);
         let mut class_objects: Vec<(NodeId, TypeId)>;
         let slot_type = |slot: u32| slot_types[slot as usize];
         match order {
@@ -233,6 +241,45 @@ impl GraphBuilder {
         graph.store_class_references();
         (graph, problems)
     }
+
+    /// The added references that have both objects, as nodes; the others are counted.
+    fn resolve_added(&mut self, maps: &[SectionIds], problems: &mut ResolveCounts) -> Vec<(NodeId, NodeId)> {
+        let mut added = Vec::new();
+        for (section, from, to, position) in std::mem::take(&mut self.added_references) {
+            let map = &maps[section as usize];
+            match (map.node(from), map.node(to)) {
+                (Some(from), Some(to)) => added.push((from, to)),
+                _ => {
+                    problems.dangling_references.add(position);
+                    self.sections[section as usize].section.dangling_references += 1;
+                }
+            }
+        }
+        added
+    }
+}
+
+/// Puts the added references behind those that their objects list, in their order.
+fn splice_added(mut added: Vec<(NodeId, NodeId)>, counts: &mut [u32], references: &mut Vec<NodeId>) {
+    added.sort_by_key(|&(from, _)| from);
+    let mut ends = Vec::with_capacity(added.len());
+    let (mut node, mut sum) = (0usize, 0usize);
+    for &(from, _) in &added {
+        while node <= from.index() {
+            sum += counts[node] as usize;
+            node += 1;
+        }
+        ends.push(sum);
+    }
+    // From the back, so that every reference moves once and in place.
+    let mut behind = references.len();
+    references.resize(behind + added.len(), NodeId(0));
+    for (before, (&(from, to), &end)) in added.iter().zip(&ends).enumerate().rev() {
+        references.copy_within(end..behind, end + before + 1);
+        references[end + before] = to;
+        behind = end;
+        counts[from.index()] += 1;
+    }
 }
 
 /// Weak references of the objects that became nodes.
@@ -278,6 +325,45 @@ fn gather_references(order: &[u32], counts: Vec<u32>, references: Vec<NodeId>) -
     (new_counts, gathered)
 }
 
+impl GraphBuilder {
+    /// Sums of bytes that do not fit 64 bits, without the `dropped` objects (ascending). O(1) where no object has 4 GiB.
+    pub(super) fn find_size_overflows(&self, dropped: impl Iterator<Item = u32>) -> Occurrences {
+        const MOST: u128 = u64::MAX as u128;
+        // All objects of less than 4 GiB do not make as much.
+        let large: u128 = self.objects.large.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
+        if large + ((self.objects.shallow.len() as u128) << 32) <= MOST {
+            return Occurrences::default();
+        }
+        let (mut dropped, mut large) = (dropped.peekable(), self.objects.large.iter());
+        let mut tally = Occurrences::default();
+        let (mut all, mut of_section, mut section) = (0u128, 0u128, None);
+        for chunk in &self.objects.chunks {
+            if section != Some(chunk.section) {
+                (section, of_section) = (Some(chunk.section), 0);
+            }
+            for object in chunk.objects.clone() {
+                let bytes = match self.objects.shallow[object] {
+                    OVERFLOW => large.next().map_or(0, |&(_, bytes)| u128::from(bytes)),
+                    bytes => u128::from(bytes),
+                };
+                if dropped.next_if_eq(&(object as u32)).is_some() {
+                    continue;
+                }
+                if all <= MOST && all + bytes > MOST {
+                    tally.first_position = position_of(&self.objects.positions, object);
+                }
+                tally.count += u64::from(of_section <= MOST && of_section + bytes > MOST);
+                all += bytes;
+                of_section += bytes;
+            }
+        }
+        if all > MOST {
+            tally.count = tally.count.max(1);
+        }
+        tally
+    }
+}
+
 /// Compares objects as the dump wrote them, nulls included.
 struct Contents<'a> {
     builder: &'a GraphBuilder,
@@ -290,6 +376,7 @@ struct Contents<'a> {
 impl<'a> Contents<'a> {
     fn new(builder: &'a GraphBuilder) -> Self {
         let first_words = builder
+            .objects
             .chunks
             .iter()
             .scan(0, |sum, chunk| {
@@ -298,10 +385,10 @@ impl<'a> Contents<'a> {
                 Some(first)
             })
             .collect();
-        let mut first_references = Vec::with_capacity(builder.counts.len());
-        for chunk in &builder.chunks {
+        let mut first_references = Vec::with_capacity(builder.objects.counts.len());
+        for chunk in &builder.objects.chunks {
             let mut next = chunk.leading as u32;
-            for &count in &builder.counts[chunk.objects.clone()] {
+            for &count in &builder.objects.counts[chunk.objects.clone()] {
                 first_references.push(next);
                 next += count;
             }
@@ -315,10 +402,11 @@ impl<'a> Contents<'a> {
 
     fn references(&self, object: usize) -> impl Iterator<Item = u64> + '_ {
         let builder = self.builder;
-        let at = builder.chunks.partition_point(|chunk| chunk.objects.end <= object);
-        let chunk = &builder.chunks[at];
-        let words = &builder.reference_words[self.first_words[at]..];
+        let at = builder.objects.chunks.partition_point(|chunk| chunk.objects.end <= object);
+        let chunk = &builder.objects.chunks[at];
+        let words = &builder.objects.reference_words[self.first_words[at]..];
         let first = self.first_references[object] as usize;
-        (first..first + builder.counts[object] as usize).map(move |index| chunk.reference_packing.unpack(words, index))
+        (first..first + builder.objects.counts[object] as usize)
+            .map(move |index| chunk.reference_packing.unpack(words, index))
     }
 }

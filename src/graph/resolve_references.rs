@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::builder::{Chunk, GraphBuilder, SectionBuild};
+use super::builder::SectionBuild;
 use super::columns::PositionRun;
 use super::id_map::{IdMap, IdRange};
+use super::packed_objects::{Chunk, position_of};
 use super::references::WeakReference;
 use super::resolve::{Dropped, ResolveOptions};
 use super::resolve_counts::ResolveCounts;
@@ -156,7 +157,7 @@ impl Resolver<'_> {
                         write += 1;
                     }
                     None => {
-                        let position = GraphBuilder::position_of(self.positions, object);
+                        let position = position_of(self.positions, object);
                         result.problems.dangling_references.add(position);
                         if self.several_sections {
                             result.dangling.push((id, position));

@@ -1,0 +1,86 @@
+//! Objects as they were appended: packed ids and references, columns of types and sizes.
+
+use std::ops::Range;
+
+use super::columns::{Packing, PositionRun};
+
+/// A run of objects packed in the same way, within one section.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub(super) section: u32,
+    pub(super) objects: Range<usize>,
+    pub(super) first_id_word: usize,
+    pub(super) id_packing: Packing,
+    pub(super) reference_words: usize,
+    pub(super) reference_packing: Packing,
+    /// References at the start that belong to the last object of the chunk before.
+    pub(super) leading: usize,
+    /// The first of them is that object's first reference.
+    pub(super) leading_begins_list: bool,
+    /// Which of its references are weak, counted from its first, ascending.
+    pub(super) weak: Vec<u32>,
+}
+
+/// All objects of a dump that is being read, in the order of the dump.
+#[derive(Debug, Default)]
+pub(super) struct PackedObjects {
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) id_words: Vec<u32>,
+    pub(super) types: Vec<u32>,
+    pub(super) shallow: Vec<u32>,
+    /// (object, bytes) of those whose bytes do not fit `shallow`, ascending.
+    pub(super) large: Vec<(u32, u64)>,
+    /// References of each object.
+    pub(super) counts: Vec<u32>,
+    /// Empty where references come apart from their objects.
+    pub(super) reference_words: Vec<u32>,
+    pub(super) positions: Vec<PositionRun>,
+}
+
+impl PackedObjects {
+    /// The objects of these chunks, in this order, without references of their own; `note_id` is told every id.
+    pub(super) fn of_chunks(&self, numbers: &[usize], mut note_id: impl FnMut(u64)) -> PackedObjects {
+        let mut new = PackedObjects::default();
+        for &number in numbers {
+            let chunk = &self.chunks[number];
+            let objects = chunk.objects.clone();
+            let first = new.types.len();
+            let first_id_word = new.id_words.len();
+            let id_words = &self.id_words[chunk.first_id_word..][..objects.len() * chunk.id_packing.width()];
+            new.id_words.extend_from_slice(id_words);
+            new.types.extend_from_slice(&self.types[objects.clone()]);
+            new.shallow.extend_from_slice(&self.shallow[objects.clone()]);
+            new.counts.extend_from_slice(&self.counts[objects.clone()]);
+            let from = self.large.partition_point(|&(object, _)| (object as usize) < objects.start);
+            let large = self.large[from..].iter().take_while(|&&(object, _)| (object as usize) < objects.end);
+            new.large.extend(large.map(|&(object, bytes)| ((object as usize - objects.start + first) as u32, bytes)));
+            let position = position_of(&self.positions, objects.start);
+            let stride = position_of(&self.positions, objects.start + 1).wrapping_sub(position);
+            new.positions.push(PositionRun { first_object: first as u32, position, stride });
+            for index in 0..objects.len() {
+                note_id(chunk.id_packing.unpack_id(id_words, index));
+            }
+            new.chunks.push(Chunk {
+                section: chunk.section,
+                objects: first..first + objects.len(),
+                first_id_word,
+                id_packing: chunk.id_packing,
+                reference_words: 0,
+                reference_packing: Packing::default(),
+                leading: 0,
+                leading_begins_list: false,
+                weak: Vec::new(),
+            });
+        }
+        new
+    }
+}
+
+/// The line (or byte offset) of an object, counted over all that were appended.
+pub(super) fn position_of(positions: &[PositionRun], object: usize) -> u64 {
+    let Some(at) = positions.partition_point(|run| run.first_object as usize <= object).checked_sub(1) else {
+        return 0;
+    };
+    let run = positions[at];
+    run.position.wrapping_add(run.stride.wrapping_mul(object as u64 - u64::from(run.first_object)))
+}
