@@ -73,6 +73,12 @@ pub struct ObjectInfo {
     pub records: Records,
     /// The dump's own totals against what was found, where it has them: one sentence.
     pub trailer: Option<String>,
+    /// Why the dump was written, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How sizes were derived, where the format does not state them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<String>,
     /// What was wrong with the file.
     pub problems: Vec<ProblemRow>,
     /// Roots are inferred: the dump has none.
@@ -151,11 +157,11 @@ pub struct SnapshotRow {
     /// It is there from its start to its end.
     pub complete: bool,
     /// Objects in it.
-    pub objects: u64,
+    pub objects: Option<u64>,
     /// Their bytes.
-    pub shallow_bytes: u64,
+    pub shallow_bytes: Option<u64>,
     /// References in it.
-    pub references: u64,
+    pub references: Option<u64>,
     /// It is the one that was read.
     pub chosen: bool,
 }
@@ -292,6 +298,8 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph) -> ObjectInfo {
         sections: sections.collect(),
         records: records(info),
         trailer: info.trailer.clone(),
+        sizes: info.sizes.clone(),
+        reason: info.reason.clone(),
         problems: problems_of(dump.diagnostics()),
         roots_inferred: graph.roots_inferred(),
         sampled: info
@@ -357,13 +365,14 @@ impl RootCounts {
 }
 
 fn snapshot_row(number: usize, snapshot: &SnapshotInfo) -> SnapshotRow {
+    let counted = |count: u64| (!snapshot.is_passed_over).then_some(count);
     SnapshotRow {
         number,
         taken_at: snapshot.unix_ms.map(utc),
         complete: snapshot.complete,
-        objects: snapshot.objects,
-        shallow_bytes: snapshot.shallow_bytes,
-        references: snapshot.references,
+        objects: counted(snapshot.objects),
+        shallow_bytes: counted(snapshot.shallow_bytes),
+        references: counted(snapshot.references),
         chosen: snapshot.chosen,
     }
 }

@@ -20,7 +20,9 @@ use crate::analysis::shortest_parents::ShortestParents;
 use crate::files::{Target, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
-use crate::input::{Diagnostics, FormatInfo, ObjectDetails, READERS, ReadOptions, Reread, SizeRadix, SnapshotChoice};
+use crate::input::{
+    Diagnostics, FormatInfo, ObjectDetails, READERS, ReadOptions, Reread, Rules, SizeRadix, SnapshotChoice,
+};
 
 /// Is an index used?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,6 +98,8 @@ struct IndexMeta {
 struct ReadKey {
     input_format: Option<String>,
     raw_types: bool,
+    #[serde(default)]
+    rules: Rules,
     snapshot: SnapshotChoice,
     size_radix: SizeRadix,
 }
@@ -105,6 +109,7 @@ impl ReadKey {
         ReadKey {
             input_format: options.input_format.clone(),
             raw_types: options.raw_types,
+            rules: options.rules,
             snapshot: options.snapshot,
             size_radix: options.xna_cf.size_radix,
         }
@@ -123,6 +128,7 @@ impl ReadKey {
         let mut words = Vec::new();
         words.extend(self.input_format.iter().map(|format| format!("--input-format {format}")));
         words.extend(self.raw_types.then(|| "--raw-types".to_string()));
+        words.extend((self.rules != Rules::Heapdump).then(|| format!("--rules {}", self.rules.name())));
         words.extend((self.size_radix == SizeRadix::Dec).then(|| "--size-radix dec".to_string()));
         words.extend(match self.snapshot {
             SnapshotChoice::FirstComplete => None,

@@ -6,6 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::budget::{MemoryBudget, MemoryShare, make_room};
+use super::byte_counts::OVERFLOW;
 use super::columns::{ObjectColumns, PositionRun};
 use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
@@ -293,6 +294,27 @@ impl GraphBuilder {
             .map(|number| number.map_or_else(String::new, |number| self.names[number as usize].to_string()))
             .collect();
         (sections, types)
+    }
+
+    /// Gives every object so far the bytes that `bytes` makes of its type and of the number it was appended with, for
+    /// formats whose sizes follow from the whole dump. O(objects).
+    pub fn size_objects(&mut self, bytes: impl Fn(TypeSlot, u64) -> u64) {
+        let PackedObjects { types, shallow, large, .. } = &mut self.objects;
+        let mut numbers = std::mem::take(large).into_iter().peekable();
+        for (object, (small, &slot)) in shallow.iter_mut().zip(&*types).enumerate() {
+            let number = match numbers.next_if(|&(at, _)| at as usize == object) {
+                Some((_, number)) => number,
+                None => u64::from(*small),
+            };
+            let bytes = bytes(TypeSlot(slot), number);
+            *small = match u32::try_from(bytes) {
+                Ok(bytes) if bytes != OVERFLOW => bytes,
+                _ => {
+                    large.push((object as u32, bytes));
+                    OVERFLOW
+                }
+            };
+        }
     }
 
     /// Says which class an object (counted over all that were appended) stands for; ascending by object.

@@ -1,7 +1,8 @@
-//! Text in blocks of whole records, parsed by several threads and handed on in order.
+//! Blocks of whole records, parsed by several threads and handed on in order.
 //!
-//! The same code reads files, pipes and packed input. A block is about 1 MiB and grows where one record is longer, as far
-//! as the budget allows; long runs of padding are passed over and not kept.
+//! The same code reads files, pipes and packed input. How an input is cut is a [`BlockSource`]'s to say; the one here is
+//! for text: a block is about 1 MiB and grows where one record is longer, as far as the budget allows; long runs of padding
+//! are passed over and not kept.
 //! Reading is one thread at a time, parsing all threads, handing on one at a time in the order of the input; whoever
 //! finishes the next block in turn hands it on while the others parse.
 
@@ -69,6 +70,18 @@ pub(super) struct BlockPlace {
     pub(super) padding_bytes: u64,
 }
 
+/// Cuts an input into blocks that can be parsed apart.
+pub(super) trait BlockSource: Send {
+    /// What a parser knows of a block besides its bytes.
+    type Place;
+    /// Reads the next block into the start of `buffer`: how many bytes it has, and its place. `None` at the end, and
+    /// again when it is asked for after that or after an error.
+    ///
+    /// # Errors
+    /// When the input cannot be read, or a block takes more memory than there is.
+    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Self::Place)>, ReadError>;
+}
+
 /// What is parsed of a block.
 pub(super) trait Batch: Default + Send {
     /// Bytes of memory it has, used or not.
@@ -82,27 +95,19 @@ struct BlockReader {
     cut: Cut,
     /// Line ends are CR alone: parsers see them as LF.
     only_cr: bool,
-    next: usize,
+    is_begun: bool,
     ended: bool,
 }
 
-/// A block of text.
-struct Found {
-    number: usize,
-    bytes: usize,
-    last: bool,
-    padding_bytes: u64,
-}
-
-/// The text of a block, and what it takes.
-struct Buffer {
-    text: Vec<u8>,
+/// The bytes of a block, and what they take.
+pub(super) struct Buffer {
+    pub(super) text: Vec<u8>,
     share: MemoryShare,
 }
 
 impl Buffer {
     /// Makes it so long; while it moves, it is there twice.
-    fn resize(&mut self, bytes: usize) -> Result<(), ReadError> {
+    pub(super) fn resize(&mut self, bytes: usize) -> Result<(), ReadError> {
         if bytes > self.text.len() {
             self.share.hold((self.text.len() + bytes) as u64)?;
             self.text.reserve_exact(bytes - self.text.len());
@@ -115,9 +120,10 @@ impl Buffer {
     }
 }
 
-impl BlockReader {
-    /// The next block into the start of `buffer`.
-    fn next(&mut self, buffer: &mut Buffer) -> Result<Option<Found>, ReadError> {
+impl BlockSource for BlockReader {
+    type Place = BlockPlace;
+
+    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, BlockPlace)>, ReadError> {
         if self.ended {
             return Ok(None);
         }
@@ -125,8 +131,10 @@ impl BlockReader {
         self.ended |= found.is_err();
         found.map(Some)
     }
+}
 
-    fn read(&mut self, buffer: &mut Buffer) -> Result<Found, ReadError> {
+impl BlockReader {
+    fn read(&mut self, buffer: &mut Buffer) -> Result<(usize, BlockPlace), ReadError> {
         let mut len = self.carry.len();
         let mut searched = 0;
         let wanted = len + BLOCK_BYTES;
@@ -181,9 +189,9 @@ impl BlockReader {
                 buffer.resize(len * 2)?;
             }
         }
-        self.next += 1;
+        let first = !std::mem::replace(&mut self.is_begun, true);
         let padding_bytes = if padding_bytes >= ORDINARY_PADDING_BYTES { padding_bytes } else { 0 };
-        Ok(Found { number: self.next - 1, bytes: len, last: self.ended, padding_bytes })
+        Ok((len, BlockPlace { first, last: self.ended, padding_bytes }))
     }
 }
 
@@ -210,8 +218,8 @@ struct Handing<B, C> {
     stopped: bool,
 }
 
-/// Cuts `source` into blocks, calls `parse` on each on up to `threads` threads, and `commit` in the order of the input.
-/// A `B` is used again after it was committed; `parse` clears it.
+/// Cuts `source` into blocks of text, calls `parse` on each on up to `threads` threads, and `commit` in the order of the
+/// input. A `B` is used again after it was committed; `parse` clears it.
 ///
 /// # Errors
 /// The first error of reading or of `commit`; nothing is committed after it.
@@ -228,11 +236,33 @@ where
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
     let budget = source.budget().clone();
-    let threads = if source.is_whole() { 1 } else { threads_within(&budget, threads) };
+    let threads = if source.is_whole() { 1 } else { threads };
     let only_cr = ends_lines_with_cr(source.start());
     let carry_share = budget.for_buffer();
-    let reader =
-        Mutex::new(BlockReader { source, carry: Vec::new(), carry_share, cut, only_cr, next: 0, ended: false });
+    let reader = BlockReader { source, carry: Vec::new(), carry_share, cut, only_cr, is_begun: false, ended: false };
+    parse_blocks_of(reader, &budget, threads, parse, commit)?;
+    Ok(())
+}
+
+/// The same of any block source. Gives it back at its end.
+///
+/// # Errors
+/// The first error of reading or of `commit`; nothing is committed after it.
+pub(super) fn parse_blocks_of<S, B, P, C>(
+    source: S,
+    budget: &MemoryBudget,
+    threads: usize,
+    parse: P,
+    commit: C,
+) -> Result<S, ReadError>
+where
+    S: BlockSource,
+    B: Batch,
+    P: Fn(&[u8], S::Place, &mut B) + Sync,
+    C: FnMut(&mut B) -> Result<(), ReadError> + Send,
+{
+    let threads = threads_within(budget, threads);
+    let reader = Mutex::new((source, 0));
     let handing = Mutex::new(Handing {
         next: 0,
         ready: BTreeMap::new(),
@@ -242,7 +272,7 @@ where
         stopped: false,
     });
     let turn = Condvar::new();
-    let work = || worker(&reader, &handing, &turn, &parse, threads, &budget);
+    let work = || worker(&reader, &handing, &turn, &parse, threads, budget);
     std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(work);
@@ -252,7 +282,7 @@ where
     let handing = handing.into_inner().unwrap_or_else(PoisonError::into_inner);
     match handing.error {
         Some(error) => Err(error),
-        None => Ok(()),
+        None => Ok(reader.into_inner().unwrap_or_else(PoisonError::into_inner).0),
     }
 }
 
@@ -267,16 +297,32 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn worker<B, P, C>(
-    reader: &Mutex<BlockReader>,
+/// The next block, with its number.
+type Numbered<P> = Option<(usize, usize, P)>;
+
+fn next_numbered<S: BlockSource>(
+    reader: &Mutex<(S, usize)>,
+    buffer: &mut Buffer,
+) -> Result<Numbered<S::Place>, ReadError> {
+    let mut reader = lock(reader);
+    let (source, next) = &mut *reader;
+    Ok(source.next_block(buffer)?.map(|(bytes, place)| {
+        *next += 1;
+        (*next - 1, bytes, place)
+    }))
+}
+
+fn worker<S, B, P, C>(
+    reader: &Mutex<(S, usize)>,
     handing: &Mutex<Handing<B, C>>,
     turn: &Condvar,
     parse: &P,
     threads: usize,
     budget: &MemoryBudget,
 ) where
+    S: BlockSource,
     B: Batch,
-    P: Fn(&[u8], BlockPlace, &mut B) + Sync,
+    P: Fn(&[u8], S::Place, &mut B) + Sync,
     C: FnMut(&mut B) -> Result<(), ReadError> + Send,
 {
     let mut buffer = Buffer { text: Vec::new(), share: budget.for_buffer() };
@@ -292,24 +338,22 @@ fn worker<B, P, C>(
             }
             state.pool.pop().unwrap_or_else(|| Parsed { batch: B::default(), share: budget.for_buffer() })
         };
-        let block = lock(reader).next(&mut buffer);
-        let found = match block {
+        let (number, bytes, place) = match next_numbered(reader, &mut buffer) {
             Ok(Some(found)) => found,
             Ok(None) => return,
             Err(error) => return stop(handing, turn, error),
         };
         // Before it is parsed where it is large, after it as it came out.
-        if found.bytes > 4 * BLOCK_BYTES
-            && let Err(error) = parsed.share.hold(COLUMNS_OF_TEXT * found.bytes as u64)
+        if bytes > 4 * BLOCK_BYTES
+            && let Err(error) = parsed.share.hold(COLUMNS_OF_TEXT * bytes as u64)
         {
             return stop(handing, turn, error.into());
         }
-        let place = BlockPlace { first: found.number == 0, last: found.last, padding_bytes: found.padding_bytes };
-        parse(&buffer.text[..found.bytes], place, &mut parsed.batch);
+        parse(&buffer.text[..bytes], place, &mut parsed.batch);
         if let Err(error) = parsed.share.hold(parsed.batch.memory_bytes() as u64) {
             return stop(handing, turn, error.into());
         }
-        hand_on(handing, turn, found.number, parsed);
+        hand_on(handing, turn, number, parsed);
     }
 }
 

@@ -28,6 +28,12 @@ pub struct FormatInfo {
     pub records: Vec<(FixedText, u64)>,
     /// The dump's own totals against what was found, where it has them: one sentence.
     pub trailer: Option<String>,
+    /// Why the dump was written, where it says so.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// How sizes were derived, for a format that does not state them: one phrase.
+    #[serde(default)]
+    pub sizes: Option<String>,
     /// The format has no root records: roots must be inferred.
     pub has_no_roots: bool,
     /// The snapshots in the file, in the order of time, where the format can hold several.
@@ -54,4 +60,7 @@ pub struct SnapshotInfo {
     pub references: u64,
     /// It is the one that was read.
     pub chosen: bool,
+    /// It was passed over: what is in it was not counted.
+    #[serde(default)]
+    pub is_passed_over: bool,
 }

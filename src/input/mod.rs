@@ -20,6 +20,7 @@ mod encoding;
 mod error;
 mod foreign;
 mod gcdump;
+mod hprof;
 mod ibm_classic;
 mod info;
 mod memory_infra;
@@ -47,7 +48,7 @@ pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use info::{FormatInfo, SnapshotInfo};
 pub use observer::{NoObserver, Observer, Phase};
-pub use options::{ReadOptions, SnapshotChoice};
+pub use options::{ReadOptions, Rules, SnapshotChoice};
 pub use read::{Counted, Dump, Loaded, count_types, read};
 pub use reader::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Reader, Reading};
 pub use reread::{RandomAccess, Reread};
@@ -56,5 +57,11 @@ pub use source::Source;
 pub use xna_cf::SizeRadix;
 
 /// Every format there is, weak text formats last.
-pub static READERS: &[&dyn Reader] =
-    &[&gcdump::Gcdump, &nettrace::Nettrace, &memory_infra::MemoryInfra, &ibm_classic::IbmClassic, &xna_cf::XnaCf];
+pub static READERS: &[&dyn Reader] = &[
+    &hprof::Hprof,
+    &gcdump::Gcdump,
+    &nettrace::Nettrace,
+    &memory_infra::MemoryInfra,
+    &ibm_classic::IbmClassic,
+    &xna_cf::XnaCf,
+];

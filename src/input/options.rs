@@ -20,8 +20,30 @@ pub struct ReadOptions {
     pub max_memory_bytes: Option<u64>,
     /// Which of several snapshots. Default: the first complete one.
     pub snapshot: SnapshotChoice,
+    /// Whose rules of sizes and holding. Default: those of this program.
+    pub rules: Rules,
     /// Options of the XNA / .NET CF reader.
     pub xna_cf: XnaCfOptions,
+}
+
+/// Whose rules of sizes and holding a dump is read by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Rules {
+    /// The best that is known; the only ones of most formats.
+    #[default]
+    Heapdump,
+    /// Those of Eclipse MAT: its sizes, and weak referents hold.
+    Mat,
+}
+
+impl Rules {
+    /// The word for them.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rules::Heapdump => "heapdump",
+            Rules::Mat => "mat",
+        }
+    }
 }
 
 impl Default for ReadOptions {
@@ -33,6 +55,7 @@ impl Default for ReadOptions {
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             max_memory_bytes: None,
             snapshot: SnapshotChoice::default(),
+            rules: Rules::default(),
             xna_cf: XnaCfOptions::default(),
         }
     }

@@ -6,7 +6,7 @@ use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
 use super::info::FormatInfo;
 use super::options::ReadOptions;
-use super::reader::{Content, ParsedDump, ParsedTypes, Reading};
+use super::reader::{Content, ParsedDump, ParsedTypes, Reader, Reading};
 use super::source::Source;
 use crate::allocations::AllocationDump;
 use crate::graph::HeapGraph;
@@ -53,7 +53,7 @@ pub struct Counted {
 /// # Errors
 /// As [`detect`]; when the input cannot be read at all, and under `strict` at the first problem.
 pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadError> {
-    let reader = detect(&source, options)?;
+    let reader = reader_for(&source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
     let ParsedDump { extent, content } = reader.read(source, &mut reading)?;
     let dump = match content {
@@ -82,12 +82,22 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadErr
 /// # Errors
 /// As [`read`], and for a dump without objects.
 pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
-    let reader = detect(&source, options)?;
+    let reader = reader_for(&source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
     let ParsedTypes { extent, types, sections } = reader.count_types(source, &mut reading)?;
     reading.close(&extent)?;
     reading.diagnostics.check(options.strict)?;
     Ok(Counted { types, sections, info: reading.info, diagnostics: reading.diagnostics })
+}
+
+/// The reader of a source, when it can read by the rules that are asked for.
+fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
+    let reader = detect(source, options)?;
+    if reader.rules().contains(&options.rules) {
+        Ok(reader)
+    } else {
+        Err(ReadError::new(ReadErrorKind::NoSuchRules(options.rules, reader.name())))
+    }
 }
 
 /// Why there is nothing to show, with the first problem.

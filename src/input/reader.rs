@@ -6,7 +6,7 @@ use super::details::ObjectDetails;
 use super::diagnostics::{Code, Diagnostics};
 use super::error::{Position, ReadError};
 use super::info::FormatInfo;
-use super::options::ReadOptions;
+use super::options::{ReadOptions, Rules};
 use super::reread::Reread;
 use super::runtime::Runtime;
 use super::source::{Ending, Source};
@@ -49,6 +49,11 @@ pub trait Reader: Sync {
     /// Returns true for a text format: `info` then names the encoding.
     fn is_text(&self) -> bool {
         false
+    }
+
+    /// The rules that the format can be read by.
+    fn rules(&self) -> &'static [Rules] {
+        &[Rules::Heapdump]
     }
 
     /// Memory that the graph of a dump of that many (unpacked) bytes takes at least, as far as the length tells. To be

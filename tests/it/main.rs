@@ -19,6 +19,7 @@ mod findings_readers;
 mod findings_types;
 mod fixtures;
 mod golden;
+mod hprof;
 mod index;
 mod json_keys;
 mod leaks;

@@ -6,6 +6,7 @@ use crate::common::graph;
 use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use crate::common::synth::{SHAPES, Shape, ibm_classic, xna_cf};
 use crate::common::synth_dotnet::nettrace;
+use crate::common::synth_hprof::{FORMS, hprof};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;
@@ -16,9 +17,10 @@ use proptest::prelude::*;
 type Writer = fn(&Heap) -> Vec<Vec<u8>>;
 
 /// Formats that a heap is written in.
-pub const WRITERS: [(&str, Writer); 3] = [
+pub const WRITERS: [(&str, Writer); 4] = [
     ("xna-cf", |heap| vec![xna_cf(heap).into_bytes()]),
     ("ibm-classic", |heap| SHAPES.map(|shape| ibm_classic(heap, shape).into_bytes()).into()),
+    ("hprof", |heap| FORMS.map(|form| hprof(heap, form)).into()),
     ("nettrace", |heap| [false, true].map(|reversed| nettrace(heap, reversed)).into()),
 ];
 
@@ -43,21 +45,25 @@ fn answers(graph: &HeapGraph) -> Answers {
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
     let mut types: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for node in graph.nodes() {
+    // Java's class objects have no part in a heap that is written in every format.
+    let is_class = |node: NodeId| graph.type_name(graph.type_of(node)) == "java.lang.Class";
+    let nodes: Vec<NodeId> = graph.nodes().filter(|&node| !is_class(node)).collect();
+    for &node in &nodes {
         let row = types.entry(graph.type_name(graph.type_of(node)).to_string()).or_default();
         row.0 += 1;
         row.1 += graph.shallow_bytes(node);
     }
     Answers {
         types,
-        references: graph
-            .nodes()
-            .map(|node| graph.references(node).map(|target| graph.original_id(target.node)).collect())
+        references: nodes
+            .iter()
+            .map(|&node| graph.references(node).map(|target| target.node).filter(|&target| !is_class(target)))
+            .map(|targets| targets.map(|target| graph.original_id(target)).collect())
             .collect(),
-        retained: graph.nodes().map(|node| retained.bytes_of(&dominators, node)).collect(),
-        distances: graph
-            .nodes()
-            .map(|node| find_root_paths(graph, node, 1, false, |_| false).get(0).map(|path| path.length))
+        retained: nodes.iter().map(|&node| retained.bytes_of(&dominators, node)).collect(),
+        distances: nodes
+            .iter()
+            .map(|&node| find_root_paths(graph, node, 1, false, |_| false).get(0).map(|path| path.length))
             .collect(),
         dangling: graph.sections().iter().map(|section| section.dangling_references).sum(),
     }

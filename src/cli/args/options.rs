@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
-use crate::input::{ReadOptions, SizeRadix, SnapshotChoice};
+use crate::input::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
 use crate::report::parse_size;
 
 /// What every command that asks a dump has: the form of the answer, and how the dump is read.
@@ -85,6 +85,12 @@ pub(crate) struct SortArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum RulesArg {
+    Heapdump,
+    Mat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum RadixArg {
     Hex,
     Dec,
@@ -141,6 +147,9 @@ pub(crate) struct ReadArgs {
     /// Radix of sizes in XNA / .NET CF dumps
     #[arg(long, value_enum, default_value = "hex", value_name = "RADIX", hide_short_help = true)]
     pub(crate) size_radix: RadixArg,
+    /// Whose rules of sizes and holding: mat for those of Eclipse MAT (HPROF)
+    #[arg(long, value_enum, default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
+    pub(crate) rules: RulesArg,
     /// Any problem in the input is an error
     #[arg(long, hide_short_help = true)]
     pub(crate) strict: bool,
@@ -168,6 +177,10 @@ impl ReadArgs {
             // More than any machine has cores would only be started, not run.
             options.threads = threads.clamp(1, 256);
         }
+        options.rules = match self.rules {
+            RulesArg::Heapdump => Rules::Heapdump,
+            RulesArg::Mat => Rules::Mat,
+        };
         options.xna_cf.size_radix = match self.size_radix {
             RadixArg::Hex => SizeRadix::Hex,
             RadixArg::Dec => SizeRadix::Dec,

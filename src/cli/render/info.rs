@@ -64,8 +64,8 @@ impl Fields {
             let field = |name: &str| format!("snapshot.{}.{name}", snapshot.number);
             self.add(field("taken_at"), snapshot.taken_at.as_ref());
             self.add(field("complete"), Some(snapshot.complete));
-            self.add(field("objects"), Some(snapshot.objects));
-            self.add(field("shallow_bytes"), Some(snapshot.shallow_bytes));
+            self.add(field("objects"), snapshot.objects);
+            self.add(field("shallow_bytes"), snapshot.shallow_bytes);
             self.add(field("chosen"), Some(snapshot.chosen));
         }
         let sampled = info.sampled.map(|sample| format!("{} {}", sample.objects_multiplier, sample.bytes_multiplier));
@@ -76,6 +76,8 @@ impl Fields {
         }
         self.add("roots_inferred", info.roots_inferred.then_some(true));
         self.add("trailer", info.trailer.as_ref());
+        self.add("sizes", info.sizes.as_ref());
+        self.add("reason", info.reason.as_ref());
         self.add_problems(&info.problems);
     }
 
@@ -141,6 +143,12 @@ fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
     if let Some(trailer) = &info.trailer {
         page.field("trailer", trailer);
     }
+    if let Some(reason) = &info.reason {
+        page.field("written after", reason);
+    }
+    if let Some(sizes) = &info.sizes {
+        page.field("sizes", sizes);
+    }
     problem_lines(&info.problems, page);
 }
 
@@ -149,12 +157,12 @@ fn snapshot_text(snapshot: &SnapshotRow, style: &Style) -> String {
     let time = snapshot.taken_at.as_ref().map_or(String::new(), |time| format!("{time}, "));
     let complete = if snapshot.complete { "complete" } else { "incomplete" };
     let chosen = if snapshot.chosen { ", read here" } else { "" };
-    format!(
-        "{time}{}, {}, {}, {complete}{chosen}",
-        count_of(snapshot.objects, "objects"),
-        style.bytes(snapshot.shallow_bytes),
-        count_of(snapshot.references, "references")
-    )
+    let counts = snapshot.objects.zip(snapshot.shallow_bytes).zip(snapshot.references);
+    let counts = counts.map_or(String::new(), |((objects, bytes), references)| {
+        let (objects, references) = (count_of(objects, "objects"), count_of(references, "references"));
+        format!("{objects}, {}, {references}, ", style.bytes(bytes))
+    });
+    format!("{time}{counts}{complete}{chosen}")
 }
 
 fn allocation_lines(info: &AllocationInfo, page: &mut TextPage<'_>) {

@@ -370,6 +370,7 @@ impl<'a> Assembly<'a> {
                 shallow_bytes: counts.bytes,
                 references: counts.references,
                 chosen: true,
+                is_passed_over: false,
             }];
         }
         if !dump.graph.complete {

@@ -71,6 +71,7 @@ impl Collector {
             shallow_bytes: nodes.bytes,
             references: edges.count,
             chosen: false,
+            is_passed_over: false,
         }
     }
 

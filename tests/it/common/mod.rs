@@ -6,6 +6,7 @@ pub mod fixtures;
 pub mod heap;
 pub mod synth;
 pub mod synth_dotnet;
+pub mod synth_hprof;
 
 use std::io::Cursor;
 

@@ -1,0 +1,491 @@
+//! When the file has been read: sizes, class objects, names, roots and threads, and of all that the graph.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::block::{FIRST_PRIMITIVE, PRIMITIVES, RawRoot, TypeKind};
+use super::classes::{Classes, Layout};
+use super::codes::*;
+use super::content::{Content, SlotType};
+use super::measure::Nearest;
+use super::records::ClassDump;
+use super::segments::SegmentReader;
+use super::sizes::{Evidence, Sizes, text_of};
+use super::texts::{Texts, source_form};
+use super::wire::{OBJECT, element_bytes, id_of, primitive_name, sub};
+use crate::graph::{
+    BuildError, Field, FieldKind, Frame, Line, LoaderRecord, ObjectColumns, RootFlags, RootKind, RootRecord,
+    ThreadRecord, TypeRecord, TypeSlot,
+};
+use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules};
+
+/// In place of the class of class objects, where the dump does not have it.
+const NO_CLASS: u64 = u64::MAX;
+/// Objects that are handed on together.
+const BATCH_OBJECTS: usize = 16 * 1024;
+
+/// A dump whose blocks have all been taken.
+pub(super) struct Assembler<'a> {
+    pub(super) content: Content,
+    pub(super) reader: &'a SegmentReader,
+    pub(super) classes: &'a Classes,
+    pub(super) diagnostics: Diagnostics,
+    pub(super) raw_types: bool,
+    pub(super) like_mat: bool,
+    /// The class `java.lang.Class`.
+    class_class: Option<u64>,
+}
+
+impl<'a> Assembler<'a> {
+    pub(super) fn new(
+        content: Content,
+        reader: &'a SegmentReader,
+        classes: &'a Classes,
+        options: &ReadOptions,
+    ) -> Self {
+        let class_class = classes.named("java.lang.Class", &reader.texts).map(|dump| dump.id);
+        let mut diagnostics = reader.diagnostics.clone();
+        for &(offset, is_cut) in &content.unreadable {
+            let code = if is_cut { &TRUNCATED } else { &BAD_SUBRECORD };
+            diagnostics.add(code, 1, Position::Byte(offset), String::new);
+        }
+        let (raw_types, like_mat) = (options.raw_types, options.rules == Rules::Mat);
+        Assembler { content, reader, classes, diagnostics, raw_types, like_mat, class_class }
+    }
+
+    fn texts(&self) -> &'a Texts {
+        &self.reader.texts
+    }
+
+    fn problem(&mut self, code: &'static crate::input::Code, count: u64, at: u64, text: impl FnOnce() -> String) {
+        self.diagnostics.add(code, count, Position::Byte(at), text);
+    }
+
+    /// Objects of the dump, class objects among them.
+    pub(super) fn object_count(&self) -> u64 {
+        let counts = &self.content.counts;
+        counts.instances + counts.object_arrays + counts.primitive_arrays + self.classes.dumps.len() as u64
+    }
+
+    // ---- sizes
+
+    /// Finds out how large objects are. Before class objects are appended.
+    pub(super) fn sizes(&self) -> Sizes {
+        let mut nearest: FxHashMap<u64, Nearest> = FxHashMap::default();
+        for (slot, measured) in self.content.types.iter().zip(&self.content.measure.instances) {
+            if slot.kind == TypeKind::Instance && measured.neighbours > 0 {
+                nearest.insert(slot.class, *measured);
+            }
+        }
+        let mut ids: Vec<u64> = self.classes.by_id.keys().copied().collect();
+        ids.sort_unstable();
+        let mut behind_class: FxHashMap<u64, u64> = FxHashMap::default();
+        for (at, &id) in ids.iter().enumerate() {
+            let next = [self.content.behind_classes.get(&id), ids.get(at + 1)].into_iter().flatten().min();
+            if let Some(next) = next.filter(|&&next| next > id) {
+                behind_class.insert(id, next - id);
+            }
+        }
+        let mut measure = self.content.measure.clone();
+        ids.iter().for_each(|&id| measure.align(id));
+        let evidence = Evidence {
+            classes: self.classes,
+            texts: self.texts(),
+            measure: &measure,
+            nearest: &nearest,
+            behind_class: &behind_class,
+            is_android: self.reader.header.version == "1.0.3",
+            like_mat: self.like_mat,
+        };
+        Sizes::find(&evidence)
+    }
+
+    /// Bytes of each instance of a type; of an array what an element takes.
+    fn instance_bytes(&self, slot: &SlotType, sizes: &Sizes) -> u64 {
+        match slot.kind {
+            TypeKind::Instance if Some(slot.class) == self.class_class => {
+                sizes.class_instance(slot.class, self.classes)
+            }
+            TypeKind::Instance => sizes.instance(slot.class, self.classes),
+            TypeKind::ObjectArray => 0,
+            TypeKind::PrimitiveArray => element_bytes(slot.class as u8).unwrap_or(1) as u64,
+        }
+    }
+
+    /// Objects and bytes by slot, where objects were only counted; class objects are those of `java.lang.Class`.
+    pub(super) fn totals(&mut self, sizes: &Sizes) -> Vec<(u32, u64, u128)> {
+        let mut totals = Vec::new();
+        for (index, total) in self.content.totals.iter().enumerate().filter(|(_, total)| total.objects > 0) {
+            let slot = &self.content.types[index];
+            let own = self.instance_bytes(slot, sizes);
+            let bytes = match slot.kind {
+                TypeKind::Instance => u128::from(own) * u128::from(total.objects),
+                TypeKind::ObjectArray => sizes.arrays(total.objects, total.elements, &total.residues, None),
+                TypeKind::PrimitiveArray => sizes.arrays(total.objects, total.elements, &total.residues, Some(own)),
+            };
+            totals.push((index as u32, total.objects, bytes));
+        }
+        let classes = self.classes.dumps.iter();
+        let bytes: u128 = classes.map(|dump| u128::from(sizes.class_object(dump, self.texts()))).sum();
+        let slot = self.class_slot();
+        totals.push((slot, self.classes.dumps.len() as u64, bytes));
+        totals
+    }
+
+    // ---- objects
+
+    /// Appends what was put aside, sizes everything, and appends class objects.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(super) fn finish_objects(&mut self, sizes: &Sizes) -> Result<(), ReadError> {
+        self.append_deferred()?;
+        let types = std::mem::take(&mut self.content.types);
+        let own: Vec<u64> = types.iter().map(|slot| self.instance_bytes(slot, sizes)).collect();
+        self.content.builder.size_objects(|slot, elements| {
+            let slot = slot.0 as usize;
+            match types[slot].kind {
+                TypeKind::Instance => own[slot],
+                TypeKind::ObjectArray => sizes.array(elements, None),
+                TypeKind::PrimitiveArray => sizes.array(elements, Some(own[slot])),
+            }
+        });
+        self.content.types = types;
+        self.append_classes(sizes)?;
+        let chosen = self.reader.dumps.get(self.reader.chosen().wrapping_sub(1));
+        let section = self.content.builder.section_mut(self.content.section);
+        section.null_references += self.content.nulls;
+        section.complete = chosen.is_some_and(|dump| dump.is_complete);
+        section.declared_types = self.classes.dumps.len() as u64;
+        Ok(())
+    }
+
+    fn append_deferred(&mut self) -> Result<(), ReadError> {
+        let deferred = std::mem::take(&mut self.content.deferred);
+        let mut layouts: FxHashMap<u64, (u32, Arc<Layout>)> = FxHashMap::default();
+        let (mut columns, mut slots) = (ObjectColumns::default(), Vec::new());
+        let id_bytes = self.reader.header.id_bytes;
+        for instance in &deferred.list {
+            let (number, layout) = match layouts.get(&instance.class) {
+                Some((number, layout)) => (*number, Arc::clone(layout)),
+                None => {
+                    let layout = Arc::new(self.classes.final_layout(instance.class, self.texts(), !self.like_mat));
+                    let number = slots.len() as u32;
+                    slots.push(self.content.slot(instance.class, TypeKind::Instance, instance.position));
+                    layouts.insert(instance.class, (number, Arc::clone(&layout)));
+                    (number, layout)
+                }
+            };
+            let values = &deferred.bytes[instance.bytes.clone()];
+            if layout.bytes as usize != values.len() && self.classes.dump(instance.class).is_some() {
+                self.content.mismatches.entry(slots[number as usize]).or_insert(instance.position);
+            }
+            if layout.is_class {
+                let ids = layout.references.iter().filter_map(|&at| id_of(values, at as usize, id_bytes));
+                let references = ids.filter(|&id| id != 0).collect();
+                self.content.class_instances.push((instance.id, instance.position, references));
+                continue;
+            }
+            columns.push_object(instance.id, number, 0, instance.position);
+            for &at in &layout.references {
+                match id_of(values, at as usize, id_bytes) {
+                    Some(0) => self.content.nulls += 1,
+                    Some(id) if layout.weak == Some(at) => columns.push_weak_reference(id),
+                    Some(id) => columns.push_reference(id),
+                    None => {}
+                }
+            }
+            if columns.len() == BATCH_OBJECTS {
+                self.append(&mut columns, &slots)?;
+            }
+        }
+        Ok(self.append(&mut columns, &slots)?)
+    }
+
+    fn append(&mut self, columns: &mut ObjectColumns, slots: &[u32]) -> Result<(), BuildError> {
+        columns.seal();
+        let section = self.content.section;
+        self.content.builder.append(section, columns, 0..columns.len(), slots, 0, false)?;
+        columns.clear();
+        Ok(())
+    }
+
+    fn class_slot(&mut self) -> u32 {
+        self.content.slot(self.class_class.unwrap_or(NO_CLASS), TypeKind::Instance, 0)
+    }
+
+    /// Class objects: their references are the superclass, the loader, and static variables.
+    fn append_classes(&mut self, sizes: &Sizes) -> Result<(), ReadError> {
+        let slots = [self.class_slot()];
+        let mut columns = ObjectColumns::default();
+        // Some writers have an instance beside a class dump: one object with the references of both.
+        let mut also: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
+        let bytes = self.class_class.map_or(0, |class| sizes.class_instance(class, self.classes));
+        let of_boot_loader = self.class_held_by_boot_loader();
+        for (id, position, references) in std::mem::take(&mut self.content.class_instances) {
+            if self.classes.by_id.contains_key(&id) {
+                also.entry(id).or_insert(references);
+                continue;
+            }
+            columns.push_object(id, 0, bytes, position);
+            references.iter().for_each(|&id| columns.push_reference(id));
+        }
+        for dump in &self.classes.dumps {
+            columns.push_object(dump.id, 0, sizes.class_object(dump, self.texts()), dump.position);
+            for id in class_references(dump, of_boot_loader) {
+                columns.push_reference(id);
+            }
+            let statics = dump.statics.iter().filter(|one| one.basic_type == OBJECT);
+            self.content.nulls += statics.filter(|one| one.value == 0).count() as u64;
+            for &id in also.get(&dump.id).into_iter().flatten() {
+                columns.push_reference(id);
+            }
+            if columns.len() == BATCH_OBJECTS {
+                self.append(&mut columns, &slots)?;
+            }
+        }
+        Ok(self.append(&mut columns, &slots)?)
+    }
+
+    /// The class of loaders, which the boot loader holds as its own; `None` where it is held anyway.
+    pub(super) fn class_held_by_boot_loader(&self) -> Option<u64> {
+        let class = self.classes.named("java.lang.ClassLoader", self.texts())?.id;
+        let is_root = |root: &RawRoot| root.tag == sub::ROOT_STICKY_CLASS && root.object == class;
+        (!self.content.roots.iter().any(is_root)).then_some(class)
+    }
+
+    // ---- names
+
+    /// Names all types and says what else is known of them.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(super) fn describe_types(&mut self) -> Result<(), ReadError> {
+        let classes = self.classes;
+        let primitives = self.primitive_array_classes();
+        for dump in &classes.dumps {
+            let is_primitive = primitives.contains(&Some(dump.id));
+            if !is_primitive && self.content.known_slot(dump.id, TypeKind::ObjectArray).is_none() {
+                self.content.slot(dump.id, TypeKind::Instance, dump.position);
+            }
+        }
+        let (mut bad_names, mut nameless, mut undumped) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, slot) in self.content.types.clone().iter().enumerate() {
+            let is_bad = Cell::new(false);
+            let class = match slot.kind {
+                TypeKind::PrimitiveArray => primitives[index],
+                _ => Some(slot.class),
+            };
+            let name = self.type_name(slot, class, &is_bad);
+            if is_bad.get() {
+                bad_names.push(slot.position);
+            }
+            if name.is_none() {
+                nameless.push(slot.position);
+            }
+            let name = name.unwrap_or_else(|| format!("<class {:#x}>", slot.class));
+            self.content.builder.check_name(name.len())?;
+            self.content.builder.check_memory()?;
+            self.content.builder.name_type_apart(TypeSlot(index as u32), &name, None);
+            let dump = class.and_then(|class| classes.dump(class));
+            match dump {
+                Some(dump) => self.describe(TypeSlot(index as u32), dump),
+                None if slot.kind != TypeKind::PrimitiveArray && slot.class != NO_CLASS => {
+                    undumped.push((slot.position, name))
+                }
+                None => {}
+            }
+        }
+        for (position, name) in undumped {
+            self.problem(&NO_CLASS_DUMP, 1, position, || name);
+        }
+        for (code, positions) in [(&BAD_UTF8, bad_names), (&NO_NAME, nameless)] {
+            self.problem(code, positions.len() as u64, positions.iter().copied().min().unwrap_or(0), String::new);
+        }
+        let (repeated, first) = classes.repeated;
+        self.problem(&GRAPH_CODES.duplicate_object, repeated, first, String::new);
+        let circles = classes
+            .dumps
+            .iter()
+            .filter(|dump| classes.chain(dump.id).last().is_some_and(|last| last.super_id == dump.id && dump.id != 0));
+        let circles: Vec<u64> = circles.map(|dump| dump.position).collect();
+        self.problem(&CLASS_CIRCLE, circles.len() as u64, circles.first().copied().unwrap_or(0), String::new);
+        let mismatches = std::mem::take(&mut self.content.mismatches);
+        let first = mismatches.values().copied().min().unwrap_or(0);
+        self.problem(&FIELD_MISMATCH, mismatches.len() as u64, first, String::new);
+        if classes.dumps.len() as u64 > 0 || self.class_class.is_some() {
+            self.content.builder.objects_hold_class();
+        }
+        Ok(())
+    }
+
+    /// The name of a type; `None` when the dump has none.
+    fn type_name(&self, slot: &SlotType, class: Option<u64>, is_bad: &Cell<bool>) -> Option<String> {
+        if slot.kind == TypeKind::PrimitiveArray && !(self.raw_types && class.is_some()) {
+            return Some(format!("{}[]", primitive_name(slot.class as u8)));
+        }
+        if slot.class == NO_CLASS {
+            return Some("java.lang.Class".into());
+        }
+        let name = self.classes.names.get(&class?).copied()?;
+        let raw = text_of(self.texts(), name, is_bad)?;
+        Some(if self.raw_types { raw } else { source_form(&raw) })
+    }
+
+    /// The class of arrays of each primitive type, where there is one.
+    fn primitive_array_classes(&self) -> [Option<u64>; PRIMITIVES] {
+        const LETTERS: [&str; PRIMITIVES] = ["[Z", "[C", "[F", "[D", "[B", "[S", "[I", "[J"];
+        std::array::from_fn(|index| {
+            let name = format!("{}[]", primitive_name(FIRST_PRIMITIVE + index as u8));
+            let named = |name| self.classes.named(name, self.texts()).map(|dump| dump.id);
+            named(LETTERS[index]).or_else(|| named(&name))
+        })
+    }
+
+    fn describe(&mut self, slot: TypeSlot, dump: &ClassDump) {
+        let mut field = |name: u64, basic_type: u8, is_static: bool| {
+            let kind = match basic_type {
+                4 => FieldKind::Boolean,
+                5 => FieldKind::Char,
+                6 => FieldKind::Float,
+                7 => FieldKind::Double,
+                8 => FieldKind::Byte,
+                9 => FieldKind::Short,
+                10 => FieldKind::Int,
+                11 => FieldKind::Long,
+                _ => FieldKind::Reference,
+            };
+            let text = text_of(&self.reader.texts, name, &Cell::new(false));
+            let text = text.unwrap_or_else(|| format!("<name {name:#x}>"));
+            Field { name: self.content.builder.text(&text), kind, is_static }
+        };
+        let statics: Vec<Field> = dump.statics.iter().map(|one| field(one.name, one.basic_type, true)).collect();
+        let own = dump.fields.iter().map(|one| field(one.name, one.basic_type, false));
+        let fields = statics.into_iter().chain(own).collect();
+        let superclass = self.content.known_slot(dump.super_id, TypeKind::Instance).map(TypeSlot);
+        let record = TypeRecord {
+            class_object: Some(dump.id),
+            loader: if dump.loader == 0 { LoaderRecord::Runtime } else { LoaderRecord::Object(dump.loader) },
+            superclass: superclass.filter(|_| dump.super_id != 0),
+            fields,
+        };
+        self.content.builder.describe_type(self.content.section, slot, record);
+    }
+
+    // ---- roots and threads
+
+    /// Adds threads with their stacks, and all roots. Returns true if there are none.
+    pub(super) fn add_roots(&mut self) -> bool {
+        let roots = std::mem::take(&mut self.content.roots);
+        let section = self.content.section;
+        for root in roots.iter().filter(|root| root.tag == sub::ROOT_THREAD) {
+            let frames = self.reader.traces.get(&root.number).map_or(&[][..], |frames| frames);
+            let frames = frames.iter().filter_map(|frame| self.frame(*frame)).collect();
+            let record = ThreadRecord {
+                name: None,
+                serial: root.thread as u32,
+                object: Some(root.object).filter(|&id| id != 0),
+                frames,
+            };
+            self.content.builder.add_thread(section, record);
+        }
+        let mut has_strong = false;
+        for root in roots.iter().filter(|root| root.object != 0) {
+            let mut record = RootRecord::new(root.object, kind_of(root.tag), root.position);
+            if root.tag == sub::UNREACHABLE {
+                record.flags = RootFlags(RootFlags::WEAK);
+            } else {
+                has_strong = true;
+            }
+            if has_thread(root) {
+                record.thread = Some(root.thread as u32);
+                record.frame = Some(root.number).filter(|&frame| frame != u32::MAX && root.tag != sub::ROOT_THREAD);
+            }
+            self.content.builder.add_root_record(section, record);
+        }
+        self.add_system_classes(&roots);
+        !has_strong
+    }
+
+    /// JDKs before 6 have no records of system classes: there every class of the boot loader is one.
+    fn add_system_classes(&mut self, roots: &[RawRoot]) {
+        let is_old = self.reader.header.version == "1.0.1"
+            && roots.iter().any(|root| root.tag == sub::ROOT_THREAD)
+            && !roots.iter().any(|root| root.tag == sub::ROOT_STICKY_CLASS);
+        let section = self.content.section;
+        for dump in self.classes.dumps.iter().filter(|dump| is_old && dump.loader == 0) {
+            let is_array = self.classes.raw_name(dump.id, self.texts()).is_some_and(|name| name.starts_with(b"["));
+            if !is_array {
+                let record = RootRecord::new(dump.id, RootKind::SystemClass, dump.position);
+                self.content.builder.add_root_record(section, record);
+            }
+        }
+    }
+
+    fn frame(&mut self, id: u64) -> Option<Frame<TypeSlot>> {
+        let frame = *self.reader.frames.get(&id)?;
+        let mut text = |id: u64| {
+            let text = text_of(&self.reader.texts, id, &Cell::new(false)).filter(|text| !text.is_empty())?;
+            Some(self.content.builder.text(&text))
+        };
+        let method = text(frame.method)?;
+        let (signature, source_file) = (text(frame.signature), text(frame.file));
+        let class = self.classes.of_serial.get(&frame.class_serial).copied();
+        Some(Frame {
+            method,
+            class: class.and_then(|class| self.content.known_slot(class, TypeKind::Instance)).map(TypeSlot),
+            signature,
+            source_file,
+            line: match frame.line {
+                1.. => Line::Number(frame.line as u32),
+                -2 => Line::Compiled,
+                -3 => Line::Native,
+                _ => Line::Unknown,
+            },
+        })
+    }
+}
+
+/// What a class object refers to: the superclass, the loader, objects of the constant pool, static variables. The boot
+/// loader is no object: what it holds, `of_boot_loader`, comes last where it is the loader.
+pub(super) fn class_references(dump: &ClassDump, of_boot_loader: Option<u64>) -> impl Iterator<Item = u64> + '_ {
+    let statics = dump.statics.iter().filter(|one| one.basic_type == OBJECT).map(|one| one.value);
+    let boot = of_boot_loader.filter(|&id| dump.loader == 0 && dump.id != id);
+    let own = [dump.super_id, dump.loader].into_iter().chain(dump.constants.iter().copied()).chain(statics);
+    own.chain(boot).filter(|&id| id != 0)
+}
+
+fn has_thread(root: &RawRoot) -> bool {
+    matches!(
+        root.tag,
+        sub::ROOT_JNI_LOCAL
+            | sub::ROOT_JAVA_FRAME
+            | sub::ROOT_NATIVE_STACK
+            | sub::ROOT_THREAD_BLOCK
+            | sub::ROOT_THREAD
+            | sub::ROOT_JNI_MONITOR
+    )
+}
+
+fn kind_of(tag: u8) -> RootKind {
+    match tag {
+        sub::ROOT_JNI_GLOBAL => RootKind::JniGlobal,
+        sub::ROOT_JNI_LOCAL => RootKind::JniLocal,
+        sub::ROOT_JAVA_FRAME => RootKind::JavaFrame,
+        sub::ROOT_NATIVE_STACK => RootKind::NativeStack,
+        sub::ROOT_STICKY_CLASS => RootKind::SystemClass,
+        sub::ROOT_THREAD_BLOCK => RootKind::ThreadBlock,
+        sub::ROOT_MONITOR => RootKind::Monitor,
+        sub::ROOT_THREAD => RootKind::Thread,
+        sub::ROOT_INTERNED_STRING => RootKind::InternedString,
+        sub::ROOT_FINALIZING => RootKind::Finalizing,
+        sub::ROOT_DEBUGGER => RootKind::Debugger,
+        sub::ROOT_REFERENCE_CLEANUP => RootKind::ReferenceCleanup,
+        sub::ROOT_VM_INTERNAL => RootKind::VmInternal,
+        sub::ROOT_JNI_MONITOR => RootKind::JniMonitor,
+        sub::UNREACHABLE => RootKind::Unreachable,
+        _ => RootKind::Unknown,
+    }
+}

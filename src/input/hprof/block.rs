@@ -1,0 +1,478 @@
+//! The sub-records of one block: the hot loop. Runs on all threads, one block each, knowing the classes that were there
+//! when the block was cut. Instances of classes that come later are put aside with their bytes.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::classes::{Layout, Layouts};
+use super::details::Extent;
+use super::measure::{Measure, Previous};
+use super::records::ClassDump;
+use super::sinks::HeapSink;
+use super::wire::{element_bytes, id_at, sub, u32_at};
+use crate::input::blocks::Batch;
+
+/// Types of primitive arrays come first among a block's types: their numbers in the format less this.
+pub(super) const FIRST_PRIMITIVE: u8 = 4;
+pub(super) const PRIMITIVES: usize = 8;
+/// An object's position is known to so many bytes: a place for each would cost more memory than the object.
+const POSITION_BYTES: usize = 4096;
+
+/// A part of a segment within a block: sub-records, one after another.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    /// Its bytes in the block.
+    pub(super) range: std::ops::Range<usize>,
+    /// Its offset in the file.
+    pub(super) offset: u64,
+    /// The file ends with it, before the segment does.
+    pub(super) is_cut: bool,
+    /// The values of its last sub-record, a large array of numbers, were passed over.
+    pub(super) skips_values: bool,
+    /// It begins with so many elements of the array that the piece before ended in.
+    pub(super) leading_elements: u64,
+    /// Its last sub-record, a large array of objects, goes on in the next pieces.
+    pub(super) ends_in_array: bool,
+    /// The Android heap at its start, 0 for the default one; else the id of the name and the type of a `HEAP_INFO`.
+    pub(super) heap: Heap,
+}
+
+/// An Android heap: its type and the id of its name.
+pub(super) type Heap = Option<(u32, u64)>;
+
+/// A root record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RawRoot {
+    pub(super) tag: u8,
+    pub(super) object: u64,
+    /// Serial of the thread; of a root of a JNI reference its id.
+    pub(super) thread: u64,
+    /// Number of the frame, or for a thread's own root the serial of its trace.
+    pub(super) number: u32,
+    pub(super) position: u64,
+}
+
+/// An instance whose class was not known.
+#[derive(Debug, Clone)]
+pub(super) struct Deferred {
+    pub(super) id: u64,
+    pub(super) class: u64,
+    pub(super) position: u64,
+    /// Its values in the block's `deferred_bytes`.
+    pub(super) bytes: std::ops::Range<usize>,
+}
+
+/// A type as one block numbers it.
+#[derive(Debug, Clone)]
+pub(super) struct LocalType {
+    /// The class; for arrays of primitives the basic type.
+    pub(super) class: u64,
+    pub(super) kind: TypeKind,
+    /// Where the first object of it in a block is.
+    pub(super) position: u64,
+    /// What is known of an instance's class.
+    pub(super) layout: Option<Arc<Layout>>,
+    /// Where the first instance is whose bytes are more or fewer than its fields'.
+    pub(super) mismatch: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum TypeKind {
+    Instance,
+    ObjectArray,
+    PrimitiveArray,
+}
+
+/// Sub-records by kind.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) instances: u64,
+    pub(super) object_arrays: u64,
+    pub(super) primitive_arrays: u64,
+    pub(super) classes: u64,
+    pub(super) roots: u64,
+}
+
+/// What is found in a block. Used again for others: its types keep their numbers.
+#[derive(Debug)]
+pub(super) struct Block<S> {
+    pub(super) sink: S,
+    pub(super) types: Vec<LocalType>,
+    numbers: FxHashMap<(u64, TypeKind), u32>,
+    /// By type number, as far as the assembler has taken them.
+    pub(super) slots: Vec<u32>,
+    version: u64,
+    /// The file's dump that the block is of, from 1.
+    pub(super) dump: usize,
+    pub(super) roots: Vec<RawRoot>,
+    pub(super) classes: Vec<ClassDump>,
+    pub(super) deferred: Vec<Deferred>,
+    pub(super) deferred_bytes: Vec<u8>,
+    /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
+    pub(super) class_instances: Vec<(u64, u64, Vec<u64>)>,
+    pub(super) nulls: u64,
+    /// The least and the greatest id of the piece at hand.
+    ids: (u64, u64),
+    pub(super) counts: Counts,
+    /// Where a piece could not be read on, and whether the file ended there.
+    pub(super) unreadable: Vec<(u64, bool)>,
+    pub(super) measure: Measure,
+    /// Which objects are where in the file.
+    pub(super) extents: Vec<Extent>,
+    /// The class objects that `measure` knew, ascending.
+    pub(super) class_ids: Arc<[u64]>,
+    /// (object in the block, heap) where the heap changes.
+    pub(super) heaps: Vec<(u32, Heap)>,
+}
+
+impl<S: HeapSink> Default for Block<S> {
+    fn default() -> Self {
+        let primitive = |basic_type: u8| LocalType {
+            class: basic_type.into(),
+            kind: TypeKind::PrimitiveArray,
+            position: 0,
+            layout: None,
+            mismatch: None,
+        };
+        Block {
+            sink: S::default(),
+            types: (FIRST_PRIMITIVE..FIRST_PRIMITIVE + PRIMITIVES as u8).map(primitive).collect(),
+            numbers: FxHashMap::default(),
+            slots: Vec::new(),
+            version: 0,
+            dump: 0,
+            roots: Vec::new(),
+            classes: Vec::new(),
+            deferred: Vec::new(),
+            deferred_bytes: Vec::new(),
+            class_instances: Vec::new(),
+            nulls: 0,
+            ids: (u64::MAX, 0),
+            counts: Counts::default(),
+            unreadable: Vec::new(),
+            measure: Measure::default(),
+            extents: Vec::new(),
+            class_ids: Arc::default(),
+            heaps: Vec::new(),
+        }
+    }
+}
+
+impl<S: HeapSink> Batch for Block<S> {
+    fn memory_bytes(&self) -> usize {
+        self.sink.memory_bytes()
+            + self.deferred_bytes.capacity()
+            + self.deferred.capacity() * size_of::<Deferred>()
+            + self.roots.capacity() * size_of::<RawRoot>()
+            + self.types.len() * (size_of::<LocalType>() + 64)
+    }
+}
+
+/// Where a piece cannot be read on, in bytes from its start.
+struct Unreadable(usize);
+
+/// Parses the pieces of a block.
+pub(super) fn parse_block<S: HeapSink>(
+    bytes: &[u8],
+    pieces: &[Piece],
+    id_bytes: usize,
+    dump: usize,
+    layouts: &Layouts,
+    block: &mut Block<S>,
+) {
+    block.clear(dump);
+    block.know(layouts);
+    block.class_ids = Arc::clone(&layouts.ids);
+    for piece in pieces {
+        let data = &bytes[piece.range.clone()];
+        block.ids = (u64::MAX, 0);
+        let parsed = if id_bytes == 8 {
+            parse_piece::<8, S>(data, piece, layouts, block)
+        } else {
+            parse_piece::<4, S>(data, piece, layouts, block)
+        };
+        match parsed {
+            Err(Unreadable(at)) => block.unreadable.push((piece.offset + at as u64, piece.is_cut)),
+            Ok(()) if piece.is_cut => block.unreadable.push((piece.offset + data.len() as u64, true)),
+            Ok(()) => {}
+        }
+        let (least, greatest) = block.ids;
+        if least <= greatest {
+            block.extents.push(Extent { offset: piece.offset, bytes: data.len() as u64, least, greatest });
+        }
+    }
+    block.sink.seal();
+}
+
+impl<S: HeapSink> Block<S> {
+    fn clear(&mut self, dump: usize) {
+        self.sink.clear();
+        self.dump = dump;
+        self.roots.clear();
+        self.classes.clear();
+        self.deferred.clear();
+        self.deferred_bytes.clear();
+        self.class_instances.clear();
+        self.nulls = 0;
+        self.counts = Counts::default();
+        self.unreadable.clear();
+        self.measure.clear();
+        self.heaps.clear();
+        self.extents.clear();
+        for local in &mut self.types {
+            local.mismatch = None;
+        }
+    }
+
+    #[inline(always)]
+    fn note_id(&mut self, id: u64) {
+        self.ids = (self.ids.0.min(id), self.ids.1.max(id));
+    }
+
+    /// Takes over what has become known since the block was used last.
+    fn know(&mut self, layouts: &Layouts) {
+        if self.version != layouts.version {
+            self.version = layouts.version;
+            for local in self.types.iter_mut().filter(|local| local.kind == TypeKind::Instance) {
+                local.layout = layouts.by_class.get(&local.class).cloned();
+            }
+        }
+    }
+
+    /// The number of a class's instances, or of arrays of it, in this block.
+    #[inline]
+    fn number_of(&mut self, class: u64, kind: TypeKind, layouts: &Layouts, position: u64) -> u32 {
+        match self.numbers.get(&(class, kind)) {
+            Some(&number) => number,
+            None => self.new_type(class, kind, layouts, position),
+        }
+    }
+
+    #[cold]
+    fn new_type(&mut self, class: u64, kind: TypeKind, layouts: &Layouts, position: u64) -> u32 {
+        let number = self.types.len() as u32;
+        let layout = if kind == TypeKind::Instance { layouts.by_class.get(&class).cloned() } else { None };
+        self.types.push(LocalType { class, kind, position, layout, mismatch: None });
+        self.numbers.insert((class, kind), number);
+        number
+    }
+}
+
+fn parse_piece<const W: usize, S: HeapSink>(
+    data: &[u8],
+    piece: &Piece,
+    layouts: &Layouts,
+    block: &mut Block<S>,
+) -> Result<(), Unreadable> {
+    let mut at = 0;
+    if piece.leading_elements > 0 {
+        at = (piece.leading_elements as usize).saturating_mul(W).min(data.len());
+        block.nulls += push_elements::<W, S>(&data[..at], &mut block.sink);
+    }
+    block.set_heap(piece.heap);
+    let mut previous = Previous::default();
+    let mut last_class = (u64::MAX, 0u32);
+    while let Some(&tag) = data.get(at) {
+        let rest = &data[at..];
+        let position = piece.offset + (at & !(POSITION_BYTES - 1)) as u64;
+        let length = match tag {
+            sub::INSTANCE => instance::<W, S>(rest, position, piece, layouts, block, &mut last_class, &mut previous),
+            sub::OBJECT_ARRAY => object_array::<W, S>(rest, position, piece, layouts, block, &mut previous),
+            sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
+                primitive_array::<W, S>(rest, position, piece, layouts, block, &mut previous)
+            }
+            sub::CLASS_DUMP => class_dump(rest, piece.offset + at as u64, W, block),
+            _ => small::<W, S>(rest, piece.offset + at as u64, block),
+        };
+        match length {
+            Some(length) => at += length,
+            None => return Err(Unreadable(at)),
+        }
+    }
+    Ok(())
+}
+
+/// `id, u4 trace, id class, u4 bytes, values`
+#[inline(always)]
+fn instance<const W: usize, S: HeapSink>(
+    rest: &[u8],
+    position: u64,
+    piece: &Piece,
+    layouts: &Layouts,
+    block: &mut Block<S>,
+    last_class: &mut (u64, u32),
+    previous: &mut Previous,
+) -> Option<usize> {
+    let id = id_at::<W>(rest, 1)?;
+    let class = id_at::<W>(rest, 5 + W)?;
+    let length = u32_at(rest, 5 + 2 * W)? as usize;
+    let behind = &rest[9 + 2 * W..];
+    let values = match behind.get(..length) {
+        Some(values) => values,
+        None if piece.skips_values => behind,
+        None => return None,
+    };
+    if last_class.0 != class {
+        *last_class = (class, block.number_of(class, TypeKind::Instance, layouts, position));
+    }
+    let number = last_class.1;
+    block.counts.instances += 1;
+    block.note_id(id);
+    let local = &mut block.types[number as usize];
+    let Some(layout) = &local.layout else {
+        // The class comes later.
+        block.measure.align(id);
+        *previous = Previous::default();
+        if S::KEEPS_REFERENCES {
+            let start = block.deferred_bytes.len();
+            block.deferred_bytes.extend_from_slice(values);
+            let bytes = start..block.deferred_bytes.len();
+            block.deferred.push(Deferred { id, class, position, bytes });
+        } else {
+            block.sink.push_object(id, number, 0, position);
+        }
+        return Some(9 + 2 * W + length);
+    };
+    if layout.bytes as usize != length {
+        local.mismatch.get_or_insert(position);
+    }
+    if layout.is_class {
+        block.measure.align(id);
+        *previous = Previous::default();
+        if S::KEEPS_REFERENCES {
+            let references = layout.references.iter().filter_map(|&at| id_at::<W>(values, at as usize));
+            block.class_instances.push((id, position, references.filter(|&id| id != 0).collect()));
+        } else {
+            block.sink.push_object(id, number, 0, position);
+        }
+        return Some(9 + 2 * W + length);
+    }
+    block.measure.neighbour(previous, id, &layouts.ids);
+    *previous = Previous::instance(id, number);
+    block.sink.push_object(id, number, 0, position);
+    if S::KEEPS_REFERENCES {
+        for &at in &layout.references {
+            match id_at::<W>(values, at as usize) {
+                Some(0) => block.nulls += 1,
+                Some(id) if layout.weak == Some(at) => block.sink.push_weak_reference(id),
+                Some(id) => block.sink.push_reference(id),
+                None => {}
+            }
+        }
+    }
+    Some(9 + 2 * W + length)
+}
+
+/// `id, u4 trace, u4 n, id array class, n * id`
+#[inline(always)]
+fn object_array<const W: usize, S: HeapSink>(
+    rest: &[u8],
+    position: u64,
+    piece: &Piece,
+    layouts: &Layouts,
+    block: &mut Block<S>,
+    previous: &mut Previous,
+) -> Option<usize> {
+    let id = id_at::<W>(rest, 1)?;
+    let count = u32_at(rest, 5 + W)?;
+    let class = id_at::<W>(rest, 9 + W)?;
+    let behind = &rest[9 + 2 * W..];
+    let length = (count as usize).checked_mul(W)?;
+    let elements = match behind.get(..length) {
+        Some(elements) => elements,
+        None if piece.ends_in_array => behind,
+        None => return None,
+    };
+    let number = block.number_of(class, TypeKind::ObjectArray, layouts, position);
+    block.counts.object_arrays += 1;
+    block.note_id(id);
+    block.measure.neighbour(previous, id, &layouts.ids);
+    block.measure.object_array(id, count);
+    *previous = Previous::array(id, count, None);
+    block.sink.push_object(id, number, count.into(), position);
+    if S::KEEPS_REFERENCES {
+        block.nulls += push_elements::<W, S>(elements, &mut block.sink);
+    }
+    Some(9 + 2 * W + length)
+}
+
+/// Hands on the elements that are not null; how many are.
+fn push_elements<const W: usize, S: HeapSink>(elements: &[u8], sink: &mut S) -> u64 {
+    let mut nulls = 0;
+    for element in elements.chunks_exact(W) {
+        match id_at::<W>(element, 0) {
+            Some(0) | None => nulls += 1,
+            Some(id) => sink.push_reference(id),
+        }
+    }
+    nulls
+}
+
+/// `id, u4 trace, u4 n, u1 type, n values`; Android's kind without data has no values.
+#[inline(always)]
+fn primitive_array<const W: usize, S: HeapSink>(
+    rest: &[u8],
+    position: u64,
+    piece: &Piece,
+    layouts: &Layouts,
+    block: &mut Block<S>,
+    previous: &mut Previous,
+) -> Option<usize> {
+    let id = id_at::<W>(rest, 1)?;
+    let count = u32_at(rest, 5 + W)?;
+    let &basic_type = rest.get(9 + W)?;
+    let width = element_bytes(basic_type)?;
+    let mut length = 10 + W;
+    if rest[0] == sub::PRIMITIVE_ARRAY {
+        length += (count as usize).checked_mul(width)?;
+        if length > rest.len() && !piece.skips_values {
+            return None;
+        }
+    }
+    let number = u32::from(basic_type - FIRST_PRIMITIVE);
+    block.counts.primitive_arrays += 1;
+    block.note_id(id);
+    block.measure.neighbour(previous, id, &layouts.ids);
+    *previous = Previous::array(id, count, Some(width as u8));
+    block.sink.push_object(id, number, count.into(), position);
+    Some(length)
+}
+
+fn class_dump<S: HeapSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {
+    let (behind, dump) = ClassDump::parse(&rest[1..], id_bytes, position).ok()?;
+    block.counts.classes += 1;
+    block.classes.push(dump);
+    Some(rest.len() - behind.len())
+}
+
+/// Roots, and the marks of Android's heaps.
+fn small<const W: usize, S: HeapSink>(rest: &[u8], position: u64, block: &mut Block<S>) -> Option<usize> {
+    let tag = rest[0];
+    let length = sub::fixed_bytes(tag, W)?;
+    if rest.len() < length {
+        return None;
+    }
+    if tag == sub::HEAP_INFO {
+        block.set_heap(Some((u32_at(rest, 1)?, id_at::<W>(rest, 5)?)));
+        return Some(length);
+    }
+    let object = id_at::<W>(rest, 1)?;
+    let (thread, number) = match length - 1 - W {
+        0 => (0, 0),
+        4 => (u32_at(rest, 1 + W)?.into(), u32::MAX),
+        _ if tag == sub::ROOT_JNI_GLOBAL => (id_at::<W>(rest, 1 + W)?, 0),
+        _ => (u32_at(rest, 1 + W)?.into(), u32_at(rest, 5 + W)?),
+    };
+    block.counts.roots += 1;
+    block.roots.push(RawRoot { tag, object, thread, number, position });
+    Some(length)
+}
+
+impl<S: HeapSink> Block<S> {
+    fn set_heap(&mut self, heap: Heap) {
+        if self.heaps.last().map_or(heap.is_some(), |last| last.1 != heap) {
+            self.heaps.push((self.sink.object_count() as u32, heap));
+        }
+    }
+}

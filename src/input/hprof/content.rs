@@ -1,0 +1,225 @@
+//! What is collected of a dump, block after block, in the order of the file.
+
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::FxHashMap;
+
+use super::block::{Block, Counts, Deferred, FIRST_PRIMITIVE, Heap, PRIMITIVES, RawRoot, TypeKind};
+use super::classes::Classes;
+use super::details::Extent;
+use super::measure::{Measure, Nearest};
+use super::segments::lock;
+use super::sinks::{HeapSink, RESIDUES, TypeCount};
+use crate::graph::{GraphBuilder, IdStyle, MemoryBudget, MemoryShare, Section, SectionId};
+use crate::input::ReadError;
+use crate::input::repeats::RepeatWatch;
+
+/// A type by the builder's slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SlotType {
+    /// The class; for arrays of primitives the basic type.
+    pub(super) class: u64,
+    pub(super) kind: TypeKind,
+    /// Where its first object is.
+    pub(super) position: u64,
+}
+
+/// Objects of one type.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TypeTotal {
+    pub(super) objects: u64,
+    pub(super) elements: u64,
+    /// By elements modulo `RESIDUES`; empty for instances.
+    pub(super) residues: Vec<u64>,
+}
+
+impl TypeTotal {
+    pub(super) fn add(&mut self, count: &TypeCount) {
+        self.objects += count.objects;
+        self.elements += count.elements;
+        if !count.residues.is_empty() {
+            self.residues.resize(RESIDUES, 0);
+            for (sum, &residue) in self.residues.iter_mut().zip(&count.residues) {
+                *sum += u64::from(residue);
+            }
+        }
+    }
+}
+
+/// Ids of blocks, to find out whether objects may be listed twice.
+#[derive(Debug, Default)]
+pub(super) struct BlockRepeats(pub(super) RepeatWatch);
+
+impl BlockRepeats {
+    /// Takes a block whose ids are between two.
+    pub(super) fn note_block(&mut self, ids: (u64, u64), objects: u64, ascending: bool, position: u64) {
+        // Without order any may be a repeat of another in the block: not worth a note, for writers do not repeat objects
+        // so near to each other.
+        self.0.add_run(ids, if ascending { objects } else { 0 }, position);
+    }
+}
+
+/// Instances whose class came after them.
+#[derive(Debug, Default)]
+pub(super) struct DeferredInstances {
+    pub(super) list: Vec<Deferred>,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What was found.
+pub(super) struct Content {
+    pub(super) builder: GraphBuilder,
+    pub(super) section: SectionId,
+    pub(super) types: Vec<SlotType>,
+    slots: FxHashMap<(u64, TypeKind), u32>,
+    pub(super) classes: Arc<Mutex<Classes>>,
+    pub(super) dump: usize,
+    pub(super) counts: Counts,
+    pub(super) roots: Vec<RawRoot>,
+    pub(super) deferred: DeferredInstances,
+    pub(super) class_instances: Vec<(u64, u64, Vec<u64>)>,
+    pub(super) nulls: u64,
+    /// (offset, the file ends there).
+    pub(super) unreadable: Vec<(u64, bool)>,
+    /// Instances by slot.
+    pub(super) measure: Measure,
+    /// By class object: the next object that is none.
+    pub(super) behind_classes: FxHashMap<u64, u64>,
+    /// By slot: where an instance has more or fewer bytes than its fields.
+    pub(super) mismatches: FxHashMap<u32, u64>,
+    /// Which objects are where in the file.
+    pub(super) extents: Vec<Extent>,
+    /// (object, heap) where the heap changes.
+    pub(super) heaps: Vec<(u32, Heap)>,
+    /// By slot, where objects are only counted.
+    pub(super) totals: Vec<TypeTotal>,
+    pub(super) repeats: BlockRepeats,
+    share: MemoryShare,
+    budget: MemoryBudget,
+}
+
+impl Content {
+    pub(super) fn new(classes: Arc<Mutex<Classes>>, budget: &MemoryBudget) -> Self {
+        let mut builder = GraphBuilder::new(IdStyle::Prefixed);
+        builder.limit_memory(budget);
+        let section = builder.begin_section(Section { name: "heap".into(), ..Section::default() });
+        let mut content = Content {
+            builder,
+            section,
+            types: Vec::new(),
+            slots: FxHashMap::default(),
+            classes,
+            dump: 0,
+            counts: Counts::default(),
+            roots: Vec::new(),
+            deferred: DeferredInstances::default(),
+            class_instances: Vec::new(),
+            nulls: 0,
+            unreadable: Vec::new(),
+            measure: Measure::default(),
+            behind_classes: FxHashMap::default(),
+            mismatches: FxHashMap::default(),
+            extents: Vec::new(),
+            heaps: Vec::new(),
+            totals: Vec::new(),
+            repeats: BlockRepeats::default(),
+            share: budget.for_content(),
+            budget: budget.clone(),
+        };
+        for basic_type in FIRST_PRIMITIVE..FIRST_PRIMITIVE + PRIMITIVES as u8 {
+            content.slot(basic_type.into(), TypeKind::PrimitiveArray, 0);
+        }
+        content
+    }
+
+    /// The builder's slot for objects of a class, or for arrays.
+    pub(super) fn slot(&mut self, class: u64, kind: TypeKind, position: u64) -> u32 {
+        *self.slots.entry((class, kind)).or_insert_with(|| {
+            self.types.push(SlotType { class, kind, position });
+            self.builder.new_type().0
+        })
+    }
+
+    /// The slot, if there is one.
+    pub(super) fn known_slot(&self, class: u64, kind: TypeKind) -> Option<u32> {
+        self.slots.get(&(class, kind)).copied()
+    }
+
+    /// Takes the next block of the file.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(super) fn take_block<S: HeapSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+        if self.dump != block.dump && self.dump != 0 {
+            self.begin_again();
+        }
+        self.dump = block.dump;
+        for local in &block.types[block.slots.len()..] {
+            self.slot(local.class, local.kind, local.position);
+        }
+        for number in block.slots.len()..block.types.len() {
+            let local = &block.types[number];
+            let slot = self.slots[&(local.class, local.kind)];
+            block.slots.push(slot);
+        }
+        let first = self.builder.object_count() as u32;
+        block.sink.deliver(&block.slots, self)?;
+        {
+            let mut classes = lock(&self.classes);
+            for dump in block.classes.drain(..) {
+                classes.add(dump, block.dump);
+            }
+        }
+        self.measure.join(&block.measure, &block.slots);
+        for &(class, id) in &block.measure.behind_classes {
+            let Some(&class) = block.class_ids.get(class as usize) else { continue };
+            let behind = self.behind_classes.entry(class).or_insert(id);
+            *behind = (*behind).min(id);
+        }
+        self.counts.add(&block.counts);
+        self.roots.append(&mut block.roots);
+        self.nulls += block.nulls;
+        self.unreadable.append(&mut block.unreadable);
+        self.extents.append(&mut block.extents);
+        self.class_instances.append(&mut block.class_instances);
+        self.heaps.extend(block.heaps.drain(..).map(|(object, heap)| (first + object, heap)));
+        for (local, &slot) in block.types.iter().zip(&block.slots) {
+            if let Some(position) = local.mismatch {
+                let at = self.mismatches.entry(slot).or_insert(position);
+                *at = (*at).min(position);
+            }
+        }
+        let start = self.deferred.bytes.len();
+        self.deferred.bytes.extend_from_slice(&block.deferred_bytes);
+        self.deferred.list.extend(block.deferred.drain(..).map(|mut deferred| {
+            deferred.bytes = start + deferred.bytes.start..start + deferred.bytes.end;
+            deferred
+        }));
+        let own = self.deferred.bytes.capacity()
+            + self.deferred.list.capacity() * size_of::<Deferred>()
+            + self.extents.capacity() * size_of::<Extent>()
+            + self.roots.capacity() * size_of::<RawRoot>()
+            + self.types.len() * (size_of::<Nearest>() + size_of::<TypeTotal>() + 64);
+        Ok(self.share.hold(own as u64)?)
+    }
+
+    /// Another dump of the file begins, and it is the one that is wanted. Slots stay as they are.
+    fn begin_again(&mut self) {
+        let types = std::mem::take(&mut self.types);
+        let mut fresh = Content::new(Arc::clone(&self.classes), &self.budget);
+        for slot in &types[PRIMITIVES..] {
+            fresh.slot(slot.class, slot.kind, slot.position);
+        }
+        *self = fresh;
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.instances += other.instances;
+        self.object_arrays += other.object_arrays;
+        self.primitive_arrays += other.primitive_arrays;
+        self.classes += other.classes;
+        self.roots += other.roots;
+    }
+}

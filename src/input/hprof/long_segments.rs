@@ -1,0 +1,243 @@
+//! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
+//! longer than a block pass in parts, those of numbers without their values.
+
+use super::block::Piece;
+use super::codes::*;
+use super::records::ClassDump;
+use super::segments::{BLOCK_BYTES, FULL_BYTES, Filling, MOST_WHOLE_BYTES, Segment, SegmentReader, State};
+use super::wire::{element_bytes, id_of, sub, u32_at};
+use crate::input::ReadError;
+use crate::input::blocks::Buffer;
+
+/// Bytes of the next sub-record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SubBytes {
+    Known(u64),
+    /// They depend on bytes that are not at hand.
+    More,
+    /// There is no such sub-record.
+    Bad,
+}
+
+impl SegmentReader {
+    /// Takes sub-records of a segment that is longer than a block.
+    pub(super) fn take_long(
+        &mut self,
+        mut segment: Segment,
+        buffer: &mut Buffer,
+        block: &mut Filling,
+    ) -> Result<bool, ReadError> {
+        if segment.elements_left > 0 {
+            return self.take_elements(segment, buffer, block);
+        }
+        let offset = self.stream.offset();
+        if !self.stream.need(1)? {
+            if segment.left.is_some() {
+                self.problem(&TRUNCATED, offset, String::new);
+            }
+            self.state = State::Ended;
+            return Ok(true);
+        }
+        let first = self.next_sub_bytes()?;
+        let left = segment.left.unwrap_or(u64::MAX);
+        match first {
+            SubBytes::Bad => return self.lose_rest(segment, offset),
+            SubBytes::More => {
+                self.problem(&TRUNCATED, offset, String::new);
+                self.state = State::Ended;
+                return Ok(true);
+            }
+            SubBytes::Known(bytes) if bytes > left => {
+                if segment.may_wrap {
+                    self.problem(&LENGTH_WRAPPED, offset, String::new);
+                    segment.left = None;
+                    self.state = State::In(segment);
+                    return Ok(true);
+                }
+                return self.lose_rest(segment, offset);
+            }
+            SubBytes::Known(bytes) if bytes > MOST_WHOLE_BYTES => {
+                return self.take_huge(segment, bytes, buffer, block);
+            }
+            SubBytes::Known(bytes) if bytes > FULL_BYTES as u64 => {
+                if block.bytes > 0 {
+                    return Ok(false);
+                }
+                let wanted = bytes as usize;
+                if buffer.text.len() < wanted {
+                    buffer.resize(wanted)?;
+                }
+                let got = self.stream.take(&mut buffer.text[..wanted])?;
+                block.push(got, offset, got < wanted, segment.heap);
+                self.go_on(segment, bytes, got < wanted);
+                return Ok(true);
+            }
+            SubBytes::Known(_) => {}
+        }
+        // The first fits; as many more as do.
+        let wanted = (BLOCK_BYTES - block.bytes).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let from = block.bytes;
+        let got = self.stream.take(&mut buffer.text[from..from + wanted])?;
+        let data = &buffer.text[from..from + got];
+        let mut at = 0;
+        let heap = segment.heap;
+        while at < got {
+            match sub_bytes(&data[at..], self.header.id_bytes) {
+                SubBytes::Known(bytes) if bytes <= (got - at) as u64 => {
+                    if data[at] == sub::HEAP_INFO {
+                        segment.heap = u32_at(data, at + 1).zip(id_of(data, at + 5, self.header.id_bytes));
+                    }
+                    at += bytes as usize;
+                }
+                _ => break,
+            }
+        }
+        let is_bad = at < got && sub_bytes(&data[at..], self.header.id_bytes) == SubBytes::Bad;
+        if got < wanted && at < got && !is_bad {
+            // The last one is cut: its parser reports it.
+            block.push(got, offset, true, heap);
+            self.state = State::Ended;
+            return Ok(true);
+        }
+        self.stream.put_back(&data[at..]);
+        block.push(at, offset, false, heap);
+        self.go_on(segment, at as u64, false);
+        Ok(true)
+    }
+
+    fn go_on(&mut self, mut segment: Segment, taken: u64, is_cut: bool) {
+        segment.left = segment.left.map(|left| left.saturating_sub(taken));
+        self.state = if is_cut { State::Ended } else { State::In(segment) };
+    }
+
+    /// The rest of the segment cannot be read.
+    fn lose_rest(&mut self, segment: Segment, offset: u64) -> Result<bool, ReadError> {
+        if segment.left.is_none() && self.is_at_record()? {
+            // Its length was not known: here it ends.
+            self.end_segment(segment);
+            return Ok(true);
+        }
+        self.problem(&BAD_SUBRECORD, offset, String::new);
+        match segment.left {
+            Some(_) => self.skip_segment(segment)?,
+            None => self.state = State::Ended,
+        }
+        Ok(true)
+    }
+
+    /// Bytes of the sub-record that is next.
+    fn next_sub_bytes(&mut self) -> Result<SubBytes, ReadError> {
+        loop {
+            let available = self.stream.ahead().len();
+            let found = sub_bytes(self.stream.ahead(), self.header.id_bytes);
+            if found != SubBytes::More || available as u64 >= MOST_WHOLE_BYTES || !self.stream.need(available + 1)? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Takes an array (or another sub-record) that is too long to be read as a whole.
+    fn take_huge(
+        &mut self,
+        mut segment: Segment,
+        bytes: u64,
+        buffer: &mut Buffer,
+        block: &mut Filling,
+    ) -> Result<bool, ReadError> {
+        let id_bytes = self.header.id_bytes;
+        let offset = self.stream.offset();
+        if self.stream.left().is_some_and(|left| left < bytes) {
+            self.problem(&TRUNCATED, offset, String::new);
+            self.state = State::Ended;
+            return Ok(true);
+        }
+        let is_array = self.stream.ahead()[0] == sub::OBJECT_ARRAY;
+        let head_bytes = 9 + 2 * id_bytes + usize::from(!is_array);
+        if block.bytes + head_bytes > buffer.text.len() {
+            return Ok(false);
+        }
+        self.stream.take(&mut buffer.text[block.bytes..block.bytes + head_bytes])?;
+        let rest = bytes - head_bytes as u64;
+        let mut piece = Piece {
+            range: block.bytes..block.bytes + head_bytes,
+            offset,
+            is_cut: false,
+            skips_values: !is_array,
+            leading_elements: 0,
+            ends_in_array: is_array,
+            heap: segment.heap,
+        };
+        if is_array {
+            segment.elements_left = rest / id_bytes as u64;
+        } else {
+            // Only then is it an object.
+            let skipped = self.stream.skip(rest)?;
+            if skipped < rest {
+                self.problem(&TRUNCATED, offset, String::new);
+                self.state = State::Ended;
+                return Ok(true);
+            }
+            piece.skips_values = true;
+        }
+        block.bytes += head_bytes;
+        block.pieces.push(piece);
+        self.go_on(segment, bytes, false);
+        Ok(true)
+    }
+
+    /// Takes the next elements of an array that was begun; its segment has them counted already.
+    fn take_elements(
+        &mut self,
+        mut segment: Segment,
+        buffer: &mut Buffer,
+        block: &mut Filling,
+    ) -> Result<bool, ReadError> {
+        let id_bytes = self.header.id_bytes;
+        let room = ((BLOCK_BYTES - block.bytes) / id_bytes) as u64;
+        let elements = segment.elements_left.min(room);
+        if elements == 0 {
+            return Ok(false);
+        }
+        let offset = self.stream.offset();
+        let wanted = elements as usize * id_bytes;
+        let got = self.stream.take(&mut buffer.text[block.bytes..block.bytes + wanted])?;
+        let whole = got - got % id_bytes;
+        block.push(whole, offset, got < wanted, segment.heap);
+        if let Some(piece) = block.pieces.last_mut() {
+            piece.leading_elements = (whole / id_bytes) as u64;
+            piece.ends_in_array = true;
+        }
+        segment.elements_left -= elements;
+        self.go_on(segment, 0, got < wanted);
+        Ok(true)
+    }
+}
+
+/// Bytes of the sub-record that `data` begins with.
+pub(super) fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
+    let Some(&tag) = data.first() else { return SubBytes::More };
+    let known = |bytes: Option<u64>| bytes.map_or(SubBytes::More, SubBytes::Known);
+    let head = (9 + 2 * id_bytes) as u64;
+    match tag {
+        sub::INSTANCE => known(u32_at(data, 5 + 2 * id_bytes).map(|length| head + u64::from(length))),
+        sub::OBJECT_ARRAY => {
+            known(u32_at(data, 5 + id_bytes).map(|elements| head + u64::from(elements) * id_bytes as u64))
+        }
+        sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA => {
+            let (Some(elements), Some(&basic_type)) = (u32_at(data, 5 + id_bytes), data.get(9 + id_bytes)) else {
+                return SubBytes::More;
+            };
+            match element_bytes(basic_type) {
+                None => SubBytes::Bad,
+                Some(_) if tag == sub::PRIMITIVE_ARRAY_NO_DATA => SubBytes::Known(10 + id_bytes as u64),
+                Some(width) => SubBytes::Known(10 + id_bytes as u64 + u64::from(elements) * width as u64),
+            }
+        }
+        sub::CLASS_DUMP => match ClassDump::parse(&data[1..], id_bytes, 0) {
+            Ok((behind, _)) => SubBytes::Known((data.len() - behind.len()) as u64),
+            Err(nom::Err::Failure(())) => SubBytes::Bad,
+            Err(_) => SubBytes::More,
+        },
+        _ => sub::fixed_bytes(tag, id_bytes).map_or(SubBytes::Bad, |bytes| SubBytes::Known(bytes as u64)),
+    }
+}

@@ -1,0 +1,69 @@
+//! The virtual machine that wrote a dump, and why: read from the objects themselves.
+
+use crate::graph::{HeapGraph, Line, NodeId, TypeId};
+use crate::input::{ObjectDetails, ReferenceName, Value};
+
+/// Where class libraries keep their version: the class, and static variables that say it.
+const VERSIONS: [(&str, &[&str]); 2] = [
+    ("java.lang.VersionProps", &["java_runtime_name", "java_runtime_version"]),
+    ("sun.misc.Version", &["java_runtime_name", "java_runtime_version"]),
+];
+
+/// `OpenJDK Runtime Environment 17.0.15+6`, as far as the dump says.
+pub(super) fn producer(graph: &HeapGraph, details: &dyn ObjectDetails) -> Option<String> {
+    let (class, variables) =
+        VERSIONS.iter().find_map(|(name, variables)| Some((class_named(graph, name)?, *variables)))?;
+    let node = graph.types().class_object(class)?;
+    let fields = details.fields(graph, node, 0).ok()?;
+    let text = |wanted: &&str| {
+        let is_wanted = |name: &ReferenceName| matches!(name, ReferenceName::StaticField(name) if name == wanted);
+        match fields.iter().find(|field| is_wanted(&field.name))?.value {
+            Value::Object(node) => details.text(graph, node).ok()?,
+            _ => None,
+        }
+    };
+    let words: Vec<String> = variables.iter().filter_map(text).filter(|text| !text.is_empty()).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Why the dump was written, if a thread says so: HotSpot gives one that ran out of memory a frame of its own.
+pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> Option<String> {
+    let is_error = |class: TypeId| graph.type_name(class) == "java.lang.OutOfMemoryError";
+    let thread = graph.threads().iter().find(|thread| {
+        let innermost = graph.frames_of(thread).first();
+        innermost.is_some_and(|frame| frame.class.is_some_and(is_error) && graph.types().text(frame.method) == "<init>")
+    })?;
+    let mut text = "OutOfMemoryError".to_string();
+    let name = thread.node.zip(details).and_then(|(node, details)| thread_name(graph, details, node));
+    match (name, thread.node) {
+        (Some(name), _) => text += &format!(" of thread {name:?}"),
+        (None, Some(node)) => text += &format!(" of thread {}", graph.display_id(node)),
+        _ => {}
+    }
+    if let Some(frame) = graph.frames_of(thread).get(1) {
+        let types = graph.types();
+        let class = frame.class.map_or(String::new(), |class| format!("{}.", graph.type_name(class)));
+        text += &format!(" in {class}{}", types.text(frame.method));
+        let file = frame.source_file.map(|file| types.text(file));
+        match (file, frame.line) {
+            (Some(file), Line::Number(line)) => text += &format!(" ({file}:{line})"),
+            (Some(file), _) => text += &format!(" ({file})"),
+            _ => {}
+        }
+    }
+    Some(text)
+}
+
+/// What a thread is called.
+fn thread_name(graph: &HeapGraph, details: &dyn ObjectDetails, node: NodeId) -> Option<String> {
+    let fields = details.fields(graph, node, 0).ok()?;
+    let is_name = |name: &ReferenceName| matches!(name, ReferenceName::Field(_, name) if name == "name");
+    match fields.iter().find(|field| is_name(&field.name))?.value {
+        Value::Object(text) => details.text(graph, text).ok()?,
+        _ => None,
+    }
+}
+
+fn class_named(graph: &HeapGraph, name: &str) -> Option<TypeId> {
+    graph.types().ids().find(|&class| graph.type_name(class) == name)
+}

@@ -1,0 +1,259 @@
+//! What addresses tell of sizes: an object is at most as large as the distance to the next one, and exactly so large where
+//! they lie side by side. Taken from objects that follow each other in the file, which is mostly the order of the heap.
+
+/// (object header, reference) that virtual machines have, in bytes.
+pub(super) const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
+/// Arrays of a block that are looked at: enough to tell the candidates apart.
+const MOST_ARRAYS: u32 = 2048;
+/// A distance is larger than a size by less than 8, 16, 32, 64, 128, 256, or by more.
+const SLACKS: usize = 7;
+
+/// The object before, in the same piece.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Previous {
+    /// 0 for none.
+    id: u64,
+    kind: Kind,
+    /// Type number of an instance, elements of an array.
+    number: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Kind {
+    #[default]
+    Instance,
+    ObjectArray,
+    /// With so many bytes an element.
+    PrimitiveArray(u8),
+}
+
+impl Previous {
+    pub(super) fn instance(id: u64, type_number: u32) -> Self {
+        Previous { id, kind: Kind::Instance, number: type_number }
+    }
+
+    /// `width` in bytes for an array of primitives.
+    pub(super) fn array(id: u64, elements: u32, width: Option<u8>) -> Self {
+        Previous { id, kind: width.map_or(Kind::ObjectArray, Kind::PrimitiveArray), number: elements }
+    }
+}
+
+/// The smallest distance from an instance of a type to the next object, and how often it was met.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Nearest {
+    pub(super) distance: u64,
+    pub(super) times: u64,
+    /// Instances with an object behind them.
+    pub(super) neighbours: u64,
+}
+
+impl Nearest {
+    #[inline]
+    fn add(&mut self, distance: u64) {
+        self.join(&Nearest { distance, times: 1, neighbours: 1 });
+    }
+
+    pub(super) fn join(&mut self, other: &Nearest) {
+        if other.neighbours == 0 {
+            return;
+        }
+        if self.neighbours == 0 || other.distance < self.distance {
+            (self.distance, self.times) = (other.distance, other.times);
+        } else if other.distance == self.distance {
+            self.times += other.times;
+        }
+        self.neighbours += other.neighbours;
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Measure {
+    /// By type number; the joined ones by the builder's slot.
+    pub(super) instances: Vec<Nearest>,
+    pub(super) arrays: ArrayFit,
+    pub(super) spans: ArraySpans,
+    /// The ids' alignment: (the first, all others xor'ed with it and or'ed together).
+    pub(super) varying: Option<(u64, u64)>,
+    /// For classes (by their place among the sorted ids): the next object behind the class object.
+    pub(super) behind_classes: Vec<(u32, u64)>,
+    cursor: usize,
+    last_id: u64,
+}
+
+/// How sizes of arrays by each candidate fit their distances.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ArrayFit {
+    pub(super) measured: u32,
+    /// Sizes larger than the distance.
+    exceeding: [u32; CANDIDATES.len()],
+    slack: [[u32; SLACKS]; CANDIDATES.len()],
+}
+
+impl ArrayFit {
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, distance: u64, elements: u64, width: Option<u64>) {
+        self.measured += 1;
+        for (at, &candidate) in CANDIDATES.iter().enumerate() {
+            let bytes = array_base(candidate, width) + elements * width.unwrap_or(candidate.1);
+            match distance.checked_sub(bytes) {
+                None => self.exceeding[at] += 1,
+                Some(slack) => {
+                    let class = (0..SLACKS - 1).position(|class| slack < 8 << class).unwrap_or(SLACKS - 1);
+                    self.slack[at][class] += 1;
+                }
+            }
+        }
+    }
+
+    pub(super) fn join(&mut self, other: &ArrayFit) {
+        self.measured += other.measured;
+        for at in 0..CANDIDATES.len() {
+            self.exceeding[at] += other.exceeding[at];
+            for class in 0..SLACKS {
+                self.slack[at][class] += other.slack[at][class];
+            }
+        }
+    }
+
+    /// Does any size by this candidate exceed its distance?
+    pub(super) fn exceeds(&self, candidate: usize) -> bool {
+        self.exceeding[candidate] > 0
+    }
+
+    /// Arrays whose size by this candidate, aligned so, is their distance.
+    pub(super) fn equal(&self, candidate: usize, alignment: u64) -> u64 {
+        let classes = (alignment / 8).max(1).ilog2() as usize + 1;
+        self.slack[candidate][..classes.min(SLACKS)].iter().map(|&count| u64::from(count)).sum()
+    }
+}
+
+/// Bytes of an array before its elements (of `width` bytes, or references).
+pub(super) fn array_base((header, reference): (u64, u64), width: Option<u64>) -> u64 {
+    match (header, width.unwrap_or(reference)) {
+        (16, _) => 24,
+        (_, 8) => (header + 4).next_multiple_of(8),
+        _ => header + 4,
+    }
+}
+
+/// Does any array of objects begin within what the one before it would take if references had 8 bytes? Then they have 4.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ArraySpans {
+    first: Option<u64>,
+    /// Start and end of the last.
+    last: (u64, u64),
+    pub(super) overlap: bool,
+}
+
+impl ArraySpans {
+    fn add(&mut self, id: u64, elements: u32) {
+        self.overlap |= self.last.0 < id && id < self.last.1;
+        self.first.get_or_insert(id);
+        self.last = (id, id.saturating_add(16 + 8 * u64::from(elements)));
+    }
+
+    /// Takes the arrays that come behind.
+    fn join(&mut self, next: &ArraySpans) {
+        let Some(first) = next.first else { return };
+        self.overlap |= next.overlap || (self.last.0 < first && first < self.last.1);
+        self.first.get_or_insert(first);
+        self.last = next.last;
+    }
+}
+
+impl Measure {
+    pub(super) fn clear(&mut self) {
+        self.instances.fill(Nearest::default());
+        let (instances, behind_classes) =
+            (std::mem::take(&mut self.instances), std::mem::take(&mut self.behind_classes));
+        *self = Measure { instances, behind_classes, ..Measure::default() };
+        self.behind_classes.clear();
+    }
+
+    /// An object follows another (or none) in the file. `class_ids` are sorted.
+    #[inline(always)]
+    pub(super) fn neighbour(&mut self, previous: &Previous, id: u64, class_ids: &[u64]) {
+        self.align(id);
+        self.pass_classes(id, class_ids);
+        if id <= previous.id || previous.id == 0 {
+            return;
+        }
+        let distance = id - previous.id;
+        match previous.kind {
+            Kind::Instance => {
+                let number = previous.number as usize;
+                if number >= self.instances.len() {
+                    self.instances.resize(number + 1, Nearest::default());
+                }
+                self.instances[number].add(distance);
+            }
+            _ if self.arrays.measured >= MOST_ARRAYS => {}
+            Kind::ObjectArray => self.arrays.add(distance, previous.number.into(), None),
+            Kind::PrimitiveArray(width) => self.arrays.add(distance, previous.number.into(), Some(width.into())),
+        }
+    }
+
+    /// Takes an id for the alignment.
+    #[inline(always)]
+    pub(super) fn align(&mut self, id: u64) {
+        match &mut self.varying {
+            Some((first, varying)) => *varying |= id ^ *first,
+            // The boot loader of some writers.
+            None if id == 0 => {}
+            None => self.varying = Some((id, 0)),
+        }
+    }
+
+    /// Notes the object if it is the next behind class objects.
+    #[inline(always)]
+    fn pass_classes(&mut self, id: u64, class_ids: &[u64]) {
+        if id < self.last_id || self.last_id == 0 {
+            self.cursor = class_ids.partition_point(|&class| class < id);
+            if self.cursor > 0 {
+                self.behind_classes.push((self.cursor as u32 - 1, id));
+            }
+        } else if class_ids.get(self.cursor).is_some_and(|&class| class < id) {
+            while class_ids.get(self.cursor).is_some_and(|&class| class < id) {
+                self.cursor += 1;
+            }
+            self.behind_classes.push((self.cursor as u32 - 1, id));
+        }
+        self.last_id = id;
+    }
+
+    /// An array of objects, for the rule that Eclipse MAT has.
+    #[inline]
+    pub(super) fn object_array(&mut self, id: u64, elements: u32) {
+        self.spans.add(id, elements);
+    }
+
+    /// Takes what was measured in the next block, whose type numbers stand for `slots`. What is behind classes is left to
+    /// the caller, who knows which classes the block knew.
+    pub(super) fn join(&mut self, next: &Measure, slots: &[u32]) {
+        for (nearest, &slot) in next.instances.iter().zip(slots) {
+            if nearest.neighbours > 0 {
+                let slot = slot as usize;
+                if slot >= self.instances.len() {
+                    self.instances.resize(slot + 1, Nearest::default());
+                }
+                self.instances[slot].join(nearest);
+            }
+        }
+        self.arrays.join(&next.arrays);
+        self.spans.join(&next.spans);
+        if let Some((first, varying)) = next.varying {
+            self.align(first);
+            if let Some((_, known)) = &mut self.varying {
+                *known |= varying;
+            }
+        }
+    }
+
+    /// The alignment of all ids: a power of two from 8 to 256.
+    pub(super) fn alignment(&self) -> u64 {
+        let bits = self.varying.map_or(u64::MAX, |(_, varying)| if varying == 0 { 8 } else { varying });
+        (1 << bits.trailing_zeros().clamp(3, 8)).max(8)
+    }
+}

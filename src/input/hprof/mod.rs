@@ -1,0 +1,254 @@
+//! Java heap dumps: HPROF, of HotSpot, Android's runtime, native images and others.
+//!
+//! ```text
+//! "JAVA PROFILE 1.0.2" NUL, u4 bytes of an id, u8 time
+//! records: u1 tag, u4 time, u4 length, body
+//!   texts, classes with their names, frames and traces of threads
+//!   heap dumps, in one record or in segments: class dumps, instances, arrays, roots; not in a fixed order
+//! ```
+//!
+//! An instance is the values of its fields: where the references are says its class, which may come later. Sizes are not
+//! in the file: they follow from classes and addresses (`sizes`). docs/formats/hprof.md has the layout, the codes, and
+//! where each rule comes from.
+
+mod assemble;
+mod block;
+mod classes;
+mod codes;
+mod content;
+mod details;
+mod long_segments;
+mod machine;
+mod measure;
+mod records;
+mod segments;
+mod sinks;
+mod sizes;
+mod stream;
+mod texts;
+mod wire;
+
+use std::sync::Arc;
+
+use super::blocks::parse_blocks_of;
+use super::codes::{GraphCodes, POSSIBLE_REPEAT};
+use super::{Content as Parts, Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
+use crate::graph::{ColumnSource, HeapGraph, ObjectColumns};
+use assemble::Assembler;
+use block::{Block, parse_block};
+use codes::*;
+use content::Content;
+use details::{HprofDetails, Places};
+use records::{BadHeader, Header};
+use segments::{Place, SegmentReader};
+use sinks::{HeapSink, TypeCounts};
+
+/// The reader.
+pub(super) struct Hprof;
+
+impl Reader for Hprof {
+    fn name(&self) -> &'static str {
+        "hprof"
+    }
+
+    fn title(&self) -> &'static str {
+        "Java heap dump (HPROF)"
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime::Java
+    }
+
+    /// By its first bytes.
+    fn detect(&self, start: &[u8]) -> Detected {
+        if start.starts_with(records::START) { Detected::Yes } else { Detected::No }
+    }
+
+    fn rules(&self) -> &'static [Rules] {
+        &[Rules::Heapdump, Rules::Mat]
+    }
+
+    fn graph_codes(&self) -> &'static GraphCodes {
+        &GRAPH_CODES
+    }
+
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let reread = source.reread();
+        let is_soon_read =
+            source.compression().is_empty() || source.file_bytes().is_some_and(|bytes| bytes < SMALL_BYTES);
+        let parsed = Parsed::of::<ObjectColumns>(source, reading)?;
+        let classes = segments::lock(&parsed.reader.classes);
+        let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
+        let extent = finish(&mut assembler);
+        if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
+            reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
+            return Ok(ParsedDump { extent, content: Parts::Nothing(NO_HEAP.into()) });
+        }
+        let sizes = assembler.sizes();
+        let places = places(&mut assembler);
+        assembler.finish_objects(&sizes)?;
+        assembler.describe_types()?;
+        let has_no_roots = assembler.add_roots();
+        assembler.diagnostics.add(&NO_ROOTS, has_no_roots.into(), extent.end, String::new);
+        fill_info(&assembler, reading);
+        reading.info.sizes = Some(sizes.describe());
+        reading.info.has_no_roots = has_no_roots;
+        reading.details = reread.map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
+        reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
+        let builder = std::mem::take(&mut assembler.content.builder);
+        let objects = Objects::new(builder).then(move |graph, _, reading| describe(graph, reading, is_soon_read));
+        Ok(ParsedDump { extent, content: Parts::Objects(Box::new(objects)) })
+    }
+
+    fn details(&self, columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
+        Some(Box::new(HprofDetails::from_stored(columns, input)?))
+    }
+
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        let parsed = Parsed::of::<TypeCounts>(source, reading)?;
+        let classes = segments::lock(&parsed.reader.classes);
+        let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
+        let extent = finish(&mut assembler);
+        if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
+            return Err(ReadError::new(ReadErrorKind::NoHeap(NO_HEAP.into())));
+        }
+        let sizes = assembler.sizes();
+        let totals = assembler.totals(&sizes);
+        assembler.describe_types()?;
+        fill_info(&assembler, reading);
+        reading.info.sizes = Some(sizes.describe());
+        reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
+        let repeats = &assembler.content.repeats.0;
+        let first = Position::Byte(repeats.first_position);
+        reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.objects, first, String::new);
+        let (sections, names) = std::mem::take(&mut assembler.content.builder).into_names();
+        let mut types = std::collections::BTreeMap::<&str, (u64, u128)>::new();
+        for (slot, objects, bytes) in totals.into_iter().filter(|(_, objects, _)| *objects > 0) {
+            let sum = types.entry(&names[slot as usize]).or_default();
+            *sum = (sum.0 + objects, sum.1 + bytes);
+        }
+        let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
+        let types = types.into_iter().map(|(name, (objects, bytes))| (name.into(), objects, shown(bytes))).collect();
+        Ok(ParsedTypes { extent, types, sections })
+    }
+}
+
+const NO_HEAP: &str =
+    "a Java profile without a heap dump in it: the file is cut off before the heap, or was made for other data";
+
+/// A packed file of this length is unpacked again soon enough to look for the virtual machine's name in it.
+const SMALL_BYTES: u64 = 16 << 20;
+
+/// What the finished graph says of its dump.
+fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
+    if let Some(snapshot) = reading.info.snapshots.iter_mut().find(|snapshot| snapshot.chosen) {
+        snapshot.objects = graph.node_count() as u64;
+        snapshot.shallow_bytes = graph.nodes().fold(0, |sum: u64, node| sum.saturating_add(graph.shallow_bytes(node)));
+        snapshot.references = graph.reference_count() as u64;
+    }
+    let details = reading.details.as_deref().filter(|_| is_soon_read);
+    reading.info.producer = details.and_then(|details| machine::producer(graph, details));
+    reading.info.reason = machine::reason(graph, details);
+}
+
+/// A file whose blocks have all been parsed.
+struct Parsed {
+    reader: SegmentReader,
+    content: Content,
+}
+
+impl Parsed {
+    fn of<S: HeapSink>(source: Source, reading: &Reading) -> Result<Parsed, ReadError> {
+        let (options, budget) = (&reading.options, &reading.budget);
+        let header = Header::parse(source.start()).map_err(unreadable)?;
+        let threads = if source.is_whole() { 1 } else { options.threads };
+        let id_bytes = header.id_bytes;
+        let reader = SegmentReader::new(source, header, options.snapshot, options.rules != Rules::Mat, budget)?;
+        let mut content = Content::new(Arc::clone(&reader.classes), budget);
+        let reader = parse_blocks_of(
+            reader,
+            budget,
+            threads,
+            |bytes, place: Place, block: &mut Block<S>| {
+                parse_block(bytes, &place.pieces, id_bytes, place.dump, &place.layouts, block);
+            },
+            |block| content.take_block(block),
+        )?;
+        if let SnapshotChoice::Number(number) = options.snapshot
+            && (number == 0 || number > reader.dumps.len().max(1))
+        {
+            return Err(ReadError::new(ReadErrorKind::NoSuchSnapshot(number, reader.dumps.len())));
+        }
+        Ok(Parsed { reader, content })
+    }
+}
+
+fn unreadable(header: BadHeader) -> ReadError {
+    let text = match header {
+        BadHeader::Cut => "a Java heap dump that is cut off within its header".into(),
+        BadHeader::Version(version) => {
+            format!("a Java profile of version {version:?}; heapdump reads heap dumps of versions 1.0 to 1.0.3")
+        }
+        BadHeader::IdBytes(bytes) => {
+            format!("a Java heap dump with ids of {bytes} bytes; there are only ids of 4 and 8")
+        }
+    };
+    ReadError::new(ReadErrorKind::NotSupported(text))
+}
+
+/// Problems by which objects may be lost.
+static LOST: [&crate::input::Code; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD, &DATA_AFTER_END];
+
+/// Was anything lost of a file without objects?
+fn is_lost(assembler: &Assembler<'_>) -> bool {
+    assembler.diagnostics.sorted().iter().any(|problem| LOST.contains(&problem.code))
+}
+
+/// Judges how the file ended.
+fn finish(assembler: &mut Assembler<'_>) -> Extent {
+    let reader = assembler.reader;
+    let end = Position::Byte(reader.end());
+    let chosen = reader.dumps.get(reader.chosen().wrapping_sub(1));
+    let has_no_end = chosen.is_some_and(|dump| dump.is_in_segments && !dump.is_complete);
+    let several = if reader.dumps.len() > 1 { reader.dumps.len() as u64 } else { 0 };
+    assembler.diagnostics.add(&NO_END, has_no_end.into(), end, String::new);
+    assembler.diagnostics.add(&SEVERAL_DUMPS, several, Position::Byte(0), String::new);
+    Extent { end, objects: assembler.object_count(), lost: &LOST }
+}
+
+/// Where objects are, for those who read them again.
+fn places(assembler: &mut Assembler<'_>) -> Places {
+    let classes = assembler.classes.dumps.iter().map(|dump| (dump.id, dump.position));
+    let mut classes: Vec<(u64, u64)> = classes.collect();
+    classes.sort_unstable();
+    Places {
+        id_bytes: assembler.reader.header.id_bytes,
+        of_boot_loader: assembler.class_held_by_boot_loader(),
+        extents: std::mem::take(&mut assembler.content.extents),
+        classes,
+    }
+}
+
+fn fill_info(assembler: &Assembler<'_>, reading: &mut Reading) {
+    let (counts, reader) = (&assembler.content.counts, assembler.reader);
+    reading.info.version = Some(reader.header.version.clone());
+    reading.info.records = vec![
+        ("instances", counts.instances),
+        ("object_arrays", counts.object_arrays),
+        ("primitive_arrays", counts.primitive_arrays),
+        ("classes", assembler.classes.dumps.len() as u64),
+        ("roots", counts.roots),
+        ("segments", reader.segment_count),
+    ];
+    let chosen = reader.chosen();
+    let snapshots = reader.dumps.iter().enumerate().map(|(index, dump)| SnapshotInfo {
+        unix_ms: i64::try_from(reader.header.unix_ms + dump.micros / 1000).ok(),
+        complete: dump.is_complete,
+        objects: if index + 1 == chosen { assembler.object_count() } else { 0 },
+        chosen: index + 1 == chosen,
+        is_passed_over: index + 1 != chosen,
+        ..SnapshotInfo::default()
+    });
+    reading.info.snapshots = snapshots.collect();
+}

@@ -1,0 +1,243 @@
+//! The file's header, and the bodies of records that are no heap: one parser each.
+//!
+//! ```text
+//! file    = "JAVA PROFILE 1.0.2" NUL, u4 bytes of an id, u8 milliseconds since 1970, { record }
+//! record  = u1 tag, u4 microseconds since the header's time, u4 bytes of the body, body
+//! ```
+
+use nom::Parser;
+use nom::combinator::map_opt;
+use nom::multi::count;
+use nom::number::complete::{be_i32, be_u8, be_u16, be_u32, be_u64};
+
+use super::wire::{OBJECT, value_bytes};
+
+/// What a parser of this format gives: an error where bytes are missing, a failure where they make no sense.
+pub(super) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
+
+/// How every file begins.
+pub(super) const START: &[u8] = b"JAVA PROFILE ";
+/// The version and its NUL are within so many bytes.
+const MOST_VERSION_BYTES: usize = 32;
+
+/// The start of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Header {
+    /// `1.0.2`
+    pub(super) version: String,
+    pub(super) id_bytes: usize,
+    pub(super) unix_ms: u64,
+    /// Its own length.
+    pub(super) bytes: usize,
+}
+
+/// Why a file cannot be read at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum BadHeader {
+    Cut,
+    /// Not 1.0, 1.0.1, 1.0.2 ...
+    Version(String),
+    /// Ids of so many bytes.
+    IdBytes(u32),
+}
+
+impl Header {
+    pub(super) fn parse(start: &[u8]) -> Result<Header, BadHeader> {
+        let text = start.strip_prefix(START).ok_or(BadHeader::Cut)?;
+        let end =
+            text.iter().take(MOST_VERSION_BYTES - START.len()).position(|&byte| byte == 0).ok_or(BadHeader::Cut)?;
+        let version = String::from_utf8_lossy(&text[..end]).into_owned();
+        let mut numbers = (be_u32::<_, ()>, be_u64);
+        let Ok((rest, (id_bytes, unix_ms))) = numbers.parse(&text[end + 1..]) else { return Err(BadHeader::Cut) };
+        if version != "1.0" && !version.starts_with("1.0.") {
+            return Err(BadHeader::Version(version));
+        }
+        match id_bytes {
+            4 | 8 => Ok(Header { version, id_bytes: id_bytes as usize, unix_ms, bytes: start.len() - rest.len() }),
+            _ => Err(BadHeader::IdBytes(id_bytes)),
+        }
+    }
+}
+
+/// `u1 tag, u4 microseconds, u4 length`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RecordHead {
+    pub(super) tag: u8,
+    pub(super) micros: u32,
+    pub(super) length: u32,
+}
+
+impl RecordHead {
+    pub(super) const BYTES: usize = 9;
+
+    pub(super) fn parse(input: &[u8]) -> Option<Self> {
+        let head: Parsed<'_, _> = (be_u8, be_u32, be_u32).parse(input);
+        head.ok().map(|(_, (tag, micros, length))| RecordHead { tag, micros, length })
+    }
+}
+
+/// An id of 4 or 8 bytes.
+pub(super) fn id<'a>(id_bytes: usize) -> impl Parser<&'a [u8], Output = u64, Error = ()> + Clone {
+    move |input: &'a [u8]| {
+        if id_bytes == 8 { be_u64(input) } else { be_u32(input).map(|(rest, id)| (rest, u64::from(id))) }
+    }
+}
+
+/// `u4 serial, id class, u4 trace, id name`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LoadClass {
+    pub(super) serial: u32,
+    pub(super) class: u64,
+    pub(super) name: u64,
+}
+
+impl LoadClass {
+    pub(super) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
+        let fields: Parsed<'_, _> = (be_u32, id(id_bytes), be_u32, id(id_bytes)).parse(input);
+        fields.ok().map(|(_, (serial, class, _, name))| LoadClass { serial, class, name })
+    }
+}
+
+/// `id frame, id method, id signature, id file, u4 class serial, i4 line`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) id: u64,
+    pub(super) method: u64,
+    pub(super) signature: u64,
+    /// 0 where unknown.
+    pub(super) file: u64,
+    pub(super) class_serial: u32,
+    /// Above 0 a line, -3 native code, else unknown.
+    pub(super) line: i32,
+}
+
+impl Frame {
+    pub(super) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
+        let id = id(id_bytes);
+        let fields: Parsed<'_, _> = (id.clone(), id.clone(), id.clone(), id, be_u32, be_i32).parse(input);
+        fields.ok().map(|(_, (id, method, signature, file, class_serial, line))| Frame {
+            id,
+            method,
+            signature,
+            file,
+            class_serial,
+            line,
+        })
+    }
+}
+
+/// `u4 serial, u4 thread serial, u4 n, n * id frame`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trace {
+    pub(super) serial: u32,
+    /// Innermost first.
+    pub(super) frames: Vec<u64>,
+}
+
+impl Trace {
+    pub(super) fn parse(input: &[u8], id_bytes: usize) -> Option<Self> {
+        let head: Parsed<'_, _> = (be_u32, be_u32, be_u32).parse(input);
+        let (rest, (serial, _, frames)) = head.ok()?;
+        if frames as usize > rest.len() / id_bytes {
+            return None;
+        }
+        let ids: Parsed<'_, _> = count(id(id_bytes), frames as usize).parse(rest);
+        ids.ok().map(|(_, frames)| Trace { serial, frames })
+    }
+}
+
+/// A static variable or a constant, with its value as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Static {
+    pub(super) name: u64,
+    pub(super) basic_type: u8,
+    /// As many low bytes as the type has.
+    pub(super) value: u64,
+}
+
+/// A field of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) name: u64,
+    pub(super) basic_type: u8,
+}
+
+/// A class as a heap dump has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ClassDump {
+    pub(super) id: u64,
+    pub(super) super_id: u64,
+    /// 0 for the boot loader.
+    pub(super) loader: u64,
+    /// What the writer calls an instance's size, which differs between writers.
+    pub(super) instance_bytes: u32,
+    /// Objects in the constant pool, 0 for null.
+    pub(super) constants: Box<[u64]>,
+    pub(super) statics: Box<[Static]>,
+    /// Its own, without those of superclasses.
+    pub(super) fields: Box<[Field]>,
+    /// Offset of the record in the file.
+    pub(super) position: u64,
+}
+
+/// The value of a basic type, in the low bytes.
+fn value<'a>(basic_type: u8, id_bytes: usize) -> impl FnMut(&'a [u8]) -> Parsed<'a, u64> {
+    move |input| match value_bytes(basic_type, id_bytes) {
+        Some(1) => be_u8(input).map(|(rest, value)| (rest, u64::from(value))),
+        Some(2) => be_u16(input).map(|(rest, value)| (rest, u64::from(value))),
+        Some(4) => be_u32(input).map(|(rest, value)| (rest, u64::from(value))),
+        Some(_) => be_u64(input),
+        None => Err(nom::Err::Failure(())),
+    }
+}
+
+impl ClassDump {
+    /// The sub-record behind its tag:
+    /// `id, u4 trace, 6 * id (super, loader, signers, domain, reserved), u4 instance size,
+    /// u2 n * (u2 index, u1 type, value), u2 n * (id name, u1 type, value), u2 n * (id name, u1 type)`
+    pub(super) fn parse(input: &[u8], id_bytes: usize, position: u64) -> Parsed<'_, ClassDump> {
+        let id = id(id_bytes);
+        let (rest, (class, _, super_id, loader, _, instance_bytes)) =
+            (id.clone(), be_u32, id.clone(), id.clone(), count(id.clone(), 4), be_u32).parse(input)?;
+        let (mut rest, constant_count) = be_u16(rest)?;
+        let mut constants = Vec::new();
+        for _ in 0..constant_count {
+            let (after, (_, basic_type)) = (be_u16, be_u8).parse(rest)?;
+            let (after, value) = value(basic_type, id_bytes)(after)?;
+            if basic_type == OBJECT {
+                constants.push(value);
+            }
+            rest = after;
+        }
+        let (mut rest, static_count) = be_u16(rest)?;
+        let mut statics = Vec::new();
+        for _ in 0..static_count {
+            let (after, (name, basic_type)) = (id.clone(), be_u8).parse(rest)?;
+            let (after, value) = value(basic_type, id_bytes)(after)?;
+            statics.push(Static { name, basic_type, value });
+            rest = after;
+        }
+        let (mut rest, field_count) = be_u16(rest)?;
+        let mut fields = Vec::new();
+        for _ in 0..field_count {
+            let known = |basic_type: u8| value_bytes(basic_type, id_bytes).map(|_| basic_type);
+            let (after, (name, basic_type)) = (id.clone(), map_opt(be_u8, known)).parse(rest).map_err(|error| {
+                // A type that is none, unless bytes are missing.
+                if rest.len() > id_bytes { nom::Err::Failure(()) } else { error }
+            })?;
+            fields.push(Field { name, basic_type });
+            rest = after;
+        }
+        let dump = ClassDump {
+            id: class,
+            super_id,
+            loader,
+            instance_bytes,
+            constants: constants.into(),
+            statics: statics.into(),
+            fields: fields.into(),
+            position,
+        };
+        Ok((rest, dump))
+    }
+}

@@ -1,0 +1,455 @@
+//! The file as blocks: records are read here, one after another; sub-records go to the parsers in blocks of whole
+//! segments. A segment that is longer than a block is cut between sub-records, which takes a walk over their heads.
+//!
+//! Class dumps at the start of a segment are read here too: HotSpot writes all classes before the first object, and a
+//! parser that knows them needs not put instances aside.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::block::{Heap, Piece};
+use super::classes::{Classes, Layouts};
+use super::codes::*;
+use super::records::{ClassDump, Frame, Header, LoadClass, RecordHead, Trace};
+use super::stream::Stream;
+use super::texts::Texts;
+use super::wire::{id_of, record, sub};
+use crate::graph::{MemoryBudget, MemoryShare};
+use crate::input::blocks::{BlockSource, Buffer};
+use crate::input::{Diagnostics, Position, ReadError, SnapshotChoice, Source};
+
+/// Bytes of a block.
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
+/// A block with so many is handed on.
+pub(super) const FULL_BYTES: usize = BLOCK_BYTES / 2;
+/// A segment up to this length is one piece.
+const MOST_PIECE_BYTES: u64 = 2 << 20;
+/// A sub-record up to this length is read as a whole.
+pub(super) const MOST_WHOLE_BYTES: u64 = 8 << 20;
+/// A text or another record that is no heap has at most so many bytes.
+const MOST_RECORD_BYTES: u32 = 256 << 20;
+
+/// What a parser knows of a block.
+pub(super) struct Place {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) layouts: Arc<Layouts>,
+    /// The dump of the file that it is of, from 1.
+    pub(super) dump: usize,
+}
+
+/// One dump of the file.
+#[derive(Debug, Clone)]
+pub(super) struct DumpFacts {
+    /// Microseconds after the time in the header.
+    pub(super) micros: u64,
+    pub(super) is_complete: bool,
+    pub(super) is_in_segments: bool,
+}
+
+/// A segment that is being read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment {
+    /// Bytes of it that follow; `None` up to the end of the file.
+    pub(super) left: Option<u64>,
+    pub(super) is_begun: bool,
+    /// To be cut between sub-records.
+    pub(super) is_long: bool,
+    /// Its length may be 4 GiB more than it says, as often as it takes.
+    pub(super) may_wrap: bool,
+    pub(super) heap: Heap,
+    /// Elements that follow of an array that was begun.
+    pub(super) elements_left: u64,
+    pub(super) is_chosen: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum State {
+    Records,
+    In(Segment),
+    Ended,
+}
+
+/// A block that is being filled.
+#[derive(Default)]
+pub(super) struct Filling {
+    pub(super) bytes: usize,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) dump: usize,
+}
+
+/// Reads records and cuts segments into blocks.
+pub(super) struct SegmentReader {
+    pub(super) stream: Stream,
+    pub(super) header: Header,
+    choice: SnapshotChoice,
+    pub(super) state: State,
+    cuts_weak: bool,
+    pub(super) classes: Arc<Mutex<Classes>>,
+    pub(super) texts: Texts,
+    texts_share: MemoryShare,
+    pub(super) frames: FxHashMap<u64, Frame>,
+    pub(super) traces: FxHashMap<u32, Vec<u64>>,
+    pub(super) dumps: Vec<DumpFacts>,
+    in_run: bool,
+    last_micros: (u32, u64),
+    /// Records of the kinds that `info` counts, and class dumps that were read here.
+    pub(super) record_count: u64,
+    pub(super) segment_count: u64,
+    pub(super) class_count: u64,
+    pub(super) diagnostics: Diagnostics,
+}
+
+pub(super) fn lock(classes: &Mutex<Classes>) -> MutexGuard<'_, Classes> {
+    classes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl BlockSource for SegmentReader {
+    type Place = Place;
+
+    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Place)>, ReadError> {
+        let filled = self.fill(buffer);
+        if filled.is_err() {
+            self.state = State::Ended;
+        }
+        filled
+    }
+}
+
+impl SegmentReader {
+    pub(super) fn new(
+        source: Source,
+        header: Header,
+        choice: SnapshotChoice,
+        cuts_weak: bool,
+        budget: &MemoryBudget,
+    ) -> Result<Self, ReadError> {
+        let mut stream = Stream::new(source);
+        stream.skip(header.bytes as u64)?;
+        Ok(SegmentReader {
+            stream,
+            choice,
+            state: State::Records,
+            cuts_weak,
+            classes: Arc::new(Mutex::new(Classes::new(header.id_bytes))),
+            header,
+            texts: Texts::default(),
+            texts_share: budget.for_content(),
+            frames: FxHashMap::default(),
+            traces: FxHashMap::default(),
+            dumps: Vec::new(),
+            in_run: false,
+            last_micros: (0, 0),
+            record_count: 0,
+            segment_count: 0,
+            class_count: 0,
+            diagnostics: Diagnostics::default(),
+        })
+    }
+
+    /// The number of the dump that was read, from 1; 0 for none.
+    pub(super) fn chosen(&self) -> usize {
+        match self.choice {
+            SnapshotChoice::FirstComplete => self.dumps.len().min(1),
+            SnapshotChoice::Number(number) => number,
+            SnapshotChoice::Last => self.dumps.len(),
+        }
+    }
+
+    /// The offset where the input ends.
+    pub(super) fn end(&self) -> u64 {
+        self.stream.offset()
+    }
+
+    pub(super) fn problem(&mut self, code: &'static crate::input::Code, at: u64, text: impl FnOnce() -> String) {
+        self.diagnostics.add(code, 1, Position::Byte(at), text);
+    }
+
+    fn fill(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Place)>, ReadError> {
+        if buffer.text.len() != BLOCK_BYTES {
+            buffer.resize(BLOCK_BYTES)?;
+        }
+        let mut block = Filling::default();
+        while block.bytes < FULL_BYTES {
+            match self.state {
+                State::Ended => break,
+                State::Records if block.pieces.is_empty() || block.dump == self.dumps.len() => self.next_record()?,
+                State::Records => break,
+                State::In(segment) => {
+                    if !block.pieces.is_empty() && block.dump != self.dumps.len() {
+                        break;
+                    }
+                    block.dump = self.dumps.len();
+                    if !self.take_segment(segment, buffer, &mut block)? {
+                        break;
+                    }
+                }
+            }
+        }
+        if block.pieces.is_empty() {
+            return Ok(None);
+        }
+        self.texts_share.hold(self.texts.memory_bytes())?;
+        let layouts = lock(&self.classes).layouts(&self.texts, self.cuts_weak);
+        Ok(Some((block.bytes, Place { pieces: block.pieces, layouts, dump: block.dump })))
+    }
+
+    // ---- records
+
+    fn next_record(&mut self) -> Result<(), ReadError> {
+        let start = self.stream.offset();
+        if !self.stream.need(RecordHead::BYTES)? {
+            if !self.stream.ahead().is_empty() {
+                self.problem(if self.is_after_end() { &DATA_AFTER_END } else { &TRUNCATED }, start, String::new);
+            }
+            self.state = State::Ended;
+            return Ok(());
+        }
+        let Some(head) = RecordHead::parse(self.stream.ahead()) else { return Ok(()) };
+        let fits = self.fits(head.length);
+        if !record::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !fits) {
+            let code = if self.is_after_end() { &DATA_AFTER_END } else { &BAD_RECORD };
+            self.problem(code, start, || format!("a record of kind {:#04x}", head.tag));
+            self.state = State::Ended;
+            return Ok(());
+        }
+        self.record_count += 1;
+        self.stream.consume(RecordHead::BYTES);
+        match head.tag {
+            record::HEAP_DUMP | record::SEGMENT => return self.begin_segment(head, start),
+            record::HEAP_DUMP_END => {
+                self.in_run = false;
+                if let Some(dump) = self.dumps.last_mut() {
+                    dump.is_complete = true;
+                }
+            }
+            record::TEXT | record::LOAD_CLASS | record::FRAME | record::TRACE => {
+                if head.length <= MOST_RECORD_BYTES && self.stream.need(head.length as usize)? {
+                    if !self.take_record(head) {
+                        self.problem(&BAD_RECORD, start, || format!("a record of kind {:#04x}", head.tag));
+                    }
+                    self.stream.consume(head.length as usize);
+                    return Ok(());
+                }
+            }
+            _ if record::is_known(head.tag) => {}
+            tag => self.problem(&UNKNOWN_RECORD, start, || format!("kind {tag:#04x}")),
+        }
+        if self.stream.skip(head.length.into())? < head.length.into() {
+            self.problem(&TRUNCATED, start, String::new);
+            self.state = State::Ended;
+        }
+        Ok(())
+    }
+
+    /// Does a body of this length fit what follows the head of its record, as far as that is known?
+    fn fits(&self, length: u32) -> bool {
+        self.stream.left().is_none_or(|left| left.saturating_sub(RecordHead::BYTES as u64) >= length.into())
+    }
+
+    /// Nothing must follow a dump that has ended, though other dumps may.
+    fn is_after_end(&self) -> bool {
+        !self.in_run && self.dumps.last().is_some_and(|dump| dump.is_complete)
+    }
+
+    /// Takes a record whose body is at hand. False if it makes no sense.
+    fn take_record(&mut self, head: RecordHead) -> bool {
+        let id_bytes = self.header.id_bytes;
+        let body = &self.stream.ahead()[..head.length as usize];
+        match head.tag {
+            record::TEXT => match id_of(body, 0, id_bytes) {
+                Some(id) => self.texts.add(id, &body[id_bytes..]),
+                None => return false,
+            },
+            record::LOAD_CLASS => match LoadClass::parse(body, id_bytes) {
+                Some(load) => lock(&self.classes).load(load),
+                None => return false,
+            },
+            record::FRAME => match Frame::parse(body, id_bytes) {
+                Some(frame) => {
+                    self.frames.entry(frame.id).or_insert(frame);
+                }
+                None => return false,
+            },
+            _ => match Trace::parse(body, id_bytes) {
+                Some(trace) => {
+                    self.traces.entry(trace.serial).or_insert(trace.frames);
+                }
+                None => return false,
+            },
+        }
+        true
+    }
+
+    fn begin_segment(&mut self, head: RecordHead, start: u64) -> Result<(), ReadError> {
+        self.segment_count += 1;
+        self.texts.sort();
+        if head.tag == record::HEAP_DUMP || !self.in_run {
+            // Microseconds wrap after 71 minutes.
+            let (last, wraps) = self.last_micros;
+            let wraps = wraps + u64::from(head.micros < last);
+            self.last_micros = (head.micros, wraps);
+            let micros = (wraps << 32) + u64::from(head.micros);
+            let is_in_segments = head.tag == record::SEGMENT;
+            self.dumps.push(DumpFacts { micros, is_complete: false, is_in_segments });
+            if self.choice == SnapshotChoice::Last && self.dumps.len() > 1 {
+                lock(&self.classes).begin_dump(self.dumps.len());
+            }
+        }
+        self.in_run = head.tag == record::SEGMENT;
+        let number = self.dumps.len();
+        let is_chosen = self.choice == SnapshotChoice::Last || self.chosen() == number;
+        if is_chosen && self.choice != SnapshotChoice::Last && number > 1 {
+            let mut classes = lock(&self.classes);
+            if classes.of_dump != number {
+                classes.begin_dump(number);
+            }
+        }
+        let left = self.stream.left();
+        let length = u64::from(head.length);
+        let wraps = head.tag == record::HEAP_DUMP
+            && left.is_some_and(|left| left >= 1 << 32 && left.wrapping_sub(length).is_multiple_of(1 << 32));
+        let mut bounds = Some(length);
+        if length == 0 && self.stream.need(1)? && !self.is_at_record()? && sub::is_known(self.stream.ahead()[0]) {
+            self.problem(&ZERO_LENGTH_SEGMENT, start, String::new);
+            bounds = None;
+        } else if wraps {
+            self.problem(&LENGTH_WRAPPED, start, String::new);
+            bounds = None;
+        }
+        let may_wrap = head.tag == record::HEAP_DUMP && left.is_none();
+        let is_long = bounds.is_none() || length > MOST_PIECE_BYTES || may_wrap;
+        self.state = State::In(Segment {
+            left: bounds,
+            is_begun: false,
+            is_long,
+            may_wrap,
+            heap: None,
+            elements_left: 0,
+            is_chosen,
+        });
+        Ok(())
+    }
+
+    /// Does a record begin here? Some tags are those of sub-records too; as ids their times would be 0.
+    pub(super) fn is_at_record(&mut self) -> Result<bool, ReadError> {
+        if !self.stream.need(RecordHead::BYTES)? {
+            return Ok(false);
+        }
+        let head = RecordHead::parse(self.stream.ahead());
+        Ok(head.is_some_and(|head| {
+            record::is_known(head.tag) && self.fits(head.length) && (!sub::is_known(head.tag) || head.micros == 0)
+        }))
+    }
+
+    // ---- segments
+
+    /// Takes what is next of a segment into the block. False if there is no more room.
+    fn take_segment(
+        &mut self,
+        mut segment: Segment,
+        buffer: &mut Buffer,
+        block: &mut Filling,
+    ) -> Result<bool, ReadError> {
+        if !segment.is_chosen {
+            self.skip_segment(segment)?;
+            return Ok(true);
+        }
+        if !segment.is_begun {
+            segment.is_begun = true;
+            self.take_classes(&mut segment)?;
+            self.state = State::In(segment);
+        }
+        match segment.left {
+            Some(0) if segment.elements_left == 0 => {
+                self.end_segment(segment);
+                Ok(true)
+            }
+            Some(left) if !segment.is_long => {
+                let left = left as usize;
+                if block.bytes > 0 && block.bytes + left > BLOCK_BYTES {
+                    return Ok(false);
+                }
+                if buffer.text.len() < block.bytes + left {
+                    buffer.resize(block.bytes + left)?;
+                }
+                let offset = self.stream.offset();
+                let got = self.stream.take(&mut buffer.text[block.bytes..block.bytes + left])?;
+                block.push(got, offset, got < left, segment.heap);
+                if got < left {
+                    self.state = State::Ended;
+                } else {
+                    self.end_segment(segment);
+                }
+                Ok(true)
+            }
+            _ => self.take_long(segment, buffer, block),
+        }
+    }
+
+    pub(super) fn end_segment(&mut self, _: Segment) {
+        if let Some(dump) = self.dumps.last_mut().filter(|dump| !dump.is_in_segments) {
+            dump.is_complete = true;
+        }
+        self.state = State::Records;
+    }
+
+    pub(super) fn skip_segment(&mut self, segment: Segment) -> Result<(), ReadError> {
+        let length = segment.left.unwrap_or(u64::MAX);
+        let skipped = self.stream.skip(length)?;
+        if skipped == length {
+            self.end_segment(segment);
+            return Ok(());
+        }
+        if segment.left.is_some() {
+            let end = self.stream.offset();
+            self.problem(&TRUNCATED, end, String::new);
+        }
+        self.state = State::Ended;
+        Ok(())
+    }
+
+    /// Reads the class dumps that the segment begins with.
+    fn take_classes(&mut self, segment: &mut Segment) -> Result<(), ReadError> {
+        let most = segment.left.unwrap_or(u64::MAX);
+        let mut taken = 0;
+        while taken < most && self.stream.need(1)? && self.stream.ahead()[0] == sub::CLASS_DUMP {
+            let room = usize::try_from(most - taken).unwrap_or(usize::MAX);
+            let ahead = self.stream.ahead();
+            let (available, offset) = (ahead.len(), self.stream.offset());
+            match ClassDump::parse(&ahead[1..available.min(room)], self.header.id_bytes, offset) {
+                Ok((behind, dump)) => {
+                    let length = available.min(room) - behind.len();
+                    lock(&self.classes).add(dump, self.dumps.len());
+                    self.class_count += 1;
+                    self.stream.consume(length);
+                    taken += length as u64;
+                }
+                Err(nom::Err::Error(())) if available < room && (available as u64) < MOST_WHOLE_BYTES => {
+                    if !self.stream.need(available + 1)? {
+                        break;
+                    }
+                }
+                // The parser of the block finds and reports it.
+                Err(_) => break,
+            }
+        }
+        segment.left = segment.left.map(|left| left - taken);
+        Ok(())
+    }
+}
+
+impl Filling {
+    pub(super) fn push(&mut self, bytes: usize, offset: u64, is_cut: bool, heap: Heap) {
+        self.pieces.push(Piece {
+            range: self.bytes..self.bytes + bytes,
+            offset,
+            is_cut,
+            skips_values: false,
+            leading_elements: 0,
+            ends_in_array: false,
+            heap,
+        });
+        self.bytes += bytes;
+    }
+}

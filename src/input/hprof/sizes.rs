@@ -1,0 +1,267 @@
+//! How large objects are: the format does not say, so their sizes follow from their classes and from addresses.
+//!
+//! True sizes need to know the object header and what a reference takes in the heap; both are measured. Where they cannot
+//! be, and with `--rules mat`, sizes are those that Eclipse MAT derives.
+
+use std::cell::Cell;
+
+use rustc_hash::FxHashMap;
+
+use super::classes::Classes;
+use super::measure::{CANDIDATES, Measure, Nearest, array_base};
+use super::records::{ClassDump, Static};
+use super::texts::{Texts, decoded};
+use super::wire::{OBJECT, value_bytes};
+
+/// Classes with fewer instances side by side with others say nothing.
+const LEAST_INSTANCES: u64 = 8;
+/// Fewer arrays say nothing.
+const LEAST_ARRAYS: u32 = 100;
+/// A distance is a size if it occurs so often ...
+const LEAST_TIMES: u64 = 4;
+/// ... and is larger than the class's fields by fields that only the virtual machine sees, which are not more than this.
+const MOST_HIDDEN_BYTES: u64 = 48;
+
+/// By which rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// By header and reference as they were measured.
+    Measured,
+    /// As Eclipse MAT does.
+    Mat,
+    /// What the class dumps say, as Android writes them.
+    Android,
+}
+
+/// How sizes of this dump are found.
+#[derive(Debug)]
+pub(super) struct Sizes {
+    pub(super) rule: Rule,
+    pub(super) header: u64,
+    pub(super) reference: u64,
+    pub(super) alignment: u64,
+    /// A class object without its statics, where that could be measured.
+    pub(super) class_base: Option<u64>,
+    /// Classes with fields that only the virtual machine sees.
+    hidden: FxHashMap<u64, u64>,
+}
+
+/// What sizes follow from, when the file has been read.
+pub(super) struct Evidence<'a> {
+    pub(super) classes: &'a Classes,
+    pub(super) texts: &'a Texts,
+    pub(super) measure: &'a Measure,
+    /// For each class, the smallest distance of an instance.
+    pub(super) nearest: &'a FxHashMap<u64, Nearest>,
+    /// For each class, the distance from its class object to the next object.
+    pub(super) behind_class: &'a FxHashMap<u64, u64>,
+    pub(super) is_android: bool,
+    pub(super) like_mat: bool,
+}
+
+impl Sizes {
+    pub(super) fn find(evidence: &Evidence<'_>) -> Sizes {
+        let id_bytes = evidence.classes.id_bytes as u64;
+        let reference = if id_bytes == 8 && evidence.measure.spans.overlap { 4 } else { id_bytes };
+        let alignment = evidence.measure.alignment();
+        let mut sizes = Sizes {
+            rule: Rule::Mat,
+            header: id_bytes + reference,
+            reference,
+            alignment,
+            class_base: None,
+            hidden: FxHashMap::default(),
+        };
+        if evidence.is_android {
+            (sizes.rule, sizes.header, sizes.reference, sizes.alignment) = (Rule::Android, 8, 4, 8);
+        } else if !evidence.like_mat
+            && let Some((header, reference)) = measured(evidence, alignment)
+        {
+            (sizes.rule, sizes.header, sizes.reference) = (Rule::Measured, header, reference);
+            sizes.find_class_base(evidence);
+            sizes.find_hidden(evidence);
+        }
+        sizes
+    }
+
+    /// One sentence.
+    pub(super) fn describe(&self) -> String {
+        let Sizes { header, reference, alignment, .. } = self;
+        match self.rule {
+            Rule::Measured => {
+                format!("object header {header}, references {reference}, alignment {alignment}: measured")
+            }
+            Rule::Mat => format!(
+                "object header {header}, references {reference}, alignment {alignment}: as Eclipse MAT derives them, not \
+                 measured"
+            ),
+            Rule::Android => "as the class dumps say (Android)".into(),
+        }
+    }
+
+    /// Bytes of an instance of a class, which may have no dump.
+    pub(super) fn instance(&self, class: u64, classes: &Classes) -> u64 {
+        let chain = classes.chain(class);
+        let width = |basic_type: u8| self.value_bytes(basic_type);
+        let bytes = match self.rule {
+            Rule::Android => {
+                let stated = chain.first().map_or(0, |dump| u64::from(dump.instance_bytes));
+                return stated.max(8).next_multiple_of(8);
+            }
+            Rule::Measured => {
+                let fields = chain.iter().flat_map(|dump| &dump.fields);
+                let bytes = self.header + fields.map(|field| width(field.basic_type)).sum::<u64>();
+                match (self.hidden.get(&class), self.class_base) {
+                    (Some(&bytes), _) => return bytes,
+                    _ => bytes,
+                }
+            }
+            Rule::Mat => {
+                let mut bytes = self.header;
+                // The topmost class counts as a header, whatever fields it has.
+                for dump in chain.iter().rev().skip(1) {
+                    let own: u64 = dump.fields.iter().map(|field| width(field.basic_type)).sum();
+                    bytes = (bytes + own).next_multiple_of(self.reference);
+                }
+                bytes
+            }
+        };
+        bytes.next_multiple_of(self.alignment)
+    }
+
+    fn value_bytes(&self, basic_type: u8) -> u64 {
+        if basic_type == OBJECT { self.reference } else { value_bytes(basic_type, 8).unwrap_or(0) as u64 }
+    }
+
+    /// Bytes of an array before its elements, and of one element; `width` for an array of primitives.
+    fn array_parts(&self, width: Option<u64>) -> (u64, u64) {
+        let element = width.unwrap_or(self.reference);
+        let base = match self.rule {
+            Rule::Measured => array_base((self.header, self.reference), width),
+            Rule::Android => {
+                if element == 8 {
+                    16
+                } else {
+                    12
+                }
+            }
+            Rule::Mat => match width {
+                None => self.header + 4,
+                Some(_) => (self.header + 4).next_multiple_of(self.reference),
+            },
+        };
+        (base, element)
+    }
+
+    /// Bytes of an array.
+    #[inline]
+    pub(super) fn array(&self, elements: u64, width: Option<u64>) -> u64 {
+        let (base, element) = self.array_parts(width);
+        (base + elements * element).next_multiple_of(self.alignment)
+    }
+
+    /// Bytes of many arrays of one type: how many, their elements together, and how many have so many elements modulo the
+    /// number of residues (those without elements may be missing there).
+    pub(super) fn arrays(&self, arrays: u64, elements: u64, residues: &[u64], width: Option<u64>) -> u128 {
+        let (base, element) = self.array_parts(width);
+        let padding = |elements: u64| self.array(elements, width) - (base + elements * element);
+        let mut bytes = u128::from(base) * u128::from(arrays) + u128::from(element) * u128::from(elements);
+        let mut others = arrays;
+        for (residue, &count) in residues.iter().enumerate() {
+            bytes += u128::from(padding(residue as u64)) * u128::from(count);
+            others -= count;
+        }
+        bytes + u128::from(padding(0)) * u128::from(others)
+    }
+
+    /// Bytes of a class object.
+    pub(super) fn class_object(&self, dump: &ClassDump, texts: &Texts) -> u64 {
+        let statics = dump.statics.iter();
+        let bytes: u64 = match self.class_base {
+            Some(base) => {
+                base + statics
+                    .filter(|one| !is_pseudo(one, texts))
+                    .map(|one| self.value_bytes(one.basic_type))
+                    .sum::<u64>()
+            }
+            None => statics.map(|one| self.value_bytes(one.basic_type)).sum(),
+        };
+        bytes.next_multiple_of(self.alignment)
+    }
+
+    /// Bytes of an instance of `java.lang.Class` that no class dump describes: of `int.class` and the like.
+    pub(super) fn class_instance(&self, class: u64, classes: &Classes) -> u64 {
+        self.class_base.unwrap_or_else(|| self.instance(class, classes))
+    }
+
+    fn find_class_base(&mut self, evidence: &Evidence<'_>) {
+        let mut nearest = Nearest::default();
+        for dump in &evidence.classes.dumps {
+            let has_statics = dump.statics.iter().any(|one| !is_pseudo(one, evidence.texts));
+            if let Some(&distance) = evidence.behind_class.get(&dump.id).filter(|_| !has_statics) {
+                nearest.join(&Nearest { distance, times: 1, neighbours: 1 });
+            }
+        }
+        self.class_base = Some(nearest.distance).filter(|_| nearest.times >= LEAST_TIMES);
+    }
+
+    fn find_hidden(&mut self, evidence: &Evidence<'_>) {
+        let mut hidden = FxHashMap::default();
+        for (&class, nearest) in evidence.nearest {
+            // Only the virtual machine's own classes have such.
+            let is_own = evidence.classes.dump(class).is_some_and(|dump| dump.loader == 0);
+            let bytes = self.instance(class, evidence.classes);
+            if is_own
+                && nearest.times >= LEAST_TIMES
+                && nearest.distance > bytes
+                && nearest.distance - bytes <= MOST_HIDDEN_BYTES
+            {
+                hidden.insert(class, nearest.distance);
+            }
+        }
+        self.hidden = hidden;
+    }
+}
+
+/// Statics that virtual machines make up for a dump: `<resolved_references>` and others in angle brackets.
+pub(super) fn is_pseudo(one: &Static, texts: &Texts) -> bool {
+    texts.get(one.name).is_some_and(|name| name.starts_with(b"<"))
+}
+
+/// The header and the bytes of a reference with which no size exceeds the distance to the next object and most equal it.
+fn measured(evidence: &Evidence<'_>, alignment: u64) -> Option<(u64, u64)> {
+    let arrays = &evidence.measure.arrays;
+    if arrays.measured < LEAST_ARRAYS {
+        return None;
+    }
+    let mut best: Option<(u64, (u64, u64))> = None;
+    for (number, &(header, reference)) in CANDIDATES.iter().enumerate() {
+        if reference > evidence.classes.id_bytes as u64 || arrays.exceeds(number) {
+            continue;
+        }
+        let sizes = Sizes {
+            rule: Rule::Measured,
+            header,
+            reference,
+            alignment,
+            class_base: None,
+            hidden: FxHashMap::default(),
+        };
+        let mut equal = arrays.equal(number, alignment);
+        let mut fits = true;
+        for (&class, nearest) in evidence.nearest.iter().filter(|(_, nearest)| nearest.neighbours >= LEAST_INSTANCES) {
+            let bytes = sizes.instance(class, evidence.classes);
+            fits &= bytes <= nearest.distance;
+            equal += u64::from(bytes == nearest.distance);
+        }
+        if fits && best.is_none_or(|(most, _)| equal > most) {
+            best = Some((equal, (header, reference)));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// A text of the dump, and whether some of it is no text.
+pub(super) fn text_of(texts: &Texts, id: u64, is_bad: &Cell<bool>) -> Option<String> {
+    texts.get(id).map(|bytes| decoded(bytes, is_bad))
+}

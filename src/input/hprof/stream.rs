@@ -1,0 +1,95 @@
+//! The file's bytes, with a look ahead.
+
+use crate::input::{ReadError, Source};
+
+/// Bytes that are read at once beside those that go to blocks.
+const CHUNK_BYTES: usize = 128 * 1024;
+
+/// An input that can be looked into, whose offset is known.
+pub(super) struct Stream {
+    source: Source,
+    ahead: Vec<u8>,
+    at: usize,
+    offset: u64,
+    has_ended: bool,
+    total: Option<u64>,
+}
+
+impl Stream {
+    pub(super) fn new(source: Source) -> Self {
+        let total = source.file_bytes().filter(|_| source.compression().is_empty());
+        Stream { source, ahead: Vec::new(), at: 0, offset: 0, has_ended: false, total }
+    }
+
+    /// Offset of the next byte.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes that follow, where the input's length is known.
+    pub(super) fn left(&self) -> Option<u64> {
+        self.total.map(|total| total.saturating_sub(self.offset))
+    }
+
+    /// The bytes that were looked at: at least as many as `need` was asked for.
+    pub(super) fn ahead(&self) -> &[u8] {
+        &self.ahead[self.at..]
+    }
+
+    /// Returns true if so many bytes follow, which then are in `ahead`. Memory grows with what is there, not with what is
+    /// asked for.
+    pub(super) fn need(&mut self, bytes: usize) -> Result<bool, ReadError> {
+        while self.ahead.len() - self.at < bytes && !self.has_ended {
+            self.ahead.drain(..self.at);
+            self.at = 0;
+            let start = self.ahead.len();
+            self.ahead.resize(start + CHUNK_BYTES, 0);
+            let got = self.source.fill(&mut self.ahead[start..])?;
+            self.ahead.truncate(start + got);
+            self.has_ended = got < CHUNK_BYTES;
+        }
+        Ok(self.ahead.len() - self.at >= bytes)
+    }
+
+    /// Passes over bytes that were looked at.
+    pub(super) fn consume(&mut self, bytes: usize) {
+        self.at += bytes;
+        self.offset += bytes as u64;
+    }
+
+    /// Moves the next bytes to `to`; fewer than its length mean the end.
+    pub(super) fn take(&mut self, to: &mut [u8]) -> Result<usize, ReadError> {
+        let first = to.len().min(self.ahead.len() - self.at);
+        to[..first].copy_from_slice(&self.ahead[self.at..self.at + first]);
+        self.at += first;
+        let mut got = first;
+        if got < to.len() && !self.has_ended {
+            got += self.source.fill(&mut to[first..])?;
+            self.has_ended = got < to.len();
+        }
+        self.offset += got as u64;
+        Ok(got)
+    }
+
+    /// Gives back bytes that were taken last.
+    pub(super) fn put_back(&mut self, bytes: &[u8]) {
+        self.offset -= bytes.len() as u64;
+        self.ahead.splice(..self.at, bytes.iter().copied());
+        self.at = 0;
+    }
+
+    /// Passes over bytes; fewer than asked for mean the end.
+    pub(super) fn skip(&mut self, bytes: u64) -> Result<u64, ReadError> {
+        let mut skipped = 0;
+        while skipped < bytes {
+            let ahead = self.ahead.len() - self.at;
+            if ahead == 0 && !self.need(1)? {
+                break;
+            }
+            let next = (self.ahead.len() - self.at).min(usize::try_from(bytes - skipped).unwrap_or(usize::MAX));
+            self.consume(next);
+            skipped += next as u64;
+        }
+        Ok(skipped)
+    }
+}

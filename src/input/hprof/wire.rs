@@ -1,0 +1,134 @@
+//! Numbers, tags and basic types: big-endian, with ids of 4 or 8 bytes.
+
+/// Tags of records.
+pub(super) mod record {
+    pub(in crate::input::hprof) const TEXT: u8 = 0x01;
+    pub(in crate::input::hprof) const LOAD_CLASS: u8 = 0x02;
+    pub(in crate::input::hprof) const FRAME: u8 = 0x04;
+    pub(in crate::input::hprof) const TRACE: u8 = 0x05;
+    pub(in crate::input::hprof) const HEAP_SUMMARY: u8 = 0x07;
+    pub(in crate::input::hprof) const START_THREAD: u8 = 0x0A;
+    pub(in crate::input::hprof) const END_THREAD: u8 = 0x0B;
+    pub(in crate::input::hprof) const HEAP_DUMP: u8 = 0x0C;
+    pub(in crate::input::hprof) const CPU_SAMPLES: u8 = 0x0D;
+    pub(in crate::input::hprof) const CONTROL_SETTINGS: u8 = 0x0E;
+    pub(in crate::input::hprof) const SEGMENT: u8 = 0x1C;
+    pub(in crate::input::hprof) const HEAP_DUMP_END: u8 = 0x2C;
+
+    /// Returns true for the tags above, for unloaded classes (3) and allocation sites (6).
+    pub(in crate::input::hprof) fn is_known(tag: u8) -> bool {
+        matches!(
+            tag,
+            TEXT..=HEAP_SUMMARY
+                | START_THREAD
+                | END_THREAD
+                | HEAP_DUMP
+                | CPU_SAMPLES
+                | CONTROL_SETTINGS
+                | SEGMENT
+                | HEAP_DUMP_END
+        )
+    }
+}
+
+/// Tags of sub-records, which are in heap dumps and their segments.
+pub(super) mod sub {
+    pub(in crate::input::hprof) const ROOT_JNI_GLOBAL: u8 = 0x01;
+    pub(in crate::input::hprof) const ROOT_JNI_LOCAL: u8 = 0x02;
+    pub(in crate::input::hprof) const ROOT_JAVA_FRAME: u8 = 0x03;
+    pub(in crate::input::hprof) const ROOT_NATIVE_STACK: u8 = 0x04;
+    pub(in crate::input::hprof) const ROOT_STICKY_CLASS: u8 = 0x05;
+    pub(in crate::input::hprof) const ROOT_THREAD_BLOCK: u8 = 0x06;
+    pub(in crate::input::hprof) const ROOT_MONITOR: u8 = 0x07;
+    pub(in crate::input::hprof) const ROOT_THREAD: u8 = 0x08;
+    pub(in crate::input::hprof) const CLASS_DUMP: u8 = 0x20;
+    pub(in crate::input::hprof) const INSTANCE: u8 = 0x21;
+    pub(in crate::input::hprof) const OBJECT_ARRAY: u8 = 0x22;
+    pub(in crate::input::hprof) const PRIMITIVE_ARRAY: u8 = 0x23;
+    pub(in crate::input::hprof) const ROOT_INTERNED_STRING: u8 = 0x89;
+    pub(in crate::input::hprof) const ROOT_FINALIZING: u8 = 0x8A;
+    pub(in crate::input::hprof) const ROOT_DEBUGGER: u8 = 0x8B;
+    pub(in crate::input::hprof) const ROOT_REFERENCE_CLEANUP: u8 = 0x8C;
+    pub(in crate::input::hprof) const ROOT_VM_INTERNAL: u8 = 0x8D;
+    pub(in crate::input::hprof) const ROOT_JNI_MONITOR: u8 = 0x8E;
+    pub(in crate::input::hprof) const UNREACHABLE: u8 = 0x90;
+    pub(in crate::input::hprof) const PRIMITIVE_ARRAY_NO_DATA: u8 = 0xC3;
+    pub(in crate::input::hprof) const HEAP_INFO: u8 = 0xFE;
+    pub(in crate::input::hprof) const ROOT_UNKNOWN: u8 = 0xFF;
+
+    /// Bytes of a sub-record of one size, its tag included; `None` for the others.
+    #[inline]
+    pub(in crate::input::hprof) fn fixed_bytes(tag: u8, id_bytes: usize) -> Option<usize> {
+        Some(match tag {
+            ROOT_UNKNOWN | ROOT_STICKY_CLASS | ROOT_MONITOR | ROOT_INTERNED_STRING..=ROOT_VM_INTERNAL | UNREACHABLE => {
+                1 + id_bytes
+            }
+            ROOT_JNI_GLOBAL => 1 + 2 * id_bytes,
+            ROOT_JNI_LOCAL | ROOT_JAVA_FRAME | ROOT_THREAD | ROOT_JNI_MONITOR => 9 + id_bytes,
+            ROOT_NATIVE_STACK | ROOT_THREAD_BLOCK | HEAP_INFO => 5 + id_bytes,
+            _ => return None,
+        })
+    }
+
+    /// Returns true for the tags above.
+    pub(in crate::input::hprof) fn is_known(tag: u8) -> bool {
+        matches!(tag, CLASS_DUMP..=PRIMITIVE_ARRAY | PRIMITIVE_ARRAY_NO_DATA) || fixed_bytes(tag, 4).is_some()
+    }
+}
+
+/// The basic type of a reference.
+pub(super) const OBJECT: u8 = 2;
+
+/// Bytes of a value of a basic type; `None` for a number that is no type.
+#[inline(always)]
+pub(super) fn value_bytes(basic_type: u8, id_bytes: usize) -> Option<usize> {
+    if basic_type == OBJECT { Some(id_bytes) } else { element_bytes(basic_type) }
+}
+
+/// The same for types that are no references: those of primitive arrays.
+#[inline(always)]
+pub(super) fn element_bytes(basic_type: u8) -> Option<usize> {
+    match basic_type {
+        4 | 8 => Some(1),
+        5 | 9 => Some(2),
+        6 | 10 => Some(4),
+        7 | 11 => Some(8),
+        _ => None,
+    }
+}
+
+/// `int`, for the number of a primitive type.
+pub(super) fn primitive_name(basic_type: u8) -> &'static str {
+    match basic_type {
+        4 => "boolean",
+        5 => "char",
+        6 => "float",
+        7 => "double",
+        8 => "byte",
+        9 => "short",
+        10 => "int",
+        _ => "long",
+    }
+}
+
+/// The u4 at an offset, if it is there.
+#[inline(always)]
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// The id of `W` bytes (4 or 8) at an offset, if it is there.
+#[inline(always)]
+pub(super) fn id_at<const W: usize>(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..)?;
+    Some(if W == 8 {
+        u64::from_be_bytes(*bytes.first_chunk()?)
+    } else {
+        u64::from(u32::from_be_bytes(*bytes.first_chunk()?))
+    })
+}
+
+/// The same with a width that is known only at run time.
+pub(super) fn id_of(bytes: &[u8], at: usize, id_bytes: usize) -> Option<u64> {
+    if id_bytes == 8 { id_at::<8>(bytes, at) } else { id_at::<4>(bytes, at) }
+}
