@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use std::panic::{catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
-use heapdump::analysis::dominators::{Dominators, Step, StoredDominators};
+use heapdump::analysis::dominators::{DomNode, Dominators, Step, StoredDominators};
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;
 use heapdump::analysis::roots_by_node::RootsByNode;
@@ -78,7 +78,7 @@ fn ask(index: Index) -> Option<()> {
         let _ = (dominators.dominator_of(node), retained.bytes_of(&dominators, node));
         let _ = parents.path_to(&graph, &roots, node);
     }
-    dominators.children().walk(0, |step| {
+    dominators.children().walk(DomNode::ROOT, |step| {
         let (Step::Enter(number) | Step::Leave(number)) = step;
         let _ = dominators.node_at(number);
     });

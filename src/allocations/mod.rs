@@ -4,8 +4,8 @@
 //! - A heap is what one allocator of one process held at one time. Its backtraces form a tree whose node 0, without a
 //!   name, stands for all of them; a node's number is greater than its parent's.
 //! - Siblings have different names: those that the dump repeats are one node, their figures added.
-//! - An entry says how much there is of one type, or of all, at a node. In a heap of `Totals` that includes everything
-//!   below the node, and entries may be missing; in one of `WholeTotals` none is missing; in one of `Parts` it is what was
+//! - An entry says how much there is of one type, or of all, at a node. In a heap that counts inclusively that includes everything
+//!   below the node, and entries may be missing; in a complete one none is missing; in one that counts exclusively it is what was
 //!   allocated right there, and nothing is missing. Nothing is ever subtracted across both axes: what is missing cannot be told apart by backtrace and type.
 //! - Counts are optional: early dumps have none.
 
@@ -125,13 +125,13 @@ impl Entry {
 
 /// What an entry's figures include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum Counting {
     /// Everything below the node; entries that were too small to dump are missing.
-    Totals,
+    Inclusive,
     /// Everything below the node; nothing was left out, so a node without an entry has what is below it and no more.
-    WholeTotals,
+    CompleteInclusive,
     /// What was allocated at the node itself; nothing is missing.
-    Parts,
+    Exclusive,
 }
 
 /// What one allocator of one process held at one time.
@@ -150,7 +150,7 @@ pub struct AllocationHeap {
     /// The allocator's name.
     pub allocator: String,
     /// What the figures of entries include.
-    pub meaning: Meaning,
+    pub counting: Counting,
     /// The backtrace tree.
     pub frames: Vec<Frame>,
     /// Figures, at most one entry for each node and type.

@@ -153,5 +153,5 @@ impl AllocationDiff {
 fn add_amount(to: &mut Amount, amount: Amount) {
     to.bytes = to.bytes.saturating_add(amount.bytes);
     to.allocations = add_counts(to.allocations, amount.allocations);
-    to.at_least |= amount.at_least;
+    to.is_lower_bound |= amount.is_lower_bound;
 }

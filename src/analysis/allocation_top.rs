@@ -1,12 +1,12 @@
 //! How much a heap has in all, and of each type: what [`Totals`] says of its top, without the rest.
 //!
-//! `info` asks this of every heap of a file. In a heap of totals what is stated deep below can exceed what is stated
+//! `info` asks this of every heap of a file. In a heap of totals what is reported deep below can exceed what is reported
 //! above it, so the answer needs the totals of all backtraces after all; but of one type at a time, and none are kept.
 
 use rustc_hash::FxHashMap;
 
 use super::allocation_totals::{Amount, Totals, TotalsOptions, TypeAmount, most_pairs};
-use crate::allocations::{AllocationHeap, Entry, Meaning, NameId};
+use crate::allocations::{AllocationHeap, Counting, Entry, NameId};
 
 /// The top of a heap.
 #[derive(Debug)]
@@ -23,9 +23,9 @@ impl Top {
     /// Computes the top. O(frames + entries x depth), memory O(frames + entries).
     pub fn compute(heap: &AllocationHeap) -> Self {
         let by_type = EntriesByType::new(&heap.entries);
-        let top = match heap.meaning {
-            Meaning::Parts => Some(top_of_parts(&by_type)),
-            Meaning::Totals | Meaning::WholeTotals => TopOfTotals::new(heap).run(&by_type),
+        let top = match heap.counting {
+            Counting::Exclusive => Some(top_of_parts(&by_type)),
+            Counting::Inclusive | Counting::CompleteInclusive => TopOfTotals::new(heap).run(&by_type),
         };
         top.unwrap_or_else(|| Self::of_totals(heap))
     }
@@ -75,12 +75,12 @@ impl EntriesByType {
 }
 
 fn top_of_parts(by_type: &EntriesByType) -> Top {
-    let mut total = STATED;
+    let mut total = REPORTED;
     let types = by_type.iter().map(|(type_name, entries)| {
-        let mut own = STATED;
+        let mut own = REPORTED;
         entries.iter().for_each(|entry| own.add(entry.bytes(), entry.allocations()));
         total.add(own.bytes, own.allocations);
-        TypeAmount { type_name, total: own, own }
+        TypeAmount { type_name, total: own, exclusive: own }
     });
     let types: Vec<TypeAmount> = types.collect();
     if types.is_empty() {
@@ -91,7 +91,7 @@ fn top_of_parts(by_type: &EntriesByType) -> Top {
 }
 
 /// Nothing yet of what the dump says itself.
-const STATED: Amount = Amount { bytes: 0, allocations: None, stated: true, at_least: false };
+const REPORTED: Amount = Amount { bytes: 0, allocations: None, is_reported: true, is_lower_bound: false };
 
 /// Bytes and allocations of types. There is one for every backtrace, and what is small stays in the processor's cache.
 #[derive(Clone, Copy, Default)]
@@ -111,13 +111,13 @@ struct Known {
     caller: usize,
     /// Callees whose totals are not settled yet.
     open: u32,
-    stated: Option<Amount>,
+    reported: Option<Amount>,
     below: Amount,
 }
 
 struct TopOfTotals<'a> {
     heap: &'a AllocationHeap,
-    /// What is not stated is what is below it, exactly.
+    /// What is not reported is what is below it, exactly.
     whole: bool,
     /// Backtraces that have the type at hand.
     known: Vec<Known>,
@@ -139,7 +139,7 @@ impl<'a> TopOfTotals<'a> {
         let count = heap.frames.len();
         TopOfTotals {
             heap,
-            whole: heap.meaning == Meaning::WholeTotals,
+            whole: heap.counting == Counting::CompleteInclusive,
             known: Vec::new(),
             places: vec![0; count],
             before: 0,
@@ -157,14 +157,14 @@ impl<'a> TopOfTotals<'a> {
         for (type_name, entries) in by_type.iter() {
             for entry in entries {
                 let place = self.reach(entry.frame());
-                let stated = &mut self.known[place].stated;
-                self.inferred -= usize::from(stated.is_none());
-                stated.get_or_insert(STATED).add(entry.bytes(), entry.allocations());
+                let reported = &mut self.known[place].reported;
+                self.inferred -= usize::from(reported.is_none());
+                reported.get_or_insert(REPORTED).add(entry.bytes(), entry.allocations());
             }
             if self.inferred > most {
                 return None;
             }
-            types.push(TypeAmount { type_name, total: self.settle(), own: Amount::default() });
+            types.push(TypeAmount { type_name, total: self.settle(), exclusive: Amount::default() });
         }
         Some(Top { total: self.total(), types, pairs_left_out: 0 })
     }
@@ -180,7 +180,7 @@ impl<'a> TopOfTotals<'a> {
                 callee.caller = caller;
             }
             if place.is_none() {
-                self.known.push(Known { frame: at, caller: 0, open: 0, stated: None, below: Amount::default() });
+                self.known.push(Known { frame: at, caller: 0, open: 0, reported: None, below: Amount::default() });
                 self.places[at as usize] = self.before + self.known.len() as u32;
                 self.inferred += 1;
             }
@@ -198,8 +198,8 @@ impl<'a> TopOfTotals<'a> {
         for place in 0..self.known.len() {
             let mut at = place;
             // A backtrace is settled when all below it are; whoever settles the last of them goes on with it.
-            while let Known { open: 0, frame, caller, stated, below } = self.known[at] {
-                let total = Amount::settle(stated, below, self.whole);
+            while let Known { open: 0, frame, caller, reported, below } = self.known[at] {
+                let total = Amount::settle(reported, below, self.whole);
                 self.add_to_types(frame as usize, &total);
                 self.known[at].open = u32::MAX;
                 if frame == 0 {
@@ -232,19 +232,19 @@ impl<'a> TopOfTotals<'a> {
 
     /// All there is at the top, types or not.
     fn total(&self) -> Amount {
-        let mut stated: Vec<Option<Amount>> = vec![None; self.heap.frames.len()];
+        let mut reported: Vec<Option<Amount>> = vec![None; self.heap.frames.len()];
         for entry in self.heap.entries.iter().filter(|entry| entry.type_name().is_none()) {
-            stated[entry.frame() as usize].get_or_insert(STATED).add(entry.bytes(), entry.allocations());
+            reported[entry.frame() as usize].get_or_insert(REPORTED).add(entry.bytes(), entry.allocations());
         }
         let mut below = vec![None::<Amount>; self.heap.frames.len()];
         for at in (1..self.heap.frames.len()).rev() {
-            if let Some(total) = Amount::of_all(stated[at], self.types_of(at), below[at], self.whole) {
+            if let Some(total) = Amount::of_all(reported[at], self.types_of(at), below[at], self.whole) {
                 let below = below[self.callers[at] as usize].get_or_insert_default();
                 below.add(total.bytes, total.allocations);
             }
         }
-        let nothing = Amount { at_least: !self.whole, ..Amount::default() };
-        Amount::of_all(stated[0], self.types_of(0), below[0], self.whole).unwrap_or(nothing)
+        let nothing = Amount { is_lower_bound: !self.whole, ..Amount::default() };
+        Amount::of_all(reported[0], self.types_of(0), below[0], self.whole).unwrap_or(nothing)
     }
 }
 
@@ -254,7 +254,7 @@ mod tests {
     use crate::allocations::{HeapBuilder, Names};
     use proptest::prelude::*;
 
-    fn heap(meaning: Meaning, parents: &[usize], entries: &[(usize, u32, u64, u64)]) -> AllocationHeap {
+    fn heap(counting: Counting, parents: &[usize], entries: &[(usize, u32, u64, u64)]) -> AllocationHeap {
         let mut names = Names::default();
         let types = ["", "A", "B", "C"].map(|name| names.intern(name));
         let mut builder = HeapBuilder::new(types[0]);
@@ -269,21 +269,21 @@ mod tests {
         }
         let (frames, entries) = builder.finish(None);
         let (process, labels, allocator) = (String::new(), String::new(), String::new());
-        AllocationHeap { dump: 1, pid: 1, part: 1, process, labels, allocator, meaning, frames, entries }
+        AllocationHeap { dump: 1, pid: 1, part: 1, process, labels, allocator, counting, frames, entries }
     }
 
     proptest! {
         #[test]
         fn the_top_is_that_of_the_totals(
-            meaning in prop_oneof![Just(Meaning::Totals), Just(Meaning::WholeTotals), Just(Meaning::Parts)],
+            counting in prop_oneof![Just(Counting::Inclusive), Just(Counting::CompleteInclusive), Just(Counting::Exclusive)],
             parents in proptest::collection::vec(0usize..64, 0..40),
             entries in proptest::collection::vec((0usize..64, 0u32..4, prop_oneof![0u64..9, Just(u64::MAX)], 0u64..9), 0..60),
         ) {
-            let heap = heap(meaning, &parents, &entries);
+            let heap = heap(counting, &parents, &entries);
             let (top, same) = (Top::compute(&heap), Top::of_totals(&heap));
             prop_assert_eq!(top.total, same.total);
             prop_assert_eq!(top.pairs_left_out, same.pairs_left_out);
-            let types = |top: &Top| top.types.iter().map(|t| (t.type_name, t.total, t.own)).collect::<Vec<_>>();
+            let types = |top: &Top| top.types.iter().map(|t| (t.type_name, t.total, t.exclusive)).collect::<Vec<_>>();
             prop_assert_eq!(types(&top), types(&same));
         }
     }

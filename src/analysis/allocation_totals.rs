@@ -1,13 +1,13 @@
 //! How much there is at each backtrace, in all and by type: what an allocation heap states, and what follows from it.
 //!
-//! Per backtrace and type the total is the larger of what is stated and of what is known below, along either axis; where
-//! nothing is stated it is a lower bound, unless the dump left nothing out. Nothing is inferred by subtracting across both axes at once.
+//! Per backtrace and type the total is the larger of what is reported and of what is known below, along either axis; where
+//! nothing is reported it is a lower bound, unless the dump left nothing out. Nothing is inferred by subtracting across both axes at once.
 
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use crate::allocations::{AllocationHeap, Meaning, NameId, add_counts};
+use crate::allocations::{AllocationHeap, Counting, NameId, add_counts};
 
 /// Bytes and allocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub struct Amount {
     /// Allocations, if they are counted.
     pub allocations: Option<u64>,
     /// The dump says so itself, or all it consists of does.
-    pub stated: bool,
+    pub is_reported: bool,
     /// There may be more: it is only what is known below.
-    pub at_least: bool,
+    pub is_lower_bound: bool,
 }
 
 impl Amount {
@@ -39,29 +39,29 @@ impl Amount {
     }
 
     fn of(entry: &crate::allocations::Entry) -> Self {
-        Amount { bytes: entry.bytes(), allocations: entry.allocations(), stated: true, at_least: false }
+        Amount { bytes: entry.bytes(), allocations: entry.allocations(), is_reported: true, is_lower_bound: false }
     }
 
-    /// What is stated against what is known below; `whole` where nothing else can be below.
-    pub(super) fn settle(stated: Option<Amount>, below: Amount, whole: bool) -> Self {
-        let Some(stated) = stated else { return Amount { stated: whole, at_least: !whole, ..below } };
+    /// What is reported against what is known below; `whole` where nothing else can be below.
+    pub(super) fn settle(reported: Option<Amount>, below: Amount, whole: bool) -> Self {
+        let Some(reported) = reported else { return Amount { is_reported: whole, is_lower_bound: !whole, ..below } };
         Amount {
-            bytes: stated.bytes.max(below.bytes),
-            allocations: stated.allocations.max(below.allocations),
-            stated: true,
-            at_least: below.bytes > stated.bytes,
+            bytes: reported.bytes.max(below.bytes),
+            allocations: reported.allocations.max(below.allocations),
+            is_reported: true,
+            is_lower_bound: below.bytes > reported.bytes,
         }
     }
 
-    /// What there is of all types at a backtrace of a heap of totals: what is stated, what its types have together, and
+    /// What there is of all types at a backtrace of a heap of totals: what is reported, what its types have together, and
     /// what is below it. `None` when nothing is known.
     pub(super) fn of_all(
-        stated: Option<Amount>,
+        reported: Option<Amount>,
         of_types: Option<Amount>,
         below: Option<Amount>,
         whole: bool,
     ) -> Option<Amount> {
-        if stated.is_none() && of_types.is_none() && below.is_none() {
+        if reported.is_none() && of_types.is_none() && below.is_none() {
             return None;
         }
         let (of_types, below) = (of_types.unwrap_or_default(), below.unwrap_or_default());
@@ -70,7 +70,11 @@ impl Amount {
             allocations: below.allocations.max(of_types.allocations),
             ..Amount::default()
         };
-        Some(Amount::settle(stated.map(|stated| Amount { stated: true, at_least: false, ..stated }), known, whole))
+        Some(Amount::settle(
+            reported.map(|reported| Amount { is_reported: true, is_lower_bound: false, ..reported }),
+            known,
+            whole,
+        ))
     }
 }
 
@@ -82,7 +86,7 @@ pub struct TypeAmount {
     /// With everything below the backtrace.
     pub total: Amount,
     /// In heaps of parts: at the backtrace itself.
-    pub own: Amount,
+    pub exclusive: Amount,
 }
 
 /// What to compute, and how far.
@@ -112,7 +116,7 @@ pub struct Totals {
     /// By backtrace; `None` where nothing is known.
     all: Vec<Option<Amount>>,
     /// By backtrace, in heaps of parts: at the backtrace itself.
-    own: Vec<Amount>,
+    exclusive: Vec<Amount>,
     types: Vec<Vec<TypeAmount>>,
     callees: Vec<Vec<u32>>,
     /// By backtrace: the types of its callees with the callees that have them, sorted; of those that were asked for.
@@ -140,8 +144,8 @@ impl Totals {
     }
 
     /// In heaps of parts: what was allocated at the backtrace itself. O(1).
-    pub fn own(&self, frame: u32) -> Amount {
-        self.own[frame as usize]
+    pub fn exclusive(&self, frame: u32) -> Amount {
+        self.exclusive[frame as usize]
     }
 
     /// What is known of types at a backtrace, by number of the type's name.
@@ -184,18 +188,18 @@ impl Totals {
 #[derive(Clone, Copy)]
 struct Pair {
     type_name: NameId,
-    stated: Option<Amount>,
+    reported: Option<Amount>,
     below: Amount,
 }
 
 struct Computation<'a> {
     heap: &'a AllocationHeap,
     parts: bool,
-    /// What is not stated is what is below it, exactly.
+    /// What is not reported is what is below it, exactly.
     whole: bool,
     by_type: bool,
     filtered: bool,
-    stated: Vec<Option<Amount>>,
+    reported: Vec<Option<Amount>>,
     /// Pairs by frame; `places` finds one among them.
     pairs: Vec<Vec<Pair>>,
     places: FxHashMap<(u32, NameId), usize>,
@@ -207,7 +211,7 @@ struct Computation<'a> {
 impl<'a> Computation<'a> {
     fn new(heap: &'a AllocationHeap, options: &TotalsOptions<'_>) -> Self {
         let count = heap.frames.len();
-        let parts = heap.meaning == Meaning::Parts;
+        let parts = heap.counting == Counting::Exclusive;
         // The backtrace that a frame counts for: itself, or its caller at the deepest level.
         let mut shown: Vec<u32> = (0..count as u32).collect();
         if parts {
@@ -222,10 +226,10 @@ impl<'a> Computation<'a> {
         let mut computation = Computation {
             heap,
             parts,
-            whole: heap.meaning == Meaning::WholeTotals,
+            whole: heap.counting == Counting::CompleteInclusive,
             by_type: options.by_type || !parts,
             filtered: options.wanted.is_some(),
-            stated: vec![None; count],
+            reported: vec![None; count],
             pairs: vec![Vec::new(); count],
             places: FxHashMap::default(),
             inferred: 0,
@@ -236,12 +240,14 @@ impl<'a> Computation<'a> {
             let frame = shown[entry.frame() as usize];
             match entry.type_name() {
                 None if !computation.filtered => {
-                    computation.stated[frame as usize].get_or_insert_default().add(entry.bytes(), entry.allocations());
+                    computation.reported[frame as usize]
+                        .get_or_insert_default()
+                        .add(entry.bytes(), entry.allocations());
                 }
                 Some(type_name) if options.wanted.is_none_or(|wanted| wanted(type_name)) => {
                     let pair = computation.pair(frame, type_name);
-                    match &mut pair.stated {
-                        Some(stated) => stated.add(entry.bytes(), entry.allocations()),
+                    match &mut pair.reported {
+                        Some(reported) => reported.add(entry.bytes(), entry.allocations()),
                         none => *none = Some(Amount::of(entry)),
                     }
                 }
@@ -254,7 +260,7 @@ impl<'a> Computation<'a> {
     fn pair(&mut self, frame: u32, type_name: NameId) -> &mut Pair {
         let pairs = &mut self.pairs[frame as usize];
         let place = *self.places.entry((frame, type_name)).or_insert_with(|| {
-            pairs.push(Pair { type_name, stated: None, below: Amount::default() });
+            pairs.push(Pair { type_name, reported: None, below: Amount::default() });
             pairs.len() - 1
         });
         &mut pairs[place]
@@ -265,7 +271,7 @@ impl<'a> Computation<'a> {
         let mut below = vec![None::<Amount>; count];
         let mut totals = Totals {
             all: vec![None; count],
-            own: vec![Amount::default(); count],
+            exclusive: vec![Amount::default(); count],
             types: vec![Vec::new(); count],
             callees: vec![Vec::new(); count],
             callees_by_type: RefCell::default(),
@@ -281,14 +287,14 @@ impl<'a> Computation<'a> {
             types.sort_unstable_by_key(|amount| amount.type_name);
             let mut of_types = Amount::default();
             for amount in &types {
-                let counted = if self.parts { amount.own } else { amount.total };
+                let counted = if self.parts { amount.exclusive } else { amount.total };
                 of_types.add(counted.bytes, counted.allocations);
                 if frame != 0 && self.by_type {
                     self.pass_up(parent, amount);
                 }
             }
             totals.all[at] = self.settled_all(frame, &types, of_types, below[at]);
-            totals.own[at] = if self.parts { of_types } else { Amount::default() };
+            totals.exclusive[at] = if self.parts { of_types } else { Amount::default() };
             totals.types[at] = types;
             if let (Some(amount), true) = (totals.all[at], frame != 0) {
                 below[parent as usize].get_or_insert_default().add(amount.bytes, amount.allocations);
@@ -302,14 +308,14 @@ impl<'a> Computation<'a> {
 
     fn settled(&self, pair: &Pair) -> TypeAmount {
         let (total, own) = if self.parts {
-            let own = pair.stated.unwrap_or_default();
+            let own = pair.reported.unwrap_or_default();
             let mut total = own;
             total.add(pair.below.bytes, pair.below.allocations);
-            (Amount { stated: true, ..total }, own)
+            (Amount { is_reported: true, ..total }, own)
         } else {
-            (Amount::settle(pair.stated, pair.below, self.whole), Amount::default())
+            (Amount::settle(pair.reported, pair.below, self.whole), Amount::default())
         };
-        TypeAmount { type_name: pair.type_name, total, own }
+        TypeAmount { type_name: pair.type_name, total, exclusive: own }
     }
 
     fn settled_all(&self, frame: u32, types: &[TypeAmount], of_types: Amount, below: Option<Amount>) -> Option<Amount> {
@@ -320,17 +326,22 @@ impl<'a> Computation<'a> {
                 // Nothing is missing in parts: where there are none, nothing was allocated.
                 total.allocations = Some(0);
             }
-            return (!types.is_empty() || below.is_some() || frame == 0).then_some(Amount { stated: true, ..total });
+            return (!types.is_empty() || below.is_some() || frame == 0)
+                .then_some(Amount { is_reported: true, ..total });
         }
-        let stated = self.stated[frame as usize];
+        let reported = self.reported[frame as usize];
         let of_types = (!types.is_empty()).then_some(of_types);
-        let all = Amount::of_all(stated, of_types, below, self.whole);
+        let all = Amount::of_all(reported, of_types, below, self.whole);
         if all.is_none() {
-            return (frame == 0).then(|| Amount { at_least: !self.whole, ..Amount::default() });
+            return (frame == 0).then(|| Amount { is_lower_bound: !self.whole, ..Amount::default() });
         }
         if self.filtered {
             // Types that were too small to be dumped are missing in the sum.
-            return Some(Amount { stated: self.whole, at_least: !self.whole, ..of_types.unwrap_or_default() });
+            return Some(Amount {
+                is_reported: self.whole,
+                is_lower_bound: !self.whole,
+                ..of_types.unwrap_or_default()
+            });
         }
         all
     }

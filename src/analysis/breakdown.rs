@@ -158,7 +158,7 @@ impl BreakdownTree<'_> {
             .filter_map(|frame| {
                 let called = self.heap.frames[frame as usize];
                 let kind = if called.is_self { Kind::SelfCost } else { Kind::Backtrace };
-                let amount = amount_at(frame).filter(|amount| amount.is_something() || amount.stated)?;
+                let amount = amount_at(frame).filter(|amount| amount.is_something() || amount.is_reported)?;
                 let row = Row { kind, axis: Axis::Backtrace, name: Some(called.name), amount };
                 Some(node(row, Position { frame, exclusive: false, ..position }))
             })
@@ -173,8 +173,10 @@ impl BreakdownTree<'_> {
             found.clear();
         }
         let amount = match position.type_name {
-            None => self.totals.own(position.frame),
-            Some(type_name) => self.totals.of_type(position.frame, type_name).map_or(Amount::default(), |a| a.own),
+            None => self.totals.exclusive(position.frame),
+            Some(type_name) => {
+                self.totals.of_type(position.frame, type_name).map_or(Amount::default(), |a| a.exclusive)
+            }
         };
         if !found.is_empty() && amount.is_something() {
             let row = Row { kind: Kind::SelfCost, axis: Axis::Backtrace, name: None, amount };
@@ -188,8 +190,8 @@ impl BreakdownTree<'_> {
         amounts
             .filter_map(|amount| {
                 let type_name = Some(amount.type_name);
-                let amount = if exclusive { amount.own } else { amount.total };
-                if !amount.is_something() && (exclusive || !amount.stated) {
+                let amount = if exclusive { amount.exclusive } else { amount.total };
+                if !amount.is_something() && (exclusive || !amount.is_reported) {
                     return None;
                 }
                 let row = Row { kind: Kind::Type, axis: Axis::Type, name: type_name, amount };

@@ -53,7 +53,7 @@ fn last_frames(heap: &AllocationHeap, totals: &Totals) -> Vec<Share> {
     for frame in 0..heap.frames.len() as u32 {
         let node = heap.frames[frame as usize];
         let (at, amount) = if totals.complete {
-            (frame, totals.own(frame))
+            (frame, totals.exclusive(frame))
         } else if !totals.callees(frame).is_empty() || !totals.is_known(frame) {
             continue;
         } else {
@@ -80,7 +80,7 @@ fn by_name(heap: &AllocationHeap, shares: Vec<Share>, is_cut: bool) -> Vec<Calle
         groups.entry(name).or_default().push(share);
     }
     let node = |(name, shares): (Option<NameId>, Vec<Share>)| {
-        let mut amount = Amount { at_least: is_cut, stated: !is_cut, ..Amount::default() };
+        let mut amount = Amount { is_lower_bound: is_cut, is_reported: !is_cut, ..Amount::default() };
         for share in &shares {
             amount.bytes = amount.bytes.saturating_add(share.bytes);
             amount.allocations = crate::allocations::add_counts(amount.allocations, share.allocations);

@@ -2,13 +2,13 @@
 //!
 //! What a path has is what its last objects retain. Objects whose dominators have the same types are one node.
 
-use super::dominators::{Dominators, Step};
-use crate::allocations::{AllocationHeap, Entry, HeapBuilder, Meaning, NameId, Names};
+use super::dominators::{DomNode, Dominators, Step};
+use crate::allocations::{AllocationHeap, Counting, Entry, HeapBuilder, NameId, Names};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// The heap of a graph's reachable objects, of those that are wanted. Paths longer than `depth` end there and hold what is below. O(objects), 8
 /// bytes for each besides the paths.
-pub fn heap_of_dominator_paths(
+pub fn dominator_tree_as_allocations(
     graph: &HeapGraph,
     dominators: &Dominators,
     depth: u32,
@@ -22,7 +22,7 @@ pub fn heap_of_dominator_paths(
     // Frames from the top down to the object at hand, each with its depth. Down the tree rather than by number: the
     // order of the heap's frames must not hang on how the tree is numbered.
     let mut above = vec![(0u32, 0u32)];
-    dominators.children().walk(0, |step| {
+    dominators.children().walk(DomNode::ROOT, |step| {
         let number = match step {
             Step::Enter(number) => number,
             Step::Leave(_) => {
@@ -54,7 +54,7 @@ pub fn heap_of_dominator_paths(
         process: process.map_or(String::new(), |section| section.name.clone()),
         labels: String::new(),
         allocator: "objects".into(),
-        meaning: Meaning::Parts,
+        counting: Counting::Exclusive,
         frames,
         entries,
     };

@@ -9,7 +9,7 @@
 //! case is O(references x log objects) for certain. Nothing recurses.
 //!
 //! Time goes into waiting for memory. Values that a loop is about to read from all over the heap are therefore read once
-//! before, several at a time and for nothing (`touch`), so that the waits overlap: a third off on graphs without order.
+//! before, several at a time and for nothing (`prefetch`), so that the waits overlap: a third off on graphs without order.
 //!
 //! petgraph's `simple_fast` is the second opinion in tests; it is cubic on doubly linked lists.
 
@@ -36,6 +36,25 @@ pub enum Dominator {
     Node(NodeId),
 }
 
+/// An object by its number in one dominator tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DomNode(u32);
+
+impl DomNode {
+    /// The virtual root above all strong roots: no object.
+    pub const ROOT: DomNode = DomNode(0);
+
+    /// The node of this number.
+    pub(super) fn new(number: usize) -> Self {
+        DomNode(number as u32)
+    }
+
+    /// Its number.
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The dominator tree, in numbers of its own: 0 is the virtual root, reached objects follow, and every number is
 /// greater than that of its immediate dominator. Which object has which number depends on how the tree was made; of
 /// objects with one immediate dominator the order is always the same.
@@ -43,7 +62,7 @@ pub enum Dominator {
 pub struct Dominators {
     /// By number; the first means nothing.
     nodes: Column<NodeId>,
-    above: Above,
+    tree: ImmediateDominators,
     /// By node; made when first asked for.
     numbers: OnceLock<Column<u32>>,
     node_count: usize,
@@ -52,7 +71,7 @@ pub struct Dominators {
 
 /// Who immediately dominates whom.
 #[derive(Debug)]
-enum Above {
+enum ImmediateDominators {
     /// Depth-first numbers of the walk: the immediate dominator of each.
     Listed(Vec<u32>),
     /// Numbers level by level: those that a number dominates follow one another from here on, up to those of the next.
@@ -63,21 +82,21 @@ impl Dominators {
     /// Computes the tree. O(references x log objects) at worst, near O(references) on heaps; about 33 bytes per object
     /// while it runs, 12 are kept.
     pub fn compute(graph: &HeapGraph) -> Self {
-        Self::compute_with_patience(graph, 4)
+        Self::compute_with_step_budget(graph, 4)
     }
 
-    /// `patience` climbing steps per object before buckets take over.
-    fn compute_with_patience(graph: &HeapGraph, patience: u64) -> Self {
+    /// `step_budget` climbing steps per object before buckets take over.
+    fn compute_with_step_budget(graph: &HeapGraph, step_budget: u64) -> Self {
         let Walk { nodes, parents, log, numbers } = walk(graph);
         let (semi, lists) = sort_log(&parents, log, numbers);
         let mut steps = 0;
         let (semi, cells) = semidominators(&parents, semi, &lists, &mut steps);
         drop(lists);
-        let patience = patience * parents.len() as u64;
-        let immediate = immediate_dominators(parents, &semi, cells, patience, &mut steps);
+        let step_budget = step_budget * parents.len() as u64;
+        let immediate = immediate_dominators(parents, &semi, cells, step_budget, &mut steps);
         Dominators {
             nodes: nodes.into(),
-            above: Above::Listed(immediate),
+            tree: ImmediateDominators::Listed(immediate),
             numbers: OnceLock::new(),
             node_count: graph.node_count(),
             steps,
@@ -89,9 +108,9 @@ impl Dominators {
         self.nodes.len() - 1
     }
 
-    /// The object's number in this tree, if it is reached. O(1) but for the first call, which makes a table of all:
-    /// O(objects), 4 bytes each.
-    pub fn number_of(&self, node: NodeId) -> Option<usize> {
+    /// The object in this tree, if it is reached. O(1) but for the first call, which makes a table of all: O(objects), 4
+    /// bytes each.
+    pub fn number_of(&self, node: NodeId) -> Option<DomNode> {
         let numbers = self.numbers.get_or_init(|| {
             let mut numbers = vec![UNREACHED; self.node_count];
             for (number, node) in self.nodes.all().iter().enumerate().skip(1) {
@@ -100,22 +119,29 @@ impl Dominators {
             numbers.into()
         });
         // Not reached, or what a file says that no tree has.
-        Some(numbers.get(node.index()) as usize).filter(|&number| number < self.nodes.len())
+        Some(DomNode(numbers.get(node.index()))).filter(|number| number.index() < self.nodes.len())
     }
 
-    /// The object with this number, which must be 1 to `reached_count`. O(1).
-    pub fn node_at(&self, number: usize) -> NodeId {
-        self.nodes.get(number)
+    /// The object of a node of this tree other than the root. O(1).
+    #[inline]
+    pub fn node_at(&self, number: DomNode) -> NodeId {
+        self.nodes.get(number.index())
     }
 
-    /// The number of the immediate dominator of the object with this number; 0 is the virtual root. O(1), or O(log
-    /// objects) in a tree from an index.
-    pub fn immediate_of(&self, number: usize) -> usize {
-        match &self.above {
-            Above::Listed(immediate) => immediate[number] as usize,
-            Above::Levels(first_below) => {
+    /// Every reached object, each after its immediate dominator.
+    pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = DomNode> + use<> {
+        (1..self.nodes.len()).map(DomNode::new)
+    }
+
+    /// The immediate dominator of a node other than the root. O(1), or O(log objects) in a tree from an index.
+    #[inline]
+    pub fn immediate_of(&self, number: DomNode) -> DomNode {
+        match &self.tree {
+            ImmediateDominators::Listed(immediate) => DomNode(immediate[number.index()]),
+            ImmediateDominators::Levels(first_child) => {
+                let number = number.index();
                 // The last whose own begin at or before; never below itself, whatever a file says.
-                first_below.partition_point(|first| first as usize <= number).clamp(1, number.max(1)) - 1
+                DomNode::new(first_child.partition_point(|first| first as usize <= number).clamp(1, number.max(1)) - 1)
             }
         }
     }
@@ -124,28 +150,28 @@ impl Dominators {
     pub fn dominator_of(&self, node: NodeId) -> Dominator {
         match self.number_of(node).map(|number| self.immediate_of(number)) {
             None => Dominator::Unreachable,
-            Some(0) => Dominator::Roots,
+            Some(DomNode::ROOT) => Dominator::Roots,
             Some(number) => Dominator::Node(self.node_at(number)),
         }
     }
 
-    /// Numbers of the objects that the object with this number (0: the roots) immediately dominates, ascending.
-    /// O(objects) where they are not together; `children` is the way to ask often.
-    pub fn children_of(&self, number: usize) -> Vec<u32> {
-        match &self.above {
-            Above::Listed(immediate) => {
+    /// What a node immediately dominates, ascending. O(objects) where these are not together; `children` is the way to
+    /// ask often.
+    pub fn children_of(&self, number: DomNode) -> Vec<DomNode> {
+        match &self.tree {
+            ImmediateDominators::Listed(immediate) => {
                 let numbers = immediate.iter().enumerate().skip(1);
-                numbers.filter(|&(_, &above)| above as usize == number).map(|(below, _)| below as u32).collect()
+                numbers.filter(|&(_, &parent)| parent == number.0).map(|(child, _)| DomNode::new(child)).collect()
             }
-            Above::Levels(_) => self.children().of(number).collect(),
+            ImmediateDominators::Levels(_) => self.children().of(number).collect(),
         }
     }
 
     /// The tree turned round, for walking down. O(objects) and 8 bytes for each; nothing in a tree from an index.
     pub fn children(&self) -> Children<'_> {
-        let immediate = match &self.above {
-            Above::Listed(immediate) => immediate,
-            Above::Levels(first_below) => return Children::of_levels(first_below),
+        let immediate = match &self.tree {
+            ImmediateDominators::Listed(immediate) => immediate,
+            ImmediateDominators::Levels(first_child) => return Children::of_levels(first_child),
         };
         Children::of_list(immediate)
     }
@@ -169,12 +195,12 @@ struct Walk {
 }
 
 /// How many values are worth reading ahead.
-const TOUCHED: usize = 8;
+const PREFETCH_DISTANCE: usize = 8;
 
 /// Reads values that will be read again soon: loads that wait for nothing but memory wait together.
 #[inline]
-fn touch(values: impl Iterator<Item = u32>) {
-    std::hint::black_box(values.take(TOUCHED).fold(0, |sum, value| sum ^ value));
+fn prefetch(values: impl Iterator<Item = u32>) {
+    std::hint::black_box(values.take(PREFETCH_DISTANCE).fold(0, |sum, value| sum ^ value));
 }
 
 /// A reference still to be followed.
@@ -206,7 +232,7 @@ fn walk(graph: &HeapGraph) -> Walk {
         nodes.push(target);
         parents.push(source);
         let references = graph.strong_references(target);
-        touch(references.iter().map(|below| numbers[below.index()]));
+        prefetch(references.iter().map(|below| numbers[below.index()]));
         for &below in references.iter().rev() {
             match numbers[below.index()] {
                 UNREACHED => pending.push(Pending { source: number, target: below }),
@@ -215,7 +241,7 @@ fn walk(graph: &HeapGraph) -> Walk {
             }
         }
         // Where the references of the objects that come next lie.
-        touch(references.iter().map(|&below| graph.strong_references(below).len() as u32));
+        prefetch(references.iter().map(|&below| graph.strong_references(below).len() as u32));
     }
     nodes.shrink_to_fit();
     parents.shrink_to_fit();
@@ -276,9 +302,9 @@ fn semidominators(parents: &[u32], mut semi: Vec<u32>, lists: &EdgeLists, steps:
     for number in (1..parents.len()).rev() {
         let mut best = semi[number];
         let edges = lists.ends[number] as usize..lists.ends[number + 1] as usize;
-        let ahead = number.saturating_sub(TOUCHED);
+        let ahead = number.saturating_sub(PREFETCH_DISTANCE);
         let edges_ahead = lists.ends[ahead] as usize..lists.ends[ahead + 1] as usize;
-        touch(lists.sources[edges_ahead].iter().map(|&source| cells[source as usize].label));
+        prefetch(lists.sources[edges_ahead].iter().map(|&source| cells[source as usize].label));
         for &source in &lists.sources[edges] {
             if best == 0 {
                 break;
@@ -311,9 +337,15 @@ fn smallest_label(cells: &mut [Cell], source: u32, limit: u32, path: &mut Vec<u3
 }
 
 /// Climbs from each parent to the first ancestor that is at or above the semidominator. `cells` is memory to use again.
-fn immediate_dominators(parents: Vec<u32>, semi: &[u32], cells: Vec<Cell>, patience: u64, steps: &mut u64) -> Vec<u32> {
+fn immediate_dominators(
+    parents: Vec<u32>,
+    semi: &[u32],
+    cells: Vec<Cell>,
+    step_budget: u64,
+    steps: &mut u64,
+) -> Vec<u32> {
     let mut immediate = parents.clone();
-    let limit_of_steps = *steps + patience;
+    let limit_of_steps = *steps + step_budget;
     for number in 1..immediate.len() {
         let limit = semi[number];
         let mut at = immediate[number];
@@ -321,7 +353,7 @@ fn immediate_dominators(parents: Vec<u32>, semi: &[u32], cells: Vec<Cell>, patie
             at = immediate[at as usize];
             *steps += 1;
             if *steps > limit_of_steps {
-                return by_buckets(parents, semi, cells, immediate, steps);
+                return lengauer_tarjan(parents, semi, cells, immediate, steps);
             }
         }
         immediate[number] = at;
@@ -332,7 +364,7 @@ fn immediate_dominators(parents: Vec<u32>, semi: &[u32], cells: Vec<Cell>, patie
 /// The same without climbing: objects wait in the bucket of their semidominator until the path to it is complete, and
 /// then the smallest semidominator on that path tells. Twice the work of climbing on ordinary heaps, never quadratic.
 /// `immediate` is memory to use again.
-fn by_buckets(
+fn lengauer_tarjan(
     parents: Vec<u32>,
     semi: &[u32],
     mut cells: Vec<Cell>,

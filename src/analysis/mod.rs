@@ -19,7 +19,7 @@
 //! | `allocation_diff` | what grew between two of them? | joined by names | O(frames) | per path |
 //! | `breakdown`, `callers` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
 //! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
-//! | `dump_rule` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
+//! | `cutoff` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
 //! | `threshold` | what is large enough? | exact shares | O(1) | none |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
 
@@ -28,10 +28,10 @@ pub mod allocation_top;
 pub mod allocation_totals;
 pub mod breakdown;
 pub mod callers;
+pub mod cutoff;
 pub mod diff;
 pub mod dominator_paths;
 pub mod dominators;
-pub mod dump_rule;
 pub mod histogram;
 pub mod merged_paths;
 pub mod reachability;

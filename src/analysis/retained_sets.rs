@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rayon::prelude::*;
 
-use super::dominators::{Children, Dominators, Step};
+use super::dominators::{Children, DomNode, Dominators, Step};
 use super::retained::Retained;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
@@ -24,13 +24,12 @@ pub struct Topmost {
 /// No set: an object that is not counted.
 pub const NO_SET: u32 = u32::MAX;
 
-/// For each of `set_count` disjoint sets its topmost members among the objects below `from` in the dominator tree (0:
-/// among all). `set_of` says which set an object is in. O(objects).
-pub fn topmost_of_sets(
+/// For each of `set_count` disjoint sets its topmost members among the objects below `from` in the dominator tree. `set_of` says which set an object is in. O(objects).
+pub fn retained_lower_bound_by_set(
     dominators: &Dominators,
     retained: &Retained,
     children: &Children<'_>,
-    from: usize,
+    from: DomNode,
     set_count: usize,
     set_of: impl Fn(NodeId) -> u32,
 ) -> Vec<Topmost> {
@@ -64,10 +63,10 @@ pub fn topmost_members(
     dominators: &Dominators,
     children: &Children<'_>,
     is_member: impl Fn(NodeId) -> bool,
-) -> Vec<u32> {
+) -> Vec<DomNode> {
     let mut members = Vec::new();
     let mut open = 0u32;
-    children.walk(0, |step| {
+    children.walk(DomNode::ROOT, |step| {
         let (Step::Enter(number) | Step::Leave(number)) = step;
         if !is_member(dominators.node_at(number)) {
             return;
@@ -76,7 +75,7 @@ pub fn topmost_members(
             Step::Leave(_) => open = open.wrapping_sub(1),
             Step::Enter(_) => {
                 if open == 0 {
-                    members.push(number as u32);
+                    members.push(number);
                 }
                 open = open.wrapping_add(1);
             }
@@ -95,12 +94,12 @@ const SETS_AT_ONCE: usize = 63;
 const REACHED: u64 = 1 << SETS_AT_ONCE;
 /// Markings at one time: each has its own words for all objects.
 const MARKINGS_AT_ONCE: usize = 4;
-/// What [`exact_retained_bytes`] takes at most beside the graph, per object.
+/// What [`retained_exact_by_set`] takes at most beside the graph, per object.
 pub const EXACT_BYTES_PER_OBJECT: u64 = 4 + MARKINGS_AT_ONCE as u64 * 13;
 
-/// Steps that `exact_retained_bytes` is to be allowed for a graph: far more than all types of a program take, unless
+/// Steps that `retained_exact_by_set` is to be allowed for a graph: far more than all types of a program take, unless
 /// they hold each other in ways that no program has. In small graphs some tenths of a second.
-pub fn most_steps_of_exact(graph: &HeapGraph) -> u64 {
+pub fn max_steps_of_exact(graph: &HeapGraph) -> u64 {
     const LEAST: u64 = 100_000_000;
     const FOR_EACH: u64 = 500;
     LEAST.max((graph.node_count() as u64 + graph.strong_reference_count() as u64).saturating_mul(FOR_EACH))
@@ -113,7 +112,7 @@ pub fn most_steps_of_exact(graph: &HeapGraph) -> u64 {
 ///
 /// # Errors
 /// When it takes more than `most_steps`, an object or reference looked at being one.
-pub fn exact_retained_bytes(
+pub fn retained_exact_by_set(
     graph: &HeapGraph,
     sets: &[u32],
     set_of: impl Fn(NodeId) -> u32,

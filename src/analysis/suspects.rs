@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::dominators::{Children, Dominators, Step};
+use super::dominators::{Children, DomNode, Dominators, Step};
 use super::retained::Retained;
 use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId};
 
@@ -127,7 +127,7 @@ pub struct SuspectSearch<'a> {
 
 /// The way down from an object: numbers from the object itself on.
 struct Descent {
-    path: Vec<u32>,
+    path: Vec<DomNode>,
 }
 
 impl LeakSuspect {
@@ -155,7 +155,7 @@ impl SuspectSearch<'_> {
         let mut suspects = Vec::new();
         let (mut small, mut large) = (Vec::new(), Vec::new());
         let nodes = self.section.map_or(0..self.graph.node_count(), |section| self.graph.section_nodes(section));
-        for number in self.children.of(0).filter(|&number| nodes.contains(&self.node(number).index())) {
+        for number in self.children.of(DomNode::ROOT).filter(|&number| nodes.contains(&self.node(number).index())) {
             if self.bytes(number) >= self.threshold_bytes { large.push(number) } else { small.push(number) }
         }
         // Not to be reported twice: several suspects may climb to one owner.
@@ -183,25 +183,25 @@ impl SuspectSearch<'_> {
         suspects
     }
 
-    fn bytes(&self, number: u32) -> u64 {
-        self.retained.bytes_at(number as usize)
+    fn bytes(&self, number: DomNode) -> u64 {
+        self.retained.bytes_at(number)
     }
 
-    fn node(&self, number: u32) -> NodeId {
-        self.dominators.node_at(number as usize)
+    fn node(&self, number: DomNode) -> NodeId {
+        self.dominators.node_at(number)
     }
 
-    fn type_of(&self, number: u32) -> TypeId {
+    fn type_of(&self, number: DomNode) -> TypeId {
         self.graph.shown_type_of(self.node(number))
     }
 
-    fn main_child(&self, number: u32) -> Option<u32> {
-        let below = self.children.of(number as usize);
+    fn main_child(&self, number: DomNode) -> Option<DomNode> {
+        let below = self.children.of(number);
         below.max_by(|&a, &b| self.bytes(a).cmp(&self.bytes(b)).then_with(|| self.node(b).cmp(&self.node(a))))
     }
 
     /// Down while one child has most of the bytes, however deep.
-    fn descend(&self, from: u32) -> Descent {
+    fn descend(&self, from: DomNode) -> Descent {
         let mut path = vec![from];
         let mut at = from;
         while let Some(child) = self.main_child(at) {
@@ -215,34 +215,34 @@ impl SuspectSearch<'_> {
     }
 
     /// Children of the last object on the way that are suspects by themselves.
-    fn suspects_inside(&self, descent: &Descent) -> Vec<u32> {
+    fn suspects_inside(&self, descent: &Descent) -> Vec<DomNode> {
         let Some(&last) = descent.path.last() else { return Vec::new() };
-        let below = self.children.of(last as usize);
+        let below = self.children.of(last);
         below.filter(|&child| self.bytes(child) >= self.threshold_bytes).collect()
     }
 
     /// For an object of a library's type the nearest one above of the application's own: to be reported in its place
     /// when it holds little else, else only to be named.
-    fn application_owner(&self, number: u32) -> (u32, Option<NodeId>) {
+    fn application_owner(&self, number: DomNode) -> (DomNode, Option<NodeId>) {
         if !self.is_library[self.type_of(number).index()] {
             return (number, None);
         }
-        let mut above = self.dominators.immediate_of(number as usize) as u32;
-        while above != 0 && self.is_library[self.type_of(above).index()] {
-            above = self.dominators.immediate_of(above as usize) as u32;
+        let mut above = self.dominators.immediate_of(number);
+        while above != DomNode::ROOT && self.is_library[self.type_of(above).index()] {
+            above = self.dominators.immediate_of(above);
         }
         match above {
-            0 => (number, None),
+            DomNode::ROOT => (number, None),
             _ if self.bytes(number) as f64 >= MAIN_SHARE * self.bytes(above) as f64 => (above, None),
             _ => (number, Some(self.node(above))),
         }
     }
 
-    fn object_suspect(&self, number: u32, descent: &Descent, owner: Option<NodeId>) -> LeakSuspect {
+    fn object_suspect(&self, number: DomNode, descent: &Descent, owner: Option<NodeId>) -> LeakSuspect {
         LeakSuspect {
             subject: SuspectSubject::Object(self.node(number)),
             retained_bytes: self.bytes(number),
-            retained_objects: self.retained.objects_at(number as usize).into(),
+            retained_objects: self.retained.objects_at(number).into(),
             accumulation: self.accumulation(descent),
             owner,
             held_types: self.held_types(&[number]),
@@ -252,12 +252,12 @@ impl SuspectSearch<'_> {
     /// Objects directly under the roots, by type, that are suspected together. Class objects are skipped: having many
     /// classes is not a leak. So are objects of library types without a root of their own: they are there because
     /// several others share them, as strings are.
-    fn groups(&self, numbers: &[u32]) -> Vec<LeakSuspect> {
+    fn groups(&self, numbers: &[DomNode]) -> Vec<LeakSuspect> {
         let mut rooted = NodeSet::new(self.graph.node_count());
         for root in self.graph.strong_roots() {
             rooted.insert(root.node);
         }
-        let mut by_type: BTreeMap<TypeId, Vec<u32>> = BTreeMap::new();
+        let mut by_type: BTreeMap<TypeId, Vec<DomNode>> = BTreeMap::new();
         for &number in numbers {
             let (node, type_id) = (self.node(number), self.type_of(number));
             let is_shared = self.is_library[type_id.index()] && !rooted.contains(node);
@@ -276,7 +276,7 @@ impl SuspectSearch<'_> {
                 let largest = *members.first()?;
                 Some(LeakSuspect {
                     retained_bytes,
-                    retained_objects: members.iter().map(|&n| u64::from(self.retained.objects_at(n as usize))).sum(),
+                    retained_objects: members.iter().map(|&n| u64::from(self.retained.objects_at(n))).sum(),
                     accumulation: self.accumulation(&self.descend(largest)),
                     owner: None,
                     held_types: self.held_types(&members),
@@ -307,11 +307,11 @@ impl SuspectSearch<'_> {
 
     /// What members of a library's type are there for: down from each by its main child to the first type that is the
     /// application's own. The most frequent, if at least half of the members agree.
-    fn kept_by_members(&self, collection: u32, member_type: TypeId) -> Option<(TypeId, u64)> {
+    fn kept_by_members(&self, collection: DomNode, member_type: TypeId) -> Option<(TypeId, u64)> {
         const STEPS: usize = 5;
         let mut found: BTreeMap<TypeId, u64> = BTreeMap::new();
         let mut members = 0;
-        for member in self.children.of(collection as usize).filter(|&child| self.type_of(child) == member_type) {
+        for member in self.children.of(collection).filter(|&child| self.type_of(child) == member_type) {
             members += 1;
             let mut at = Some(member);
             for _ in 0..STEPS {
@@ -353,13 +353,13 @@ impl SuspectSearch<'_> {
     }
 
     /// Nodes of the list after the one at which the way down ended: near its end a list no longer has most of the bytes.
-    fn rest_of_list(&self, from: u32, type_id: TypeId) -> u64 {
+    fn rest_of_list(&self, from: DomNode, type_id: TypeId) -> u64 {
         let mut length = 0;
         let mut at = from;
         loop {
-            let below = self.children.of(at as usize);
+            let below = self.children.of(at);
             let next = below.clone().find(|&child| self.type_of(child) == type_id).or_else(|| {
-                let mut further = below.flat_map(|child| self.children.of(child as usize));
+                let mut further = below.flat_map(|child| self.children.of(child));
                 further.find(|&child| self.type_of(child) == type_id)
             });
             match next {
@@ -370,8 +370,8 @@ impl SuspectSearch<'_> {
         }
     }
 
-    fn shape(&self, number: u32) -> Shape {
-        let below = self.children.of(number as usize);
+    fn shape(&self, number: DomNode) -> Shape {
+        let below = self.children.of(number);
         if self.graph.shallow_bytes(self.node(number)) as f64 >= MAIN_SHARE * self.bytes(number) as f64 {
             return Shape::Single;
         }
@@ -392,17 +392,17 @@ impl SuspectSearch<'_> {
     }
 
     /// The histogram of what these objects retain.
-    fn held_types(&self, numbers: &[u32]) -> Vec<HeldType> {
+    fn held_types(&self, numbers: &[DomNode]) -> Vec<HeldType> {
         let mut by_type: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
-        let mut add = |number: usize| {
+        let mut add = |number: DomNode| {
             let node = self.dominators.node_at(number);
             let held = by_type.entry(self.graph.shown_type_of(node)).or_default();
             held.0 += 1;
             held.1 = held.1.saturating_add(self.graph.shallow_bytes(node));
         };
         for &number in numbers {
-            add(number as usize);
-            self.children.walk(number as usize, |step| {
+            add(number);
+            self.children.walk(number, |step| {
                 if let Step::Enter(below) = step {
                     add(below);
                 }

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::dominators::{Children, Dominators};
+use super::dominators::{Children, DomNode, Dominators};
 use crate::graph::{HeapGraph, TypeId};
 
 /// One place of the merged tree.
@@ -35,7 +35,7 @@ pub struct TypeTree {
 
 /// Objects still to be placed: their number in the dominator tree and the place above them.
 struct Pending {
-    number: u32,
+    number: DomNode,
     above: Option<usize>,
 }
 
@@ -46,14 +46,14 @@ impl TypeTree {
         graph: &HeapGraph,
         dominators: &Dominators,
         children: &Children<'_>,
-        starts: impl IntoIterator<Item = u32>,
+        starts: impl IntoIterator<Item = DomNode>,
         max_depth: usize,
     ) -> Self {
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
         let mut pending: Vec<Pending> = starts.into_iter().map(|number| Pending { number, above: None }).collect();
         while let Some(Pending { number, above }) = pending.pop() {
-            let node = dominators.node_at(number as usize);
+            let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
             let place = tree.folded(above, type_id, max_depth).unwrap_or_else(|| {
                 *known.entry((above, type_id)).or_insert_with(|| {
@@ -65,7 +65,7 @@ impl TypeTree {
             tree.places[place].objects += 1;
             let bytes = &mut tree.places[place].shallow_bytes;
             *bytes = bytes.saturating_add(graph.shallow_bytes(node));
-            pending.extend(children.of(number as usize).map(|number| Pending { number, above: Some(place) }));
+            pending.extend(children.of(number).map(|number| Pending { number, above: Some(place) }));
         }
         for place in (0..tree.places.len()).rev() {
             let own = &mut tree.places[place];

@@ -13,7 +13,7 @@ use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::breakdown::{Axes, BreakdownTree, Node, Row};
 pub use crate::analysis::breakdown::{Axis, Kind};
 use crate::analysis::callers::CallerTree;
-use crate::analysis::dominator_paths::heap_of_dominator_paths;
+use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{Content, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, TypeId};
@@ -280,7 +280,7 @@ fn of_objects<'d>(
     let depth = options.depth.unwrap_or(DEFAULT_DEPTH_OF_OBJECTS);
     dump.phase(Phase::MergingPaths);
     let is_wanted = |node: NodeId| scope.range().contains(&node.index());
-    let (mut names, mut heap) = heap_of_dominator_paths(graph, dominators, depth.max(1), is_wanted);
+    let (mut names, mut heap) = dominator_tree_as_allocations(graph, dominators, depth.max(1), is_wanted);
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
     }
@@ -332,7 +332,7 @@ impl<'d> HeapTree<'d> {
             axis,
             bytes: amount.bytes,
             allocations: amount.allocations,
-            is_lower_bound: amount.at_least,
+            is_lower_bound: amount.is_lower_bound,
         };
         HeapTree(rows.into_iter().map(|row| row.map(shown)).collect())
     }

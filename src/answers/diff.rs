@@ -12,8 +12,9 @@ use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::{self, TotalsOptions};
 use crate::analysis::diff::{held_by_root_kind, places_by_path, places_by_path_bytes};
+use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
-use crate::analysis::retained_sets::topmost_of_sets;
+use crate::analysis::retained_sets::retained_lower_bound_by_set;
 use crate::analysis::threshold::Threshold;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, Content, OpenDump};
@@ -185,7 +186,10 @@ impl Side {
         let (dominators, retained) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
-        let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
+        let topmost =
+            retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups.names.len(), |node| {
+                groups.of(node)
+            });
         for (name, topmost) in groups.names.iter().zip(topmost) {
             if let Some(row) = self.rows.get_mut(name) {
                 row.retained_bytes = topmost.retained_bytes;
@@ -204,8 +208,8 @@ impl Side {
         let (dominators, _) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
-        let tops = children.of(0);
-        let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
+        let tops = children.of(DomNode::ROOT);
+        let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index()));
         let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH);
         self.row_bytes += places_by_path_bytes(graph, &tree);
         dump.check_answer(AnswerNeed::Descent, self.row_bytes)?;

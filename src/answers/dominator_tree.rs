@@ -11,9 +11,9 @@ use super::histogram_rows::{RowName, is_false};
 use super::object::FEW_ROWS;
 use super::tree::{Level, preorder};
 use super::{AnswerError, CommandLine, GroupBy, Limits, ObjectId, Scope, ScopeOptions, Tree, TreeRow};
-use crate::analysis::dominators::{Dominators, Step};
+use crate::analysis::dominators::{DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
-use crate::analysis::retained_sets::{NO_SET, topmost_members, topmost_of_sets};
+use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, Root};
 
@@ -138,7 +138,7 @@ pub struct DominatorNodes<'d> {
     dominators: &'d Dominators,
     retained: &'d Retained,
     reachable_bytes: u64,
-    tree: Tree<u32>,
+    tree: Tree<DomNode>,
 }
 
 /// An object of the dominator tree.
@@ -231,7 +231,7 @@ pub fn dominator_tree<'d>(
     let scope = options.scope.resolve(graph)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
-    let from = start.map_or(Some(0), |node| dominators.number_of(node));
+    let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
     let part = Part { graph, dominators, retained, options, nodes: scope.range() };
     let (reachable_bytes, reachable_objects) = part.reachable();
     let rows = match (from, options.group_by) {
@@ -264,39 +264,38 @@ struct Part<'a, 'd> {
 }
 
 impl Part<'_, '_> {
-    fn is_in_section(&self, number: u32) -> bool {
-        self.nodes.contains(&self.dominators.node_at(number as usize).index())
+    fn is_in_section(&self, number: DomNode) -> bool {
+        self.nodes.contains(&self.dominators.node_at(number).index())
     }
 
     /// Bytes and objects that strong roots reach in the section.
     fn reachable(&self) -> (u64, u64) {
-        let tops = self.dominators.children_of(0).into_iter().filter(|&number| self.is_in_section(number));
+        let tops = self.dominators.children_of(DomNode::ROOT).into_iter().filter(|&number| self.is_in_section(number));
         tops.fold((0u64, 0), |(bytes, objects), number| {
-            let number = number as usize;
             let objects = objects + u64::from(self.retained.objects_at(number));
             (bytes.saturating_add(self.retained.bytes_at(number)), objects)
         })
     }
 
-    fn tree(&self, from: usize, scope: &Scope<'_>) -> Tree<u32> {
-        let wanted = scope.types().filter(|_| from == 0);
+    fn tree(&self, from: DomNode, scope: &Scope<'_>) -> Tree<DomNode> {
+        let wanted = scope.types().filter(|_| from == DomNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
         let mut starts = match (&children, wanted) {
-            _ if from > 0 => vec![from as u32],
+            _ if from != DomNode::ROOT => vec![from],
             (Some(children), Some(wanted)) => {
                 topmost_members(self.dominators, children, |node| wanted[self.graph.type_of(node).index()])
             }
-            _ => self.dominators.children_of(0),
+            _ => self.dominators.children_of(DomNode::ROOT),
         };
         starts.retain(|&number| self.is_in_section(number));
         // Below an object the object itself is level 0; from the top the first level is the answer's first.
-        let levels = if from > 0 { depth.saturating_add(1) } else { depth };
-        let below = |&mut number: &mut u32, depth: u32| {
+        let levels = if from != DomNode::ROOT { depth.saturating_add(1) } else { depth };
+        let below = |&mut number: &mut DomNode, depth: u32| {
             (depth + 1 < levels).then(|| {
                 let below = match &children {
-                    Some(children) => children.of(number as usize).collect(),
-                    None => self.dominators.children_of(number as usize),
+                    Some(children) => children.of(number).collect(),
+                    None => self.dominators.children_of(number),
                 };
                 self.level(below)
             })
@@ -305,16 +304,16 @@ impl Part<'_, '_> {
     }
 
     /// What the order compares.
-    fn figure(&self, number: u32) -> u64 {
+    fn figure(&self, number: DomNode) -> u64 {
         match self.options.order {
-            DominatorOrder::ShallowBytes => self.graph.shallow_bytes(self.dominators.node_at(number as usize)),
-            DominatorOrder::Objects => u64::from(self.retained.objects_at(number as usize)),
-            DominatorOrder::RetainedBytes => self.retained.bytes_at(number as usize),
+            DominatorOrder::ShallowBytes => self.graph.shallow_bytes(self.dominators.node_at(number)),
+            DominatorOrder::Objects => u64::from(self.retained.objects_at(number)),
+            DominatorOrder::RetainedBytes => self.retained.bytes_at(number),
         }
     }
 
-    fn level(&self, numbers: Vec<u32>) -> Level<u32> {
-        let node = |number: u32| self.dominators.node_at(number as usize);
+    fn level(&self, numbers: Vec<DomNode>) -> Level<DomNode> {
+        let node = |number: DomNode| self.dominators.node_at(number);
         Level::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
             self.figure(b).cmp(&self.figure(a)).then_with(|| node(a).cmp(&node(b)))
         })
@@ -324,13 +323,14 @@ impl Part<'_, '_> {
         &self,
         dump: &OpenDump,
         scope: &Scope<'_>,
-        from: usize,
+        from: DomNode,
         by: GroupBy,
     ) -> Result<DominatorGroups, AnswerError> {
         let groups = Groups::new(scope, by, self.options.types_apart)?;
         let children = self.dominators.children();
         let set_of = |node| groups.of(node);
-        let topmost = topmost_of_sets(self.dominators, self.retained, &children, from, groups.names.len(), set_of);
+        let topmost =
+            retained_lower_bound_by_set(self.dominators, self.retained, &children, from, groups.names.len(), set_of);
         let mut totals = vec![(0u64, 0u64); groups.names.len()];
         children.walk(from, |step| {
             if let Step::Enter(number) = step {
@@ -408,9 +408,8 @@ impl<'d> DominatorNodes<'d> {
         self.tree.rows().iter().map(|row| row.map(|number| self.row(number)))
     }
 
-    fn row(&self, number: u32) -> DominatorRow<'d> {
+    fn row(&self, number: DomNode) -> DominatorRow<'d> {
         let graph = self.graph;
-        let number = number as usize;
         let node = self.dominators.node_at(number);
         let retained_bytes = self.retained.bytes_at(number);
         DominatorRow {

@@ -187,7 +187,7 @@ impl HeapRow {
             allocations: total.allocations,
             part: heap.part,
             labels: heap.labels.clone(),
-            at_least: total.at_least,
+            at_least: total.is_lower_bound,
             title: title_of(heap),
         }
     }

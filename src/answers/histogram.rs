@@ -13,8 +13,9 @@ use super::{AnswerError, CommandLine, GroupBy, Limits, ReachedBy, Scope, ScopeOp
 use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
+use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
-use crate::analysis::retained_sets::{exact_retained_bytes, most_steps_of_exact, topmost_of_sets};
+use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set, retained_lower_bound_by_set};
 use crate::analysis::selection::TypePattern;
 use crate::dump::{AnswerNeed, Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
@@ -200,7 +201,10 @@ fn add_retained(
         let (dominators, retained) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
-        let topmost = topmost_of_sets(dominators, retained, &children, 0, groups.names.len(), |node| groups.of(node));
+        let topmost =
+            retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups.names.len(), |node| {
+                groups.of(node)
+            });
         rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
     }
     if retained_by == RetainedBy::Exact {
@@ -210,8 +214,8 @@ fn add_retained(
         let shown = if by_retained { rows.len() } else { options.limits.shown(rows.len()) };
         let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
         dump.check_exact_retained()?;
-        let most_steps = most_steps_of_exact(graph);
-        let Ok(exact) = exact_retained_bytes(graph, &sets, |node| groups.of(node), most_steps) else {
+        let most_steps = max_steps_of_exact(graph);
+        let Ok(exact) = retained_exact_by_set(graph, &sets, |node| groups.of(node), most_steps) else {
             let what = format!("taking {shown} groups of objects out one by one is too much work");
             return Err(AnswerError::TooMuchWork(what));
         };

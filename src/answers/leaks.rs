@@ -16,6 +16,7 @@ pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPat
 use super::histogram_rows::is_false;
 use super::libraries::library_types;
 use super::{AnswerError, CommandLine, PathRow, ScopeOptions};
+use crate::analysis::dominators::DomNode;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
@@ -112,8 +113,8 @@ pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let children = dominators.children();
     let nodes = scope.range();
-    let tops = children.of(0).filter(|&number| nodes.contains(&dominators.node_at(number as usize).index()));
-    let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number as usize)));
+    let tops = children.of(DomNode::ROOT).filter(|&number| nodes.contains(&dominators.node_at(number).index()));
+    let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
     let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
     let is_library = library_types(graph, dump.info().format, &options.libraries);
     dump.phase(Phase::FindingSuspects);

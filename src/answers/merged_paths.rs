@@ -111,7 +111,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
     let mut topmost = NodeSet::new(graph.node_count());
     for number in topmost_members(dominators, &dominators.children(), |node| scope.contains(node)) {
-        topmost.insert(dominators.node_at(number as usize));
+        topmost.insert(dominators.node_at(number));
     }
     let weight_of = |node: NodeId| match topmost.contains(node) {
         true => retained.bytes_of(dominators, node).unwrap_or(0),

@@ -13,7 +13,7 @@ use petgraph::visit::{
 
 use super::ExportError;
 use super::error::check_index;
-use crate::analysis::dominators::Dominators;
+use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::retained::Retained;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::answers::{AnswerError, ObjectId, ObjectRow, RootRow, ScopeOptions};
@@ -100,9 +100,9 @@ fn retained_by<'d>(dominators: &'d Dominators, retained: &'d Retained) -> impl F
     let children = dominators.children();
     move |node| {
         let Some(number) = dominators.number_of(node) else { return Vec::new() };
-        let mut numbers: Vec<u32> = children.of(number).collect();
-        numbers.sort_by_key(|&number| (Reverse(retained.bytes_at(number as usize)), number));
-        numbers.into_iter().map(|number| dominators.node_at(number as usize)).collect()
+        let mut numbers: Vec<DomNode> = children.of(number).collect();
+        numbers.sort_by_key(|&number| (Reverse(retained.bytes_at(number)), number));
+        numbers.into_iter().map(|number| dominators.node_at(number)).collect()
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use super::ExportError;
 use super::error::check_index;
+use crate::analysis::dominators::DomNode;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
@@ -60,14 +61,14 @@ impl<'d> TypePaths<'d> {
         let (dominators, retained) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
-        let starts: Vec<u32> = match object.map(|node| (node, dominators.number_of(node))) {
-            None => children.of(0).collect(),
-            Some((_, Some(number))) => vec![number as u32],
+        let starts: Vec<DomNode> = match object.map(|node| (node, dominators.number_of(node))) {
+            None => children.of(DomNode::ROOT).collect(),
+            Some((_, Some(number))) => vec![number],
             Some((node, None)) => return Err(AnswerError::Unreachable(graph.display_id(node)).into()),
         };
-        let is_wanted = |number: &u32| scope.contains(dominators.node_at(*number as usize));
-        let starts: Vec<u32> = starts.into_iter().filter(is_wanted).collect();
-        let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start as usize)));
+        let is_wanted = |number: &DomNode| scope.contains(dominators.node_at(*number));
+        let starts: Vec<DomNode> = starts.into_iter().filter(is_wanted).collect();
+        let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start)));
         let tree = TypeTree::build(graph, dominators, &children, starts, options.depth);
         Ok(TypePaths { graph, tree, min_bytes: options.min_size.at_least(whole) })
     }

@@ -12,8 +12,8 @@ use super::ExportError;
 use super::error::check_index;
 use crate::allocations::{AllocationHeap, MemoryDump, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
-use crate::analysis::dominator_paths::heap_of_dominator_paths;
-use crate::analysis::dump_rule::{Chosen, DumpRule, choose_entries};
+use crate::analysis::cutoff::{Chosen, Cutoff, select_entries};
+use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::answers::heaps::{FullerDump, title_of};
 use crate::answers::{AnswerError, HeapChoice, ScopeOptions};
 use crate::dump::{Content, OpenDump};
@@ -28,7 +28,7 @@ pub struct MemoryInfraOptions {
     /// Levels of backtraces; what is deeper counts for the last. Default: 64 of objects, else all.
     pub depth: Option<u32>,
     /// When an entry is too small. Default: objects below 1 KiB, as in Chromium; of allocation totals none.
-    pub rule: Option<DumpRule>,
+    pub rule: Option<Cutoff>,
 }
 
 /// Memory for a node or an entry of allocation totals: in the totals by node, and in the tables of frames.
@@ -54,7 +54,7 @@ pub fn write_memory_infra(
         Content::Objects(graph) => {
             let (names, heap) = heap_of_objects(dump, graph, options)?;
             let time = MemoryDump { id: "0x1".into(), started_us: 0, detail: "detailed".into() };
-            let rule = options.rule.unwrap_or(DumpRule::Fixed(MIN_BYTES_OF_OBJECTS));
+            let rule = options.rule.unwrap_or(Cutoff::Fixed(MIN_BYTES_OF_OBJECTS));
             let trace = Trace { names: &names, dumps: &[time], heaps: &[&heap] };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(None)
@@ -63,7 +63,7 @@ pub fn write_memory_infra(
             let chosen = options.heaps.choose(allocations)?;
             let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
             dump.check_rows(rows as u64, BYTES_PER_ROW)?;
-            let rule = options.rule.unwrap_or(DumpRule::Everything);
+            let rule = options.rule.unwrap_or(Cutoff::Everything);
             let trace = Trace { names: &allocations.names, dumps: &allocations.dumps, heaps: &chosen.heaps };
             trace.write(options.depth.unwrap_or(u32::MAX), rule, out)?;
             Ok(chosen.fuller_dump)
@@ -80,7 +80,7 @@ fn heap_of_objects(
     let scope = ScopeOptions { section: options.heaps.section.clone(), types: None }.resolve(graph)?;
     let dominators = dump.dominator_tree()?;
     let depth = options.depth.unwrap_or(DEPTH_OF_OBJECTS);
-    let (names, mut heap) = heap_of_dominator_paths(graph, dominators, depth, |node| scope.contains(node));
+    let (names, mut heap) = dominator_tree_as_allocations(graph, dominators, depth, |node| scope.contains(node));
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
     }
@@ -95,7 +95,7 @@ struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    fn write(&self, depth: u32, rule: DumpRule, out: &mut dyn Write) -> Result<(), ExportError> {
+    fn write(&self, depth: u32, rule: Cutoff, out: &mut dyn Write) -> Result<(), ExportError> {
         write!(out, "{{\"traceEvents\":[")?;
         let mut processes: Vec<Process<'a>> = Vec::new();
         let mut first = true;
@@ -114,7 +114,7 @@ impl<'a> Trace<'a> {
             };
             writeln!(out, "{}", if std::mem::take(&mut first) { "" } else { "," })?;
             let time = &self.dumps[heap.dump - 1];
-            write_heap(out, heap, time, &choose_entries(heap, &totals, rule), &mut processes[at])?;
+            write_heap(out, heap, time, &select_entries(heap, &totals, rule), &mut processes[at])?;
         }
         for process in &processes {
             process.write(out, self.names)?;
@@ -246,7 +246,7 @@ impl<'a> Process<'a> {
             id = Some(self.frame_id(id, Some(heap.frames[frame as usize].name)));
             ids[frame as usize] = id;
         }
-        if entry.own {
+        if entry.exclusive {
             id = Some(self.frame_id(id, None));
         }
         id.map_or(String::new(), |id| id.to_string())

@@ -3,12 +3,12 @@
 use crate::common::graph;
 use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use crate::common::synth::xna_cf;
-use heapdump::analysis::dominators::{Dominator, Dominators, StoredDominators};
+use heapdump::analysis::dominators::{DomNode, Dominator, Dominators, StoredDominators};
 use heapdump::analysis::histogram::tally_types;
 use heapdump::analysis::merged_paths::merge_root_paths;
 use heapdump::analysis::reachability::compute_reachable;
 use heapdump::analysis::retained::Retained;
-use heapdump::analysis::retained_sets::{exact_retained_bytes, topmost_of_sets};
+use heapdump::analysis::retained_sets::{retained_exact_by_set, retained_lower_bound_by_set};
 use heapdump::analysis::root_inference::add_unreachable_roots;
 use heapdump::analysis::root_paths::{RootPaths, find_root_paths};
 use heapdump::analysis::roots_by_node::RootsByNode;
@@ -216,7 +216,7 @@ proptest! {
 
         let dominators = Dominators::compute(&graph);
         let _retained = Retained::compute(&graph, &dominators);
-        let tree = TypeTree::build(&graph, &dominators, &dominators.children(), dominators.children_of(0), 100);
+        let tree = TypeTree::build(&graph, &dominators, &dominators.children(), dominators.children_of(DomNode::ROOT), 100);
         prop_assert_eq!(tree.places.len(), dominators.reached_count());
         for place in &tree.places {
             let object = DISTINCT.iter().position(|name| *name == graph.type_name(place.type_id)).unwrap();
@@ -236,8 +236,8 @@ proptest! {
         let retained = Retained::compute(&graph, &dominators);
         let set_of = |node: NodeId| graph.type_of(node).index() as u32;
         let sets: Vec<u32> = (0..graph.type_count() as u32).collect();
-        let exact = exact_retained_bytes(&graph, &sets, set_of, u64::MAX).expect("allowed");
-        let least = topmost_of_sets(&dominators, &retained, &dominators.children(), 0, sets.len(), set_of);
+        let exact = retained_exact_by_set(&graph, &sets, set_of, u64::MAX).expect("allowed");
+        let least = retained_lower_bound_by_set(&dominators, &retained, &dominators.children(), DomNode::ROOT, sets.len(), set_of);
         for set in sets {
             let name = graph.type_name(TypeId::new(set as usize));
             let mut without = heap.clone();

@@ -1,13 +1,14 @@
 //! The dominator tree turned round, for walking down.
 
+use super::DomNode;
 use crate::graph::Column;
 
 /// Who is immediately dominated by whom, by number.
 #[derive(Debug)]
-pub struct Children<'a>(Below<'a>);
+pub struct Children<'a>(ChildLists<'a>);
 
 #[derive(Debug)]
-enum Below<'a> {
+enum ChildLists<'a> {
     Listed { starts: Vec<u32>, list: Vec<u32> },
     Levels(&'a Column<u32>),
 }
@@ -22,12 +23,12 @@ pub enum ChildNumbers<'a> {
 }
 
 impl Iterator for ChildNumbers<'_> {
-    type Item = u32;
+    type Item = DomNode;
 
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<DomNode> {
         match self {
-            ChildNumbers::Listed(numbers) => numbers.next(),
-            ChildNumbers::Consecutive(numbers) => numbers.next(),
+            ChildNumbers::Listed(numbers) => numbers.next().map(DomNode),
+            ChildNumbers::Consecutive(numbers) => numbers.next().map(DomNode),
         }
     }
 
@@ -44,10 +45,10 @@ impl ExactSizeIterator for ChildNumbers<'_> {}
 /// What a walk down the tree meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Down to the object with this number.
-    Enter(usize),
+    /// Down to the object.
+    Enter(DomNode),
     /// Up from it.
-    Leave(usize),
+    Leave(DomNode),
 }
 
 impl<'a> Children<'a> {
@@ -55,8 +56,8 @@ impl<'a> Children<'a> {
     pub(super) fn of_list(immediate: &[u32]) -> Self {
         let count = immediate.len();
         let mut starts = vec![0u32; count + 1];
-        for &above in &immediate[1..] {
-            starts[above as usize] += 1;
+        for &parent in &immediate[1..] {
+            starts[parent as usize] += 1;
         }
         let mut sum = 0;
         for start in &mut starts {
@@ -69,36 +70,37 @@ impl<'a> Children<'a> {
             *cursor -= 1;
             list[*cursor as usize] = number as u32;
         }
-        Children(Below::Listed { starts, list })
+        Children(ChildLists::Listed { starts, list })
     }
 
     /// From where in a tree numbered level by level those below each number begin.
-    pub(super) fn of_levels(first_below: &'a Column<u32>) -> Self {
-        Children(Below::Levels(first_below))
+    pub(super) fn of_levels(first_child: &'a Column<u32>) -> Self {
+        Children(ChildLists::Levels(first_child))
     }
 
     /// Numbers of the objects that this one immediately dominates. O(1).
-    pub fn of(&self, number: usize) -> ChildNumbers<'_> {
+    pub fn of(&self, number: DomNode) -> ChildNumbers<'_> {
+        let number = number.index();
         match &self.0 {
-            Below::Listed { starts, list } => {
+            ChildLists::Listed { starts, list } => {
                 ChildNumbers::Listed(list[starts[number] as usize..starts[number + 1] as usize].iter().copied())
             }
-            Below::Levels(first_below) => {
+            ChildLists::Levels(first_child) => {
                 // Nobody dominates what has a smaller number, whatever a file says: walks must end.
-                let start = first_below.get(number).max(number as u32 + 1);
-                ChildNumbers::Consecutive(start..first_below.get(number + 1).max(start))
+                let start = first_child.get(number).max(number as u32 + 1);
+                ChildNumbers::Consecutive(start..first_child.get(number + 1).max(start))
             }
         }
     }
 
     /// Walks everything below `from`, itself left out. O(objects below).
-    pub fn walk(&self, from: usize, mut visit: impl FnMut(Step)) {
+    pub fn walk(&self, from: DomNode, mut visit: impl FnMut(Step)) {
         let mut stack = vec![(from, self.of(from))];
-        while let Some((number, below)) = stack.last_mut() {
-            match below.next() {
+        while let Some((number, children)) = stack.last_mut() {
+            match children.next() {
                 Some(next) => {
-                    visit(Step::Enter(next as usize));
-                    stack.push((next as usize, self.of(next as usize)));
+                    visit(Step::Enter(next));
+                    stack.push((next, self.of(next)));
                 }
                 None => {
                     if *number != from {

@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Above, Dominators, UNREACHED};
+use super::{DomNode, Dominators, ImmediateDominators, UNREACHED};
 use crate::analysis::retained::Retained;
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
-/// What of a stored tree is no column.
+/// What is stored of a tree beside its columns.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct StoredDominators {
     reached: usize,
@@ -26,16 +26,16 @@ impl Dominators {
         let count = self.reached_count() + 1;
         // By the new number: the number here, and where those below begin.
         let mut order = Vec::with_capacity(count);
-        let mut first_below = Vec::with_capacity(count + 1);
-        order.push(0u32);
+        let mut first_child = Vec::with_capacity(count + 1);
+        order.push(DomNode::ROOT);
         for at in 0..count {
-            first_below.push(order.len() as u32);
-            order.extend(children.of(order[at] as usize));
+            first_child.push(order.len() as u32);
+            order.extend(children.of(order[at]));
         }
-        first_below.push(order.len() as u32);
+        first_child.push(order.len() as u32);
         drop(children);
-        Column::from(first_below).store(sink, "dominators.first_below")?;
-        let nodes: Vec<NodeId> = order.iter().map(|&number| self.nodes.get(number as usize)).collect();
+        Column::from(first_child).store(sink, "dominators.first_below")?;
+        let nodes: Vec<NodeId> = order.iter().map(|&number| self.nodes.get(number.index())).collect();
         let mut numbers = vec![UNREACHED; self.node_count];
         for (number, node) in nodes.iter().enumerate().skip(1) {
             numbers[node.index()] = number as u32;
@@ -56,12 +56,12 @@ impl Dominators {
         // The first entry is no node: a graph of none has one all the same.
         let nodes: Column<NodeId> = Column::stored(source, "dominators.nodes", node_count.max(1) as u64)?;
         let numbers: Column<u32> = Column::stored(source, "dominators.numbers", u64::MAX)?;
-        let first_below: Column<u32> = Column::stored(source, "dominators.first_below", count as u64 + 1)?;
+        let first_child: Column<u32> = Column::stored(source, "dominators.first_below", count as u64 + 1)?;
         let retained = Retained::from_stored(source, count)?;
-        let fits = nodes.len() == count && numbers.len() == node_count && first_below.len() == count + 1;
+        let fits = nodes.len() == count && numbers.len() == node_count && first_child.len() == count + 1;
         fits.then(|| {
-            let above = Above::Levels(first_below);
-            (Dominators { nodes, above, numbers: OnceLock::from(numbers), node_count, steps: 0 }, retained)
+            let tree = ImmediateDominators::Levels(first_child);
+            (Dominators { nodes, tree, numbers: OnceLock::from(numbers), node_count, steps: 0 }, retained)
         })
     }
 }

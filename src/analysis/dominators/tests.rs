@@ -21,8 +21,8 @@ fn graph(references: &[Vec<usize>]) -> HeapGraph {
     builder.resolve(ResolveOptions::default()).0
 }
 
-fn all(graph: &HeapGraph, patience: u64) -> Vec<Dominator> {
-    let dominators = Dominators::compute_with_patience(graph, patience);
+fn all(graph: &HeapGraph, step_budget: u64) -> Vec<Dominator> {
+    let dominators = Dominators::compute_with_step_budget(graph, step_budget);
     graph.nodes().map(|node| dominators.dominator_of(node)).collect()
 }
 
@@ -37,8 +37,8 @@ proptest! {
     ) {
         let graph = graph(&references);
         let expected = all(&graph, 1_000_000);
-        for patience in [0, 1] {
-            prop_assert_eq!(all(&graph, patience), expected.clone());
+        for step_budget in [0, 1] {
+            prop_assert_eq!(all(&graph, step_budget), expected.clone());
         }
     }
 }
@@ -96,7 +96,7 @@ fn a_long_chain_needs_no_stack() {
         let count = 1_000_000;
         let graph = graph(&(0..count).map(|at| if at + 1 < count { vec![at + 1] } else { vec![] }).collect::<Vec<_>>());
         let dominators = Dominators::compute(&graph);
-        dominators.children().walk(0, |_| {});
+        dominators.children().walk(DomNode::ROOT, |_| {});
         (dominators.dominator_of(NodeId::new(count - 1)), dominators.reached_count())
     });
     let (last, reached) = worker.expect("starts").join().expect("ends");

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::analysis::dump_rule::DumpRule;
+use crate::analysis::cutoff::Cutoff;
 use crate::analysis::threshold::Threshold;
 use crate::answers::ObjectId;
 use crate::cli::args::heaps::HeapArgs;
@@ -82,10 +82,10 @@ impl FormArgs {
     }
 
     /// The cut-off rule of the memory-infra format, if one is asked for.
-    pub(crate) fn dump_rule(&self) -> Result<Option<DumpRule>> {
+    pub(crate) fn cutoff(&self) -> Result<Option<Cutoff>> {
         Ok(parse_smallest(self.min_bytes.as_deref(), self.min_percent)?.map(|min_size| match min_size {
-            Threshold::Bytes(bytes) => DumpRule::Fixed(bytes),
-            Threshold::Share(share) => DumpRule::Relative(share),
+            Threshold::Bytes(bytes) => Cutoff::Fixed(bytes),
+            Threshold::Share(share) => Cutoff::Relative(share),
         }))
     }
 

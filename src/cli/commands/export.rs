@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     form.check(*to, heaps)?;
     let target = find_target(&Place::find(args.file.as_deref())?, args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
-    let rule = if *to == Form::MemoryInfra { form.dump_rule()? } else { None };
+    let rule = if *to == Form::MemoryInfra { form.cutoff()? } else { None };
     ask(args.file.as_deref(), input, |asked| {
         asked.warn(None, input.read.quiet);
         let dump = asked.dump;

@@ -201,7 +201,7 @@ impl<'a> Assembler<'a> {
             process: name,
             labels: process.labels.clone(),
             allocator,
-            meaning: heap.meaning,
+            counting: heap.counting,
             frames: heap.frames,
             entries: heap.entries,
         });

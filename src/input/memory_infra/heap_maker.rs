@@ -2,7 +2,7 @@
 
 use super::collect::DumpEvent;
 use super::naming::Modules;
-use crate::allocations::{Entry, Frame, HeapBuilder, Meaning, NameId, Names};
+use crate::allocations::{Counting, Entry, Frame, HeapBuilder, NameId, Names};
 use crate::input::{Code, Diagnostics, Position};
 
 /// What the frame is called that stands for its parent's own allocations.
@@ -43,7 +43,7 @@ impl<'a> HeapMaker<'a> {
 
 /// A heap without its name tag.
 pub(super) struct HeapParts {
-    pub(super) meaning: Meaning,
+    pub(super) counting: Counting,
     pub(super) frames: Vec<Frame>,
     pub(super) entries: Vec<Entry>,
 }
@@ -51,7 +51,7 @@ pub(super) struct HeapParts {
 impl HeapParts {
     /// Bytes of the heap; of more than 64 bits, too.
     pub(super) fn total_bytes(&self) -> u128 {
-        if self.meaning == Meaning::Parts {
+        if self.counting == Counting::Exclusive {
             return self.entries.iter().map(|entry| u128::from(entry.bytes())).sum();
         }
         // Each figure includes what is below it.
@@ -68,7 +68,7 @@ impl HeapParts {
 
     /// Backtraces whose total is less than those of the backtraces below them.
     pub(super) fn frames_exceeded(&self) -> u64 {
-        if self.meaning == Meaning::Parts {
+        if self.counting == Counting::Exclusive {
             return 0;
         }
         let mut stated: Vec<Option<u64>> = vec![None; self.frames.len()];

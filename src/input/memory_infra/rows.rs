@@ -9,7 +9,7 @@ use super::heaps_v2::{Columns, HeapsV2, NodeRow};
 use super::ids::ByNumber;
 use super::naming::{Modules, unescaped_twice, unwrapped};
 use super::stacks::{FrameCache, NONE};
-use crate::allocations::{Entry, Meaning, NameId, Names};
+use crate::allocations::{Counting, Entry, NameId, Names};
 
 /// Strings, nodes and types of a process. Later dumps send what is new; an id sent again has its new meaning.
 #[derive(Default)]
@@ -102,7 +102,7 @@ impl MapsOfProcess {
         for row in self.in_heap.drain(..) {
             self.nodes_in_heap[row as usize] = NONE;
         }
-        HeapParts { meaning: Meaning::Parts, frames, entries }
+        HeapParts { counting: Counting::Exclusive, frames, entries }
     }
 
     fn type_of(&self, maker: &mut HeapMaker<'_>, id: u64, event: &DumpEvent) -> NameId {

@@ -9,7 +9,7 @@ use super::heap_maker::{HeapMaker, HeapParts};
 use super::ids::RawId;
 use super::naming::{Modules, unwrapped};
 use super::raw_entry::RawEntry;
-use crate::allocations::{Entry, HeapBuilder, Meaning, NameId, Path};
+use crate::allocations::{Counting, Entry, HeapBuilder, NameId, Path};
 use crate::input::Code;
 use crate::input::diagnostics::excerpt;
 
@@ -164,8 +164,8 @@ impl Heap<'_> {
         }
         let (frames, entries) = maker.builder.finish(Some(maker.self_name()));
         // What was allocated at an exact backtrace was never too small for those writers.
-        let meaning = if old && !skipped { Meaning::WholeTotals } else { Meaning::Totals };
-        HeapParts { meaning, frames, entries }
+        let counting = if old && !skipped { Counting::CompleteInclusive } else { Counting::Inclusive };
+        HeapParts { counting, frames, entries }
     }
 
     /// The node of a stack frame, made with all its callers. Each frame is looked at once in a heap.

@@ -9,7 +9,7 @@ use crate::allocations::{AllocationHeap, NameId};
 
 /// When children are too small.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum DumpRule {
+pub enum Cutoff {
     /// Nothing is: all that is known is written, what frames have themselves too.
     Everything,
     /// Below so many bytes (Chromium from 53 on).
@@ -24,7 +24,7 @@ pub struct Chosen {
     /// The backtrace.
     pub frame: u32,
     /// Only what was allocated there itself.
-    pub own: bool,
+    pub exclusive: bool,
     /// The type; `None` for all.
     pub type_name: Option<NameId>,
     /// How much.
@@ -33,13 +33,13 @@ pub struct Chosen {
 
 /// The entries, the heap's total first, then by backtrace and type. What the heap only infers is not among them. O(pairs
 /// of backtrace and type that are chosen, and their children).
-pub fn choose_entries(heap: &AllocationHeap, totals: &Totals, rule: DumpRule) -> Vec<Chosen> {
-    let mut chosen = vec![Chosen { frame: 0, own: false, type_name: None, amount: totals.at(0) }];
+pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> Vec<Chosen> {
+    let mut chosen = vec![Chosen { frame: 0, exclusive: false, type_name: None, amount: totals.at(0) }];
     let mut seen: FxHashSet<(u32, Option<NameId>)> = FxHashSet::default();
     let mut open: Vec<(u32, Option<NameId>)> = vec![(0, None)];
     while let Some((frame, type_name)) = open.pop() {
         // Writers that leave out what is small never wrote what a frame has itself: its context ends there.
-        let written = |callee: &u32| rule == DumpRule::Everything || !heap.frames[*callee as usize].is_self;
+        let written = |callee: &u32| rule == Cutoff::Everything || !heap.frames[*callee as usize].is_self;
         let callees = match type_name {
             None => totals.callees(frame).to_vec(),
             Some(type_name) => totals.callees_with(frame, type_name),
@@ -61,45 +61,45 @@ pub fn choose_entries(heap: &AllocationHeap, totals: &Totals, rule: DumpRule) ->
         for list in lists {
             for (frame, type_name, amount) in worth_dumping(list, rule) {
                 if seen.insert((frame, type_name)) {
-                    if amount.stated {
-                        chosen.push(Chosen { frame, own: false, type_name, amount });
+                    if amount.is_reported {
+                        chosen.push(Chosen { frame, exclusive: false, type_name, amount });
                     }
                     open.push((frame, type_name));
                 }
             }
         }
     }
-    chosen.sort_by_key(|entry| (entry.frame, entry.own, entry.type_name));
+    chosen.sort_by_key(|entry| (entry.frame, entry.exclusive, entry.type_name));
     chosen
 }
 
 /// What a frame allocated itself, where it has others below it and everything is written.
-fn own_parts(totals: &Totals, frame: u32, rule: DumpRule, chosen: &mut Vec<Chosen>) {
-    let own = totals.own(frame);
-    if rule != DumpRule::Everything || totals.callees(frame).is_empty() || own.bytes == 0 {
+fn own_parts(totals: &Totals, frame: u32, rule: Cutoff, chosen: &mut Vec<Chosen>) {
+    let own = totals.exclusive(frame);
+    if rule != Cutoff::Everything || totals.callees(frame).is_empty() || own.bytes == 0 {
         return;
     }
-    chosen.push(Chosen { frame, own: true, type_name: None, amount: own });
-    let types = totals.types(frame).iter().filter(|amount| amount.own.bytes > 0);
+    chosen.push(Chosen { frame, exclusive: true, type_name: None, amount: own });
+    let types = totals.types(frame).iter().filter(|amount| amount.exclusive.bytes > 0);
     chosen.extend(types.map(|amount| Chosen {
         frame,
-        own: true,
+        exclusive: true,
         type_name: Some(amount.type_name),
-        amount: amount.own,
+        amount: amount.exclusive,
     }));
 }
 
 type Child = (u32, Option<NameId>, Amount);
 
-fn worth_dumping(mut list: Vec<Child>, rule: DumpRule) -> impl Iterator<Item = Child> {
+fn worth_dumping(mut list: Vec<Child>, rule: Cutoff) -> impl Iterator<Item = Child> {
     list.sort_by_key(|&(frame, type_name, amount)| (std::cmp::Reverse(amount.bytes), frame, type_name));
     let mut taken = 0u64;
     list.into_iter().take_while(move |(.., amount)| {
         taken = taken.saturating_add(amount.bytes);
         match rule {
-            DumpRule::Everything => amount.bytes > 0 || amount.stated,
-            DumpRule::Fixed(bytes) => amount.bytes > 0 && amount.bytes >= bytes,
-            DumpRule::Relative(share) => amount.bytes > 0 && amount.bytes >= share.at_least(taken),
+            Cutoff::Everything => amount.bytes > 0 || amount.is_reported,
+            Cutoff::Fixed(bytes) => amount.bytes > 0 && amount.bytes >= bytes,
+            Cutoff::Relative(share) => amount.bytes > 0 && amount.bytes >= share.at_least(taken),
         }
     })
 }
