@@ -108,18 +108,18 @@ pub struct Column {
     /// What it holds.
     pub unit: Unit,
     /// Left out where a terminal is too narrow for all columns, those with the highest number first; 0 for never.
-    pub spare: u8,
+    pub hide_priority: u8,
 }
 
 impl Column {
     /// A column.
     pub const fn new(key: &'static str, title: &'static str, unit: Unit) -> Self {
-        Column { key, title, unit, spare: 0 }
+        Column { key, title, unit, hide_priority: 0 }
     }
 
     /// The same, to be left out on a narrow terminal.
-    pub const fn spare(self, spare: u8) -> Self {
-        Column { spare, ..self }
+    pub const fn hide_priority(self, hide_priority: u8) -> Self {
+        Column { hide_priority, ..self }
     }
 }
 

@@ -12,16 +12,16 @@ use crate::units;
 const ROWS_AT_ONCE: usize = 2000;
 /// A name is never cut below this, however narrow the terminal.
 const SHORTEST_NAME: usize = 20;
-/// Rather than cut a name below this, columns that can be spared are left out.
+/// Rather than cut a name below this, columns that can be hidden are left out.
 const READABLE_NAME: usize = 28;
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let mut start = 0;
-    let mut spared = 0;
+    let mut hidden = 0;
     loop {
         let end = (start + ROWS_AT_ONCE).min(table.row_count);
         let text;
-        (text, spared) = draw(table, start..end, spared, style);
+        (text, hidden) = draw(table, start..end, hidden, style);
         writeln!(out, "{text}")?;
         start = end;
         if start == table.row_count {
@@ -31,15 +31,15 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     if table.rows_hidden > 0 {
         writeln!(out, "{}; -n 0 shows all", units::count_of(table.rows_hidden as u64, "more rows"))?;
     }
-    if spared > 0 {
-        let columns = units::count_of(spared as u64, "more columns");
+    if hidden > 0 {
+        let columns = units::count_of(hidden as u64, "more columns");
         writeln!(out, "{columns} on a wider terminal, or with -f csv")?;
     }
     Ok(())
 }
 
 /// A part of the table, and how many columns it does without: no fewer than the part before.
-fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, spared: usize, style: &Style) -> (String, usize) {
+fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &Style) -> (String, usize) {
     let mut texts: Vec<Vec<String>> = rows
         .map(|row| {
             (table.row)(row).iter().zip(&table.columns).map(|(cell, column)| text(cell, column.unit, style)).collect()
@@ -56,10 +56,10 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, spared: usize, style: &
         style.width.saturating_sub(others + 4)
     };
     let wanted = widths.get(last).map_or(0, |width| (*width).min(READABLE_NAME));
-    while let Some(most) = shown.iter().map(|place| table.columns[*place].spare).max().filter(|most| *most > 0)
-        && (room(&shown) < wanted || table.columns.len() - shown.len() < spared)
+    while let Some(most) = shown.iter().map(|place| table.columns[*place].hide_priority).max().filter(|most| *most > 0)
+        && (room(&shown) < wanted || table.columns.len() - shown.len() < hidden)
     {
-        shown.retain(|place| table.columns[*place].spare < most);
+        shown.retain(|place| table.columns[*place].hide_priority < most);
     }
     let with_borders = room(&shown);
     // Without borders every column is narrower by one character, and there are none at the sides.
@@ -85,9 +85,9 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, spared: usize, style: &
             drawn_column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let spared = table.columns.len() - shown.len();
+    let hidden = table.columns.len() - shown.len();
     let lines: Vec<String> = drawn.lines().map(|line| line.trim_end().to_string()).collect();
-    (lines.join("\n"), spared)
+    (lines.join("\n"), hidden)
 }
 
 fn title_width(column: &Column) -> usize {
@@ -162,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_can_be_spared_go_before_names_are_cut() {
+    fn columns_that_can_be_hidden_go_before_names_are_cut() {
         let figure = |title| Column::new("n", title, Unit::Count);
         let table = Table {
             columns: vec![
-                figure("Objects\nold").spare(2),
-                figure("Objects\nnew").spare(1),
+                figure("Objects\nold").hide_priority(2),
+                figure("Objects\nnew").hide_priority(1),
                 figure("Growth"),
                 Column::new("type", "Type", Unit::Text),
             ],

@@ -10,7 +10,7 @@ use crate::cli::args::heaps::{HeapArgs, note_fuller_dump};
 use crate::cli::args::object::parse_object_id;
 use crate::cli::args::options::{InputArgs, SectionArgs};
 use crate::cli::terminal::asking::ask;
-use crate::cli::terminal::load::Place;
+use crate::cli::terminal::load::Input;
 use crate::cli::terminal::target::{find_target, write_export};
 use crate::export::{MemoryInfraOptions, write_dot, write_flamegraph, write_folded, write_memory_infra};
 
@@ -48,7 +48,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let Args { to, form, heaps, section, input, .. } = args;
     form.check(*to, heaps)?;
-    let target = find_target(&Place::find(args.file.as_deref())?, args.output_file.as_deref())?;
+    let target = find_target(&Input::find(args.file.as_deref())?, args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
     let rule = if *to == Form::MemoryInfra { form.cutoff()? } else { None };
     ask(args.file.as_deref(), input, |asked| {

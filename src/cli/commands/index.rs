@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::cli::Outcome;
 use crate::cli::args::options::ReadArgs;
-use crate::cli::terminal::load::{Place, open_options, warn};
+use crate::cli::terminal::load::{Input, open_options, warn};
 use crate::cli::terminal::output::print_sentence;
 use crate::cli::terminal::target::find_target_of_index;
 use crate::dump::{IndexUse, OpenOptions, WriteIndexError, path_of_index, write_index};
@@ -35,10 +35,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    let place = Place::find(args.file.as_deref())?;
+    let place = Input::find(args.file.as_deref())?;
     // A pipe with a name is read as standard input is.
     let file = match &place {
-        Place::Path(path) if path.is_file() => Some(path.as_path()),
+        Input::Path(path) if path.is_file() => Some(path.as_path()),
         _ => None,
     };
     if let Some(path) = file.filter(|path| is_index(path)) {
@@ -57,8 +57,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     // Before it is read: what is written to it meanwhile makes the index stale.
     let key = file.map(SourceKey::of).transpose().with_context(|| place.name())?;
     let opened = match &place {
-        Place::Path(path) => options.open(path),
-        Place::Stdin => options.open_reader(std::io::stdin()),
+        Input::Path(path) => options.open(path),
+        Input::Stdin => options.open_reader(std::io::stdin()),
     };
     let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
     warn(dump.diagnostics(), None, args.read.quiet);

@@ -12,7 +12,7 @@ use crate::cli::args::histogram::HistogramArgs;
 use crate::cli::render::histogram::limit_sentences;
 use crate::cli::terminal::asking::{Asked, ask, ask_one_of_several, print_answer, print_each};
 use crate::cli::terminal::each_file::ask_each;
-use crate::cli::terminal::load::{self, Place};
+use crate::cli::terminal::load::{self, Input};
 use crate::cli::terminal::output::print_sentence;
 
 /// How much is in the heap, by type
@@ -53,7 +53,7 @@ pub(crate) fn run(Args { files, question: args }: &Args) -> Result<Outcome> {
         Ok(outcome(args, &[(String::new(), answer)]))
     };
     match args.shallow {
-        true => print(count(args, &options, &Place::find(file)?, None)?),
+        true => print(count(args, &options, &Input::find(file)?, None)?),
         false => ask(file, input, |asked| print(answer(args, &options, asked, None)?)),
     }
 }
@@ -77,7 +77,7 @@ fn answer(
 }
 
 /// The answer of a dump that is only counted.
-fn count(args: &HistogramArgs, options: &HistogramOptions, place: &Place, file: Option<&str>) -> Result<Histogram> {
+fn count(args: &HistogramArgs, options: &HistogramOptions, place: &Input, file: Option<&str>) -> Result<Histogram> {
     let options = HistogramOptions { order: args.order_of_counts()?, ..options.clone() };
     let read = &args.common.input.read;
     let counted = load::count_types(place, file, read)?;

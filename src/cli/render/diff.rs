@@ -72,7 +72,11 @@ fn object_columns(rows: &ObjectDiffRows) -> Vec<Column> {
     let mut columns: Vec<Column> = three
         .iter()
         .flat_map(|(keys, titles, unit)| {
-            [2, 1, 0].into_iter().zip(keys).zip(titles).map(|((n, key), title)| Column::new(key, title, *unit).spare(n))
+            [2, 1, 0]
+                .into_iter()
+                .zip(keys)
+                .zip(titles)
+                .map(|((n, key), title)| Column::new(key, title, *unit).hide_priority(n))
         })
         .collect();
     columns.push(Column::new(keys.name, title, Unit::Text));
@@ -97,8 +101,8 @@ fn allocation_columns(rows: &AllocationDiffRows) -> Vec<Column> {
         _ => name_column(GroupBy::Type),
     };
     vec![
-        Column::new("total_bytes_old", "Old", Unit::Bytes).spare(2),
-        Column::new("total_bytes_new", "New", Unit::Bytes).spare(1),
+        Column::new("total_bytes_old", "Old", Unit::Bytes).hide_priority(2),
+        Column::new("total_bytes_new", "New", Unit::Bytes).hide_priority(1),
         Column::new("total_bytes_delta", "Growth", Unit::Bytes),
         Column::new("allocations_delta", "Allocations", Unit::Count),
         Column::new(key, title, Unit::Text),

@@ -42,7 +42,7 @@ fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
         Column::new("id", "Object", Unit::Word),
     ];
     if with_classes {
-        columns.push(Column::new("class", "Class", Unit::Word).spare(1));
+        columns.push(Column::new("class", "Class", Unit::Word).hide_priority(1));
     }
     columns.push(Column::new("type", "Type", Unit::Text));
     Table {

@@ -27,18 +27,18 @@ impl Present for Histogram {
             ],
         };
         if let Totals::Objects(_) = self.totals {
-            columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count).spare(3));
+            columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count).hide_priority(3));
             columns.push(Column::new("reachable_bytes", "Reachable", Unit::Bytes));
         }
         if with_estimate {
-            columns.push(Column::new("estimated_objects", "Heap # (est.)", Unit::Count).spare(2));
+            columns.push(Column::new("estimated_objects", "Heap # (est.)", Unit::Count).hide_priority(2));
             columns.push(Column::new("estimated_bytes", "Heap (est.)", Unit::Bytes));
         }
         if with_retained {
             columns.push(Column::new("retained_bytes", "Retained", Unit::Bytes));
         }
         if with_modules {
-            columns.push(Column::new("module", "Module", Unit::Word).spare(1));
+            columns.push(Column::new("module", "Module", Unit::Word).hide_priority(1));
         }
         columns.push(Column::new(key, title, Unit::Text));
         Table {

@@ -238,15 +238,15 @@ fn table_from(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
     let with_objects = answer.files.iter().any(|file| file.info.objects().is_some());
     let mut columns = vec![
         Column::new("format", "Format", Unit::Word),
-        Column::new("version", "Version", Unit::Word).spare(2),
-        Column::new("sections", "Sections", Unit::Count).spare(1),
+        Column::new("version", "Version", Unit::Word).hide_priority(2),
+        Column::new("sections", "Sections", Unit::Count).hide_priority(1),
     ];
     if with_objects {
         columns.push(Column::new("objects", "Objects", Unit::Count));
         columns.push(Column::new("shallow_bytes", "Shallow", Unit::Bytes));
     }
     if with_allocations {
-        columns.push(Column::new("allocations", "Allocations", Unit::Count).spare(1));
+        columns.push(Column::new("allocations", "Allocations", Unit::Count).hide_priority(1));
         columns.push(Column::new("total_bytes", "Allocated", Unit::Bytes));
     }
     columns.push(Column::new("problems", "Problems", Unit::Count));

@@ -16,7 +16,7 @@ pub(crate) fn root_words(root: &RootRow) -> String {
 /// The last columns of a table of objects: the type, and before it the class that a class object stands for, where the
 /// dump has class objects.
 pub(crate) fn type_columns(has_classes: bool) -> Vec<Column> {
-    let class = has_classes.then(|| Column::new("class", "Class", Unit::Word).spare(1));
+    let class = has_classes.then(|| Column::new("class", "Class", Unit::Word).hide_priority(1));
     class.into_iter().chain([Column::new("type", "Type", Unit::Text)]).collect()
 }
 

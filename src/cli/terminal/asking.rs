@@ -10,7 +10,7 @@ use crate::answers::{AnswerError, GroupBy};
 use crate::cli::Outcome;
 use crate::cli::args::options::{InputArgs, OutputArgs};
 use crate::cli::terminal::indexes::AnswerOutput;
-use crate::cli::terminal::load::{self, Memory, Place, ReadDump};
+use crate::cli::terminal::load::{self, Input, Memory, ReadDump};
 use crate::cli::terminal::progress;
 use crate::dump::{Content, OpenDump};
 use crate::report::{Present, write, write_each};
@@ -31,7 +31,7 @@ pub(crate) fn ask(
     input: &InputArgs,
     question: impl Fn(&Asked<'_>) -> Result<Outcome>,
 ) -> Result<Outcome> {
-    let place = Place::find(file)?;
+    let place = Input::find(file)?;
     let (dump, outcome) = ask_place(&place, None, input, question)?;
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
     Ok(outcome)
@@ -46,7 +46,7 @@ pub(crate) fn ask_together(
 ) -> Result<Outcome> {
     let mut opened = Vec::new();
     for file in files {
-        let ReadDump { dump, memory, .. } = load::read_dump(&Place::find(Some(file))?, None, input)?;
+        let ReadDump { dump, memory, .. } = load::read_dump(&Input::find(Some(file))?, None, input)?;
         Asked { dump: &dump, memory: &memory }.warn(None, input.read.quiet);
         opened.push((dump, memory));
     }
@@ -58,7 +58,7 @@ pub(crate) fn ask_together(
 
 /// Asks one dump of several; it is freed after the answer, so that there is memory for the next.
 pub(crate) fn ask_one_of_several<T>(
-    place: &Place,
+    place: &Input,
     file: &str,
     input: &InputArgs,
     question: impl Fn(&Asked<'_>) -> Result<T>,
@@ -67,7 +67,7 @@ pub(crate) fn ask_one_of_several<T>(
 }
 
 fn ask_place<T>(
-    place: &Place,
+    place: &Input,
     file: Option<&str>,
     input: &InputArgs,
     question: impl Fn(&Asked<'_>) -> Result<T>,

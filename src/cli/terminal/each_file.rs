@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::cli::Outcome;
 use crate::cli::args::options::InputArgs;
-use crate::cli::terminal::load::{self, Place};
+use crate::cli::terminal::load::{self, Input};
 use crate::cli::terminal::output::print_sentence;
 
 /// What the files answered, in the order of the command line.
@@ -31,7 +31,7 @@ impl<T> Answers<T> {
 pub(crate) fn ask_each<T>(
     files: &[PathBuf],
     input: &InputArgs,
-    answer: impl Fn(&Place, &str) -> Result<T>,
+    answer: impl Fn(&Input, &str) -> Result<T>,
 ) -> Result<Answers<T>> {
     if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("- stands for standard input, which can be read once");
@@ -40,7 +40,7 @@ pub(crate) fn ask_each<T>(
     load::excluded_roots(input)?;
     let mut answers = Answers { of_files: Vec::new(), failed: false };
     for file in files {
-        let place = Place::find(Some(file))?;
+        let place = Input::find(Some(file))?;
         let name = file.display().to_string();
         match answer(&place, &name) {
             Ok(answer) => answers.of_files.push((name, answer)),

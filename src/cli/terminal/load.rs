@@ -89,13 +89,13 @@ fn free_bytes() -> Option<u64> {
     Some(system.available_memory()).into_iter().chain(container).min()
 }
 
-/// Where a dump comes from.
-pub(crate) enum Place {
+/// What a command reads.
+pub(crate) enum Input {
     Path(PathBuf),
     Stdin,
 }
 
-impl Place {
+impl Input {
     /// FILE, else HEAPDUMP_FILE, else standard input when it is no terminal.
     pub(crate) fn find(file: Option<&Path>) -> Result<Self> {
         let named = match file {
@@ -103,17 +103,17 @@ impl Place {
             None => std::env::var_os("HEAPDUMP_FILE").filter(|value| !value.is_empty()).map(PathBuf::from),
         };
         match named {
-            Some(path) if path.as_os_str() == "-" => Ok(Place::Stdin),
-            Some(path) => Ok(Place::Path(path)),
-            None if !std::io::stdin().is_terminal() => Ok(Place::Stdin),
+            Some(path) if path.as_os_str() == "-" => Ok(Input::Stdin),
+            Some(path) => Ok(Input::Path(path)),
+            None if !std::io::stdin().is_terminal() => Ok(Input::Stdin),
             None => bail!("no dump: name a FILE, set HEAPDUMP_FILE, or pipe the dump to standard input"),
         }
     }
 
     pub(crate) fn name(&self) -> String {
         match self {
-            Place::Path(path) => path.display().to_string(),
-            Place::Stdin => "standard input".into(),
+            Input::Path(path) => path.display().to_string(),
+            Input::Stdin => "standard input".into(),
         }
     }
 }
@@ -125,7 +125,7 @@ pub(crate) struct ReadDump {
 }
 
 /// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
-pub(crate) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) -> Result<ReadDump> {
+pub(crate) fn read_dump(place: &Input, file: Option<&str>, input: &InputArgs) -> Result<ReadDump> {
     let without = excluded_roots(input)?;
     let (options, _progress, memory) = open_options(file, &input.read)?;
     let options = OpenOptions {
@@ -134,8 +134,8 @@ pub(crate) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) ->
         ..options
     };
     let opened = match place {
-        Place::Path(path) => options.open(path),
-        Place::Stdin => options.open_reader(std::io::stdin()),
+        Input::Path(path) => options.open(path),
+        Input::Stdin => options.open_reader(std::io::stdin()),
     };
     let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
     indexes::remember(&dump, input.read.quiet);
@@ -143,11 +143,11 @@ pub(crate) fn read_dump(place: &Place, file: Option<&str>, input: &InputArgs) ->
 }
 
 /// Counts a dump's types.
-pub(crate) fn count_types(place: &Place, file: Option<&str>, read: &ReadArgs) -> Result<Counted> {
+pub(crate) fn count_types(place: &Input, file: Option<&str>, read: &ReadArgs) -> Result<Counted> {
     let (options, _progress, memory) = open_options(file, read)?;
     let counted = match place {
-        Place::Path(path) => options.count_types(path),
-        Place::Stdin => options.count_types_of_reader(std::io::stdin()),
+        Input::Path(path) => options.count_types(path),
+        Input::Stdin => options.count_types_of_reader(std::io::stdin()),
     };
     counted
         .map_err(|error| match error {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Error, Result, anyhow};
 
 use crate::cli::terminal::asking::Asked;
-use crate::cli::terminal::load::Place;
+use crate::cli::terminal::load::Input;
 use crate::cli::terminal::progress;
 use crate::dump::{companions, is_index_of};
 use crate::export::{ExportError, MAX_FLAMEGRAPH_BYTES};
@@ -15,9 +15,9 @@ use crate::units::format_bytes;
 
 /// The target for what is made of a dump: `None` and `-` are standard output. The dump, an index that may answer for it,
 /// and the dump behind an index are no targets.
-pub(crate) fn find_target(dump: &Place, output: Option<&Path>) -> Result<Target> {
+pub(crate) fn find_target(dump: &Input, output: Option<&Path>) -> Result<Target> {
     let mut inputs = inputs_of(dump);
-    if let Place::Path(path) = dump {
+    if let Input::Path(path) = dump {
         companions(path).iter().for_each(|path| inputs.add(path));
         if let Some(output) = output.filter(|output| is_index_of(path, output)) {
             inputs.add(output);
@@ -27,7 +27,7 @@ pub(crate) fn find_target(dump: &Place, output: Option<&Path>) -> Result<Target>
 }
 
 /// The target for the index of a dump, which may replace the one that is there.
-pub(crate) fn find_target_of_index(dump: &Place, output: &Path) -> Result<Target> {
+pub(crate) fn find_target_of_index(dump: &Input, output: &Path) -> Result<Target> {
     checked(Some(output), &inputs_of(dump))
 }
 
@@ -36,11 +36,11 @@ pub(crate) fn find_target_of_text(output: Option<&Path>) -> Result<Target> {
     checked(output, &Inputs::new())
 }
 
-fn inputs_of(dump: &Place) -> Inputs {
+fn inputs_of(dump: &Input) -> Inputs {
     let mut inputs = Inputs::new();
     match dump {
-        Place::Path(path) => inputs.add(path),
-        Place::Stdin => inputs.add_standard_input(),
+        Input::Path(path) => inputs.add(path),
+        Input::Stdin => inputs.add_standard_input(),
     }
     inputs
 }
