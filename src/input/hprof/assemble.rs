@@ -234,7 +234,7 @@ impl<'a> Assembler<'a> {
         }
         for dump in &self.classes.dumps {
             columns.push_object(dump.id, 0, sizes.class_object(dump, self.texts()), dump.position);
-            for id in class_references(dump, of_boot_loader) {
+            for id in dump.class_references(of_boot_loader) {
                 columns.push_reference(id);
             }
             let statics = dump.statics.iter().filter(|one| one.basic_type == OBJECT);
@@ -446,15 +446,6 @@ impl<'a> Assembler<'a> {
             },
         })
     }
-}
-
-/// What a class object refers to: the superclass, the loader, objects of the constant pool, static variables. The boot
-/// loader is no object: what it holds, `of_boot_loader`, comes last where it is the loader.
-pub(super) fn class_references(dump: &ClassDump, of_boot_loader: Option<u64>) -> impl Iterator<Item = u64> + '_ {
-    let statics = dump.statics.iter().filter(|one| one.basic_type == OBJECT).map(|one| one.value);
-    let boot = of_boot_loader.filter(|&id| dump.loader == 0 && dump.id != id);
-    let own = [dump.super_id, dump.loader].into_iter().chain(dump.constants.iter().copied()).chain(statics);
-    own.chain(boot).filter(|&id| id != 0)
 }
 
 fn has_thread(root: &RawRoot) -> bool {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::classes::{Layout, Layouts};
-use super::details::Extent;
 use super::measure::{Measure, Previous};
 use super::records::ClassDump;
 use super::sinks::HeapSink;
@@ -36,6 +35,17 @@ pub(super) struct Piece {
     pub(super) ends_in_array: bool,
     /// The Android heap at its start, 0 for the default one; else the id of the name and the type of a `HEAP_INFO`.
     pub(super) heap: Heap,
+}
+
+/// A part of the file with whole sub-records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    /// Objects of it have ids from this ...
+    pub(super) least: u64,
+    /// ... to this.
+    pub(super) greatest: u64,
 }
 
 /// An Android heap: its type and the id of its name.

@@ -4,13 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
-use super::block::{Block, Counts, Deferred, FIRST_PRIMITIVE, Heap, PRIMITIVES, RawRoot, TypeKind};
+use super::block::{Block, Counts, Deferred, Extent, FIRST_PRIMITIVE, Heap, PRIMITIVES, RawRoot, TypeKind};
 use super::classes::Classes;
-use super::details::Extent;
 use super::measure::{Measure, Nearest};
 use super::segments::lock;
-use super::sinks::{HeapSink, RESIDUES, TypeCount};
-use crate::graph::{GraphBuilder, IdStyle, MemoryBudget, MemoryShare, Section, SectionId};
+use super::sinks::{HeapSink, RESIDUES, TypeCount, TypeCounts};
+use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId};
 use crate::input::ReadError;
 use crate::input::repeats::RepeatWatch;
 
@@ -149,7 +148,7 @@ impl Content {
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub(super) fn take_block<S: HeapSink>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
+    pub(super) fn take_block<S: Deliver>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         if self.dump != block.dump && self.dump != 0 {
             self.begin_again();
         }
@@ -211,6 +210,35 @@ impl Content {
             fresh.slot(slot.class, slot.kind, slot.position);
         }
         *self = fresh;
+    }
+}
+
+/// What blocks hand on.
+pub(super) trait Deliver: HeapSink {
+    /// Hands a block on. `slots` are those of its type numbers.
+    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError>;
+}
+
+impl Deliver for ObjectColumns {
+    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError> {
+        content.builder.append(content.section, self, 0..self.len(), slots, 0, true)?;
+        Ok(())
+    }
+}
+
+impl Deliver for TypeCounts {
+    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError> {
+        for (count, &slot) in self.types.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
+            let slot = slot as usize;
+            if slot >= content.totals.len() {
+                content.totals.resize(slot + 1, TypeTotal::default());
+            }
+            content.totals[slot].add(count);
+        }
+        if let Some(ids) = self.ids {
+            content.repeats.note_block(ids, self.objects, !self.is_descending, self.first_position);
+        }
+        Ok(())
     }
 }
 

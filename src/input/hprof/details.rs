@@ -8,26 +8,15 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::assemble::class_references;
-use super::long_segments::{SubBytes, sub_bytes};
+use super::block::Extent;
 use super::records::ClassDump;
+use super::sub_bytes::{SubBytes, sub_bytes};
 use super::wire::{OBJECT, element_bytes, id_of, sub, u32_at};
 use crate::graph::{Column, ColumnSink, ColumnSource, FieldKind, HeapGraph, Lookup, NodeId};
 use crate::input::{FieldValue, ObjectDetails, RandomAccess, ReadError, ReferenceName, Reread, Value};
 
 /// A packed file of up to so many bytes is unpacked into memory when an object of it is asked for.
 const MOST_UNPACKED_BYTES: usize = 1 << 30;
-
-/// A part of the file with whole sub-records.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Extent {
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
-    /// Objects of it have ids from this ...
-    pub(super) least: u64,
-    /// ... to this.
-    pub(super) greatest: u64,
-}
 
 /// Where objects are in the file.
 #[derive(Debug, Default)]
@@ -281,7 +270,7 @@ impl HprofDetails {
         let ids = [dump.super_id, dump.loader].into_iter().chain(dump.constants.iter().copied());
         let ids = ids.chain(statics).chain([boot]);
         debug_assert_eq!(
-            class_references(dump, self.places.of_boot_loader).count(),
+            dump.class_references(self.places.of_boot_loader).count(),
             ids.clone().filter(|&id| id != 0).count()
         );
         names.zip(ids).filter(|&(_, id)| id != 0 && is_object(graph, id)).map(|(name, _)| name).collect()

@@ -25,6 +25,7 @@ mod segments;
 mod sinks;
 mod sizes;
 mod stream;
+mod sub_bytes;
 mod texts;
 mod wire;
 
@@ -38,11 +39,11 @@ use crate::graph::{ColumnSource, HeapGraph, ObjectColumns};
 use assemble::Assembler;
 use block::{Block, parse_block};
 use codes::*;
-use content::Content;
+use content::{Content, Deliver};
 use details::{HprofDetails, Places};
 use records::{BadHeader, Header};
 use segments::{Place, SegmentReader};
-use sinks::{HeapSink, TypeCounts};
+use sinks::TypeCounts;
 
 /// The reader.
 pub(super) struct Hprof;
@@ -159,7 +160,7 @@ struct Parsed {
 }
 
 impl Parsed {
-    fn of<S: HeapSink>(source: Source, reading: &Reading) -> Result<Parsed, ReadError> {
+    fn of<S: Deliver>(source: Source, reading: &Reading) -> Result<Parsed, ReadError> {
         let (options, budget) = (&reading.options, &reading.budget);
         let header = Header::parse(source.start()).map_err(unreadable)?;
         let threads = if source.is_whole() { 1 } else { options.threads };

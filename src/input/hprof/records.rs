@@ -192,6 +192,15 @@ fn value<'a>(basic_type: u8, id_bytes: usize) -> impl FnMut(&'a [u8]) -> Parsed<
 }
 
 impl ClassDump {
+    /// What the class object refers to: the superclass, the loader, objects of the constant pool, static variables. The
+    /// boot loader is no object: what it holds, `of_boot_loader`, comes last where it is the loader.
+    pub(super) fn class_references(&self, of_boot_loader: Option<u64>) -> impl Iterator<Item = u64> + '_ {
+        let statics = self.statics.iter().filter(|one| one.basic_type == OBJECT).map(|one| one.value);
+        let boot = of_boot_loader.filter(|&id| self.loader == 0 && self.id != id);
+        let own = [self.super_id, self.loader].into_iter().chain(self.constants.iter().copied()).chain(statics);
+        own.chain(boot).filter(|&id| id != 0)
+    }
+
     /// The sub-record behind its tag:
     /// `id, u4 trace, 6 * id (super, loader, signers, domain, reserved), u4 instance size,
     /// u2 n * (u2 index, u1 type, value), u2 n * (id name, u1 type, value), u2 n * (id name, u1 type)`

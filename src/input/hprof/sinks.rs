@@ -1,7 +1,6 @@
 //! Where parsers put objects: into columns for the graph, or into totals by type alone.
 
-use super::content::{Content, TypeTotal};
-use crate::graph::{BuildError, ObjectColumns};
+use crate::graph::ObjectColumns;
 
 /// What parsers need of the place that takes objects; generic, so that counting costs nothing of building.
 pub(super) trait HeapSink: Default + Send {
@@ -21,8 +20,6 @@ pub(super) trait HeapSink: Default + Send {
     fn memory_bytes(&self) -> usize;
     /// Called once the block is complete, on the thread that parsed it.
     fn seal(&mut self);
-    /// Hands the block on. `slots` are those of its type numbers.
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError>;
 }
 
 impl HeapSink for ObjectColumns {
@@ -57,11 +54,6 @@ impl HeapSink for ObjectColumns {
 
     fn seal(&mut self) {
         self.seal();
-    }
-
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError> {
-        content.builder.append(content.section, self, 0..self.len(), slots, 0, true)?;
-        Ok(())
     }
 }
 
@@ -140,18 +132,4 @@ impl HeapSink for TypeCounts {
     }
 
     fn seal(&mut self) {}
-
-    fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError> {
-        for (count, &slot) in self.types.iter().zip(slots).filter(|(count, _)| count.objects > 0) {
-            let slot = slot as usize;
-            if slot >= content.totals.len() {
-                content.totals.resize(slot + 1, TypeTotal::default());
-            }
-            content.totals[slot].add(count);
-        }
-        if let Some(ids) = self.ids {
-            content.repeats.note_block(ids, self.objects, !self.is_descending, self.first_position);
-        }
-        Ok(())
-    }
 }
