@@ -175,11 +175,14 @@ pub(crate) fn excluded_roots(input: &InputArgs) -> Result<Vec<String>> {
     let mut kinds = Vec::new();
     for kind in &input.exclude_roots {
         // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
-        let name = kind.to_lowercase().replace('-', " ");
-        if RootKind::from_name(name.strip_prefix("weak ").unwrap_or(&name)).is_none() {
+        let spaced = kind.to_lowercase().replace('-', " ");
+        let (weak, name) = spaced.strip_prefix("weak ").map_or(("", &*spaced), |name| ("weak ", name));
+        let mut named = RootKind::ALL.iter().copied();
+        let known = RootKind::from_name(name).or_else(|| named.find(|kind| kind.name().replace('-', " ") == name));
+        let Some(known) = known else {
             bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
-        }
-        kinds.push(name);
+        };
+        kinds.push(format!("{weak}{}", known.name()));
     }
     Ok(kinds)
 }
