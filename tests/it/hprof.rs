@@ -185,6 +185,18 @@ fn a_thread_holds_what_lies_on_its_stack() {
     assert!(locals.iter().all(|root| !root.is_strong()));
 }
 
+#[test]
+fn info_names_the_machine_and_the_reason() {
+    let info =
+        |name: &str| run(&["info", "-q", "-f", "json", &fixture(name).display().to_string()]).expect_code(0).json();
+    let reason = info("out-of-memory.hprof")["reason"].clone();
+    assert_eq!(reason, "OutOfMemoryError of thread \"worker\" in app.Leaf.fill (Leaf.java:12)");
+    let machine = info("zoo-jdk17-serial.hprof.zst");
+    assert_eq!(machine["producer"], "OpenJDK Runtime Environment 17.0.15+6-Debian-1deb12u1");
+    assert_eq!(machine["sizes"], "object header 12, references 4, alignment 8: measured");
+    assert_eq!(machine["reason"], serde_json::Value::Null);
+}
+
 fn details_of(name: &str) -> (HeapGraph, Box<dyn ObjectDetails>) {
     let source = Source::open(&fixture(name)).expect("opens");
     let loaded = input::read(source, &ReadOptions::default()).expect("readable");

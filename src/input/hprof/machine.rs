@@ -22,8 +22,13 @@ pub(super) fn producer(graph: &HeapGraph, details: &dyn ObjectDetails) -> Option
             _ => None,
         }
     };
-    let words: Vec<String> = variables.iter().filter_map(text).filter(|text| !text.is_empty()).collect();
+    let words: Vec<String> = variables.iter().filter_map(text).filter(|text| is_said(text)).collect();
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Returns false for nothing, and for a text that was blotted out.
+fn is_said(text: &str) -> bool {
+    text.chars().any(|character| character != '\0')
 }
 
 /// Why the dump was written, if a thread says so: HotSpot gives one that ran out of memory a frame of its own.
