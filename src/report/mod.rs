@@ -13,15 +13,12 @@ mod terminal;
 mod tree;
 
 use std::borrow::Cow;
-use std::io::{self, Write};
 
 use crate::units;
 pub use crate::units::{count_of, format_bytes, format_count, parse_size};
 
 pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
-pub use json::Members;
 pub use present::{Present, TextPage, write, write_each};
-pub use several::write_several;
 pub use terminal::shorten_middle;
 pub use tree::{Outline, OutlineRow};
 
@@ -160,74 +157,6 @@ pub struct Table<'a> {
     pub rows_hidden: usize,
     /// Gives a row, one cell per column. Called more than once for a row.
     pub row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
-}
-
-/// What an object of JSON holds, put into it only if that form is asked for.
-pub type Fields<'a> = Box<dyn Fn(&mut Members<'_>) -> io::Result<()> + 'a>;
-
-/// What the object of a row holds.
-pub type RowFields<'a> = Box<dyn Fn(usize, &mut Members<'_>) -> io::Result<()> + 'a>;
-
-/// A text, written only if the form is asked for that needs it.
-pub type Written<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
-
-/// A tree for JSON, given as rows from top to bottom, each followed by those below it.
-pub struct Nested<'a> {
-    /// The key of the tree.
-    pub key: &'static str,
-    /// How many rows there are.
-    pub row_count: usize,
-    /// How deep a row is; 0 at the top, at most one more than the row before.
-    pub level: Box<dyn Fn(usize) -> usize + 'a>,
-    /// What a row has besides its `children`.
-    pub object: RowFields<'a>,
-}
-
-/// The answer of a command.
-pub struct Report<'a> {
-    /// The command, for `schema`.
-    pub command: &'static str,
-    /// What JSON has besides the table.
-    pub fields: Fields<'a>,
-    /// The main table.
-    pub table: Table<'a>,
-    /// Where JSON has the table's rows, if it has them as they are.
-    pub rows_key: Option<&'static str>,
-    /// What JSON has in place of them, if that is a tree.
-    pub nested: Option<Nested<'a>>,
-    /// For people: printed above the table.
-    pub summary: String,
-    /// For people: printed in place of the table.
-    pub text: Option<Written<'a>>,
-    /// For tickets: printed as Markdown in place of the table.
-    pub markdown: Option<Written<'a>>,
-}
-
-impl Report<'_> {
-    /// Prints the answer.
-    ///
-    /// # Errors
-    /// When `out` cannot be written to.
-    pub fn write(&self, out: &mut dyn Write, style: &Style) -> io::Result<()> {
-        match style.format {
-            Format::Table if style.terminal => {
-                out.write_all(self.summary.as_bytes())?;
-                match &self.text {
-                    Some(text) => text(out),
-                    None => terminal::write(&self.table, out, style),
-                }
-            }
-            Format::Table => plain::write(&self.table, out, style),
-            Format::Markdown => match &self.markdown {
-                Some(text) => text(out),
-                None => markdown::write(&self.table, out, style),
-            },
-            Format::Csv => delimited::write(&self.table, out, style, b','),
-            Format::Tsv => delimited::write(&self.table, out, style, b'\t'),
-            Format::Json => json::write_object(self, out),
-            Format::JsonLines => json::write_lines(&self.table, out),
-        }
-    }
 }
 
 /// The text of a cell in tables and pipes.

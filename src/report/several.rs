@@ -1,38 +1,7 @@
 //! The answers of one command for several files: one below the other for people, one table with a column for the file in
 //! every other form.
 
-use std::io::{self, Write};
-
-use super::{Cell, Column, Format, Report, Style, Table, Unit, delimited, json, markdown, plain};
-
-/// Prints the answers of `command`, each with the name of its file.
-///
-/// # Errors
-/// When `out` cannot be written to.
-pub fn write_several(
-    command: &str,
-    reports: &[(String, Report<'_>)],
-    out: &mut dyn Write,
-    style: &Style,
-) -> io::Result<()> {
-    match style.format {
-        Format::Table if style.terminal => {
-            for (place, (file, report)) in reports.iter().enumerate() {
-                let name = style.fit(0, file);
-                let name = if style.color { format!("\x1b[1m{name}\x1b[0m") } else { name };
-                writeln!(out, "{}{name}", if place > 0 { "\n" } else { "" })?;
-                report.write(out, style)?;
-            }
-            Ok(())
-        }
-        Format::Json => json::write_files(reports, command, out),
-        Format::Table => plain::write(&old_joined(reports), out, style),
-        Format::Markdown => markdown::write(&old_joined(reports), out, style),
-        Format::Csv => delimited::write(&old_joined(reports), out, style, b','),
-        Format::Tsv => delimited::write(&old_joined(reports), out, style, b'\t'),
-        Format::JsonLines => json::write_lines(&old_joined(reports), out),
-    }
-}
+use super::{Cell, Column, Table, Unit};
 
 /// One table of all: every column that any of them has, the file before the last one. The figures stay where they are
 /// for one file, so that a script need not care.
@@ -79,47 +48,55 @@ pub(super) fn joined<'a>(tables: Vec<(&'a str, Table<'a>)>) -> Table<'a> {
     }
 }
 
-fn old_joined<'r, 'a: 'r>(reports: &'r [(String, Report<'a>)]) -> Table<'r> {
-    let table = |report: &'r Report<'a>| Table {
-        columns: report.table.columns.clone(),
-        row_count: report.table.row_count,
-        rows_hidden: report.table.rows_hidden,
-        row: Box::new(|row| (report.table.row)(row)),
-    };
-    joined(reports.iter().map(|(file, report)| (file.as_str(), table(report))).collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde::Serialize;
 
-    fn report(columns: Vec<Column>, row: fn(usize) -> Vec<Cell<'static>>) -> Report<'static> {
-        Report {
-            command: "stats",
-            fields: Box::new(|_| Ok(())),
-            table: Table { columns, row_count: 2, rows_hidden: 0, row: Box::new(row) },
-            rows_key: Some("types"),
-            nested: None,
-            summary: "sum\n".into(),
-            text: None,
-            markdown: None,
-        }
+    use super::*;
+    use crate::report::{Format, Present, Style, TextPage, write_each};
+
+    /// An answer of two rows.
+    #[derive(Serialize)]
+    struct Answer {
+        types: [Figure; 2],
     }
 
-    fn reports() -> Vec<(String, Report<'static>)> {
-        let objects = Column::new("objects", "Objects", Unit::Count);
-        let bytes = Column::new("total_bytes", "Bytes", Unit::Bytes);
-        let name = Column::new("type", "Type", Unit::Text);
-        vec![
-            ("a b".into(), report(vec![objects, name], |row| vec![Cell::Number(row as u64), Cell::text("A B")])),
-            ("c".into(), report(vec![bytes, name], |row| vec![Cell::Number(70 + row as u64), Cell::text("C")])),
-        ]
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Figure {
+        Objects { objects: u64, name: &'static str },
+        Bytes { total_bytes: u64, name: &'static str },
+    }
+
+    impl Present for Answer {
+        const COMMAND: &'static str = "stats";
+
+        fn table(&self, _: &Style) -> Table<'_> {
+            let column = match self.types[0] {
+                Figure::Objects { .. } => Column::new("objects", "Objects", Unit::Count),
+                Figure::Bytes { .. } => Column::new("total_bytes", "Bytes", Unit::Bytes),
+            };
+            let row = |row: usize| match self.types[row] {
+                Figure::Objects { objects: figure, name } | Figure::Bytes { total_bytes: figure, name } => {
+                    vec![Cell::Number(figure), Cell::text(name)]
+                }
+            };
+            let columns = vec![column, Column::new("type", "Type", Unit::Text)];
+            Table { columns, row_count: 2, rows_hidden: 0, row: Box::new(row) }
+        }
+
+        fn text(&self, page: &mut TextPage<'_>) {
+            page.line("sum");
+        }
     }
 
     fn text(format: Format, terminal: bool) -> String {
         let style = Style { format, terminal, width: 80, human: false, header: true, color: false };
+        let objects = [0, 1].map(|objects| Figure::Objects { objects, name: "A B" });
+        let bytes = [70, 71].map(|total_bytes| Figure::Bytes { total_bytes, name: "C" });
+        let answers = [("a b".to_string(), Answer { types: objects }), ("c".to_string(), Answer { types: bytes })];
         let mut out = Vec::new();
-        write_several("stats", &reports(), &mut out, &style).unwrap();
+        write_each(&answers, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()
     }
 
