@@ -70,8 +70,8 @@ pub enum ReadErrorKind {
     NothingRead(&'static str, String),
     /// `--snapshot` names none of the file's snapshots, of which there are so many.
     NoSuchSnapshot(usize, usize),
-    /// The format is not read by these rules: the rules, and the format.
-    NoSuchRules(super::Rules, &'static str),
+    /// The format is not read by these rules: the rules, the format, and the rules that it has.
+    NoSuchRules(&'static str, &'static str, Vec<&'static str>),
     /// A problem met under `--strict`: code, and what was found.
     Strict(&'static str, String),
     /// More than can be numbered.
@@ -134,12 +134,8 @@ impl fmt::Display for ReadError {
             ReadErrorKind::NoSuchSnapshot(asked, count) => {
                 write!(f, "--snapshot: the file has snapshots 1 to {count}, there is no \"{asked}\"; `info` lists them")
             }
-            ReadErrorKind::NoSuchRules(rules, format) => {
-                let names: Vec<&str> = match super::READERS.iter().find(|reader| reader.name() == *format) {
-                    Some(reader) => reader.rules().iter().map(|rules| rules.name()).collect(),
-                    None => Vec::new(),
-                };
-                write!(f, "--rules {}: not for {format}, which has {}", rules.name(), names.join(", "))
+            ReadErrorKind::NoSuchRules(rules, format, known) => {
+                write!(f, "--rules {rules}: not for {format}, which has {}", known.join(", "))
             }
             ReadErrorKind::Strict(code, text) => write!(f, "{text} ({code}; an error because of --strict)"),
             ReadErrorKind::TooLarge(error) => write!(f, "{error}"),

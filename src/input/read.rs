@@ -96,7 +96,8 @@ fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
     if reader.rules().contains(&options.rules) {
         Ok(reader)
     } else {
-        Err(ReadError::new(ReadErrorKind::NoSuchRules(options.rules, reader.name())))
+        let known = reader.rules().iter().map(|rules| rules.name()).collect();
+        Err(ReadError::new(ReadErrorKind::NoSuchRules(options.rules.name(), reader.name(), known)))
     }
 }
 
