@@ -27,6 +27,7 @@ pub mod objects;
 mod paths;
 pub mod problems;
 mod reachability;
+mod reference_names;
 mod requested_roots;
 pub mod root_paths;
 mod rows;

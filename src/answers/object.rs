@@ -4,6 +4,8 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
+use super::paths::NamedRow;
+use super::reference_names::ReferenceNames;
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, Reachability, RootRow, ScopeOptions};
 use crate::analysis::dominators::Dominator;
 use crate::dump::OpenDump;
@@ -88,13 +90,20 @@ pub struct NodeRows<'d> {
     nodes: &'d [NodeId],
     shown: usize,
     few: Option<Vec<ObjectRow>>,
+    /// What the references are called, of the first rows.
+    names: Vec<Option<String>>,
 }
 
 impl<'d> NodeRows<'d> {
     fn new(graph: &'d HeapGraph, nodes: &'d [NodeId], limit: Option<usize>) -> Self {
         let shown = limit.map_or(nodes.len(), |limit| nodes.len().min(limit));
         let made = || nodes[..shown].iter().map(|&node| ObjectRow::new(graph, node)).collect();
-        NodeRows { graph, nodes, shown, few: (shown <= FEW_ROWS).then(made) }
+        NodeRows { graph, nodes, shown, few: (shown <= FEW_ROWS).then(made), names: Vec::new() }
+    }
+
+    /// What the reference of a row is called, where the dump says so.
+    pub fn reference(&self, row: usize) -> Option<&str> {
+        self.names.get(row)?.as_deref()
     }
 
     /// Rows that are shown.
@@ -129,8 +138,9 @@ impl<'d> NodeRows<'d> {
 impl Serialize for NodeRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut rows = serializer.serialize_seq(Some(self.shown))?;
-        for row in self.iter() {
-            rows.serialize_element(&row)?;
+        for (at, row) in self.iter().enumerate() {
+            let reference = self.reference(at).map(str::to_string);
+            rows.serialize_element(&NamedRow { row, reference })?;
         }
         rows.end()
     }
@@ -151,7 +161,10 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         Dominator::Roots | Dominator::Unreachable => None,
     };
     let section = graph.section_of(node);
-    let references = NodeRows::new(graph, graph.strong_references(node), options.rows);
+    let mut references = NodeRows::new(graph, graph.strong_references(node), options.rows);
+    if let Some(names) = ReferenceNames::of(dump) {
+        references.names = names.of_strong(node, references.len().min(FEW_ROWS));
+    }
     let referrers = NodeRows::new(graph, graph.strong_referrers(node), options.rows);
     if references.few.is_none() || referrers.few.is_none() {
         // Rows are printed while they are made.

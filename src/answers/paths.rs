@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::reference_names::ReferenceNames;
 use super::{ObjectRow, RootRow};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -19,11 +20,17 @@ pub struct PathRow<'p> {
     graph: &'p HeapGraph,
     roots: &'p RootsByNode<'p>,
     path: RootPath<'p>,
+    names: Option<ReferenceNames<'p>>,
 }
 
 impl<'p> PathRow<'p> {
     pub(crate) fn new(graph: &'p HeapGraph, roots: &'p RootsByNode<'p>, path: RootPath<'p>) -> Self {
-        PathRow { graph, roots, path }
+        PathRow { graph, roots, path, names: None }
+    }
+
+    /// The same with names of references.
+    pub(super) fn named(self, names: Option<ReferenceNames<'p>>) -> Self {
+        PathRow { names, ..self }
     }
 
     /// The root record to show for the first object: strong before weak, then by kind.
@@ -47,6 +54,17 @@ impl<'p> PathRow<'p> {
     pub fn nodes(&self) -> impl Iterator<Item = ObjectRow> + use<'p> {
         let graph = self.graph;
         self.path.nodes().map(move |node| ObjectRow::new(graph, node))
+    }
+
+    /// The same, each with the name of the reference that leads to it.
+    fn named_nodes(&self) -> impl Iterator<Item = NamedRow> + use<'p> {
+        let (graph, names) = (self.graph, self.names);
+        let mut before = None;
+        self.path.nodes().map(move |node| {
+            let from = before.replace(node);
+            let reference = names.zip(from).and_then(|(names, from)| names.between(from, node));
+            NamedRow { row: ObjectRow::new(graph, node), reference }
+        })
     }
 
     /// What holds the first object, all of it, in words: clearing the static variable alone frees nothing if a local is
@@ -99,7 +117,7 @@ impl Serialize for PathRow<'_> {
         map.serialize_entry("root", &self.root())?;
         map.serialize_entry("roots", &Each(|| self.roots()))?;
         map.serialize_entry("length", &self.length())?;
-        map.serialize_entry("nodes", &Each(|| self.nodes()))?;
+        map.serialize_entry("nodes", &Each(|| self.named_nodes()))?;
         map.end()
     }
 }
@@ -113,6 +131,15 @@ impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
     }
 }
 
+/// An object with the name of the reference that leads to it.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct NamedRow {
+    #[serde(flatten)]
+    pub(super) row: ObjectRow,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reference: Option<String>,
+}
+
 /// An object on a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -121,6 +148,8 @@ pub struct PathStep {
     pub object: ObjectRow,
     /// Bytes that would be freed with it; `None` when no strong root reaches it.
     pub retained_bytes: Option<u64>,
+    /// How the object before refers to it, where the dump says so.
+    pub reference: Option<String>,
 }
 
 /// The objects of a path or of its end with their retained sizes, one after another. O(log objects) each.
@@ -129,6 +158,8 @@ pub struct PathSteps<'p> {
     graph: &'p HeapGraph,
     tree: (&'p Dominators, &'p Retained),
     nodes: PathNodes<'p>,
+    names: Option<ReferenceNames<'p>>,
+    last: Option<NodeId>,
 }
 
 impl<'p> PathSteps<'p> {
@@ -136,8 +167,9 @@ impl<'p> PathSteps<'p> {
         graph: &'p HeapGraph,
         tree: (&'p Dominators, &'p Retained),
         nodes: PathNodes<'p>,
+        names: Option<ReferenceNames<'p>>,
     ) -> PathSteps<'p> {
-        PathSteps { graph, tree, nodes }
+        PathSteps { graph, tree, nodes, names, last: None }
     }
 }
 
@@ -150,9 +182,18 @@ impl Iterator for PathSteps<'_> {
 
     /// Steps over `skipped` objects without making their rows.
     fn nth(&mut self, skipped: usize) -> Option<PathStep> {
-        let node = self.nodes.nth(skipped)?;
+        let from = match skipped.checked_sub(1) {
+            Some(skipped) => Some(self.nodes.nth(skipped)?),
+            None => self.last,
+        };
+        let node = self.nodes.next()?;
+        self.last = Some(node);
         let (dominators, retained) = self.tree;
-        Some(PathStep { object: ObjectRow::new(self.graph, node), retained_bytes: retained.bytes_of(dominators, node) })
+        Some(PathStep {
+            object: ObjectRow::new(self.graph, node),
+            retained_bytes: retained.bytes_of(dominators, node),
+            reference: self.names.zip(from).and_then(|(names, from)| names.between(from, node)),
+        })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
 use super::object::FEW_ROWS;
+use super::reference_names::ReferenceNames;
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -92,6 +93,7 @@ pub struct Paths<'d> {
     graph: &'d HeapGraph,
     tree: (&'d Dominators, &'d Retained),
     roots: RootsByNode<'d>,
+    names: Option<ReferenceNames<'d>>,
     /// `None` when there is none.
     found: Option<RootPaths<'d>>,
 }
@@ -110,7 +112,7 @@ impl Paths<'_> {
     /// A path by its place in the order of length; `None` past the last. O(1).
     pub fn get(&self, place: usize) -> Option<PathRow<'_>> {
         let path = self.found.as_ref()?.get(place)?;
-        Some(PathRow::new(self.graph, &self.roots, path))
+        Some(PathRow::new(self.graph, &self.roots, path).named(self.names))
     }
 
     /// The paths, one by one.
@@ -121,13 +123,13 @@ impl Paths<'_> {
     /// The objects of a path with their retained sizes; `None` past the last path. O(1).
     pub fn steps(&self, place: usize) -> Option<PathSteps<'_>> {
         let path = self.found.as_ref()?.get(place)?;
-        Some(PathSteps::new(self.graph, self.tree, path.nodes()))
+        Some(PathSteps::new(self.graph, self.tree, path.nodes(), self.names))
     }
 
     /// By path: its last `count` objects, of a shorter one all. O(objects) for all paths together: none is walked.
     pub fn ends(&self, count: usize) -> Vec<PathSteps<'_>> {
         let ends = self.found.as_ref().map_or(Vec::new(), |paths| paths.ends(count));
-        ends.into_iter().map(|nodes| PathSteps::new(self.graph, self.tree, nodes)).collect()
+        ends.into_iter().map(|nodes| PathSteps::new(self.graph, self.tree, nodes, self.names)).collect()
     }
 }
 
@@ -155,7 +157,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
     let retained_bytes = retained.bytes_of(dominators, node);
-    let paths = Paths { graph, tree, roots, found };
+    let paths = Paths { graph, tree, roots, names: ReferenceNames::of(dump), found };
     let rows = paths.iter().map(|path| path.length() + 1).fold(0usize, usize::saturating_add);
     if !dump.is_indexed() {
         // All that rows are made of is in memory.

@@ -40,7 +40,7 @@ impl Present for ObjectAnswer<'_> {
             page.line(format!("  section    {number} {}", escape_controls(name)));
         }
         match &self.dominator {
-            Some(dominator) => page.line(format!("  dominator{}", object_line(dominator, &style))),
+            Some(dominator) => page.line(format!("  dominator{}", object_line(dominator, "", &style))),
             None if self.reachability.is_reached() => page.line("  dominator  none: no single object holds it"),
             None => {}
         }
@@ -79,14 +79,17 @@ impl ObjectAnswer<'_> {
 fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{} ({})", style.bold(title), rows.total()));
-    rows.iter().for_each(|row| page.line(object_line(&row, &style)));
+    for (at, row) in rows.iter().enumerate() {
+        let name = rows.reference(at).map_or(String::new(), |name| format!("{}  ", escape_controls(name)));
+        page.line(object_line(&row, &name, &style));
+    }
     if rows.len() < rows.total() {
         page.line(format!("  {} more; -n 0 shows all", rows.total() - rows.len()));
     }
 }
 
-fn object_line(row: &ObjectRow, style: &Style) -> String {
-    let start = format!("  {}  {:>10}  ", row.id, style.size(row.shallow_bytes));
+fn object_line(row: &ObjectRow, name: &str, style: &Style) -> String {
+    let start = format!("  {}  {:>10}  {name}", row.id, style.size(row.shallow_bytes));
     let name = style.fit(start.chars().count(), &row.type_text());
     start + &name
 }

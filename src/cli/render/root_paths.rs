@@ -55,7 +55,7 @@ impl Present for RootPathsAnswer<'_> {
             let end = end.take(if left_out == 0 { 0 } else { HALF });
             let steps: Vec<PathStep> = self.paths.steps(number).into_iter().flatten().take(shown).chain(end).collect();
             let width = steps.iter().map(|step| step.object.id.len()).max().unwrap_or(0);
-            for (place, PathStep { object, retained_bytes, .. }) in steps.iter().enumerate() {
+            for (place, PathStep { object, retained_bytes, reference, .. }) in steps.iter().enumerate() {
                 if left_out > 0 && place == HALF {
                     page.line(format!("  ... {} left out; -f json has all ...", count_of(left_out as u64, "objects")));
                 }
@@ -66,6 +66,10 @@ impl Present for RootPathsAnswer<'_> {
                     style.size(object.shallow_bytes),
                     retained_text(*retained_bytes),
                 );
+                let start = match reference {
+                    Some(name) => format!("{start}{}  ", escape_controls(name)),
+                    None => start,
+                };
                 let name = style.fit(start.chars().count(), &object.type_text());
                 page.line(start + &name);
             }

@@ -37,6 +37,8 @@ pub(super) struct HprofDetails {
     file: OnceLock<Option<File>>,
     /// The extent that was read last.
     last: Mutex<Option<(usize, Vec<u8>)>>,
+    /// Of the object whose references were named last: their names, and whether these are all.
+    names: Mutex<Option<(NodeId, Vec<ReferenceName>, bool)>>,
 }
 
 impl fmt::Debug for HprofDetails {
@@ -60,7 +62,7 @@ struct SubRecord {
 
 impl HprofDetails {
     pub(super) fn new(places: Places, reread: Reread) -> Self {
-        HprofDetails { places, reread, file: OnceLock::new(), last: Mutex::new(None) }
+        HprofDetails { places, reread, file: OnceLock::new(), last: Mutex::new(None), names: Mutex::new(None) }
     }
 
     /// The details back from an index.
@@ -300,7 +302,17 @@ impl ObjectDetails for HprofDetails {
     }
 
     fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
-        let own = self.own_names(graph, from, nth)?;
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_enough =
+            |&(node, ref own, are_all): &(NodeId, Vec<_>, bool)| node == from && (are_all || nth < own.len());
+        if !names.as_ref().is_some_and(is_enough) {
+            // Some more than are asked for: the next ones will be.
+            let most = nth.saturating_mul(2).max(1 << 12);
+            let own = self.own_names(graph, from, most)?;
+            let are_all = own.len() <= most;
+            *names = Some((from, own, are_all));
+        }
+        let Some((_, own, _)) = &*names else { return Ok(None) };
         if let Some(name) = own.get(nth) {
             return Ok(Some(name.clone()));
         }
