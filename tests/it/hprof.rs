@@ -197,6 +197,26 @@ fn info_names_the_machine_and_the_reason() {
     assert_eq!(machine["reason"], serde_json::Value::Null);
 }
 
+#[test]
+fn paths_name_their_references() {
+    let file = fixture("tiny-4byte.hprof").display().to_string();
+    for (object, names) in [
+        ("0x220c0", &["local of app.Leaf.work (App.java:42)"][..]),
+        ("0x22100", &["[0]"]),
+        ("0x22040", &["static Leaf.HEAD", ".next"]),
+    ] {
+        let paths = run(&["roots", object, &file, "-f", "json"]).expect_code(0).json();
+        let nodes = paths["paths"][0]["nodes"].as_array().expect("a path").clone();
+        assert_eq!(nodes[0].get("reference"), None, "{object}");
+        let found: Vec<&str> = nodes[1..].iter().filter_map(|node| node["reference"].as_str()).collect();
+        assert_eq!(found, names, "{object}");
+    }
+    let array = run(&["show", "0x22280", &file, "-f", "json"]).expect_code(0).json();
+    let references = array["references"].as_array().expect("references");
+    let names: Vec<&str> = references.iter().filter_map(|row| row["reference"].as_str()).collect();
+    assert_eq!(names[..4], ["[0]", "[2]", "[3]", "[4]"]);
+}
+
 fn details_of(name: &str) -> (HeapGraph, Box<dyn ObjectDetails>) {
     let source = Source::open(&fixture(name)).expect("opens");
     let loaded = input::read(source, &ReadOptions::default()).expect("readable");
