@@ -33,7 +33,8 @@ use std::sync::Arc;
 
 use super::blocks::parse_blocks_of;
 use super::codes::{GraphCodes, POSSIBLE_REPEAT};
-use super::{Content as Parts, Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::reader::Content as Parts;
+use super::{Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
 use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns};
 use assemble::Assembler;
