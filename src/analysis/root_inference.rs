@@ -35,12 +35,10 @@ pub fn infer_roots(graph: &mut HeapGraph) {
     let starts = classes.iter().chain(&unreferenced).copied().collect();
     let reached = reach_from(graph, starts, NodeSet::new(node_count));
     let cycles = source_components(graph, reached);
-    let roots: Vec<Root> =
-        [(classes, RootKind::Class), (unreferenced, RootKind::Unreferenced), (cycles, RootKind::Cycle)]
-            .into_iter()
-            .flat_map(|(nodes, kind)| nodes.into_iter().map(move |node| Root::new(node, kind, RootOrigin::Inferred)))
-            .collect();
-    graph.add_roots(roots, true);
+    for (nodes, kind) in [(classes, RootKind::Class), (unreferenced, RootKind::Unreferenced), (cycles, RootKind::Cycle)]
+    {
+        graph.add_roots(nodes.into_iter().map(|node| Root::new(node, kind, RootOrigin::Inferred)), true);
+    }
 }
 
 /// Adds roots of kind unreachable for what strong roots do not reach: objects that nothing refers to, and one of each

@@ -245,7 +245,7 @@ impl GraphBuilder {
         if let Some(module) = module {
             let module = self.text(module);
             self.type_modules.resize(number, NO_MODULE);
-            self.type_modules.push(module.0);
+            self.type_modules.push(module.number());
         }
         self.slots[slot.0 as usize] = Some(number as u32);
     }
@@ -351,13 +351,13 @@ impl GraphBuilder {
     /// A text that variables, methods, fields, files or threads are named with; equal ones are kept once.
     pub fn text(&mut self, text: &str) -> NameId {
         if let Some(&number) = self.text_numbers.get(text) {
-            return NameId(number);
+            return NameId::new(number);
         }
         let number = self.texts.len() as u32;
         self.texts.push(text.into());
         self.name_bytes += name_cost(text.len());
         self.text_numbers.insert(text.into(), number);
-        NameId(number)
+        NameId::new(number)
     }
 
     /// A reference beside those that the object lists: the value of a dependent handle, which lives with its key.

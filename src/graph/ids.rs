@@ -2,6 +2,8 @@
 //!
 //! A number belongs to the graph that gave it out and means nothing in another.
 
+use std::num::NonZeroU32;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::column::Number;
@@ -20,6 +22,22 @@ pub struct TypeId(pub(super) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct SectionId(pub(super) u32);
+
+/// A number from 0 to `u32::MAX - 1`, stored one higher: an `Option` of it takes no more room. Graphs have millions of
+/// roots, of which few have a name, a thread or a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub(super) struct OneBased(NonZeroU32);
+
+impl OneBased {
+    pub(super) fn new(number: u32) -> Self {
+        OneBased(NonZeroU32::MIN.saturating_add(number))
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self.0.get() - 1
+    }
+}
 
 impl Number for NodeId {
     fn value(self) -> u64 {

@@ -259,7 +259,7 @@ impl HeapGraph {
             if self.threads[at].name.is_none()
                 && let Some(text) = name(self, &self.threads[at])
             {
-                self.threads[at].name = Some(NameId(self.types.texts.len() as u32));
+                self.threads[at].name = Some(NameId::new(self.types.texts.len() as u32));
                 self.types.texts.0.push(text.into());
             }
         }

@@ -1,8 +1,20 @@
 //! Texts that many things share: names of variables, methods, fields, modules and files, each kept once.
 
+use super::ids::OneBased;
+
 /// A text of a graph; [`HeapGraph::name`](super::HeapGraph::name) gives it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NameId(pub(super) u32);
+pub struct NameId(OneBased);
+
+impl NameId {
+    pub(super) fn new(number: u32) -> Self {
+        NameId(OneBased::new(number))
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self.0.number()
+    }
+}
 
 /// The texts of a graph by number.
 #[derive(Debug, Default)]
@@ -11,7 +23,7 @@ pub struct Names(pub(super) Vec<Box<str>>);
 impl Names {
     /// The text; empty for a number of another graph. O(1).
     pub fn get(&self, name: NameId) -> &str {
-        self.0.get(name.0 as usize).map_or("", |text| &**text)
+        self.0.get(name.number() as usize).map_or("", |text| &**text)
     }
 
     /// Number of texts.

@@ -87,7 +87,7 @@ impl GraphBuilder {
     ) -> Vec<Root> {
         let mut thread_of_serial: FxHashMap<u32, ThreadId> = FxHashMap::default();
         for (at, thread) in threads.iter().enumerate() {
-            thread_of_serial.entry(thread.serial).or_insert(ThreadId(at as u32));
+            thread_of_serial.entry(thread.serial).or_insert(ThreadId::new(at as u32));
         }
         let mut roots = Vec::with_capacity(self.roots.len());
         for (section, root) in &self.roots {
@@ -104,7 +104,7 @@ impl GraphBuilder {
                 container: root.container.map(|slot| slot_types[slot.0 as usize]),
                 name: root.name,
                 thread,
-                frame: frame.map(|(stack, frame)| FrameId(stack.first_frame + frame)),
+                frame: frame.map(|(stack, frame)| FrameId::new(stack.first_frame + frame)),
                 ..Root::new(node, root.kind, RootOrigin::Dump)
             };
             resolved.is_through_thread = root.kind != RootKind::Thread

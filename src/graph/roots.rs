@@ -310,7 +310,12 @@ impl Root {
 
 #[cfg(test)]
 mod tests {
-    use super::RootKind;
+    use super::{Root, RootKind};
+
+    #[test]
+    fn a_root_is_small() {
+        assert!(size_of::<Root>() <= 40, "{}", size_of::<Root>());
+    }
 
     #[test]
     fn every_kind_is_found_by_its_name() {

@@ -206,14 +206,14 @@ impl Csr {
 fn numbers_of(root: &Root) -> [u32; ROOT_NUMBERS] {
     let (kind, number) = root.kind.numbers();
     let container = root.container.map_or(NONE, |container| container.0);
-    let name = root.name.map_or(NONE, |name| name.0);
+    let name = root.name.map_or(NONE, NameId::number);
     let origin = match root.origin {
         RootOrigin::Dump => 0,
         RootOrigin::Inferred => 1,
         RootOrigin::Requested => 2,
     };
-    let thread = root.thread.map_or(NONE, |thread| thread.0);
-    let frame = root.frame.map_or(NONE, |frame| frame.0);
+    let thread = root.thread.map_or(NONE, |thread| thread.index() as u32);
+    let frame = root.frame.map_or(NONE, |frame| frame.index() as u32);
     let through = u32::from(root.is_through_thread);
     [root.node.0, kind, number, root.flags.0, container, name, origin, thread, frame, through]
 }
@@ -237,9 +237,9 @@ fn root_of(numbers: [u32; ROOT_NUMBERS], limits: &Limits, threads: usize, frames
     fits.then(|| Root {
         flags: RootFlags(flags),
         container: (container != NONE).then_some(TypeId(container)),
-        name: (name != NONE).then_some(NameId(name)),
-        thread: (thread != NONE).then_some(ThreadId(thread)),
-        frame: (frame != NONE).then_some(FrameId(frame)),
+        name: (name != NONE).then_some(NameId::new(name)),
+        thread: (thread != NONE).then_some(ThreadId::new(thread)),
+        frame: (frame != NONE).then_some(FrameId::new(frame)),
         is_through_thread: through == 1,
         ..Root::new(NodeId(node), kind, origin)
     })

@@ -1,27 +1,36 @@
 //! Threads and what they were doing: stacks of frames, and the roots that lie in them.
 
+use super::ids::OneBased;
 use super::names::NameId;
 use super::{NodeId, TypeId, TypeSlot};
 
 /// A thread of one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThreadId(pub(super) u32);
+pub struct ThreadId(OneBased);
 
 /// A frame of one graph: counted over the stacks of all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FrameId(pub(super) u32);
+pub struct FrameId(OneBased);
 
 impl ThreadId {
+    pub(super) fn new(number: u32) -> Self {
+        ThreadId(OneBased::new(number))
+    }
+
     /// Index into [`HeapGraph::threads`](super::HeapGraph::threads).
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.0.number() as usize
     }
 }
 
 impl FrameId {
+    pub(super) fn new(number: u32) -> Self {
+        FrameId(OneBased::new(number))
+    }
+
     /// Index into [`HeapGraph::frames`](super::HeapGraph::frames).
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.0.number() as usize
     }
 }
 
@@ -89,7 +98,7 @@ const NONE: u32 = u32::MAX;
 
 impl Thread {
     pub(super) fn numbers(&self) -> [u32; THREAD_NUMBERS] {
-        let name = self.name.map_or(NONE, |name| name.0);
+        let name = self.name.map_or(NONE, NameId::number);
         let node = self.node.map_or(NONE, |node| node.0);
         [name, self.serial, node, self.first_frame, self.frame_count]
     }
@@ -104,7 +113,7 @@ impl Thread {
             && (node == NONE || (node as usize) < limits.nodes)
             && first_frame as usize + frame_count as usize <= frames;
         fits.then_some(Thread {
-            name: (name != NONE).then_some(NameId(name)),
+            name: (name != NONE).then_some(NameId::new(name)),
             serial,
             node: (node != NONE).then_some(NodeId(node)),
             first_frame,
@@ -115,7 +124,7 @@ impl Thread {
 
 impl Frame {
     pub(super) fn numbers(&self) -> [u32; FRAME_NUMBERS] {
-        let optional = |name: Option<NameId>| name.map_or(NONE, |name| name.0);
+        let optional = |name: Option<NameId>| name.map_or(NONE, NameId::number);
         let line = match self.line {
             Line::Unknown => 0,
             Line::Number(line) => line.clamp(1, NONE - 2),
@@ -123,19 +132,19 @@ impl Frame {
             Line::Native => NONE,
         };
         let class = self.class.map_or(NONE, |class| class.0);
-        [self.method.0, class, optional(self.signature), optional(self.source_file), line]
+        [self.method.number(), class, optional(self.signature), optional(self.source_file), line]
     }
 
     pub(super) fn from_numbers(numbers: [u32; FRAME_NUMBERS], limits: &super::types::Limits) -> Option<Self> {
         let [method, class, signature, source_file, line] = numbers;
         let is_name = |name: u32| name == NONE || (name as usize) < limits.names;
-        let optional = |name: u32| (name != NONE).then_some(NameId(name));
+        let optional = |name: u32| (name != NONE).then_some(NameId::new(name));
         let fits = (method as usize) < limits.names
             && (class == NONE || (class as usize) < limits.types)
             && is_name(signature)
             && is_name(source_file);
         fits.then_some(Frame {
-            method: NameId(method),
+            method: NameId::new(method),
             class: (class != NONE).then_some(TypeId(class)),
             signature: optional(signature),
             source_file: optional(source_file),

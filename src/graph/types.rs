@@ -155,7 +155,7 @@ impl TypeDetails {
             Loader::Unknown => (0, 0),
             Loader::Runtime => (1, 0),
             Loader::Object(node) => (2, node.0),
-            Loader::Named(name) => (3, name.0),
+            Loader::Named(name) => (3, name.number()),
         };
         let flags = u32::from(self.class_is_stored);
         [self.module, loader, value, self.class_object, self.superclass, self.first_field, self.field_count, flags]
@@ -169,7 +169,7 @@ impl TypeDetails {
             0 => Loader::Unknown,
             1 => Loader::Runtime,
             2 if (value as usize) < limits.nodes => Loader::Object(NodeId(value)),
-            3 if (value as usize) < limits.names => Loader::Named(NameId(value)),
+            3 if (value as usize) < limits.names => Loader::Named(NameId::new(value)),
             _ => return None,
         };
         let fits = below(module, limits.names)
@@ -200,13 +200,13 @@ pub(super) struct Limits {
 impl Field {
     pub(super) fn numbers(&self) -> [u32; 2] {
         let kind = FieldKind::ALL.iter().position(|&kind| kind == self.kind).unwrap_or(0) as u32;
-        [self.name.0, kind << 1 | u32::from(self.is_static)]
+        [self.name.number(), kind << 1 | u32::from(self.is_static)]
     }
 
     pub(super) fn from_numbers([name, kind]: [u32; 2], names: usize) -> Option<Self> {
         let is_static = kind & 1 == 1;
         let kind = *FieldKind::ALL.get((kind >> 1) as usize)?;
-        ((name as usize) < names).then_some(Field { name: NameId(name), kind, is_static })
+        ((name as usize) < names).then_some(Field { name: NameId::new(name), kind, is_static })
     }
 }
 
@@ -259,7 +259,7 @@ impl TypeTable {
     /// The module (assembly) the type is from, where the dump says so. O(1).
     pub fn module(&self, type_id: TypeId) -> Option<&str> {
         let module = self.details_of(type_id)?.module;
-        (module != NONE).then(|| self.texts.get(NameId(module)))
+        (module != NONE).then(|| self.texts.get(NameId::new(module)))
     }
 
     /// Returns true if the dump says of any type which module it is from. O(types).
@@ -413,7 +413,7 @@ mod tests {
             assert!(TypeDetails::from_numbers(numbers, &limits).is_none(), "{at}");
         }
         for kind in FieldKind::ALL {
-            let field = Field { name: NameId(2), kind, is_static: kind == FieldKind::Int };
+            let field = Field { name: NameId::new(2), kind, is_static: kind == FieldKind::Int };
             assert_eq!(Field::from_numbers(field.numbers(), 3), Some(field));
         }
         assert_eq!(Field::from_numbers([2, 99], 3), None);
