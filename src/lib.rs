@@ -74,6 +74,7 @@ pub mod files;
 pub mod graph;
 pub mod index;
 pub mod input;
+pub mod page;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod units;

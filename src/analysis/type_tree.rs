@@ -24,6 +24,8 @@ pub struct Place {
     pub shallow_bytes: u64,
     /// Shallow bytes of this place and of all below it.
     pub retained_bytes: u64,
+    /// Objects of the longest chain below one another that folded into this place; 1 where none did.
+    pub levels: u64,
 }
 
 /// The merged tree: every place comes after the one above it.
@@ -33,10 +35,12 @@ pub struct TypeTree {
     pub places: Vec<Place>,
 }
 
-/// Objects still to be placed: their number in the dominator tree and the place above them.
+/// Objects still to be placed: their number in the dominator tree, the place above them, and how many objects of the
+/// chain that folded into that place are above them.
 struct Pending {
     number: DomNode,
     above: Option<usize>,
+    levels: u64,
 }
 
 impl TypeTree {
@@ -51,21 +55,33 @@ impl TypeTree {
     ) -> Self {
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
-        let mut pending: Vec<Pending> = starts.into_iter().map(|number| Pending { number, above: None }).collect();
-        while let Some(Pending { number, above }) = pending.pop() {
+        let mut pending: Vec<Pending> =
+            starts.into_iter().map(|number| Pending { number, above: None, levels: 0 }).collect();
+        while let Some(Pending { number, above, levels }) = pending.pop() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
-            let place = tree.folded(above, type_id, max_depth).unwrap_or_else(|| {
+            let folded = tree.folded(above, type_id, max_depth);
+            let levels = if folded.is_some() && folded == above { levels + 1 } else { 1 };
+            let place = folded.unwrap_or_else(|| {
                 *known.entry((above, type_id)).or_insert_with(|| {
                     let depth = above.map_or(0, |above| tree.places[above].depth + 1);
-                    tree.places.push(Place { type_id, above, depth, objects: 0, shallow_bytes: 0, retained_bytes: 0 });
+                    tree.places.push(Place {
+                        type_id,
+                        above,
+                        depth,
+                        objects: 0,
+                        shallow_bytes: 0,
+                        retained_bytes: 0,
+                        levels: 1,
+                    });
                     tree.places.len() - 1
                 })
             });
             tree.places[place].objects += 1;
+            tree.places[place].levels = tree.places[place].levels.max(levels);
             let bytes = &mut tree.places[place].shallow_bytes;
             *bytes = bytes.saturating_add(graph.shallow_bytes(node));
-            pending.extend(children.of(number).map(|number| Pending { number, above: Some(place) }));
+            pending.extend(children.of(number).map(|number| Pending { number, above: Some(place), levels }));
         }
         for place in (0..tree.places.len()).rev() {
             let own = &mut tree.places[place];
@@ -79,8 +95,8 @@ impl TypeTree {
         tree
     }
 
-    /// The place above that an object of this type folds into, if any.
-    fn folded(&self, above: Option<usize>, type_id: TypeId, max_depth: usize) -> Option<usize> {
+    /// The place that an object of this type below a place folds into, if any: that place, or the one above it.
+    pub fn folded(&self, above: Option<usize>, type_id: TypeId, max_depth: usize) -> Option<usize> {
         let parent = above?;
         if self.places[parent].type_id == type_id || self.places[parent].depth >= max_depth {
             return Some(parent);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::AnswerError;
 use super::heaps::{HeapRow, processes_of};
 use super::histogram_rows::is_false;
 use super::problems::{ProblemRow, problems_of};
+use super::{AnswerError, CommandLine};
 use crate::allocations::{AllocationDump, add_counts};
 use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
@@ -19,6 +19,13 @@ use crate::input::{FormatInfo, SnapshotInfo};
 /// What is asked: nothing but one section, where there are several.
 #[derive(Debug, Clone, Default)]
 pub struct InfoOptions {}
+
+impl InfoOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        CommandLine::new("info")
+    }
+}
 
 /// What a file is.
 #[derive(Debug, Clone, Serialize)]

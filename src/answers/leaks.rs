@@ -1,5 +1,6 @@
 //! What leaks: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
+mod growth;
 mod paragraph;
 mod view;
 
@@ -11,7 +12,10 @@ use std::path::Path;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+pub use growth::SuspectGrowth;
 pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
+
+use growth::Growth;
 
 use super::histogram_rows::is_false;
 use super::libraries::library_types;
@@ -101,12 +105,35 @@ const FEW_SUSPECTS: usize = 8;
 /// Paths of so many objects together are read from an index before the answer is printed.
 const FEW_STEPS: usize = 4096;
 
+/// Leak suspects of a dump, those that grew most since an older dump first. As [`leaks`], for both dumps.
+///
+/// # Errors
+/// As [`leaks`], of either dump.
+pub fn leaks_since<'d>(
+    old: &'d OpenDump,
+    dump: &'d OpenDump,
+    options: &LeaksOptions,
+) -> Result<Leaks<'d>, AnswerError> {
+    old.graph().ok_or(AnswerError::NotObjects)?;
+    dump.graph().ok_or(AnswerError::NotObjects)?;
+    let growth = Growth::find(old, dump, &options.scope)?;
+    search(dump, options, Some(&growth))
+}
+
 /// Looks for leak suspects. O(objects), the dominator tree, and O(objects + references) for the path to each of a few
 /// suspects, or for the paths to all of many.
 ///
 /// # Errors
 /// When the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>, AnswerError> {
+    search(dump, options, None)
+}
+
+fn search<'d>(
+    dump: &'d OpenDump,
+    options: &LeaksOptions,
+    growth: Option<&Growth<'_>>,
+) -> Result<Leaks<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(graph)?;
     let (dominators, retained) = dump.dominators()?;
@@ -118,7 +145,7 @@ pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>
     let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
     let is_library = library_types(graph, dump.info().format, &options.libraries);
     dump.phase(Phase::FindingSuspects);
-    let search = SuspectSearch {
+    let suspect_search = SuspectSearch {
         graph,
         dominators,
         retained,
@@ -127,9 +154,18 @@ pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>
         is_library: &is_library,
         section: scope.section(),
     };
-    let mut suspects = search.run();
+    let mut suspects = suspect_search.run();
     let found = suspects.len();
     suspects.retain(|suspect| scope.types().is_none_or(|wanted| wanted[graph.type_of(suspect.largest()).index()]));
+    let growth = growth.map(|growth| {
+        let mut rows: Vec<(SuspectGrowth, LeakSuspect)> =
+            std::mem::take(&mut suspects).into_iter().map(|suspect| (growth.of(graph, &suspect), suspect)).collect();
+        // Those that grew alike stay in the order of what they retain.
+        rows.sort_by_key(|(growth, _)| std::cmp::Reverse(growth.retained_bytes_delta));
+        let (growth, sorted): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+        suspects = sorted;
+        growth
+    });
     let of_types = suspects.len();
     let shown = options.rows.map_or(of_types, |limit| of_types.min(limit));
     suspects.truncate(shown);
@@ -149,6 +185,7 @@ pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>
             exact_sizes: options.exact_sizes,
             roots: RootsByNode::new(graph),
             holders: RefCell::default(),
+            growth,
         },
     };
     answer.suspects.check_index(dump);
@@ -170,6 +207,8 @@ pub struct Suspects<'d> {
     roots: RootsByNode<'d>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     holders: RefCell<HashMap<NodeId, String>>,
+    /// By suspect, where an older dump was given.
+    growth: Option<Vec<SuspectGrowth>>,
 }
 
 /// Shortest paths to suspects.

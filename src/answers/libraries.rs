@@ -31,17 +31,30 @@ pub fn libraries_of(runtime: Runtime) -> &'static [&'static str] {
     }
 }
 
+/// Which names are of a library's types: of the runtime of a format, or matched by other patterns.
+pub(crate) struct LibraryNames {
+    patterns: Vec<TypePattern>,
+}
+
+impl LibraryNames {
+    pub(crate) fn of(format: &str, others: &[TypePattern]) -> Self {
+        let of_runtime = Runtime::of_format(format).map_or(&[][..], libraries_of);
+        let of_runtime = of_runtime.iter().filter_map(|text| TypePattern::parse(text).ok());
+        LibraryNames { patterns: of_runtime.chain(others.iter().cloned()).collect() }
+    }
+
+    /// Slashes (`java/lang/String`) are read as dots. O(patterns).
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let name = name.replace('/', ".");
+        self.patterns.iter().any(|pattern| pattern.matches(&name))
+    }
+}
+
 /// By type whether it is a library's: of the runtime of this format, or one that `others` match. Slashes in names
 /// (`java/lang/String`) are read as dots. O(types x patterns).
 pub(super) fn library_types(graph: &HeapGraph, format: &str, others: &[TypePattern]) -> Vec<bool> {
-    let of_runtime = Runtime::of_format(format).map_or(&[][..], libraries_of);
-    let of_runtime = of_runtime.iter().filter_map(|text| TypePattern::parse(text).ok());
-    let patterns: Vec<TypePattern> = of_runtime.chain(others.iter().cloned()).collect();
-    let is_library = |index: usize| {
-        let name = graph.type_name(TypeId::new(index)).replace('/', ".");
-        patterns.iter().any(|pattern| pattern.matches(&name))
-    };
-    (0..graph.type_count()).map(is_library).collect()
+    let libraries = LibraryNames::of(format, others);
+    (0..graph.type_count()).map(|index| libraries.contains(graph.type_name(TypeId::new(index)))).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //!
 //! Not here: command lines, styles, input and output (see `cli`, `report`), algorithms (see `analysis`).
 
+pub mod biggest;
 pub mod breakdown;
 mod command_line;
 pub mod diff;
@@ -33,6 +34,7 @@ pub mod root_paths;
 mod rows;
 mod scope;
 pub mod tree;
+pub mod type_map;
 
 pub use breakdown::{Breakdown, BreakdownOptions, breakdown};
 pub use command_line::CommandLine;
@@ -44,7 +46,7 @@ pub use groups::GroupBy;
 pub use heaps::HeapChoice;
 pub use histogram::{Histogram, HistogramOptions, RetainedBy, histogram};
 pub use info::{Info, InfoOptions, info};
-pub use leaks::{Leaks, LeaksOptions, leaks};
+pub use leaks::{Leaks, LeaksOptions, leaks, leaks_since};
 pub use merged_paths::{MergedPathsOptions, MergedRootPaths, merged_paths};
 pub use object::{ObjectAnswer, ObjectOptions, object};
 pub use object_id::{NotAnObjectId, ObjectId};

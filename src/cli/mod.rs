@@ -15,7 +15,9 @@ use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 
-use commands::{breakdown, completions, diff, dominators, export, index, info, leaks, list, man, roots, show, stats};
+use commands::{
+    breakdown, completions, diff, dominators, export, index, info, leaks, list, man, report, roots, show, stats,
+};
 use terminal::{help, indexes, usage};
 
 /// How a command ended.
@@ -51,6 +53,7 @@ enum Command {
     Breakdown(breakdown::Args),
     Leaks(leaks::Args),
     Diff(diff::Args),
+    Report(report::Args),
     Export(export::Args),
     Index(index::Args),
     Completions(completions::Args),
@@ -97,6 +100,7 @@ fn run_command(command: &Command) -> anyhow::Result<Outcome> {
         Command::Breakdown(args) => breakdown::run(args),
         Command::Leaks(args) => leaks::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Report(args) => report::run(args),
         Command::Export(args) => export::run(args),
         Command::Index(args) => index::run(args),
         Command::Completions(args) => completions::run(args),

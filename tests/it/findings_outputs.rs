@@ -593,6 +593,7 @@ fn help_lists_the_options_of_each_command() {
         ("breakdown", (answering.clone(), [&all[..], &heaps].concat())),
         ("leaks", (answering.clone(), vec!["--limit", "--type", "--domain"])),
         ("diff", (answering.clone(), [&all[..], &heaps].concat())),
+        ("report", (asking.clone(), vec!["--domain"])),
         ("export", (asking, [&["--domain"][..], &heaps].concat())),
         ("index", (reading, vec![])),
         ("completions", (vec![], vec![])),

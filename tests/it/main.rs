@@ -31,6 +31,7 @@ mod objects;
 mod oracle;
 mod readme;
 mod regressions;
+mod report;
 mod same_heap;
 mod samples;
 mod several;

@@ -13,6 +13,7 @@ const STEPS_NAMED: usize = 6;
 /// What, how much, how many, held by what, piling up where, what is inside. Names are as in the dump.
 pub(super) fn of(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
     let mut text = subject(suspects, suspect, view);
+    text += &growth(suspects, view);
     text += &holders(suspects, view);
     text += &accumulation(suspects, suspect, view);
     text += &format!(
@@ -49,6 +50,18 @@ fn subject(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_
         text += &format!(" It belongs to {}.", named(owner));
     }
     text
+}
+
+fn growth(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
+    let Some(growth) = &view.growth else { return String::new() };
+    let then = suspects.size(growth.retained_bytes_old);
+    let change = suspects.size(growth.retained_bytes_delta.unsigned_abs());
+    let what = if view.row.objects > 1 { "They" } else { "It" };
+    match growth.retained_bytes_delta {
+        1.. => format!(" {what} grew by {change}, from {then}."),
+        0 => format!(" {what} did not grow."),
+        _ => format!(" {what} shrank by {change}, from {then}."),
+    }
 }
 
 fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 
-use super::{Suspects, paragraph};
+use super::{SuspectGrowth, Suspects, paragraph};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
@@ -90,6 +90,9 @@ pub struct SuspectView<'s> {
     pub path: SuspectPath<'s>,
     /// The largest types inside, and the others together.
     pub holds: Vec<HeldTypeRow<'s>>,
+    /// By how much it grew, where an older dump was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub growth: Option<SuspectGrowth>,
     /// All of this in a paragraph.
     pub text: String,
     /// The command that shows what is inside.
@@ -178,6 +181,7 @@ impl<'s> SuspectView<'s> {
                 .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
             path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at) },
             holds: held_types(graph, suspect),
+            growth: suspects.growth.as_ref().map(|growth| growth[at]),
             text: String::new(),
             look_further,
         };

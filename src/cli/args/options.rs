@@ -131,6 +131,24 @@ pub(crate) struct InputArgs {
     pub(crate) no_index: bool,
 }
 
+impl InputArgs {
+    /// The options that change what an answer says, for commands that ask the same.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: Option<&str>| {
+            words.extend(value.map(|value| [name.to_string(), value.to_string()]).into_iter().flatten());
+        };
+        let kinds = self.exclude_roots.join(",");
+        option("--exclude-roots", (!kinds.is_empty()).then_some(&kinds));
+        option("--snapshot", self.read.snapshot.as_deref());
+        option("--input-format", self.read.input_format.as_deref());
+        option("--size-radix", matches!(self.read.size_radix, RadixArg::Dec).then_some("dec"));
+        words.extend(self.keep_unreachable.then(|| "--keep-unreachable".to_string()));
+        words.extend(self.read.raw_types.then(|| "--raw-types".to_string()));
+        words
+    }
+}
+
 /// How a dump is read.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
@@ -223,6 +241,12 @@ impl SortArgs {
             }
         }
     }
+}
+
+/// Patterns for names of types, given with an option.
+pub(crate) fn parse_patterns(texts: &[String], option: &'static str) -> Result<Vec<TypePattern>> {
+    let parse = |text: &String| TypePattern::parse(text).map_err(anyhow::Error::msg).context(option);
+    texts.iter().map(parse).collect()
 }
 
 /// A size, or a share of a whole as `10%`.

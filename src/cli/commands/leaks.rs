@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 
-use crate::analysis::selection::TypePattern;
-use crate::answers::{LeaksOptions, ScopeOptions, leaks};
+use crate::answers::{Leaks, LeaksOptions, ScopeOptions, leaks, leaks_since};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs, parse_threshold};
-use crate::cli::terminal::asking::{ask, print_answer};
+use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs, parse_patterns, parse_threshold};
+use crate::cli::terminal::asking::{ask, ask_together, print_answer};
 
 /// Leak suspects: what, how much, held by whom, piling up where
 ///
@@ -18,10 +17,14 @@ use crate::cli::terminal::asking::{ask, print_answer};
 /// Example: heapdump leaks dump.txt
 ///
 /// Example: heapdump leaks dump.txt --threshold 5% -f json | jq -r '.suspects[].text'
+///
+/// Example: heapdump leaks monday.gcdump friday.gcdump
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "heapdump leaks [OPTIONS] [OLD] [FILE]")]
 pub(crate) struct Args {
-    /// The dump; - for standard input
-    file: Option<PathBuf>,
+    /// The dump, after the one since which suspects grew; - for standard input
+    #[arg(value_names = ["OLD", "FILE"], num_args = 0..=2)]
+    files: Vec<PathBuf>,
     /// What a suspect retains at least, as a share of what is reachable or as a size
     #[arg(long, default_value = "10%", value_name = "SIZE")]
     threshold: String,
@@ -40,21 +43,30 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let options = args.options()?;
-    ask(args.file.as_deref(), &args.common.input, |asked| {
+    if let [_, _] = &args.files[..] {
+        return ask_together(&args.files, &args.common.input, |asked| {
+            let [old, new] = asked else { bail!("leaks compares two dumps") };
+            let answer = leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?;
+            args.print(&answer)
+        });
+    }
+    ask(args.files.first().map(PathBuf::as_path), &args.common.input, |asked| {
         asked.warn(None, args.common.is_quiet());
-        let answer = leaks(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        print_answer(&answer, &args.common.output)?;
-        let nothing_matches = options.scope.types.is_some() && answer.suspects.is_empty();
-        Ok(args.types.outcome(nothing_matches, args.common.is_quiet()))
+        args.print(&leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
     })
 }
 
 impl Args {
+    fn print(&self, answer: &Leaks<'_>) -> Result<Outcome> {
+        print_answer(answer, &self.common.output)?;
+        let nothing_matches = self.types.type_pattern.is_some() && answer.suspects.is_empty();
+        Ok(self.types.outcome(nothing_matches, self.common.is_quiet()))
+    }
+
     fn options(&self) -> Result<LeaksOptions> {
-        let parse = |text: &String| TypePattern::parse(text).map_err(anyhow::Error::msg);
         Ok(LeaksOptions {
             threshold: parse_threshold(&self.threshold)?,
-            libraries: self.library.iter().map(parse).collect::<Result<Vec<_>>>().context("--library")?,
+            libraries: parse_patterns(&self.library, "--library")?,
             scope: ScopeOptions { section: self.section.domain.clone(), types: self.types.pattern()? },
             rows: self.limit.limit_here(),
             exact_sizes: self.common.output.bytes,

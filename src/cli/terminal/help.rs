@@ -10,7 +10,7 @@ use crate::cli::Cli;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("What is there", &["info", "stats", "list", "show"]),
     ("Why it is there", &["roots", "dominators", "leaks", "breakdown", "diff"]),
-    ("For later, and for other programs", &["index", "export"]),
+    ("For others, for later, for other programs", &["report", "index", "export"]),
     ("This program", &["completions", "man", "help"]),
 ];
 const HELP_ABOUT: &str = "This text, or the help of a command";

@@ -16,8 +16,15 @@ use crate::units::format_bytes;
 /// The target for what is made of a dump: `None` and `-` are standard output. The dump, an index that may answer for it,
 /// and the dump behind an index are no targets.
 pub(crate) fn find_target(dump: &Input, output: Option<&Path>) -> Result<Target> {
-    let mut inputs = inputs_of(dump);
-    if let Input::Path(path) = dump {
+    find_target_of_several(std::slice::from_ref(dump), output)
+}
+
+/// The same for what is made of several dumps.
+pub(crate) fn find_target_of_several(dumps: &[Input], output: Option<&Path>) -> Result<Target> {
+    let mut inputs = Inputs::new();
+    for dump in dumps {
+        add_input(dump, &mut inputs);
+        let Input::Path(path) = dump else { continue };
         companions(path).iter().for_each(|path| inputs.add(path));
         if let Some(output) = output.filter(|output| is_index_of(path, output)) {
             inputs.add(output);
@@ -28,7 +35,9 @@ pub(crate) fn find_target(dump: &Input, output: Option<&Path>) -> Result<Target>
 
 /// The target for the index of a dump, which may replace the one that is there.
 pub(crate) fn find_target_of_index(dump: &Input, output: &Path) -> Result<Target> {
-    checked(Some(output), &inputs_of(dump))
+    let mut inputs = Inputs::new();
+    add_input(dump, &mut inputs);
+    checked(Some(output), &inputs)
 }
 
 /// The target for what is made of no dump.
@@ -36,13 +45,11 @@ pub(crate) fn find_target_of_text(output: Option<&Path>) -> Result<Target> {
     checked(output, &Inputs::new())
 }
 
-fn inputs_of(dump: &Input) -> Inputs {
-    let mut inputs = Inputs::new();
+fn add_input(dump: &Input, inputs: &mut Inputs) {
     match dump {
         Input::Path(path) => inputs.add(path),
         Input::Stdin => inputs.add_standard_input(),
     }
-    inputs
 }
 
 /// Before the work, not after it.

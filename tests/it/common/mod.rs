@@ -4,6 +4,7 @@ pub mod cmd;
 pub mod expect;
 pub mod fixtures;
 pub mod heap;
+pub mod live;
 pub mod synth;
 pub mod synth_dotnet;
 pub mod synth_hprof;

@@ -1,0 +1,171 @@
+//! The objects that retain most, and why: the dominator tree object by object, to be opened row by row, and the path to
+//! each object with the steps that all paths share.
+
+use std::collections::HashSet;
+
+use super::{AnswerError, ObjectId, ObjectRow, PathRow, ScopeOptions};
+pub use crate::analysis::dominators::DomNode;
+use crate::analysis::dominators::{Children, Dominators};
+use crate::analysis::retained::Retained;
+use crate::analysis::root_paths::RootPaths;
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::shortest_parents::ShortestParents;
+use crate::dump::{AnswerNeed, OpenDump};
+use crate::graph::{HeapGraph, NodeId};
+
+/// The dominator tree from the top. An object is a number that holds for this answer alone.
+pub struct Biggest<'d> {
+    graph: &'d HeapGraph,
+    dominators: &'d Dominators,
+    retained: &'d Retained,
+    children: Children<'d>,
+    tops: Vec<DomNode>,
+}
+
+/// The dominator tree of a section, or of all. O(objects), and the dominator tree.
+///
+/// # Errors
+/// When the dump holds no objects, has no such section, or takes more memory than it may.
+pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let scope = ScopeOptions { section: section.map(str::to_string), types: None }.resolve(graph)?;
+    let (dominators, retained) = dump.dominators()?;
+    dump.check_answer(AnswerNeed::Descent, 0)?;
+    let nodes = scope.range();
+    let tops = dominators.children_of(DomNode::ROOT).into_iter();
+    let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index())).collect();
+    Ok(Biggest { graph, dominators, retained, children: dominators.children(), tops })
+}
+
+impl Biggest<'_> {
+    /// Objects at the top.
+    pub fn tops(&self) -> &[DomNode] {
+        &self.tops
+    }
+
+    /// Objects that an object dominates.
+    pub fn children(&self, object: DomNode) -> Vec<DomNode> {
+        self.children.of(object).collect()
+    }
+
+    /// Bytes that would be freed with it.
+    pub fn retained_bytes(&self, object: DomNode) -> u64 {
+        self.retained.bytes_at(object)
+    }
+
+    /// Objects that would be freed with it, itself included.
+    pub fn dominated_objects(&self, object: DomNode) -> u64 {
+        self.retained.objects_at(object).into()
+    }
+
+    /// Its place by section and id.
+    pub fn rank(&self, object: DomNode) -> usize {
+        self.node(object).index()
+    }
+
+    /// Its id, type and size.
+    pub fn row(&self, object: DomNode) -> ObjectRow {
+        ObjectRow::new(self.graph, self.node(object))
+    }
+
+    /// The object of an id; `None` when there is none or no strong root reaches it. O(log objects).
+    pub fn find(&self, id: &str) -> Option<DomNode> {
+        let node = id.parse::<ObjectId>().ok()?.find(self.graph, &ScopeOptions::default()).ok()?;
+        self.dominators.number_of(node)
+    }
+
+    /// Returns true if the one object is above the other in the dominator tree. O(depth of the other).
+    pub fn is_above(&self, one: &str, other: &str) -> bool {
+        let (Some(one), Some(other)) = (self.find(one), self.find(other)) else { return false };
+        let mut number = self.dominators.immediate_of(other);
+        while number > one {
+            number = self.dominators.immediate_of(number);
+        }
+        number == one && one != other
+    }
+
+    /// The type of the object at the top of the dominator tree above an object. O(depth of the object).
+    pub fn type_at_top(&self, id: &str) -> Option<&str> {
+        let mut number = self.find(id)?;
+        while self.dominators.immediate_of(number) != DomNode::ROOT {
+            number = self.dominators.immediate_of(number);
+        }
+        Some(self.graph.type_name(self.graph.type_of(self.dominators.node_at(number))))
+    }
+
+    fn node(&self, object: DomNode) -> NodeId {
+        self.dominators.node_at(object)
+    }
+
+    /// Objects above an object in the dominator tree: every path to it leads through these.
+    fn dominators_of(&self, object: DomNode) -> HashSet<NodeId> {
+        let mut found = HashSet::new();
+        let mut number = self.dominators.immediate_of(object);
+        while number != DomNode::ROOT {
+            found.insert(self.dominators.node_at(number));
+            number = self.dominators.immediate_of(number);
+        }
+        found
+    }
+}
+
+/// Shortest paths from roots to any object.
+pub struct ReasonsAlive<'d> {
+    graph: &'d HeapGraph,
+    roots: RootsByNode<'d>,
+    parents: Parents<'d>,
+}
+
+enum Parents<'d> {
+    Stored(&'d ShortestParents),
+    Computed(ShortestParents),
+}
+
+/// Finds a shortest path to every object. O(objects + references), 4 bytes per object.
+///
+/// # Errors
+/// When the dump holds no objects.
+pub fn reasons_alive(dump: &OpenDump) -> Result<ReasonsAlive<'_>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let parents = match dump.shortest_parents() {
+        Some(parents) => Parents::Stored(parents),
+        None => Parents::Computed(ShortestParents::compute(graph)),
+    };
+    Ok(ReasonsAlive { graph, roots: RootsByNode::new(graph), parents })
+}
+
+/// The path to an object.
+pub struct ReasonAlive<'r> {
+    graph: &'r HeapGraph,
+    roots: &'r RootsByNode<'r>,
+    paths: RootPaths<'r>,
+    dominators: HashSet<NodeId>,
+    target: NodeId,
+}
+
+impl ReasonsAlive<'_> {
+    /// Why an object is alive; `None` when no strong root reaches it. O(length of the path and depth of the object).
+    pub fn of(&self, biggest: &Biggest<'_>, object: DomNode) -> Option<ReasonAlive<'_>> {
+        let target = biggest.node(object);
+        let parents = match &self.parents {
+            Parents::Stored(parents) => parents,
+            Parents::Computed(parents) => parents,
+        };
+        let paths = parents.path_to(self.graph, &self.roots, target)?;
+        let dominators = biggest.dominators_of(object);
+        Some(ReasonAlive { graph: self.graph, roots: &self.roots, paths, dominators, target })
+    }
+}
+
+impl ReasonAlive<'_> {
+    /// The path, from the rooted object to the object itself.
+    pub fn path(&self) -> Option<PathRow<'_>> {
+        Some(PathRow::new(self.graph, self.roots, self.paths.get(0)?))
+    }
+
+    /// By step of the path: do all paths to the object lead through it?
+    pub fn is_on_all_paths(&self) -> Vec<bool> {
+        let nodes = self.paths.get(0).into_iter().flat_map(|path| path.nodes());
+        nodes.map(|node| node == self.target || self.dominators.contains(&node)).collect()
+    }
+}

@@ -1,0 +1,141 @@
+//! What hangs where: the dominator tree merged by type, chains of one type folded. Every place can be asked for what is
+//! below it, so that a page or a browser shows as much of it as it has room for.
+
+use super::{AnswerError, ObjectId, ScopeOptions};
+use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::type_tree::TypeTree;
+use crate::dump::{AnswerNeed, OpenDump};
+use crate::graph::HeapGraph;
+
+/// Which part.
+#[derive(Debug, Clone, Default)]
+pub struct TypeMapOptions {
+    /// The section of the objects at the top. Default: all.
+    pub section: Option<String>,
+}
+
+/// The merged tree. A place is all objects of one type below one place.
+pub struct TypeMap<'d> {
+    graph: &'d HeapGraph,
+    dominators: &'d Dominators,
+    tree: TypeTree,
+    /// By place and one more: where its children begin in `children`.
+    starts: Vec<u32>,
+    children: Vec<u32>,
+    tops: Vec<u32>,
+    objects: Vec<u64>,
+}
+
+/// The dominator tree merged by type. O(objects), and the dominator tree.
+///
+/// # Errors
+/// When the dump holds no objects, has no such section, or takes more memory than it may.
+pub fn type_map<'d>(dump: &'d OpenDump, options: &TypeMapOptions) -> Result<TypeMap<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let scope = ScopeOptions { section: options.section.clone(), types: None }.resolve(graph)?;
+    let (dominators, _) = dump.dominators()?;
+    dump.check_answer(AnswerNeed::Descent, 0)?;
+    let nodes = scope.range();
+    let tops = dominators.children_of(DomNode::ROOT).into_iter();
+    let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index()));
+    let tree = TypeTree::build(graph, dominators, &dominators.children(), tops, usize::MAX);
+    Ok(TypeMap::new(graph, dominators, tree))
+}
+
+impl<'d> TypeMap<'d> {
+    fn new(graph: &'d HeapGraph, dominators: &'d Dominators, tree: TypeTree) -> Self {
+        let count = tree.places.len();
+        let mut starts = vec![0u32; count + 1];
+        let mut tops = Vec::new();
+        for (place, own) in tree.places.iter().enumerate() {
+            match own.above {
+                Some(above) => starts[above + 1] += 1,
+                None => tops.push(place as u32),
+            }
+        }
+        for place in 0..count {
+            starts[place + 1] += starts[place];
+        }
+        let mut next = starts.clone();
+        let mut children = vec![0u32; count - tops.len()];
+        let mut objects: Vec<u64> = tree.places.iter().map(|place| place.objects).collect();
+        for (place, own) in tree.places.iter().enumerate().rev() {
+            let Some(above) = own.above else { continue };
+            objects[above] += objects[place];
+            children[next[above] as usize] = place as u32;
+            next[above] += 1;
+        }
+        TypeMap { graph, dominators, tree, starts, children, tops, objects }
+    }
+
+    /// Places at the top.
+    pub fn tops(&self) -> &[u32] {
+        &self.tops
+    }
+
+    /// Places below a place.
+    pub fn children(&self, place: u32) -> &[u32] {
+        &self.children[self.starts[place as usize] as usize..self.starts[place as usize + 1] as usize]
+    }
+
+    /// The type of its objects.
+    pub fn type_name(&self, place: u32) -> &'d str {
+        self.graph.type_name(self.tree.places[place as usize].type_id)
+    }
+
+    /// Bytes that would be freed with its objects, those below included.
+    pub fn retained_bytes(&self, place: u32) -> u64 {
+        self.tree.places[place as usize].retained_bytes
+    }
+
+    /// Objects at the place and below it.
+    pub fn objects(&self, place: u32) -> u64 {
+        self.objects[place as usize]
+    }
+
+    /// The place above; `None` at the top.
+    pub fn parent(&self, place: u32) -> Option<u32> {
+        self.tree.places[place as usize].above.map(|above| above as u32)
+    }
+
+    /// The place of an object, by its id; `None` for one that is not in the map. O(its depth in the dominator tree).
+    pub fn place_of(&self, id: &str) -> Option<u32> {
+        let node = id.parse::<ObjectId>().ok()?.find(self.graph, &ScopeOptions::default()).ok()?;
+        let mut number = self.dominators.number_of(node)?;
+        let mut types = Vec::new();
+        while number != DomNode::ROOT {
+            types.push(self.graph.shown_type_of(self.dominators.node_at(number)));
+            number = self.dominators.immediate_of(number);
+        }
+        let mut place: Option<u32> = None;
+        for type_id in types.into_iter().rev() {
+            let below = place.map_or(self.tops(), |place| self.children(place));
+            let has_type = |at: &&u32| self.tree.places[**at as usize].type_id == type_id;
+            place = match self.tree.folded(place.map(|place| place as usize), type_id, usize::MAX) {
+                Some(folded) => Some(folded as u32),
+                None => Some(*below.iter().find(has_type)?),
+            };
+        }
+        place
+    }
+
+    /// The types from the top down to a place, by name.
+    pub fn path(&self, place: u32) -> Vec<&'d str> {
+        self.tree.path(place as usize).into_iter().map(|type_id| self.graph.type_name(type_id)).collect()
+    }
+
+    /// The place at the end of such a path.
+    pub fn find(&self, path: &[&str]) -> Option<u32> {
+        let mut place: Option<u32> = None;
+        for name in path {
+            let below = place.map_or(self.tops(), |place| self.children(place));
+            place = Some(*below.iter().find(|&&at| self.type_name(at) == *name)?);
+        }
+        place
+    }
+
+    /// Objects of the longest chain that was folded into the place; 1 where none was.
+    pub fn levels(&self, place: u32) -> u64 {
+        self.tree.places[place as usize].levels
+    }
+}

@@ -1,0 +1,197 @@
+//! Names of a dump as the page shows them: made harmless, cut where they are very long, and told apart by meaning.
+
+use std::collections::HashMap;
+
+use crate::escape::escape_controls;
+
+/// Characters of a name that are kept.
+const LONGEST: usize = 400;
+
+/// Controls, marks of direction and characters without width as `\u{..}`; a very long name is cut in its middle.
+pub(super) fn shown(name: &str) -> String {
+    let harmless = escape_controls(name);
+    let length = harmless.chars().count();
+    if length <= LONGEST {
+        return harmless.into_owned();
+    }
+    let half = LONGEST / 2;
+    let first: String = harmless.chars().take(half).collect();
+    let last: String = harmless.chars().skip(length - half).collect();
+    format!("{first} …({} more)… {last}", length - 2 * half)
+}
+
+/// Every name once; rows have its number.
+#[derive(Debug, Default)]
+pub(super) struct NameTable {
+    numbers: HashMap<String, u32>,
+    names: Vec<String>,
+}
+
+impl NameTable {
+    /// The number of a name, as it is shown.
+    pub(super) fn number(&mut self, name: &str) -> u32 {
+        let name = shown(name);
+        let next = self.names.len() as u32;
+        *self.numbers.entry(name).or_insert_with_key(|name| {
+            self.names.push(name.clone());
+            next
+        })
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub(super) fn into_names(self) -> Vec<String> {
+        self.names
+    }
+}
+
+/// A type's name in parts: the namespace, which is dimmed, and the class. Assemblies are left out, namespaces inside of
+/// generic arguments too, as the page's script does it.
+pub(super) fn parts(name: &str) -> (String, String) {
+    let name = without_inner_namespaces(&without_assemblies(name));
+    let end = name.find(['[', '<', '`', '(']).unwrap_or(name.len());
+    let start = name[..end].rfind('.').map_or(0, |at| at + 1);
+    (name[..start].to_string(), name[start..].to_string())
+}
+
+/// `, mscorlib, Version=4.0.0.0, Culture=neutral, PublicKeyToken=b77a5c561934e089` goes.
+fn without_assemblies(name: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = name;
+    while let Some(at) = rest.find(", ") {
+        let (before, after) = rest.split_at(at);
+        kept.push_str(before);
+        let end = after[2..].find(['[', ']']).map_or(after.len(), |end| end + 2);
+        let assembly = &after[..end];
+        if !assembly.contains("Version=") && !assembly.contains("PublicKeyToken=") {
+            kept.push_str(", ");
+            rest = &after[2..];
+            continue;
+        }
+        rest = &after[end..];
+    }
+    kept + rest
+}
+
+/// `List<System.Collections.Generic.Dictionary<...>>`: what stands before a dot inside of brackets goes.
+fn without_inner_namespaces(name: &str) -> String {
+    let Some(start) = name.find(['<', '[']) else { return name.to_string() };
+    let mut kept = name[..start].to_string();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let mut word = String::new();
+    let mut rest = name[start..].chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            c if is_word(c) => word.push(c),
+            '.' if !word.is_empty() && rest.peek().is_some_and(|&next| is_word(next)) => word.clear(),
+            c => {
+                kept.push_str(&word);
+                word.clear();
+                kept.push(c);
+            }
+        }
+    }
+    kept + &word
+}
+
+/// What a type's bytes are, by which the map colours boxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A type of the application.
+    Application,
+    /// A type of the runtime or a library.
+    Library,
+    /// Texts and arrays of numbers.
+    Plain,
+}
+
+/// Names of types whose objects are texts or arrays of numbers, in the languages of the formats.
+const PLAIN: [&str; 34] = [
+    "System.String",
+    "System.Byte",
+    "System.SByte",
+    "System.Char",
+    "System.Boolean",
+    "System.Int16",
+    "System.UInt16",
+    "System.Int32",
+    "System.UInt32",
+    "System.Int64",
+    "System.UInt64",
+    "System.Single",
+    "System.Double",
+    "System.Decimal",
+    "java.lang.String",
+    "byte",
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "boolean",
+    "String",
+    "Byte",
+    "Char",
+    "(string)",
+    "(concatenated string)",
+    "(sliced string)",
+    "(number)",
+    "primitive array",
+    "string",
+    "object[]",
+    "system / ArrayBufferContents",
+];
+
+impl Meaning {
+    /// Of a type's name; whether it is a library's is the libraries' to say.
+    pub(super) fn of(name: &str, is_library: bool) -> Self {
+        let element = name.trim_end_matches(['[', ']', ',', '*']);
+        match PLAIN.contains(&element) && element != "object" {
+            true => Meaning::Plain,
+            false if is_library => Meaning::Library,
+            false => Meaning::Application,
+        }
+    }
+
+    /// The letter in the page's data.
+    pub(super) fn letter(self) -> char {
+        match self {
+            Meaning::Application => 'a',
+            Meaning::Library => 'l',
+            Meaning::Plain => 'd',
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_are_told_from_classes() {
+        let split = |name: &str| parts(name);
+        assert_eq!(split("a.b.C"), ("a.b.".into(), "C".into()));
+        assert_eq!(split("C"), (String::new(), "C".into()));
+        assert_eq!(split("a.List<b.c.D, e.F>[]"), ("a.".into(), "List<D, F>[]".into()));
+        let full = "a.List`1[[b.C, core, Version=4.0.0.0, Culture=neutral, PublicKeyToken=b77a]]";
+        assert_eq!(split(full), ("a.".into(), "List`1[[C]]".into()));
+        assert_eq!(split("a.D<x, y>"), ("a.".into(), "D<x, y>".into()));
+    }
+
+    #[test]
+    fn names_are_harmless_and_not_endless() {
+        assert_eq!(shown("a\u{202e}b\u{1b}"), "a\\u{202e}b\\u{1b}");
+        let long = shown(&"x".repeat(1000));
+        assert!(long.contains("…(600 more)…") && long.chars().count() < 430, "{long}");
+    }
+
+    #[test]
+    fn plain_values_are_told_from_types() {
+        assert_eq!(Meaning::of("System.Byte[]", true), Meaning::Plain);
+        assert_eq!(Meaning::of("java.util.HashMap", true), Meaning::Library);
+        assert_eq!(Meaning::of("app.Cache", false), Meaning::Application);
+    }
+}

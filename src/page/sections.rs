@@ -1,0 +1,412 @@
+//! The page, section by section, as it stands without a script: what a reader sees first, tables of the first rows, and
+//! below each section the command that prints it in full.
+
+use super::data::{Budgets, Data, MapColumns, Page, PageContent, words_of};
+use super::html::Html;
+use super::names::shown;
+use super::suspects;
+use super::tables::{
+    bar_cell, cell, filter_table_close, filter_table_open, optional_count, share, signed_bytes, signed_count,
+    table_close, table_open, type_name,
+};
+use super::{PageError, PageOptions};
+use crate::analysis::threshold::Threshold;
+use crate::answers::breakdown::BreakdownOptions;
+use crate::answers::diff::DiffOptions;
+use crate::answers::histogram::HistogramOrder;
+use crate::answers::{
+    CommandLine, GroupBy, HistogramOptions, InfoOptions, LeaksOptions, Limits, RetainedBy, ScopeOptions,
+};
+use crate::units::{count_of, format_bytes, format_count};
+
+pub(super) const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// SHA-256 of the style and the script, for the page's policy; a test computes them anew.
+pub(super) const STYLE_HASH: &str = "vDWQxUORQpGc+dm13C5Ldw1E2N/KPnWUk/P5gcOLtRE=";
+pub(super) const SCRIPT_HASH: &str = "Dncwhq8t0yhrbUtAJ8MkM0pafZXMaPFBTGcE5bFuUmk=";
+
+/// Rows of tables that stand there without a script.
+const TYPES_SHOWN: usize = 50;
+const GROUPS_SHOWN: usize = 20;
+const GROWN_SHOWN: usize = 25;
+const OBJECTS_SHOWN: usize = 20;
+const MAP_ROWS_SHOWN: usize = 40;
+
+/// The whole page.
+pub(super) fn page(page: &mut Page<'_>, budgets: &Budgets, options: &PageOptions) -> Result<String, PageError> {
+    let mut data = page.data(budgets, options);
+    data.tickets = suspects::tickets(page, options);
+    let mut html = Html::default();
+    let sections = Sections { page, data: &data, options };
+    sections.head(&mut html);
+    sections.figures(&mut html);
+    sections.suspects(&mut html);
+    sections.growth(&mut html);
+    sections.map(&mut html);
+    sections.types(&mut html);
+    sections.groups(&mut html);
+    sections.objects(&mut html);
+    sections.problems(&mut html);
+    sections.again(&mut html);
+    html.markup("</main><footer class=\"top\"><p class=\"with-script\">Press <kbd>?</kbd> for keys. ");
+    html.markup("Nothing is loaded from anywhere: everything is in this file.</p></footer>\n");
+    html.markup("<div id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></div>\n");
+    html.markup("<script type=\"application/json\" id=\"data\">");
+    let json = serde_json::to_string(&data).map_err(std::io::Error::from)?;
+    html.json(&json).markup("</script>\n<script>").markup(SCRIPT).markup("</script></body></html>\n");
+    Ok(html.into_string())
+}
+
+pub(super) struct Sections<'s, 'd> {
+    pub(super) page: &'s Page<'d>,
+    pub(super) data: &'s Data,
+    pub(super) options: &'s PageOptions,
+}
+
+impl Sections<'_, '_> {
+    fn suspects(&self, html: &mut Html) {
+        let PageContent::Objects(_) = &self.page.content else { return };
+        html.markup("<section id=\"suspects\" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
+        suspects::cards(self, html);
+        let options = LeaksOptions {
+            threshold: self.options.threshold,
+            libraries: self.options.libraries.clone(),
+            scope: self.scope(),
+            ..LeaksOptions::default()
+        };
+        let mut line = options.command_line();
+        if let Some(old) = &self.options.old_file {
+            line.word(old.as_str());
+        }
+        self.command(&line, html);
+        html.markup("</section>\n");
+    }
+
+    fn growth(&self, html: &mut Html) {
+        let (Some(growth), Some(old)) = (&self.data.growth, &self.options.old_file) else { return };
+        let is_objects = self.data.objects.is_some();
+        html.markup("<section id=\"growth\"><h2>Growth</h2><p class=\"under\">By type, from ").text(shown(old));
+        html.text(format!(" to {}; joined by name, for ids do not carry over.", shown(self.options.title())));
+        if is_objects {
+            html.markup(" Retained: at least so much more would be freed if all objects of the type went.");
+        }
+        if self.data.left_out.grown > 0 {
+            html.text(format!(" {} that changed less are left out.", count_of(self.data.left_out.grown, "types")));
+        }
+        html.markup("</p>\n");
+        let count = if is_objects { "Objects" } else { "Allocations" };
+        let bytes = if is_objects { "Shallow ±" } else { "Bytes ±" };
+        filter_table_open(html, "Growth by type", &["", "Retained ±", bytes, count, "Old", "New", "Type"]);
+        let largest = growth.retained.iter().map(|delta| delta.unwrap_or(0).unsigned_abs()).max().unwrap_or(0);
+        for at in 0..growth.name.len().min(GROWN_SHOWN) {
+            let retained = growth.retained[at];
+            html.markup("<tr>");
+            bar_cell(html, retained.unwrap_or(0).unsigned_abs(), largest);
+            cell(html, retained.map_or("-".into(), signed_bytes));
+            cell(html, signed_bytes(growth.shallow[at]));
+            cell(html, growth.objects[at].map_or("-".into(), signed_count));
+            cell(html, optional_count(growth.old[at]));
+            cell(html, optional_count(growth.new[at]));
+            self.type_cell(html, growth.name[at]);
+            html.markup("</tr>");
+        }
+        filter_table_close(html);
+        let options = DiffOptions { scope: self.scope(), retained: is_objects, ..DiffOptions::default() };
+        let mut line = options.command_line();
+        line.word(old.as_str());
+        self.command(&line, html);
+        html.markup("</section>\n");
+    }
+
+    fn map(&self, html: &mut Html) {
+        if self.data.maps.is_empty() {
+            return;
+        }
+        html.markup("<section id=\"map\"><h2>Map: what hangs where</h2><p class=\"under\">");
+        html.markup(match self.data.objects {
+            Some(_) => {
+                "The dominator tree by type: each box is as wide as what it alone keeps alive; below it, what \
+                        that is made of; the free space under a box is its own. "
+            }
+            None => "Backtraces: each box is as wide as what was allocated by it and all that it called. ",
+        });
+        let first = &self.data.maps[0];
+        if first.minimum > 1 {
+            html.text(format!("Boxes of {} or more are drawn; the others are added up. ", format_bytes(first.minimum)));
+        }
+        html.markup("</p>\n<div class=\"with-script\"><div class=\"tools\">");
+        if self.data.maps.len() > 1 {
+            html.markup("<label>Heap <select id=\"map-choice\">");
+            for (number, map) in self.data.maps.iter().enumerate() {
+                html.markup("<option value=\"").text(number).markup("\">").text(&map.title).markup("</option>");
+            }
+            html.markup("</select></label> ");
+        }
+        html.markup("<label>Find <input type=\"search\" id=\"map-find\" placeholder=\"part of a name or /regex/\">");
+        html.markup("</label> <span id=\"map-found\" class=\"quiet\" role=\"status\"></span></div>\n");
+        html.markup("<div id=\"map-info\"></div><div id=\"map-crumbs\"></div>");
+        html.markup("<div id=\"boxes\" class=\"boxes\" role=\"tree\" aria-label=\"Map\"></div>\n<ul class=\"legend\">");
+        if self.data.objects.is_some() {
+            html.markup("<li><i class=\"box application\"></i>application</li>");
+            html.markup("<li><i class=\"box library\"></i>runtime and libraries</li>");
+            html.markup("<li><i class=\"box plain\"></i>texts and arrays of numbers</li>");
+            html.markup("<li><b class=\"mark mark-1\">1</b>a suspect</li>");
+        }
+        html.markup("<li><kbd>←</kbd> <kbd>→</kbd> <kbd>↑</kbd> <kbd>↓</kbd> move, <kbd>Enter</kbd> zooms in, ");
+        html.markup("<kbd>Esc</kbd> out</li></ul></div>\n<details><summary>The same as a table</summary>");
+        for map in &self.data.maps {
+            self.map_table(map, html);
+        }
+        html.markup("</details>\n");
+        for (number, map) in self.data.maps.iter().enumerate() {
+            let minimum = (map.minimum > 1).then_some(Threshold::Bytes(map.minimum));
+            let mut options =
+                BreakdownOptions { scope: self.scope(), min_size: minimum, ..BreakdownOptions::default() };
+            if let PageContent::Allocations(answer) = &self.page.content {
+                options.heaps = suspects::choice_of(&answer.heaps[number].heap);
+                html.markup("<div data-map-command=\"").text(number).markup("\">");
+            } else {
+                html.markup("<div>");
+            }
+            self.command(&options.command_line(), html);
+            html.markup("</div>");
+        }
+        html.markup("</section>\n");
+    }
+
+    fn map_table(&self, map: &MapColumns, html: &mut Html) {
+        if self.data.maps.len() > 1 {
+            html.markup("<h3>").text(&map.title).markup("</h3>");
+        }
+        let count = if self.data.objects.is_some() { "Objects" } else { "Allocations" };
+        table_open(html, "Map as a table", &["Bytes", "Share", count, "Name"]);
+        let depth_of = |mut row: usize| {
+            let mut depth = 0;
+            while map.parent[row] >= 0 {
+                row = map.parent[row] as usize;
+                depth += 1;
+            }
+            depth
+        };
+        let whole = map.bytes.first().copied().unwrap_or(0);
+        // The largest rows, in the order of the tree.
+        let mut largest: Vec<usize> = (0..map.name.len()).collect();
+        largest.sort_by_key(|&row| (std::cmp::Reverse(map.bytes[row]), row));
+        let mut rows: Vec<usize> = largest.into_iter().take(MAP_ROWS_SHOWN).collect();
+        rows.sort_unstable();
+        for row in rows {
+            html.markup("<tr>");
+            cell(html, format_bytes(map.bytes[row]));
+            cell(html, share(map.bytes[row], whole));
+            cell(html, optional_count(map.objects[row]));
+            html.markup("<td class=\"name\">");
+            for _ in 0..depth_of(row).min(30) {
+                html.markup("&ensp;");
+            }
+            match map.name[row] {
+                _ if row == 0 => _ = html.text(&map.title),
+                number if number < 0 => _ = html.text("<other>"),
+                number => type_name(html, &self.data.names[number as usize]),
+            }
+            html.markup("</td></tr>");
+        }
+        table_close(html);
+    }
+
+    fn types(&self, html: &mut Html) {
+        html.markup("<section id=\"types\"><h2>Types</h2><p class=\"under\">");
+        if self.data.types.is_some() {
+            html.markup("Retained: at least so much would be freed if all objects of the type went. ");
+        }
+        let left_out = &self.data.left_out;
+        if left_out.types > 0 {
+            let (types, bytes) = (count_of(left_out.types, "smaller types"), format_bytes(left_out.type_bytes));
+            html.text(format!("{types}, {bytes}, are left out; the command below prints them."));
+        }
+        html.markup("</p>\n");
+        if let Some(types) = &self.data.types {
+            filter_table_open(html, "Types", &["", "Retained", "Objects", "Shallow", "Reachable", "Type"]);
+            let largest = types.retained.iter().max().copied().unwrap_or(0);
+            for at in 0..types.name.len().min(TYPES_SHOWN) {
+                html.markup("<tr>");
+                bar_cell(html, types.retained[at], largest);
+                cell(html, format_bytes(types.retained[at]));
+                cell(html, format_count(types.objects[at]));
+                cell(html, format_bytes(types.shallow[at]));
+                cell(html, format_bytes(types.reachable[at]));
+                self.type_cell(html, types.name[at]);
+                html.markup("</tr>");
+            }
+        }
+        if let Some(types) = &self.data.allocated {
+            filter_table_open(html, "Types", &["", "Bytes", "Allocations", "Type"]);
+            let largest = types.bytes.iter().max().copied().unwrap_or(0);
+            for at in 0..types.name.len().min(TYPES_SHOWN) {
+                html.markup("<tr>");
+                bar_cell(html, types.bytes[at], largest);
+                cell(html, format_bytes(types.bytes[at]));
+                cell(html, optional_count(types.allocations[at]));
+                self.type_cell(html, types.name[at]);
+                html.markup("</tr>");
+            }
+        }
+        filter_table_close(html);
+        self.command(&self.histogram_options(GroupBy::Type).command_line(), html);
+        html.markup("</section>\n");
+    }
+
+    fn groups(&self, html: &mut Html) {
+        for ((by, _), columns) in self.page.groups.iter().zip(&self.data.groups) {
+            let id = words_of(*by).0;
+            let (title, name) = match by {
+                GroupBy::Module => ("By module", "Module"),
+                GroupBy::Section => ("By section", "Section"),
+                _ => ("By package", "Package"),
+            };
+            html.markup("<section id=\"").text(id).markup("\"><h2>").text(title).markup("</h2>\n");
+            filter_table_open(html, title, &["", "Retained", "Objects", "Shallow", name]);
+            let largest = columns.retained.iter().max().copied().unwrap_or(0);
+            for at in 0..columns.name.len().min(GROUPS_SHOWN) {
+                html.markup("<tr>");
+                bar_cell(html, columns.retained[at], largest);
+                cell(html, format_bytes(columns.retained[at]));
+                cell(html, format_count(columns.objects[at]));
+                cell(html, format_bytes(columns.shallow[at]));
+                html.markup("<td class=\"name\">").text(&columns.name[at]).markup("</td></tr>");
+            }
+            filter_table_close(html);
+            self.command(&self.histogram_options(*by).command_line(), html);
+            html.markup("</section>\n");
+        }
+    }
+
+    fn objects(&self, html: &mut Html) {
+        let Some(objects) = &self.data.objects else { return };
+        html.markup(
+            "<section id=\"objects\"><h2>Biggest objects</h2><p class=\"under\">The dominator tree, object by object",
+        );
+        if objects.minimum > 1 {
+            html.text(format!(": everything that retains {} or more", format_bytes(objects.minimum)));
+        }
+        html.markup(". Open a row for what it keeps alive; <i>why?</i> shows what keeps it alive.</p>\n");
+        table_open(html, "Biggest objects", &["", "Retained", "Share", "Shallow", "Objects", "Object"]);
+        let tops: Vec<usize> = (0..objects.id.len()).filter(|&row| objects.parent[row] < 0).collect();
+        let largest = tops.iter().map(|&row| objects.retained[row]).max().unwrap_or(0);
+        for &row in tops.iter().take(OBJECTS_SHOWN) {
+            html.markup("<tr>");
+            bar_cell(html, objects.retained[row], largest);
+            cell(html, format_bytes(objects.retained[row]));
+            cell(html, share(objects.retained[row], self.data.reachable_bytes));
+            cell(html, objects.shallow[row].map_or(String::new(), format_bytes));
+            cell(html, format_count(objects.objects[row]));
+            html.markup("<td class=\"tree\"><span class=\"id\">").text(&objects.id[row]).markup("</span> ");
+            if objects.name[row] >= 0 {
+                type_name(html, &self.data.names[objects.name[row] as usize]);
+            }
+            html.markup("</td></tr>");
+        }
+        if tops.is_empty() {
+            html.markup("<tr><td colspan=\"6\">Nothing is reachable.</td></tr>");
+        }
+        table_close(html);
+        let mut line = CommandLine::new("dominators");
+        line.option("-n", Some("20")).option("--depth", Some("3")).option("--domain", self.options.section.as_deref());
+        self.command(&line, html);
+        html.markup("</section>\n");
+    }
+
+    fn problems(&self, html: &mut Html) {
+        html.markup("<section id=\"problems\"><h2>Problems in the dump</h2>\n");
+        let problems = self.problem_rows();
+        if problems.is_empty() {
+            html.markup("<p>None.</p>");
+        } else {
+            table_open(html, "Problems", &["Count", "First at", "Problem"]);
+            for problem in problems {
+                html.markup("<tr>");
+                cell(html, format_count(problem.count));
+                cell(html, &problem.first_at);
+                html.markup("<td class=\"name\"><code>").text(&problem.code).markup("</code> ").text(&problem.meaning);
+                html.markup("</td></tr>");
+            }
+            table_close(html);
+        }
+        self.command(&InfoOptions::default().command_line(), html);
+        html.markup("</section>\n");
+    }
+
+    fn again(&self, html: &mut Html) {
+        html.markup("<section id=\"again\"><h2>Make it again</h2>");
+        let mut line = CommandLine::new("report");
+        line.option("-o", Some("report.html")).option("--domain", self.options.section.as_deref());
+        if let Some(old) = &self.options.old_file {
+            line.word(old.as_str());
+        }
+        self.command(&line, html);
+        html.markup("<p class=\"quiet\">Each section ends with the command that prints it in full.</p>\n");
+        html.markup("<details id=\"keys\" class=\"with-script\"><summary>Keys</summary><ul>");
+        html.markup(
+            "<li><kbd>1</kbd> to <kbd>9</kbd> sections, <kbd>/</kbd> the nearest filter, <kbd>Esc</kbd> clears it, ",
+        );
+        html.markup("<kbd>?</kbd> this list</li>");
+        html.markup(
+            "<li>Map: arrows move, <kbd>Enter</kbd> zooms in, <kbd>Esc</kbd> goes up, <kbd>Home</kbd> to the top</li>",
+        );
+        html.markup("<li>Objects: <kbd>→</kbd> opens, <kbd>←</kbd> closes, <kbd>↑</kbd> <kbd>↓</kbd> move</li>");
+        html.markup(
+            "<li>What you look at stands in the address: send it to somebody who has this file.</li></ul></details>",
+        );
+        html.markup("</section>\n");
+    }
+
+    pub(super) fn scope(&self) -> ScopeOptions {
+        ScopeOptions { section: self.options.section.clone(), types: None }
+    }
+
+    fn histogram_options(&self, by: GroupBy) -> HistogramOptions {
+        let is_objects = self.data.objects.is_some();
+        HistogramOptions {
+            scope: self.scope(),
+            group_by: by,
+            retained: is_objects.then_some(RetainedBy::Minimum),
+            order: if is_objects { HistogramOrder::RetainedBytes } else { HistogramOrder::Bytes },
+            limits: Limits::default(),
+            ..HistogramOptions::default()
+        }
+    }
+
+    /// A command with its place for the Copy button.
+    pub(super) fn command(&self, line: &CommandLine, html: &mut Html) {
+        html.markup("<div class=\"command\"><code>").text(shown(&self.options.command(line))).markup("</code></div>");
+    }
+
+    fn type_cell(&self, html: &mut Html, name: u32) {
+        html.markup("<td class=\"name\">");
+        type_name(html, &self.data.names[name as usize]);
+        html.markup("</td>");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+    use sha2::Digest;
+
+    #[test]
+    fn the_policy_names_the_style_and_the_script_that_are_there() {
+        let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(text.as_bytes()));
+        assert_eq!(STYLE_HASH, hash(STYLE));
+        assert_eq!(SCRIPT_HASH, hash(SCRIPT));
+    }
+
+    #[test]
+    fn the_script_makes_no_markup_of_text() {
+        for way in
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "setAttribute('on"]
+        {
+            assert!(!SCRIPT.contains(way), "{way}");
+        }
+        assert!(!SCRIPT.contains("localStorage") && !SCRIPT.contains("sessionStorage") && !SCRIPT.contains("fetch("));
+    }
+}

@@ -1,0 +1,332 @@
+//! The cards of leak suspects: what, how much, kept alive by what, what is inside, what to look at; and the bar above
+//! them that shows their part of the heap.
+
+use super::PageOptions;
+use super::advice;
+use super::data::{ObjectPage, Page, PageContent};
+use super::html::Html;
+use super::names::{parts, shown};
+use super::sections::Sections;
+use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
+use super::trees::subject_id;
+use crate::answers::breakdown::HeapOrSection;
+use crate::answers::histogram::Totals;
+use crate::answers::leaks::{SubjectKind, SuspectView};
+use crate::answers::{CommandLine, HeapChoice, ObjectRow};
+use crate::escape::escape_controls;
+use crate::units::{count_of, format_bytes, format_count};
+
+/// Steps of a path that a card shows: the first ones and the last ones.
+const FIRST_STEPS: usize = 4;
+const LAST_STEPS: usize = 3;
+/// Types inside a suspect.
+const TYPES_INSIDE: usize = 5;
+/// Suspects with a part of the bar.
+const PARTS: usize = 3;
+
+/// What the first suspect is, in a few words: `55.2 MiB List`.
+pub(super) fn headline(page: &Page<'_>) -> Option<String> {
+    let PageContent::Objects(objects) = &page.content else { return None };
+    let suspect = objects.leaks.suspects.iter().next()?;
+    let class = shown(&parts(suspect.row.type_name).1);
+    Some(match &suspect.growth {
+        Some(growth) => format!("{} {class}", signed_bytes(growth.retained_bytes_delta)),
+        None => format!("{} {class}", format_bytes(suspect.row.retained_bytes)),
+    })
+}
+
+/// Each suspect for a ticket, as Markdown.
+pub(super) fn tickets(page: &Page<'_>, options: &PageOptions) -> Vec<String> {
+    let PageContent::Objects(objects) = &page.content else { return Vec::new() };
+    objects.leaks.suspects.iter().map(|suspect| ticket(&suspect, options)).collect()
+}
+
+fn ticket(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
+    let mut text = format!("**{}**: {}\n", shown(options.title()), crate::escape::escape_markdown(&sentences(suspect)));
+    if let (Some(growth), Some(old)) = (&suspect.growth, &options.old_file) {
+        let then = format_bytes(growth.retained_bytes_old);
+        text += &format!("\n{} since {} ({then} then).\n", signed_bytes(growth.retained_bytes_delta), shown(old));
+    }
+    if let Some(path) = suspect.path.row() {
+        text += &format!("\n```\n{}\n", shown(&path.holders()));
+        for step in steps(&path.nodes().collect::<Vec<_>>()) {
+            text += &match step {
+                Step::Object(row) => format!("-> {} {}\n", shown(&row.id), shown(&row.type_text())),
+                Step::Gap(count) => format!("-> ... {} ...\n", count_of(count as u64, "more steps")),
+            };
+        }
+        text += "```\n";
+    }
+    text + &format!("\n`{}`\n", shown(&options.command(&suspect.look_further)))
+}
+
+/// The paragraph without the command at its end, which carries the path as typed.
+fn sentences(suspect: &SuspectView<'_>) -> String {
+    let text = suspect.text.split(" Look further with: ").next().unwrap_or_default();
+    escape_controls(text).into_owned()
+}
+
+enum Step<'r> {
+    Object(&'r ObjectRow),
+    Gap(usize),
+}
+
+fn steps(rows: &[ObjectRow]) -> Vec<Step<'_>> {
+    if rows.len() <= FIRST_STEPS + LAST_STEPS + 1 {
+        return rows.iter().map(Step::Object).collect();
+    }
+    let (first, last) = (&rows[..FIRST_STEPS], &rows[rows.len() - LAST_STEPS..]);
+    let gap = Step::Gap(rows.len() - FIRST_STEPS - LAST_STEPS);
+    first.iter().map(Step::Object).chain([gap]).chain(last.iter().map(Step::Object)).collect()
+}
+
+/// How the whole heap is divided: the first suspects, the rest, what is not reachable.
+pub(super) fn bar_parts(sections: &Sections<'_, '_>) -> Vec<(String, &'static str, u64)> {
+    let Totals::Objects(totals) = &sections.page.histogram.totals else { return Vec::new() };
+    let PageContent::Objects(objects) = &sections.page.content else { return Vec::new() };
+    let mut parts_of_bar = Vec::new();
+    let mut rest = totals.reachable_bytes;
+    for (number, suspect) in apart(objects) {
+        let bytes = suspect.row.retained_bytes.min(rest);
+        let class = shown(&parts(suspect.row.type_name).1);
+        let part = ["part-1", "part-2", "part-3"][parts_of_bar.len()];
+        parts_of_bar.push((format!("{number} {class}"), part, bytes));
+        rest -= bytes;
+        if parts_of_bar.len() == PARTS {
+            break;
+        }
+    }
+    parts_of_bar.push(("the rest of what is reachable".into(), "part-rest", rest));
+    let unreachable = totals.shallow_bytes - totals.reachable_bytes.min(totals.shallow_bytes);
+    let words = match sections.page.histogram.unreachable_are_alive.unwrap_or(false) {
+        true => "without a root, but alive",
+        false => "not reachable: garbage not yet collected",
+    };
+    parts_of_bar.push((words.into(), "part-unreachable", unreachable));
+    parts_of_bar.retain(|part| part.2 > 0);
+    parts_of_bar
+}
+
+/// Suspects that are in no other, with their numbers from 1.
+fn apart<'p>(objects: &'p ObjectPage<'_>) -> Vec<(usize, SuspectView<'p>)> {
+    let mut kept: Vec<(usize, SuspectView<'p>)> = Vec::new();
+    for (at, suspect) in objects.leaks.suspects.iter().enumerate() {
+        let is_inside = kept.iter().any(|(_, other)| {
+            let (one, other_id) = (subject_id(&suspect), subject_id(other));
+            objects.biggest.is_above(other_id, one) || objects.biggest.is_above(one, other_id)
+        });
+        let is_group_of_kept = suspect.row.kind == SubjectKind::Group
+            && kept
+                .iter()
+                .any(|(_, other)| objects.biggest.type_at_top(subject_id(other)) == Some(suspect.row.type_name));
+        let is_in_kept_group = kept.iter().any(|(_, other)| {
+            other.row.kind == SubjectKind::Group
+                && objects.biggest.type_at_top(subject_id(&suspect)) == Some(other.row.type_name)
+        });
+        if !is_inside && !is_group_of_kept && !is_in_kept_group {
+            kept.push((at + 1, suspect));
+        }
+    }
+    kept
+}
+
+/// The bar and its legend.
+pub(super) fn bar_of_heap(sections: &Sections<'_, '_>, html: &mut Html) {
+    let parts = bar_parts(sections);
+    let whole: u64 = parts.iter().map(|part| part.2).sum();
+    if whole == 0 {
+        return;
+    }
+    html.markup(
+        "<svg class=\"split\" role=\"img\" aria-label=\"How the heap is divided; the list below has the figures\">",
+    );
+    let mut left = 0.0;
+    for (name, class, bytes) in &parts {
+        let width = super::tables::percent(*bytes, whole);
+        html.markup("<rect class=\"").text(class).markup("\" x=\"").text(format!("{left:.2}%")).markup("\" width=\"");
+        html.text(format!("{:.2}%", (width - 0.2).max(0.1))).markup("\" height=\"100%\"/>");
+        if class.starts_with("part-r") || class.starts_with("part-u") || width < 3.0 {
+            left += width;
+            continue;
+        }
+        html.markup("<text class=\"number\" x=\"").text(format!("{:.2}%", left + 0.6)).markup("\" y=\"19\">");
+        html.text(name.split(' ').next().unwrap_or_default()).markup("</text>");
+        left += width;
+    }
+    html.markup("</svg><ul class=\"legend\">");
+    for (name, class, bytes) in &parts {
+        html.markup("<li><svg aria-hidden=\"true\"><rect class=\"").text(class);
+        html.markup("\" width=\"100%\" height=\"100%\"/></svg>").text(name);
+        html.text(format!(" {}, {}", format_bytes(*bytes), share(*bytes, whole))).markup("</li>");
+    }
+    html.markup("</ul>\n");
+}
+
+/// All cards.
+pub(super) fn cards(sections: &Sections<'_, '_>, html: &mut Html) {
+    let PageContent::Objects(objects) = &sections.page.content else { return };
+    let leaks = &objects.leaks;
+    let threshold = share(leaks.threshold_bytes, leaks.reachable_bytes);
+    html.markup("<p class=\"under\">What retains ").text(format_bytes(leaks.threshold_bytes));
+    html.text(format!(" ({threshold} of what is reachable) or more, and would be freed if it went."));
+    if sections.options.old_file.is_some() {
+        html.markup(" What grew most comes first.");
+    }
+    html.markup("</p>\n");
+    if leaks.suspects.is_empty() {
+        html.markup("<p>None: nothing retains so much. The <a href=\"#map\">map</a> and the ");
+        html.markup("<a href=\"#objects\">biggest objects</a> show where the rest hangs.</p>\n");
+    }
+    for (at, suspect) in leaks.suspects.iter().enumerate() {
+        card(sections, &suspect, at + 1, html);
+        if at == 0 {
+            html.markup(
+                "<p class=\"quiet\">Filled marks: all paths lead through it. Hollow marks: there are other ways ",
+            );
+            html.markup("around it.</p>\n");
+        }
+    }
+    if leaks.omitted.beyond_limit > 0 {
+        let more = count_of(leaks.omitted.beyond_limit as u64, "more suspects");
+        html.markup("<p class=\"quiet\">").text(format!("{more}: the command below prints them.")).markup("</p>\n");
+    }
+}
+
+fn card(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, number: usize, html: &mut Html) {
+    let row = &suspect.row;
+    let rank = number.min(PARTS);
+    html.markup("<article class=\"suspect rank-").text(rank).markup("\" id=\"suspect-").text(number);
+    html.markup("\" tabindex=\"-1\" aria-labelledby=\"suspect-title-")
+        .text(number)
+        .markup("\"><header><h3 id=\"suspect-title-");
+    html.text(number).markup("\">").text(format!("{number}. "));
+    if row.kind == SubjectKind::Group {
+        html.text(format!("{} of ", count_of(row.objects as u64, "objects")));
+    }
+    type_name(html, &shown(row.type_name));
+    if let Some(id) = &row.id {
+        html.markup(" <span class=\"id quiet\">").text(shown(id)).markup("</span>");
+    }
+    html.markup("</h3><span class=\"size\">").text(format_bytes(row.retained_bytes)).markup(" <span class=\"quiet\">");
+    html.text(format!("{:.1} % of reachable", row.share * 100.0)).markup("</span></span></header>\n");
+    bar(html, row.retained_bytes, sections.page.reachable_bytes());
+    growth(sections, suspect, html);
+    html.markup("<p>").text(sentences(suspect)).markup("</p>\n<div class=\"columns\"><div><h4>Kept alive by</h4>");
+    path(sections, suspect, html);
+    html.markup("</div><div><h4>What is inside</h4><table><tbody>");
+    let inside: Vec<_> = suspect.holds.iter().filter(|held| held.types.is_none()).take(TYPES_INSIDE).collect();
+    let largest = inside.iter().map(|held| held.shallow_bytes).max().unwrap_or(0);
+    for held in inside {
+        html.markup("<tr>");
+        bar_cell(html, held.shallow_bytes, largest);
+        cell(html, format_bytes(held.shallow_bytes));
+        cell(html, format!("{} ×", format_count(held.objects)));
+        html.markup("<td class=\"name\">");
+        type_name(html, &shown(held.type_name));
+        html.markup("</td></tr>");
+    }
+    html.markup("</tbody></table></div></div>\n<div class=\"look\"><h4>What to look at</h4>");
+    let root = suspect.path.row().map(|path| path.root());
+    for sentence in advice::sentences(suspect, root.as_ref()) {
+        html.markup("<p>").markup(sentence).markup("</p>");
+    }
+    sections.command(&suspect.look_further, html);
+    let mut line = CommandLine::new("roots");
+    match row.kind {
+        SubjectKind::Group => line.option("--type", Some(row.type_name)),
+        SubjectKind::Object => line.option("--paths", Some("5")).word(subject_id(suspect)),
+    };
+    sections.command(&line, html);
+    html.markup("<button type=\"button\" class=\"with-script plain-button\" data-object=\"");
+    html.text(shown(&suspect.accumulation_point.object.id)).markup("\">Open it in Biggest objects</button>");
+    html.markup("<button type=\"button\" class=\"with-script plain-button\" data-ticket=\"").text(number - 1);
+    html.markup("\">Copy for a ticket</button></div></article>\n");
+}
+
+fn growth(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
+    let (Some(growth), Some(old)) = (&suspect.growth, &sections.options.old_file) else { return };
+    let old = shown(old);
+    let (delta, then) = (growth.retained_bytes_delta, format_bytes(growth.retained_bytes_old));
+    match delta {
+        1.. => {
+            html.markup("<p><b class=\"grew\">").text(signed_bytes(delta)).markup("</b>");
+            html.text(format!(" since {old} ({then} then).")).markup("</p>\n");
+        }
+        0 => {
+            _ = html
+                .markup("<p class=\"quiet\">")
+                .text(format!("Did not grow since {old}: hardly the leak."))
+                .markup("</p>\n")
+        }
+        _ => {
+            html.markup("<p><b class=\"shrank\">").text(format!("Shrank by {}", format_bytes(delta.unsigned_abs())));
+            html.markup("</b>").text(format!(" since {old} ({then} then): hardly the leak.")).markup("</p>\n");
+        }
+    }
+}
+
+fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
+    let PageContent::Objects(objects) = &sections.page.content else { return };
+    let point = &suspect.accumulation_point;
+    let subject = subject_id(suspect);
+    html.markup("<ol class=\"path\">");
+    let mut has_point = false;
+    if let Some(path) = suspect.path.row() {
+        html.markup("<li class=\"root\">").text(shown(&path.holders())).markup("</li>");
+        let rows: Vec<ObjectRow> = path.nodes().collect();
+        for step in steps(&rows) {
+            let row = match step {
+                Step::Object(row) => row,
+                Step::Gap(count) => {
+                    let more = count_of(count as u64, "more steps");
+                    html.markup("<li class=\"quiet\">").text(format!("… {more} …")).markup("</li>");
+                    continue;
+                }
+            };
+            let is_point = row.id == point.object.id;
+            has_point |= is_point;
+            html.markup(match () {
+                () if is_point => "<li class=\"piles-up\">",
+                () if row.id == subject || objects.biggest.is_above(&row.id, subject) => "<li class=\"on-all\">",
+                () => "<li>",
+            });
+            html.markup("<span class=\"id\">").text(shown(&row.id)).markup("</span> ");
+            type_name(html, &shown(&row.type_text()));
+            let retained = objects.biggest.find(&row.id).map(|object| objects.biggest.retained_bytes(object));
+            if let Some(bytes) = retained {
+                html.markup("<span class=\"size-of-step\">").text(format_bytes(bytes)).markup("</span>");
+            }
+            html.markup("</li>");
+        }
+    }
+    if !has_point {
+        html.markup("<li class=\"piles-up\"><b>Piles up in</b> <span class=\"id\">").text(shown(&point.object.id));
+        html.markup("</span> ");
+        type_name(html, &shown(&point.object.type_text()));
+        html.markup("<span class=\"size-of-step\">").text(format_bytes(point.retained_bytes)).markup("</span></li>");
+    }
+    if let (Some(count), Some(member)) = (point.members, point.member_type) {
+        html.markup("<li class=\"quiet\">").text(format!("{} × ", format_count(count)));
+        type_name(html, &shown(member));
+        if let Some(keeping) = &suspect.keeping {
+            let each = if keeping.objects == count { "each keeps" } else { "most of them keep" };
+            html.text(format!(", {each} a "));
+            type_name(html, &shown(keeping.type_name));
+        }
+        html.markup("</li>");
+    }
+    html.markup("</ol>");
+}
+
+/// The options that choose this heap.
+pub(super) fn choice_of(heap: &HeapOrSection) -> HeapChoice {
+    match heap {
+        HeapOrSection::Heap(row) => HeapChoice {
+            dump: Some(row.dump.to_string()),
+            process: Some(row.pid.to_string()),
+            allocator: Some(row.allocator.clone()),
+            ..HeapChoice::default()
+        },
+        HeapOrSection::Objects(_) => HeapChoice::default(),
+    }
+}

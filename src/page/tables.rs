@@ -1,0 +1,97 @@
+//! Tables and figures of the page in markup.
+
+use super::html::Html;
+use super::names::parts;
+use crate::units::{format_bytes, format_count};
+
+/// A table whose first columns are figures; a head without a title is for bars.
+pub(super) fn table_open(html: &mut Html, label: &str, heads: &[&str]) {
+    html.markup("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").text(label).markup("\"><table>");
+    html.markup("<thead><tr>");
+    for (at, head) in heads.iter().enumerate() {
+        match *head {
+            "" => html.markup("<th scope=\"col\" class=\"bars\"><span class=\"unseen\">share</span></th>"),
+            head if at + 1 == heads.len() => {
+                html.markup("<th scope=\"col\" class=\"name\">").text(head).markup("</th>")
+            }
+            head => html.markup("<th scope=\"col\">").text(head).markup("</th>"),
+        };
+    }
+    html.markup("</tr></thead><tbody>");
+}
+
+pub(super) fn table_close(html: &mut Html) {
+    html.markup("</tbody></table></div>\n");
+}
+
+/// A table that the script sorts and filters, and of which it shows more.
+pub(super) fn filter_table_open(html: &mut Html, label: &str, heads: &[&str]) {
+    html.markup("<div class=\"tools with-script\"><label>Filter <input type=\"search\" ");
+    html.markup("placeholder=\"part of a name or /regex/\"></label> ");
+    html.markup("<span class=\"counter quiet\" role=\"status\"></span></div>\n");
+    table_open(html, label, heads);
+}
+
+pub(super) fn filter_table_close(html: &mut Html) {
+    table_close(html);
+    html.markup("<button type=\"button\" class=\"more with-script\" hidden>Show more</button>\n");
+}
+
+pub(super) fn cell(html: &mut Html, text: impl std::fmt::Display) {
+    html.markup("<td>").text(text).markup("</td>");
+}
+
+pub(super) fn bar_cell(html: &mut Html, value: u64, largest: u64) {
+    html.markup("<td class=\"bars\">");
+    bar(html, value, largest);
+    html.markup("</td>");
+}
+
+pub(super) fn bar(html: &mut Html, value: u64, largest: u64) {
+    html.markup(
+        "<svg class=\"bar\" viewBox=\"0 0 100 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"",
+    );
+    html.text(format!("{:.2}", percent(value, largest).min(100.0))).markup("\" height=\"1\"/></svg>");
+}
+
+/// A type's name, its namespace dimmed; the whole name is its title.
+pub(super) fn type_name(html: &mut Html, name: &str) {
+    let (namespace, class) = parts(name);
+    html.markup("<span class=\"type\"");
+    if format!("{namespace}{class}") != name {
+        html.markup(" title=\"").text(name).markup("\"");
+    }
+    html.markup(">");
+    if !namespace.is_empty() {
+        html.markup("<span class=\"namespace\">").text(namespace).markup("</span>");
+    }
+    html.text(class).markup("</span>");
+}
+
+pub(super) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+pub(super) fn share(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".into() } else { format!("{:.1} %", percent(part, whole)) }
+}
+
+pub(super) fn signed_bytes(delta: i64) -> String {
+    format!("{}{}", sign(delta), format_bytes(delta.unsigned_abs()))
+}
+
+pub(super) fn signed_count(delta: i64) -> String {
+    format!("{}{}", sign(delta), format_count(delta.unsigned_abs()))
+}
+
+pub(super) fn optional_count(count: Option<u64>) -> String {
+    count.map_or("-".into(), format_count)
+}
+
+fn sign(delta: i64) -> &'static str {
+    match delta {
+        0 => "",
+        1.. => "+",
+        _ => "-",
+    }
+}

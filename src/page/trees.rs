@@ -1,0 +1,226 @@
+//! The two trees of the page: the map, and the biggest objects with the reasons why they are alive.
+
+use std::collections::BTreeMap;
+
+use super::data::{Budgets, Data, MapColumns, ObjectColumns, ObjectPage, PathData};
+use super::names::{NameTable, shown};
+use super::prune::{Content, Pruned, Source, prune};
+use crate::answers::biggest::{Biggest, DomNode, ReasonAlive};
+use crate::answers::breakdown::{HeapTree, Kind};
+use crate::answers::leaks::SuspectView;
+use crate::answers::type_map::TypeMap;
+use crate::units::count_of;
+
+/// Steps of a path that are shown; the middle of a longer one is left out.
+const STEPS: usize = 40;
+/// The number of a name for what has none.
+pub(super) const NO_NAME: i64 = -1;
+
+impl Source for TypeMap<'_> {
+    type Row = u32;
+    fn tops(&self) -> Vec<u32> {
+        TypeMap::tops(self).to_vec()
+    }
+    fn children(&self, row: u32) -> Vec<u32> {
+        TypeMap::children(self, row).to_vec()
+    }
+    fn bytes(&self, row: u32) -> u64 {
+        self.retained_bytes(row)
+    }
+    fn objects(&self, row: u32) -> u64 {
+        TypeMap::objects(self, row)
+    }
+}
+
+impl Source for Biggest<'_> {
+    type Row = DomNode;
+    fn tops(&self) -> Vec<DomNode> {
+        Biggest::tops(self).to_vec()
+    }
+    fn children(&self, row: DomNode) -> Vec<DomNode> {
+        Biggest::children(self, row)
+    }
+    fn bytes(&self, row: DomNode) -> u64 {
+        self.retained_bytes(row)
+    }
+    fn objects(&self, row: DomNode) -> u64 {
+        self.dominated_objects(row)
+    }
+    fn rank(&self, row: DomNode) -> usize {
+        Biggest::rank(self, row)
+    }
+}
+
+impl MapColumns {
+    /// A map whose first row is the whole.
+    fn of(title: String, noun: &'static str, bytes: u64, objects: Option<u64>) -> Self {
+        MapColumns {
+            title,
+            noun,
+            name: vec![NO_NAME],
+            parent: vec![-1],
+            bytes: vec![bytes],
+            objects: vec![objects],
+            ..MapColumns::default()
+        }
+    }
+
+    /// Adds the rows; `name` and `objects` are given for rows of the tree.
+    fn add(&mut self, pruned: &Pruned<u32>, mut name: impl FnMut(u32) -> i64, has_objects: bool) {
+        self.minimum = pruned.minimum_bytes;
+        for at in 0..pruned.len() {
+            let row = self.name.len();
+            match pruned.content[at] {
+                Content::Row(place) => self.name.push(name(place)),
+                Content::Other(rows) => {
+                    self.name.push(NO_NAME);
+                    self.hidden.insert(row, rows);
+                }
+            }
+            self.parent.push(pruned.parent[at].map_or(0, |parent| parent as i64 + 1));
+            self.bytes.push(pruned.bytes[at]);
+            self.objects.push(has_objects.then_some(pruned.objects[at]));
+        }
+    }
+}
+
+impl ObjectPage<'_> {
+    pub(super) fn map_columns(&self, budgets: &Budgets, names: &mut NameTable) -> MapColumns {
+        let map = &self.map;
+        let pruned = prune(map, budgets.map);
+        let sum = |of: &dyn Fn(u32) -> u64| map.tops().iter().fold(0u64, |sum, &top| sum.saturating_add(of(top)));
+        let (bytes, objects) = (sum(&|top| map.retained_bytes(top)), sum(&|top| map.objects(top)));
+        let mut columns = MapColumns::of("everything reachable".into(), "objects", bytes, Some(objects));
+        columns.add(&pruned, |place| i64::from(names.number(map.type_name(place))), true);
+        let mut row_of: BTreeMap<u32, usize> = BTreeMap::new();
+        for (at, content) in pruned.content.iter().enumerate() {
+            let Content::Row(place) = *content else { continue };
+            row_of.insert(place, at + 1);
+            if map.levels(place) > 1 {
+                columns.deep.insert(at + 1, map.levels(place));
+            }
+        }
+        for (number, suspect) in self.leaks.suspects.iter().enumerate() {
+            // The nearest row above that is shown.
+            let mut place = map.place_of(subject_id(&suspect));
+            while let Some(known) = place.filter(|place| !row_of.contains_key(place)) {
+                place = map.parent(known);
+            }
+            if let Some(row) = place.and_then(|place| row_of.get(&place)) {
+                columns.marks.entry(*row).or_insert(number + 1);
+            }
+        }
+        columns
+    }
+
+    /// The biggest objects, and the paths to the largest of them.
+    pub(super) fn add_objects(&self, budgets: &Budgets, names: &mut NameTable, data: &mut Data) {
+        let pruned = prune(&self.biggest, budgets.objects);
+        let mut columns = ObjectColumns { minimum: pruned.minimum_bytes, ..ObjectColumns::default() };
+        let mut by_size: Vec<(u64, usize, DomNode)> = Vec::new();
+        for at in 0..pruned.len() {
+            columns.parent.push(pruned.parent[at].map_or(-1, |parent| parent as i64));
+            columns.retained.push(pruned.bytes[at]);
+            columns.objects.push(pruned.objects[at]);
+            match pruned.content[at] {
+                Content::Row(object) => {
+                    let row = self.biggest.row(object);
+                    columns.id.push(shown(&row.id));
+                    columns.name.push(i64::from(names.number(&row.type_text())));
+                    columns.shallow.push(Some(row.shallow_bytes));
+                    by_size.push((pruned.bytes[at], at, object));
+                }
+                Content::Other(rows) => {
+                    columns.id.push(format!("{} more", count_of(rows, "smaller objects")));
+                    columns.name.push(NO_NAME);
+                    columns.shallow.push(None);
+                }
+            }
+        }
+        by_size.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        for &(_, at, object) in by_size.iter().take(budgets.paths) {
+            if let Some(reason) = self.reasons.of(&self.biggest, object) {
+                data.paths.extend(path_data(&reason, names).map(|path| (at, path)));
+            }
+        }
+        data.objects = Some(columns);
+    }
+}
+
+/// The object that stands for a suspect: itself, or where a group's memory piles up.
+pub(super) fn subject_id<'s>(suspect: &'s SuspectView<'_>) -> &'s str {
+    suspect.row.id.as_deref().unwrap_or(&suspect.accumulation_point.object.id)
+}
+
+fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData> {
+    let path = reason.path()?;
+    let is_on_all = reason.is_on_all_paths();
+    let count = path.length() + 1;
+    let mut steps = Vec::new();
+    for (place, row) in path.nodes().enumerate() {
+        let left_out = count.saturating_sub(STEPS);
+        match place {
+            _ if left_out > 0 && place == STEPS / 2 => {
+                steps.push((format!("… {} …", count_of(left_out as u64, "more steps")), NO_NAME, 0));
+            }
+            _ if left_out > 0 && place > STEPS / 2 && place < STEPS / 2 + left_out => {}
+            _ => {
+                let name = i64::from(names.number(&row.type_text()));
+                steps.push((shown(&row.id), name, u8::from(is_on_all[place])));
+            }
+        }
+    }
+    Some(PathData { root: shown(&path.holders()), steps })
+}
+
+/// The tree of a heap of allocation totals, as a tree that can be cut: its root is the whole.
+pub(super) struct HeapSource<'t, 'd> {
+    tree: &'t HeapTree<'d>,
+    children: Vec<Vec<u32>>,
+}
+
+impl<'t, 'd> HeapSource<'t, 'd> {
+    pub(super) fn new(tree: &'t HeapTree<'d>) -> Self {
+        let rows = tree.rows();
+        let mut children = vec![Vec::new(); rows.len()];
+        let mut above: Vec<u32> = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            above.truncate(row.depth as usize);
+            // What a frame has itself is the space that its children leave.
+            if let (Some(&parent), false) = (above.last(), row.row.kind == Kind::SelfCost) {
+                children[parent as usize].push(at as u32);
+            }
+            above.push(at as u32);
+        }
+        HeapSource { tree, children }
+    }
+
+    pub(super) fn columns(&self, title: String, budgets: &Budgets, names: &mut NameTable) -> MapColumns {
+        let Some(whole) = self.tree.rows().first() else { return MapColumns::default() };
+        let has_counts = whole.row.allocations.is_some();
+        let pruned = prune(self, budgets.map);
+        let mut columns = MapColumns::of(title, "allocations", whole.row.bytes, whole.row.allocations);
+        let name = |at: u32| match self.tree.rows()[at as usize].row {
+            row if row.kind == Kind::Other => NO_NAME,
+            row => i64::from(names.number(if row.name.is_empty() { "\"\"" } else { row.name })),
+        };
+        columns.add(&pruned, name, has_counts);
+        columns
+    }
+}
+
+impl Source for HeapSource<'_, '_> {
+    type Row = u32;
+    fn tops(&self) -> Vec<u32> {
+        self.children.first().cloned().unwrap_or_default()
+    }
+    fn children(&self, row: u32) -> Vec<u32> {
+        self.children[row as usize].clone()
+    }
+    fn bytes(&self, row: u32) -> u64 {
+        self.tree.rows()[row as usize].row.bytes
+    }
+    fn objects(&self, row: u32) -> u64 {
+        self.tree.rows()[row as usize].row.allocations.unwrap_or(0)
+    }
+}

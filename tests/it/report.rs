@@ -1,0 +1,249 @@
+//! `heapdump report`: the page's figures are those of the other commands, its sums are exact, its commands run, names are
+//! inert; and a real browser looks at it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::cmd::{Ran, finish, heapdump, project, run};
+
+const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
+const AFTER: &str = "fixtures/xna_cf/pair_after.txt";
+/// A dump of each kind: of objects with and without modules, inferred roots, allocation totals, a cut one, an empty one.
+const DUMPS: [&str; 8] = [
+    AFTER,
+    "fixtures/gcdump/small-net9.gcdump.zst",
+    "fixtures/nettrace/ranges-net9.nettrace.zst",
+    "fixtures/ibm_classic/small.native.txt.gz",
+    "fixtures/memory_infra/seed-heaps_v2.trace",
+    "fixtures/memory_infra/chromium66-heaps.trace.gz",
+    "fixtures/hprof/zoo-jdk17-serial.hprof.zst",
+    "fixtures/hprof/android.hprof",
+];
+
+fn page_of(args: &[&str]) -> String {
+    run(&[&["report", "-q", "-o", "-"], args].concat()).expect_code(0).stdout
+}
+
+/// What the page's script reads.
+fn data_of(page: &str) -> Value {
+    let start = "<script type=\"application/json\" id=\"data\">";
+    let json = page.split(start).nth(1).and_then(|rest| rest.split("</script>").next()).expect("data");
+    serde_json::from_str(json).expect("JSON")
+}
+
+fn numbers(column: &Value) -> Vec<i64> {
+    column.as_array().expect("a column").iter().map(|value| value.as_i64().unwrap_or(0)).collect()
+}
+
+fn temporary() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+#[test]
+fn sums_are_exact_and_figures_those_of_other_commands() {
+    for dump in DUMPS {
+        let page = page_of(&[dump]);
+        let data = data_of(&page);
+        assert!(page.len() < 1_500_000, "{dump}");
+        for map in data["maps"].as_array().expect("maps") {
+            let (parent, bytes) = (numbers(&map["parent"]), numbers(&map["bytes"]));
+            let mut below = vec![0; bytes.len()];
+            (1..bytes.len()).for_each(|row| below[parent[row] as usize] += bytes[row]);
+            (0..bytes.len()).for_each(|row| assert!(below[row] <= bytes[row], "{dump}: row {row} of the map"));
+        }
+        let Some(objects) = data.get("objects") else { continue };
+        let reachable = data["reachable_bytes"].as_i64().expect("a number");
+        assert_eq!(numbers(&data["maps"][0]["bytes"])[0], reachable, "{dump}");
+        let (parent, retained) = (numbers(&objects["parent"]), numbers(&objects["retained"]));
+        let shallow = numbers(&objects["shallow"]);
+        let mut below = vec![0; retained.len()];
+        let mut top = 0;
+        for row in 0..retained.len() {
+            match parent[row] {
+                -1 => top += retained[row],
+                above => below[above as usize] += retained[row],
+            }
+        }
+        assert_eq!(top, reachable, "{dump}");
+        for row in (0..retained.len()).filter(|&row| numbers(&objects["name"])[row] >= 0) {
+            assert_eq!(below[row] + shallow[row], retained[row], "{dump}: row {row} of the objects");
+        }
+        let types = run(&["stats", dump, "-q", "--retained", "--sort", "retained", "-f", "json"]).expect_code(0).json();
+        let rows = types["types"].as_array().expect("types");
+        for (at, row) in rows.iter().take(20).enumerate() {
+            let of = |key: &str| data["types"][key][at].clone();
+            assert_eq!(data["names"][of("name").as_u64().expect("a number") as usize], row["type"], "{dump}");
+            let keys = [("retained", "retained_bytes"), ("objects", "objects"), ("shallow", "shallow_bytes")];
+            keys.iter().for_each(|(column, key)| assert_eq!(of(column), row[*key], "{dump}"));
+        }
+        let tops = run(&["dominators", dump, "-q", "-n", "10", "-f", "json"]).expect_code(0).json();
+        for (row, top) in tops["nodes"].as_array().expect("nodes").iter().zip(0..) {
+            let at = (0..retained.len()).filter(|&at| parent[at] < 0).nth(top).expect("a row");
+            assert_eq!((&objects["id"][at], &objects["retained"][at]), (&row["id"], &row["retained_bytes"]), "{dump}");
+        }
+    }
+}
+
+#[test]
+fn the_same_dump_gives_the_same_bytes_from_anywhere() {
+    let folder = temporary();
+    let copy = folder.path().join("pair_after.txt");
+    std::fs::copy(project(AFTER), &copy).expect("a copy");
+    let page = page_of(&[AFTER]);
+    let elsewhere = page_of(&["--threads", "1", &copy.display().to_string()]);
+    assert!(page == elsewhere);
+    assert!(!page.contains(&folder.path().display().to_string()) && !page.contains("fixtures"));
+}
+
+#[test]
+fn with_an_older_dump_what_grew_comes_first() {
+    let suspects = |old: &str, new: &str| {
+        let answer = run(&["leaks", old, new, "-q", "-f", "json"]).expect_code(0).json();
+        let row = |suspect: &Value| {
+            let growth = suspect["growth"]["retained_bytes_delta"].as_i64().expect("a number");
+            (suspect["type"].as_str().expect("a name").to_string(), growth)
+        };
+        answer["suspects"].as_array().expect("suspects").iter().map(row).collect::<Vec<_>>()
+    };
+    let grown = suspects(BEFORE, AFTER);
+    assert_eq!(grown[0], ("System.Collections.Generic.List`1[[System.EventHandler]]".to_string(), 76_980), "{grown:?}");
+    assert_eq!(grown[1].1, 0, "{grown:?}");
+    let shrunk = suspects(AFTER, BEFORE);
+    assert_eq!(shrunk.last().expect("a suspect").1, -76_980, "{shrunk:?}");
+    let page = page_of(&[BEFORE, AFTER]);
+    assert!(page.contains("<b class=\"grew\">+75.2 KiB</b>") && page.contains("Did not grow since pair_before.txt"));
+    assert!(page_of(&[AFTER, BEFORE]).contains("Shrank by 75.2 KiB"));
+}
+
+/// Commands of the page, as a shell takes them.
+fn commands_of(page: &str) -> Vec<String> {
+    let unescape = |text: &str| {
+        let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&amp;", "&")];
+        pairs.iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
+    };
+    let commands = page.split("<div class=\"command\"><code>").skip(1).filter_map(|rest| rest.split("</code>").next());
+    commands.map(unescape).collect()
+}
+
+#[test]
+fn every_command_of_the_page_runs_in_the_dumps_folder() {
+    let name = "a <b>'s.txt";
+    for (dump, name) in [(AFTER, name), ("fixtures/memory_infra/seed-heaps_v2.trace", "t.trace")] {
+        let folder = temporary();
+        std::fs::copy(project(dump), folder.path().join(name)).expect("a copy");
+        let binary = Path::new(env!("CARGO_BIN_EXE_heapdump")).parent().expect("a folder");
+        let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+        let shell = |line: &str| -> Ran {
+            let mut command = Command::new("sh");
+            command.args(["-c", line]).current_dir(folder.path()).env("PATH", &path).env_remove("HEAPDUMP_FILE");
+            finish(command)
+        };
+        let mut report = heapdump(&["report", "-q", "-o", "page.html", name]);
+        report.current_dir(folder.path());
+        finish(report).expect_code(0);
+        let page = std::fs::read_to_string(folder.path().join("page.html")).expect("a page");
+        let commands = commands_of(&page);
+        assert!(commands.len() >= 4, "{commands:?}");
+        for line in commands {
+            let ran = shell(&line);
+            assert_eq!(ran.code, 0, "{line}\n{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_a_page_is_said() {
+    let none = run(&["report", AFTER]).expect_code(2);
+    assert!(none.stderr.contains("-o report.html"), "{}", none.stderr);
+    let folder = temporary();
+    let copy = folder.path().join("dump.txt");
+    std::fs::copy(project(AFTER), &copy).expect("a copy");
+    let text = copy.display().to_string();
+    run(&["report", &text, "-o", &text]).expect_code(2);
+    assert_eq!(std::fs::read(&copy).expect("there"), std::fs::read(project(AFTER)).expect("there"));
+    run(&["report", BEFORE, &text, "-o", &text]).expect_code(2);
+    run(&["report", "fixtures/xna_cf/38_empty.txt", "-o", "-"]).expect_code(2);
+}
+
+/// Names that would be markup, script or orders to a terminal if anything took them for that.
+fn hostile_dump() -> String {
+    let names = [
+        "</script><script>document.title='PWNED'</script>",
+        "<img src=x onerror=\"document.title='PWNED'\">",
+        "\"onmouseover=\"document.title='PWNED'",
+        "Rtl\u{202e}exe.cod",
+        "javascript:alert(1)",
+        "<!-- <![CDATA[ ]]>",
+        "a\u{2028}b",
+        "&lt;b&gt;&amp;",
+        "\u{1b}]0;PWNED\u{7}\u{1b}[31mred",
+        "$(touch /tmp/pwn)`id`';id;'",
+    ];
+    let section = "</title><script>document.title='PWNED'</script>.exe";
+    let mut lines = vec![format!("a 1 {section} 763f9d2")];
+    lines.extend(names.iter().enumerate().map(|(at, name)| format!("t {:x} {name}", at + 1)));
+    lines.push(format!("t {:x} {}", names.len() + 1, "X".repeat(100_000)));
+    for at in 0..=names.len() {
+        let base = 0x1000 * (at + 1);
+        let members: Vec<String> = (1..40).map(|member| format!("{:x}", base + 16 * member)).collect();
+        lines.push(format!("o {base:x} {:x} 190 {}", at + 1, members.join(" ")));
+        lines.extend(members.iter().map(|member| format!("o {member} {:x} 190", at + 1)));
+        lines.push(format!("r {base:x} 4 0 {:x}", at + 1));
+    }
+    lines.push(format!("c {section} 763fbef"));
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn names_of_a_dump_stay_text() {
+    let folder = temporary();
+    let dump = folder.path().join("<img src=x onerror=alert(1)>.txt");
+    std::fs::write(&dump, hostile_dump()).expect("written");
+    let page = page_of(&[&dump.display().to_string()]);
+    assert_eq!(page.matches("<script").count(), 2);
+    assert!(!page.contains("<img") && !page.contains('\u{202e}') && !page.contains('\u{1b}'));
+    assert!(page.contains("\\u{202e}") && page.contains("more)… "));
+}
+
+/// What the tests in a real browser need, or why it is not there.
+fn browser() -> Result<PathBuf, String> {
+    let found = |name: &str| {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&paths).map(|path| path.join(name)).find(|path| path.is_file())
+    };
+    let why = |name: &str| {
+        let missing = std::fs::read_to_string(project("target/live/missing")).unwrap_or_default();
+        let line = missing.lines().find(|line| line.starts_with(name)).map(str::to_string);
+        line.unwrap_or_else(|| format!("{name}: not installed; tests/live/install gets it"))
+    };
+    found("node").ok_or_else(|| why("nodejs"))?;
+    let chromium = found("chromium").ok_or_else(|| why("chromium"))?;
+    match project("target/live/node_modules/playwright-core").is_dir() {
+        true => Ok(chromium),
+        false => Err(why("playwright-core")),
+    }
+}
+
+#[test]
+fn a_browser_shows_the_page() {
+    let chromium = match browser() {
+        Ok(chromium) => chromium,
+        Err(why) => return crate::common::live::not_tested(&why),
+    };
+    let folder = temporary();
+    let hostile = folder.path().join("hostile.txt");
+    std::fs::write(&hostile, hostile_dump()).expect("written");
+    let hostile = hostile.display().to_string();
+    let dumps: [&[&str]; 5] = [&[BEFORE, AFTER], &[&hostile], &[DUMPS[1]], &[DUMPS[5]], &[DUMPS[6]]];
+    for dump in dumps {
+        let page = folder.path().join("page.html");
+        std::fs::write(&page, page_of(dump)).expect("written");
+        let mut node = Command::new("node");
+        node.arg("tests/live/page.mjs").arg(&chromium).arg(&page).current_dir(project(""));
+        let ran = finish(node);
+        assert_eq!(ran.code, 0, "{dump:?}\n{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.lines().filter(|line| line.starts_with("ok ")).count() > 20, "{}", ran.stdout);
+    }
+}
