@@ -1,6 +1,6 @@
 //! Trees as answers: rows from top to bottom, each followed by those below it.
 //!
-//! Every tree is grown by [`preorder`] from levels that [`Level::cut`] has sorted and cut. Rows may be compact (numbers,
+//! Every tree is grown by `preorder` from levels that `Level::cut` has sorted and cut. Rows may be compact (numbers,
 //! borrowed names); they become text when they are written.
 
 use std::cell::Cell;
