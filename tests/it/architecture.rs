@@ -5,7 +5,7 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
     ("units", &[], &[]),
     ("escape", &[], &["serde", "serde_json"]),
     ("files", &[], &["rustix", "signal_hook", "tempfile"]),
@@ -26,6 +26,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 13] = [
         &["graph", "allocations", "analysis", "dump", "answers", "escape", "units"],
         &["inferno", "petgraph", "rustc_hash", "serde"],
     ),
+    ("page", &["analysis", "dump", "answers", "escape", "units"], &["serde", "serde_json"]),
     (
         "cli",
         &[
@@ -39,6 +40,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 13] = [
             "escape",
             "report",
             "export",
+            "page",
             "files",
             "units",
         ],
