@@ -134,6 +134,7 @@ fn occurring() -> BTreeMap<String, Keys> {
     }
     add(&["info", OLD, TRACE_66]);
     add(&["stats", OLD, NEW]);
+    add(&["leaks", OLD, NEW]);
     for form in ["", "--retained", "--paths", "--roots", "--by package --retained"] {
         let words: Vec<&str> = ["diff", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
         add(&words);
