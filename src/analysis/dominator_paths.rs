@@ -6,11 +6,12 @@ use super::dominators::{DomNode, Dominators, Step};
 use crate::allocations::{AllocationHeap, Counting, Entry, HeapBuilder, NameId, Names};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
-/// The heap of a graph's reachable objects, of those that are wanted. Paths longer than `depth` end there and hold what is below. O(objects), 8
-/// bytes for each besides the paths.
+/// The heap of the objects below `from`, of those that are wanted. An object at `from` is at the root of the frames itself, wanted or not. Paths
+/// longer than `depth` end there and hold what is below. O(objects below), 8 bytes for each object of the graph besides the paths.
 pub fn dominator_tree_as_allocations(
     graph: &HeapGraph,
     dominators: &Dominators,
+    from: DomNode,
     depth: u32,
     wanted: impl Fn(NodeId) -> bool,
 ) -> (Names, AllocationHeap) {
@@ -19,10 +20,15 @@ pub fn dominator_tree_as_allocations(
     let types: Vec<NameId> =
         (0..graph.type_count()).map(|index| names.intern(graph.type_name(TypeId::new(index)))).collect();
     let mut builder = HeapBuilder::new(root);
+    if from != DomNode::ROOT {
+        let node = dominators.node_at(from);
+        let type_name = types[graph.type_of(node).index()];
+        builder.add(Entry::new(0, Some(type_name), graph.shallow_bytes(node), Some(1)));
+    }
     // Frames from the top down to the object at hand, each with its depth. Down the tree rather than by number: the
     // order of the heap's frames must not hang on how the tree is numbered.
     let mut above = vec![(0u32, 0u32)];
-    dominators.children().walk(DomNode::ROOT, |step| {
+    dominators.children().walk(from, |step| {
         let number = match step {
             Step::Enter(number) => number,
             Step::Leave(_) => {

@@ -1,5 +1,7 @@
 //! Where the bytes are: a tree of backtraces and types for each heap of allocation totals; of objects the types on the
-//! way down the dominator tree.
+//! way down the dominator tree, from the top or below one object.
+
+mod of_objects;
 
 use serde::{Serialize, Serializer};
 
@@ -7,19 +9,17 @@ use super::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
 use super::histogram_rows::is_false;
 use super::problems::{ProblemRow, problems_of};
 use super::tree::{Level, MAX_DEPTH, Single, preorder};
-use super::{AnswerError, CommandLine, Limits, ScopeOptions, Tree, TreeRow};
+use super::{AnswerError, CommandLine, Limits, ObjectId, ScopeOptions, Tree, TreeRow};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::breakdown::{Axes, BreakdownTree, Node, Row};
 pub use crate::analysis::breakdown::{Axis, Kind};
 use crate::analysis::callers::CallerTree;
-use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::threshold::{Percent, Threshold};
-use crate::dump::{Content, OpenDump, Phase};
-use crate::graph::{HeapGraph, NodeId, TypeId};
+use crate::dump::{Content, OpenDump};
 
-/// Levels of a dump of objects, where no depth is asked for.
-const DEFAULT_DEPTH_OF_OBJECTS: u32 = 20;
+pub use of_objects::{BreakdownObject, SectionRow};
+
 /// Rows of all trees of an answer, at most.
 const MAX_ROWS: usize = 1_000_000;
 /// Memory for a node or an entry of allocation totals: in the totals by node, and as a row.
@@ -59,6 +59,9 @@ pub struct BreakdownOptions {
     pub scope: ScopeOptions,
     /// Which heaps, of allocation totals.
     pub heaps: HeapChoice,
+    /// The object to begin at, of a dump of objects: its tree has all that it retains, whatever the section. Default: the
+    /// top.
+    pub object: Option<ObjectId>,
     /// The axis.
     pub by: BreakdownBy,
     /// Levels below the top, at most [`MAX_DEPTH`]. Default: all; 20 of objects.
@@ -96,6 +99,9 @@ impl BreakdownOptions {
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
+        if let Some(object) = &self.object {
+            line.word(object.to_string());
+        }
         line
     }
 }
@@ -115,6 +121,9 @@ pub struct Breakdown<'d> {
     pub roots_inferred: bool,
     /// A tree for each heap; one for a dump of objects.
     pub heaps: Vec<BreakdownHeap<'d>>,
+    /// The object asked for, if no strong root reaches it: then there is no heap.
+    #[serde(skip)]
+    pub unreachable: Option<String>,
     /// A memory dump with more heaps than the one that was chosen by default.
     #[serde(skip)]
     pub fuller_dump: Option<FullerDump>,
@@ -137,29 +146,8 @@ pub struct BreakdownHeap<'d> {
 pub enum HeapOrSection {
     /// A heap of allocation totals.
     Heap(HeapRow),
-    /// The objects of one section, or of all.
+    /// The objects of one section, of all, or below one object.
     Objects(SectionRow),
-}
-
-/// Objects as a heap: allocations are objects.
-#[derive(Debug, Serialize)]
-#[non_exhaustive]
-pub struct SectionRow {
-    /// The name of the one section, if it has one.
-    pub process: Option<String>,
-    /// Objects belong to no process of a number.
-    pid: (),
-    /// 1.
-    pub dump: usize,
-    /// Objects have no allocator.
-    allocator: (),
-    /// Bytes of the reachable objects.
-    pub total_bytes: u64,
-    /// Reachable objects.
-    pub allocations: Option<u64>,
-    /// The section that was asked for, from 1, and its name, where there are several.
-    #[serde(skip)]
-    pub section: Option<(usize, String)>,
 }
 
 impl BreakdownHeap<'_> {
@@ -180,7 +168,7 @@ pub struct HeapTree<'d>(Tree<BreakdownRow<'d>>);
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct BreakdownRow<'d> {
-    /// The name of a frame or type; `/`, `<self>` or `<other>` of what has none.
+    /// The name of a frame or type, at the top that of the object asked for; `/`, `<self>` or `<other>` of what has none.
     pub name: &'d str,
     /// What it stands for.
     pub kind: Kind,
@@ -240,11 +228,14 @@ impl<'d> NodeFields<'d> {
 /// Lays the heaps of a dump out as trees. O(nodes and entries x depth), of objects O(objects) and the dominator tree.
 ///
 /// # Errors
-/// When the dump has no such section or heap, a tree has too many rows, or it takes more memory than it may.
+/// When the dump has no such section, heap or object, a tree has too many rows, or it takes more memory than it may.
 pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<Breakdown<'d>, AnswerError> {
     match dump.content() {
-        Content::Objects(graph) => of_objects(dump, graph, options),
-        Content::Allocations(allocations) => of_allocations(dump, allocations, options),
+        Content::Objects(graph) => of_objects::breakdown(dump, graph, options),
+        Content::Allocations(allocations) => match &options.object {
+            Some(object) => Err(AnswerError::NoObjectsToBeginAt(object.to_string())),
+            None => of_allocations(dump, allocations, options),
+        },
     }
 }
 
@@ -261,44 +252,14 @@ fn of_allocations<'d>(
     let mut heaps: Vec<BreakdownHeap<'_>> = Vec::new();
     let mut rows_left = MAX_ROWS;
     for heap in chosen.heaps {
-        let view = View { options, heap, names: &allocations.names, depth, min_size, types_below: true, rows_left };
-        let (tree, totals) = view.tree(|name| allocations.names.text(name))?;
+        let names = &allocations.names;
+        let view = View { options, heap, names, depth, min_size, types_below: true, keep_self: false, rows_left };
+        let (rows, totals) = view.rows()?;
+        let tree = HeapTree::new(rows, "/", |name| names.text(name));
         rows_left -= tree.rows().len();
         heaps.push(BreakdownHeap { heap: HeapOrSection::Heap(HeapRow::new(heap, &totals.at(0))), tree });
     }
     Ok(Breakdown::new(dump, options, heaps, chosen.fuller_dump))
-}
-
-fn of_objects<'d>(
-    dump: &'d OpenDump,
-    graph: &'d HeapGraph,
-    options: &BreakdownOptions,
-) -> Result<Breakdown<'d>, AnswerError> {
-    options.heaps.check_on_objects()?;
-    let scope = ScopeOptions { types: None, ..options.scope.clone() }.resolve(graph)?;
-    let dominators = dump.dominator_tree()?;
-    let depth = options.depth.unwrap_or(DEFAULT_DEPTH_OF_OBJECTS);
-    dump.phase(Phase::MergingPaths);
-    let is_wanted = |node: NodeId| scope.range().contains(&node.index());
-    let (mut names, mut heap) = dominator_tree_as_allocations(graph, dominators, depth.max(1), is_wanted);
-    if let Some(section) = scope.section() {
-        heap.process = graph.sections()[section.index()].name.clone();
-    }
-    let min_size = options.min_size.unwrap_or_else(small_share);
-    let view = View { options, heap: &heap, names: &names, depth, min_size, types_below: false, rows_left: MAX_ROWS };
-    let (rows, totals) = view.rows()?;
-    // Every name is that of a type, and lives as long as the graph.
-    let mut texts = vec![""; graph.type_count() + 1];
-    for type_name in (0..graph.type_count()).map(|index| graph.type_name(TypeId::new(index))) {
-        texts[names.intern(type_name).0 as usize] = type_name;
-    }
-    let tree = HeapTree::new(rows, |name| texts[name.0 as usize]);
-    let HeapRow { process, dump: number, total_bytes, allocations, .. } = HeapRow::new(&heap, &totals.at(0));
-    let section = scope.section().filter(|_| graph.sections().len() > 1);
-    let section = section.map(|section| (section.number(), graph.sections()[section.index()].name.clone()));
-    let row = SectionRow { process, pid: (), dump: number, allocator: (), total_bytes, allocations, section };
-    let heaps = vec![BreakdownHeap { heap: HeapOrSection::Objects(row), tree }];
-    Ok(Breakdown { roots_inferred: graph.roots_inferred(), ..Breakdown::new(dump, options, heaps, None) })
 }
 
 impl<'d> Breakdown<'d> {
@@ -314,16 +275,17 @@ impl<'d> Breakdown<'d> {
             problems: problems_of(dump.diagnostics()),
             roots_inferred: false,
             heaps,
+            unreachable: None,
             fuller_dump,
         }
     }
 }
 
 impl<'d> HeapTree<'d> {
-    fn new(rows: Vec<TreeRow<Row>>, text: impl Fn(NameId) -> &'d str) -> Self {
+    fn new(rows: Vec<TreeRow<Row>>, top: &'d str, text: impl Fn(NameId) -> &'d str) -> Self {
         let shown = |Row { kind, axis, name, amount }: Row| BreakdownRow {
             name: match (kind, name) {
-                (Kind::Root, _) => "/",
+                (Kind::Root, _) => top,
                 (Kind::Other, _) => "<other>",
                 (_, Some(name)) => text(name),
                 (_, None) => "<self>",
@@ -346,15 +308,12 @@ struct View<'a> {
     depth: u32,
     min_size: Threshold,
     types_below: bool,
+    /// What the root has itself is a row, however small.
+    keep_self: bool,
     rows_left: usize,
 }
 
 impl View<'_> {
-    fn tree<'d>(&self, text: impl Fn(NameId) -> &'d str) -> Result<(HeapTree<'d>, Totals), AnswerError> {
-        let (rows, totals) = self.rows()?;
-        Ok((HeapTree::new(rows, text), totals))
-    }
-
     fn rows(&self) -> Result<(Vec<TreeRow<Row>>, Totals), AnswerError> {
         let axes = match self.options.by {
             BreakdownBy::Backtrace => Some(Axes::Backtrace),
@@ -411,6 +370,8 @@ impl View<'_> {
         min_bytes: u64,
     ) -> Level<Node<P>> {
         let all = children.len();
+        let keeps = |child: &Node<P>| self.keep_self && parent.kind == Kind::Root && child.row.kind == Kind::SelfCost;
+        let kept: Vec<Node<P>> = children.extract_if(.., |child| keeps(child)).collect();
         children.retain(|child| child.row.amount.bytes >= min_bytes);
         let text = |row: &Row| row.name.map(|name| self.names.text(name)).unwrap_or_default();
         let Limits { reverse, .. } = self.options.limits;
@@ -425,6 +386,7 @@ impl View<'_> {
             let order = if reverse { order.reverse() } else { order };
             (a.kind == Kind::SelfCost).cmp(&(b.kind == Kind::SelfCost)).then(order)
         });
+        level.rows.extend(kept);
         let other = parent.other(axis, level.rows.iter().map(|child| &child.row));
         // Without a row for them nothing is said of children that are left out.
         level.hidden = if other.is_some() { all - level.rows.len() } else { 0 };

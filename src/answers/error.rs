@@ -10,6 +10,8 @@ use crate::dump::MemoryError;
 pub enum AnswerError {
     /// The dump holds allocation totals by backtrace and type, and the question is about objects.
     NotObjects,
+    /// The dump holds allocation totals, and the question begins at an object: its id as it was typed.
+    NoObjectsToBeginAt(String),
     /// The dump holds objects, and the question is about allocation totals.
     NotAllocations,
     /// One dump holds objects, the other allocation totals.
@@ -62,6 +64,9 @@ impl fmt::Display for AnswerError {
         match self {
             AnswerError::NotObjects => {
                 f.write_str("the dump holds allocation totals by backtrace and type, no objects")
+            }
+            AnswerError::NoObjectsToBeginAt(id) => {
+                write!(f, "{}: there is no {id} to begin at", AnswerError::NotObjects)
             }
             AnswerError::NotAllocations => f.write_str("the dump holds objects, no allocation totals"),
             AnswerError::MixedContents => {

@@ -14,6 +14,7 @@ use crate::allocations::{AllocationHeap, MemoryDump, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::cutoff::{Chosen, Cutoff, select_entries};
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
+use crate::analysis::dominators::DomNode;
 use crate::answers::heaps::{FullerDump, title_of};
 use crate::answers::{AnswerError, HeapChoice, ScopeOptions};
 use crate::dump::{Content, OpenDump};
@@ -80,7 +81,8 @@ fn heap_of_objects(
     let scope = ScopeOptions { section: options.heaps.section.clone(), types: None }.resolve(graph)?;
     let dominators = dump.dominator_tree()?;
     let depth = options.depth.unwrap_or(DEPTH_OF_OBJECTS);
-    let (names, mut heap) = dominator_tree_as_allocations(graph, dominators, depth, |node| scope.contains(node));
+    let (names, mut heap) =
+        dominator_tree_as_allocations(graph, dominators, DomNode::ROOT, depth, |node| scope.contains(node));
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
     }

@@ -37,6 +37,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("breakdown-both", &["breakdown", TOTALS, "--by", "both"]),
     ("breakdown-callers", &["breakdown", RECORDED, "--invert", "--process", "Browser", "--min-percent", "5"]),
     ("breakdown-objects", &["breakdown", GAME, "--min-percent", "10"]),
+    ("breakdown-object", &["breakdown", "1#7fe2d", GAME, "--min-percent", "10", "--depth", "4"]),
     ("info-allocations", &["info", "fixtures/memory_infra/chromium120-heaps_v2.trace.gz"]),
     ("stats-allocations", &["stats", RECORDED, "-n", "5"]),
     ("diff-allocations", &["diff", RECORDED, "--dump", "1,8", "--by", "backtrace", "-n", "5"]),
@@ -55,11 +56,12 @@ const ON_TERMINALS: &[(&str, &str, &[usize])] = &[
 ];
 
 /// Cases of allocation totals, whose tables may be wider than the terminal.
-const ALLOCATIONS_ON_TERMINALS: [&str; 7] = [
+const ALLOCATIONS_ON_TERMINALS: [&str; 8] = [
     "breakdown",
     "breakdown-both",
     "breakdown-callers",
     "breakdown-objects",
+    "breakdown-object",
     "info-allocations",
     "stats-allocations",
     "diff-allocations",

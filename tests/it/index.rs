@@ -74,7 +74,8 @@ fn questions(dump: &str, more: &[String]) -> Vec<Vec<String>> {
         ids.drain(3..ids.len() - 3);
     }
     for id in &ids {
-        for line in ["show -f json", "roots -f json", "roots --paths 3", "roots --all-kinds", "dominators --depth 2"] {
+        let asked = ["show -f json", "roots -f json", "roots --paths 3", "roots --all-kinds", "dominators --depth 2"];
+        for line in asked.into_iter().chain(["breakdown --depth 2"]) {
             let mut line = words(line);
             line.push(id.clone());
             lines.push(line);

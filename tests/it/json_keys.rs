@@ -130,6 +130,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         for id in run(&["list", "--ids", "--sort", "retained", "-n", "3", "-q", &file]).stdout.split_whitespace() {
             add(&["show", id, &file, "-n", "20"]);
             add(&["roots", id, &file]);
+            add(&["breakdown", id, &file, "--depth", "2"]);
         }
     }
     add(&["info", OLD, TRACE_66]);

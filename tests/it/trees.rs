@@ -1,19 +1,21 @@
 //! Trees as the library gives them: by definition, and the same as the commands print.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use heapdump::analysis::selection::TypePattern;
-use heapdump::answers::breakdown::{BreakdownBy, Kind};
+use heapdump::analysis::threshold::Threshold;
+use heapdump::answers::breakdown::{Breakdown, BreakdownBy, HeapOrSection, Kind};
 use heapdump::answers::dominator_tree::DominatorRows;
 use heapdump::answers::{
-    BreakdownOptions, DominatorTreeOptions, GroupBy, Limits, MergedPathsOptions, ScopeOptions, breakdown,
+    AnswerError, BreakdownOptions, DominatorTreeOptions, GroupBy, Limits, MergedPathsOptions, ScopeOptions, breakdown,
     dominator_tree, merged_paths,
 };
 use heapdump::dump::OpenDump;
 use proptest::prelude::*;
 use serde::Serialize;
 
-use crate::common::cmd::run;
+use crate::common::cmd::{run, run_with_input};
 use crate::common::heap::Heap;
 use crate::common::synth::xna_cf;
 use crate::oracle::heaps;
@@ -134,6 +136,178 @@ fn breakdowns_of_both_models_are_what_the_command_prints() {
                 assert!(is_whole && (place.hidden_after == 0 || place.row.kind == Kind::Other), "{}", place.row.name);
             }
         }
+    }
+}
+
+/// The objects that go with one, by definition.
+fn retained_by(heap: &Heap, object: usize) -> BTreeSet<usize> {
+    let starts = heap.strong_starts();
+    let (with, without) = (heap.reach(&starts, None), heap.reach(&starts, Some(object)));
+    (0..heap.objects.len()).filter(|&other| with[other] && !without[other]).collect()
+}
+
+/// (objects, bytes) by the types on the way down from an object, itself left out, to those that it retains. On the way
+/// to an object are those that retain it: the more one of them retains the higher it is.
+fn by_types_below(heap: &Heap, object: usize) -> BTreeMap<Vec<&'static str>, (u64, u64)> {
+    let retained: Vec<BTreeSet<usize>> = (0..heap.objects.len()).map(|above| retained_by(heap, above)).collect();
+    let mut found: BTreeMap<Vec<&str>, (u64, u64)> = BTreeMap::new();
+    for &below in &retained[object] {
+        let mut way: Vec<usize> = retained[object].iter().copied().filter(|&o| retained[o].contains(&below)).collect();
+        way.sort_by_key(|&above| std::cmp::Reverse(retained[above].len()));
+        assert_eq!(way[0], object);
+        let types: Vec<&str> = way[1..].iter().map(|&above| heap.objects[above].type_name).collect();
+        for length in 0..=types.len() {
+            let figures = found.entry(types[..length].to_vec()).or_default();
+            figures.0 += 1;
+            figures.1 += heap.objects[below].bytes;
+        }
+    }
+    found
+}
+
+/// Children and what is left are their parent, to the byte and the object.
+fn assert_sums(answer: &Breakdown<'_>) -> Result<(), TestCaseError> {
+    let rows = answer.heaps[0].tree.rows();
+    prop_assert_eq!(rows[0].row.bytes, answer.heaps[0].total_bytes());
+    for (at, place) in rows.iter().enumerate() {
+        let below = rows[at + 1..].iter().take_while(|below| below.depth > place.depth);
+        let children: Vec<_> = below.filter(|below| below.depth == place.depth + 1).collect();
+        let bytes: u64 = children.iter().map(|child| child.row.bytes).sum();
+        let objects: u64 = children.iter().map(|child| child.row.allocations.unwrap()).sum();
+        let is_whole = (bytes, Some(objects)) == (place.row.bytes, place.row.allocations);
+        prop_assert!(children.is_empty() || is_whole, "{:?} below {:?}", children, place);
+        prop_assert!(place.hidden_after == 0 || place.row.kind == Kind::Other);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_breakdown_of_an_object_is_what_it_retains(heap in heaps(14, 2), rows in 1usize..3, least in 0u64..600) {
+        let dump = open(&heap);
+        for object in 0..heap.objects.len() {
+            let id = Some(format!("{:x}", Heap::address(object)).parse().unwrap());
+            let all = BreakdownOptions { object: id, min_size: Some(Threshold::Bytes(0)), ..Default::default() };
+            let answer = breakdown(&dump, &all).unwrap();
+            let Some(bytes) = heap.retained_bytes(object) else {
+                prop_assert!(answer.heaps.is_empty() && answer.unreachable.is_some());
+                continue;
+            };
+            assert_sums(&answer)?;
+            let HeapOrSection::Objects(row) = &answer.heaps[0].heap else { panic!("no objects") };
+            let asked = row.object.as_ref().unwrap();
+            prop_assert_eq!((asked.retained_bytes, &*asked.type_name), (bytes, heap.objects[object].type_name));
+            // Every node by definition; what a node has itself is what its children have not.
+            let mut expected = by_types_below(&heap, object);
+            let mut path: Vec<&str> = Vec::new();
+            for place in answer.heaps[0].tree.rows() {
+                let figures = (place.row.allocations.unwrap(), place.row.bytes);
+                if place.row.kind == Kind::SelfCost {
+                    prop_assert!(place.depth > 1 || figures == (1, heap.objects[object].bytes));
+                    continue;
+                }
+                path.truncate((place.depth as usize).saturating_sub(1));
+                if place.depth > 0 {
+                    path.push(place.row.name);
+                }
+                prop_assert_eq!(expected.remove(&path), Some(figures), "{:?}", path);
+            }
+            prop_assert!(expected.is_empty(), "{expected:?}");
+            // Cut in every way: the object's own bytes stay, and the sums too.
+            let limits = Limits { rows: Some(rows), reverse: false };
+            let by_all = [BreakdownBy::Backtrace, BreakdownBy::Type, BreakdownBy::Caller];
+            for by in by_all {
+                let cut = BreakdownOptions { by, limits, min_size: Some(Threshold::Bytes(least)), ..all.clone() };
+                let answer = breakdown(&dump, &cut).unwrap();
+                assert_sums(&answer)?;
+                let below = answer.heaps[0].tree.rows();
+                let own = below.iter().find(|place| (place.depth, place.row.kind) == (1, Kind::SelfCost));
+                let has_own = own.is_some_and(|own| own.row.bytes == heap.objects[object].bytes);
+                prop_assert!(has_own || by != BreakdownBy::Backtrace || retained_by(&heap, object).len() == 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn breakdowns_of_objects_agree_with_the_dominators_in_every_format() {
+    let mut checked = 0;
+    for fixture in crate::common::fixtures::all() {
+        let file = fixture.path.display().to_string();
+        let ids = run(&["list", "--ids", "--sort", "retained", "-n", "4", "-q", &file]);
+        if ids.code != 0 {
+            continue;
+        }
+        for id in ids.stdout.split_whitespace() {
+            let shown = run(&["dominators", id, &file, "-q", "-f", "json"]);
+            let ran = run(&["breakdown", id, &file, "-q", "-f", "json", "--min-bytes", "0", "--depth", "1"]);
+            assert_eq!(ran.code, shown.code, "{id} {file}");
+            let (shown, answer) = (shown.json()["nodes"][0].clone(), ran.json());
+            if ran.code == 1 {
+                assert_eq!(answer["heaps"], serde_json::json!([]), "{id} {file}");
+                continue;
+            }
+            let heap = &answer["heaps"][0];
+            let tree = &heap["tree"];
+            for key in ["id", "type", "class", "retained_bytes"] {
+                assert_eq!(heap["object"][key], shown[key], "{id} {file}");
+            }
+            assert_eq!((&tree["name"], &tree["bytes"]), (&shown["type"], &shown["retained_bytes"]), "{id} {file}");
+            assert_eq!((&heap["total_bytes"], &tree["allocations"]), (&tree["bytes"], &shown["dominated_objects"]));
+            let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
+            for child in shown["children"].as_array().unwrap() {
+                let bytes = expected.entry(child["type"].as_str().unwrap()).or_default();
+                *bytes += child["retained_bytes"].as_u64().unwrap();
+            }
+            if !expected.is_empty() {
+                expected.insert("<self>", shown["shallow_bytes"].as_u64().unwrap());
+            }
+            let children = tree["children"].as_array().unwrap().iter();
+            let found = children.map(|row| (row["name"].as_str().unwrap(), row["bytes"].as_u64().unwrap())).collect();
+            assert_eq!(expected, found, "{id} {file}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 100, "{checked}");
+}
+
+#[test]
+fn breakdowns_of_an_object_in_every_form_and_their_errors() {
+    let dump = heapdump::dump::open(crate::common::cmd::project(GAME)).unwrap();
+    let object = Some("1#7fe2d".parse().unwrap());
+    let limits = Limits { rows: Some(2), reverse: false };
+    for by in [BreakdownBy::Backtrace, BreakdownBy::Type, BreakdownBy::Both, BreakdownBy::Caller] {
+        let options = BreakdownOptions { object: object.clone(), by, limits, ..Default::default() };
+        let line = options.command_line().for_shell(Some(GAME.as_ref()));
+        assert!(line.ends_with(&format!("'1#7fe2d' {GAME}")), "{line}");
+        let words: Vec<&str> = line.split(' ').skip(1).map(|word| word.trim_matches('\'')).collect();
+        assert_same(&breakdown(&dump, &options).unwrap(), &words);
+    }
+    // Of some types alone: the tree has what these have, the object what it retains.
+    let strings = run(&["breakdown", "1#7fe2d", GAME, "-q", "-f", "json", "--type", "System.String"]).expect_code(0);
+    let heap = strings.json()["heaps"][0].clone();
+    assert_eq!((&heap["object"]["retained_bytes"], &heap["tree"]["bytes"]), (&68940.into(), &heap["total_bytes"]));
+    assert!(heap["total_bytes"].as_u64() < Some(68940));
+    // The section of the object asked for is its own; what it retains may be in others.
+    let code = |args: &[&str], code: i32| run(&[&["breakdown"], args].concat()).expect_code(code);
+    code(&["7fe2d", GAME, "--domain", "1"], 0);
+    assert!(code(&["1#7fe2d", GAME, "--domain", "2"], 2).stderr.contains("--domain"));
+    assert!(code(&["123456", GAME], 2).stderr.contains("no object 123456 in the dump"));
+    assert!(code(&["nofile.txt"], 2).stderr.contains("neither a file nor an object id"));
+    assert!(code(&["1", TRACE], 2).stderr.contains("no objects"));
+    let trace = heapdump::dump::open(crate::common::cmd::project(TRACE)).unwrap();
+    let options = BreakdownOptions { object, ..Default::default() };
+    assert!(matches!(breakdown(&trace, &options), Err(AnswerError::NoObjectsToBeginAt(_))));
+    // A lone word is FILE where such a file exists, else OBJID of the dump on standard input.
+    let text = std::fs::read(crate::common::cmd::project(GAME)).unwrap();
+    let piped = run_with_input(&["breakdown", "1#7fe2d", "-q"], &text).expect_code(0).stdout;
+    assert_eq!(piped, code(&["1#7fe2d", GAME, "-q"], 0).stdout);
+    for form in ["table", "markdown", "csv", "tsv", "json", "jsonl"] {
+        let stats = run(&["list", "--ids", "-q", GAME, "--sort", "retained", "--reverse", "-n", "1"]).expect_code(0);
+        let ran = code(&[stats.stdout.trim(), GAME, "-f", form, "-q"], 1);
+        assert!(ran.stderr.contains("is not reachable from any strong root"), "{}", ran.stderr);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `heapdump breakdown`.
 
-use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow, HeapOrSection, Kind};
+use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownObject, BreakdownRow, HeapOrSection, Kind};
 use crate::answers::tree::TreeRow;
 use crate::report::{
     Cell, Column, Format, Outline, OutlineRow, Present, Style, Table, TextPage, Unit, escape_controls, format_count,
@@ -73,6 +73,11 @@ fn title_of(heap: &HeapOrSection) -> String {
         HeapOrSection::Heap(heap) => return heap.title.clone(),
         HeapOrSection::Objects(objects) => objects,
     };
+    if let Some(object) = &objects.object {
+        let class = object.class.as_ref().map_or(String::new(), |class| format!(" {class}"));
+        let BreakdownObject { id, type_name, .. } = object;
+        return format!("{id}, {type_name}{class}: types on the way down the dominator tree");
+    }
     let whole = match (&objects.section, &objects.process) {
         (Some((number, name)), _) if name.is_empty() => format!("section {number}"),
         (Some((number, name)), _) => format!("section {number} ({name})"),

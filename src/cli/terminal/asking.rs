@@ -104,6 +104,7 @@ impl Asked<'_> {
 pub(crate) fn explain(error: AnswerError) -> Error {
     match error {
         AnswerError::NotObjects => anyhow!("{error}: use `heapdump breakdown`, or `stats`"),
+        AnswerError::NoObjectsToBeginAt(_) => anyhow!("{error}; leave OBJID out"),
         AnswerError::NotAllocations => {
             anyhow!("the dump holds objects: it has no processes with allocators; --domain chooses a section")
         }

@@ -1,0 +1,110 @@
+//! The breakdown of a dump of objects: types on the way down the dominator tree.
+
+use serde::Serialize;
+
+use super::{Breakdown, BreakdownHeap, BreakdownOptions, HeapOrSection, HeapTree, MAX_ROWS, View, small_share};
+use crate::allocations::AllocationHeap;
+use crate::analysis::dominator_paths::dominator_tree_as_allocations;
+use crate::analysis::dominators::DomNode;
+use crate::answers::heaps::HeapRow;
+use crate::answers::{AnswerError, ScopeOptions};
+use crate::dump::{OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId, TypeId};
+
+/// Levels, where no depth is asked for.
+const DEFAULT_DEPTH: u32 = 20;
+
+/// Objects as a heap: allocations are objects.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct SectionRow {
+    /// The name of the one section, if it has one.
+    pub process: Option<String>,
+    /// Objects belong to no process of a number.
+    pid: (),
+    /// 1.
+    pub dump: usize,
+    /// Objects have no allocator.
+    allocator: (),
+    /// Bytes of the reachable objects, or of those that the object asked for retains.
+    pub total_bytes: u64,
+    /// How many they are.
+    pub allocations: Option<u64>,
+    /// The section that was asked for, from 1, and its name, where there are several.
+    #[serde(skip)]
+    pub section: Option<(usize, String)>,
+    /// The object asked for, of which the tree is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<BreakdownObject>,
+}
+
+/// The object that a tree begins at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BreakdownObject {
+    /// Its id as the dump writes it, with its section where there are several.
+    pub id: String,
+    /// The name of its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Of a class object: the class that it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Bytes that would be freed with it, of all types.
+    pub retained_bytes: u64,
+}
+
+/// The tree of all objects, of those of a section, or of those that one retains.
+pub(super) fn breakdown<'d>(
+    dump: &'d OpenDump,
+    graph: &'d HeapGraph,
+    options: &BreakdownOptions,
+) -> Result<Breakdown<'d>, AnswerError> {
+    options.heaps.check_on_objects()?;
+    let scope = ScopeOptions { types: None, ..options.scope.clone() };
+    let start = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;
+    let scope = scope.resolve(graph)?;
+    let dominators = dump.dominator_tree()?;
+    let answer =
+        |heaps| Breakdown { roots_inferred: graph.roots_inferred(), ..Breakdown::new(dump, options, heaps, None) };
+    let Some(from) = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node)) else {
+        return Ok(Breakdown { unreachable: start.map(|node| graph.display_id(node)), ..answer(Vec::new()) });
+    };
+    let depth = options.depth.unwrap_or(DEFAULT_DEPTH);
+    dump.phase(Phase::MergingPaths);
+    // What an object retains is its own, in whichever section.
+    let is_wanted = |node: NodeId| start.is_some() || scope.range().contains(&node.index());
+    let (mut names, mut heap) = dominator_tree_as_allocations(graph, dominators, from, depth.max(1), is_wanted);
+    if let Some(section) = scope.section() {
+        heap.process = graph.sections()[section.index()].name.clone();
+    }
+    let min_size = options.min_size.unwrap_or_else(small_share);
+    let (keep_self, rows_left) = (start.is_some(), MAX_ROWS);
+    let view = View { options, heap: &heap, names: &names, depth, min_size, types_below: false, keep_self, rows_left };
+    let (rows, totals) = view.rows()?;
+    // Every name is that of a type, and lives as long as the graph.
+    let mut texts = vec![""; graph.type_count() + 1];
+    for type_name in (0..graph.type_count()).map(|index| graph.type_name(TypeId::new(index))) {
+        texts[names.intern(type_name).0 as usize] = type_name;
+    }
+    let top = start.map_or("/", |node| graph.type_name(graph.type_of(node)));
+    let tree = HeapTree::new(rows, top, |name| texts[name.0 as usize]);
+    let HeapRow { process, dump: number, total_bytes, allocations, .. } = HeapRow::new(&heap, &totals.at(0));
+    let section = scope.section().filter(|_| graph.sections().len() > 1);
+    let section = section.map(|section| (section.number(), graph.sections()[section.index()].name.clone()));
+    let object = start.map(|node| BreakdownObject::new(graph, node, &heap));
+    let row = SectionRow { process, pid: (), dump: number, allocator: (), total_bytes, allocations, section, object };
+    Ok(answer(vec![BreakdownHeap { heap: HeapOrSection::Objects(row), tree }]))
+}
+
+impl BreakdownObject {
+    /// `heap` has what the object retains.
+    fn new(graph: &HeapGraph, node: NodeId, heap: &AllocationHeap) -> Self {
+        BreakdownObject {
+            id: graph.display_id(node),
+            type_name: graph.type_name(graph.type_of(node)).to_string(),
+            class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
+            retained_bytes: heap.entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.bytes())),
+        }
+    }
+}
