@@ -315,6 +315,30 @@ impl HistogramRow {
         }
     }
 
+    /// Objects or allocations, where they are counted.
+    pub fn count(&self) -> Option<u64> {
+        match self.amount {
+            RowAmount::Objects { objects, .. } | RowAmount::Counted { objects, .. } => Some(objects),
+            RowAmount::Allocations { allocations, .. } => allocations,
+        }
+    }
+
+    /// Objects that strong roots reach and their shallow bytes, where that is known.
+    pub fn reachable(&self) -> Option<(u64, u64)> {
+        match self.amount {
+            RowAmount::Objects { reachable_objects, reachable_bytes, .. } => Some((reachable_objects, reachable_bytes)),
+            _ => None,
+        }
+    }
+
+    /// What the row stands for in a sample.
+    pub fn estimate(&self) -> Option<EstimateRow> {
+        match self.amount {
+            RowAmount::Objects { estimate, .. } => estimate,
+            _ => None,
+        }
+    }
+
     /// The figure that an order compares.
     pub(super) fn figure(&self, order: HistogramOrder) -> u64 {
         match (order, self.amount) {

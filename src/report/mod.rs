@@ -3,6 +3,7 @@
 //! Knows nothing of heaps. A command says what its columns are and gives rows on demand; the form is chosen here, once.
 //! Rows are streamed in every form but the table for people, so that millions of them need no memory.
 
+mod columns;
 mod delimited;
 mod json;
 mod markdown;
@@ -18,6 +19,7 @@ use crate::units;
 pub use crate::units::{count_of, format_bytes, format_count, parse_size};
 
 pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
+pub use columns::Columns;
 pub use present::{Present, TextPage, write, write_each};
 pub use terminal::shorten_middle;
 pub use tree::{Outline, OutlineRow};
@@ -114,13 +116,38 @@ impl Column {
         Column { key, title, unit, hide_priority: 0 }
     }
 
+    /// A column of numbers of things.
+    pub const fn count(key: &'static str, title: &'static str) -> Self {
+        Column::new(key, title, Unit::Count)
+    }
+
+    /// A column of numbers of bytes.
+    pub const fn bytes(key: &'static str, title: &'static str) -> Self {
+        Column::new(key, title, Unit::Bytes)
+    }
+
+    /// A column of shares.
+    pub const fn share(key: &'static str, title: &'static str) -> Self {
+        Column::new(key, title, Unit::Share)
+    }
+
+    /// A column of words.
+    pub const fn word(key: &'static str, title: &'static str) -> Self {
+        Column::new(key, title, Unit::Word)
+    }
+
+    /// The last column: texts.
+    pub const fn text(key: &'static str, title: &'static str) -> Self {
+        Column::new(key, title, Unit::Text)
+    }
+
     /// The same, to be left out on a narrow terminal.
     pub const fn hide_priority(self, hide_priority: u8) -> Self {
         Column { hide_priority, ..self }
     }
 }
 
-/// One value.
+/// One value; `None` becomes a missing one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell<'a> {
     /// A count or a number of bytes.
@@ -140,10 +167,53 @@ impl<'a> Cell<'a> {
     pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Cell::Text(text.into())
     }
+}
 
-    /// A number, if there is one.
-    pub fn number(number: Option<u64>) -> Self {
-        number.map_or(Cell::Missing, Cell::Number)
+impl From<u64> for Cell<'_> {
+    fn from(number: u64) -> Self {
+        Cell::Number(number)
+    }
+}
+
+impl From<u32> for Cell<'_> {
+    fn from(number: u32) -> Self {
+        Cell::Number(number.into())
+    }
+}
+
+impl From<usize> for Cell<'_> {
+    fn from(number: usize) -> Self {
+        Cell::Number(number as u64)
+    }
+}
+
+impl From<i64> for Cell<'_> {
+    fn from(number: i64) -> Self {
+        Cell::Signed(number)
+    }
+}
+
+impl From<f64> for Cell<'_> {
+    fn from(share: f64) -> Self {
+        Cell::Share(share)
+    }
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Self {
+        Cell::text(text)
+    }
+}
+
+impl From<String> for Cell<'_> {
+    fn from(text: String) -> Self {
+        Cell::text(text)
+    }
+}
+
+impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Cell::Missing, Into::into)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownObject, BreakdownRow, HeapOrSection, Kind};
 use crate::answers::tree::TreeRow;
 use crate::report::{
-    Cell, Column, Format, Outline, OutlineRow, Present, Style, Table, TextPage, Unit, escape_controls, format_count,
+    Cell, Column, Columns, Format, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,
 };
 
 /// Deep rows are not pushed off the screen.
@@ -16,43 +16,31 @@ impl Present for Breakdown<'_> {
         let indent = matches!(style.format, Format::Table | Format::Markdown);
         let rows: Vec<(&BreakdownHeap<'_>, &TreeRow<BreakdownRow<'_>>)> =
             self.heaps.iter().flat_map(|heap| heap.tree.rows().iter().map(move |row| (heap, row))).collect();
-        Table {
-            columns: vec![
-                Column::new("dump", "Dump", Unit::Count),
-                Column::new("pid", "Process", Unit::Word),
-                Column::new("allocator", "Allocator", Unit::Word),
-                Column::new("bytes", "Bytes", Unit::Bytes),
-                Column::new("allocations", "Allocations", Unit::Count),
-                Column::new("exact", "Exact", Unit::Word),
-                Column::new("depth", "Depth", Unit::Count),
-                Column::new("kind", "Kind", Unit::Word),
-                Column::new("name", "Name", Unit::Text),
-            ],
-            row_count: rows.len(),
-            rows_hidden: 0,
-            row: Box::new(move |at| {
-                let (heap, TreeRow { depth, row, .. }) = rows[at];
-                let (dump, pid, allocator) = match &heap.heap {
-                    HeapOrSection::Heap(heap) => (heap.dump, heap.pid, heap.allocator.as_str()),
-                    HeapOrSection::Objects(objects) => (objects.dump, 0, "-"),
-                };
-                let name = match indent {
-                    true => Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row))),
-                    false => Cell::text(row.name),
-                };
-                vec![
-                    Cell::Number(dump as u64),
-                    Cell::text(pid.to_string()),
-                    Cell::text(allocator),
-                    Cell::Number(row.bytes),
-                    Cell::number(row.allocations),
-                    Cell::text(if row.is_lower_bound { "at-least" } else { "exact" }),
-                    Cell::Number((*depth).into()),
-                    Cell::text(kind_name(row.kind)),
-                    name,
-                ]
-            }),
-        }
+        type Row<'r, 'd> = (&'r BreakdownHeap<'d>, &'r TreeRow<BreakdownRow<'d>>);
+        let place_of = |(heap, _): &Row<'_, '_>| match &heap.heap {
+            HeapOrSection::Heap(heap) => (heap.dump, heap.pid),
+            HeapOrSection::Objects(objects) => (objects.dump, 0),
+        };
+        Columns::new()
+            .add(Column::count("dump", "Dump"), move |row: &mut Row<'_, '_>| place_of(row).0)
+            .add(Column::word("pid", "Process"), move |row| place_of(row).1.to_string())
+            .add(Column::word("allocator", "Allocator"), |(heap, _)| match &heap.heap {
+                HeapOrSection::Heap(heap) => heap.allocator.as_str(),
+                HeapOrSection::Objects(_) => "-",
+            })
+            .add(Column::bytes("bytes", "Bytes"), |(_, place)| place.row.bytes)
+            .add(Column::count("allocations", "Allocations"), |(_, place)| place.row.allocations)
+            .add(Column::word("exact", "Exact"), |(_, place)| match place.row.is_lower_bound {
+                true => "at-least",
+                false => "exact",
+            })
+            .add(Column::count("depth", "Depth"), |(_, place)| place.depth)
+            .add(Column::word("kind", "Kind"), |(_, place)| kind_name(place.row.kind))
+            .add(Column::text("name", "Name"), move |(_, TreeRow { depth, row, .. })| match indent {
+                true => Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row))),
+                false => Cell::text(row.name),
+            })
+            .table(rows.len(), 0, move |at| rows[at])
     }
 
     fn text(&self, page: &mut TextPage<'_>) {

@@ -2,29 +2,21 @@
 
 use super::histogram::name_column;
 use crate::answers::diff::{
-    AllocationDiffName, AllocationDiffRows, Change, DiffRows, DiffTotals, ObjectDiffRows, RETAINED_KEYS, delta,
+    AllocationDiffName, AllocationDiffRow, AllocationDiffRows, Amounts, Change, DiffRows, DiffTotals, ObjectDiffRows,
+    RETAINED_KEYS, delta,
 };
 use crate::answers::{Diff, DiffBy, GroupBy};
-use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, count_of, format_bytes, format_count};
+use crate::report::{
+    Cell, Column, Columns, Present, Style, Table, TextPage, Unit, count_of, format_bytes, format_count,
+};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        let (row_count, rows_hidden) = (self.rows.len(), self.rows.hidden());
         match &self.rows {
-            DiffRows::Objects(rows) => Table {
-                columns: object_columns(rows),
-                row_count,
-                rows_hidden,
-                row: Box::new(|at| object_cells(rows, at)),
-            },
-            DiffRows::Allocations(rows) => Table {
-                columns: allocation_columns(rows),
-                row_count,
-                rows_hidden,
-                row: Box::new(|at| allocation_cells(rows, at)),
-            },
+            DiffRows::Objects(rows) => object_table(rows),
+            DiffRows::Allocations(rows) => allocation_table(rows),
         }
     }
 
@@ -51,76 +43,55 @@ impl Present for Diff {
     }
 }
 
-fn object_columns(rows: &ObjectDiffRows) -> Vec<Column> {
+fn object_table(rows: &ObjectDiffRows) -> Table<'_> {
+    type Row<'r> = &'r (String, Change<Amounts>);
     let keys = rows.by.keys();
-    let objects = ["Objects\nold", "Objects\nnew", "Objects\n+-"];
-    let retained = ["Retained\nold", "Retained\nnew", "Retained\n+-"];
-    let (counts, bytes, title) = match rows.by {
+    let (count, bytes, name) = match rows.by {
         DiffBy::RootKinds => (
             ["Roots\nold", "Roots\nnew", "Roots\n+-"],
             ["Held alone\nold", "Held alone\nnew", "Held alone\n+-"],
-            "Kind",
+            Column::text(keys.name, "Kind"),
         ),
-        DiffBy::Groups(by) => (objects, ["Shallow\nold", "Shallow\nnew", "Shallow\n+-"], name_column(by).1),
-        _ => (objects, retained, "Path by type"),
+        DiffBy::Groups(by) => (OBJECTS, ["Shallow\nold", "Shallow\nnew", "Shallow\n+-"], name_column(by)),
+        _ => (OBJECTS, RETAINED, Column::text(keys.name, "Path by type")),
     };
-    let mut three = vec![(keys.count, counts, Unit::Count), (keys.bytes, bytes, Unit::Bytes)];
-    if rows.retained {
-        three.push((RETAINED_KEYS, retained, Unit::Bytes));
-    }
+    let amounts: [(_, _, _, _, fn(&Amounts) -> u64); 3] = [
+        (true, keys.count, count, Unit::Count, |amounts| amounts.count),
+        (true, keys.bytes, bytes, Unit::Bytes, |amounts| amounts.bytes),
+        (rows.retained, RETAINED_KEYS, RETAINED, Unit::Bytes, |amounts| amounts.retained_bytes),
+    ];
+    let mut columns: Columns<'_, Row<'_>> = Columns::new();
     // On a narrow terminal: what grew is the question, what there was before tells the least.
-    let mut columns: Vec<Column> = three
-        .iter()
-        .flat_map(|(keys, titles, unit)| {
-            [2, 1, 0]
-                .into_iter()
-                .zip(keys)
-                .zip(titles)
-                .map(|((n, key), title)| Column::new(key, title, *unit).hide_priority(n))
-        })
-        .collect();
-    columns.push(Column::new(keys.name, title, Unit::Text));
-    columns
-}
-
-fn object_cells(rows: &ObjectDiffRows, at: usize) -> Vec<Cell<'_>> {
-    let (name, Change { old, new }) = &rows.rows[at];
-    let mut pairs = vec![(old.count, new.count), (old.bytes, new.bytes)];
-    if rows.retained {
-        pairs.push((old.retained_bytes, new.retained_bytes));
+    for (is_shown, keys, titles, unit, amount) in amounts {
+        let column = |at: usize| Column::new(keys[at], titles[at], unit).hide_priority(2 - at as u8);
+        columns = columns
+            .add_if(is_shown, column(0), move |(_, change)| amount(&change.old))
+            .add_if(is_shown, column(1), move |(_, change)| amount(&change.new))
+            .add_if(is_shown, column(2), move |(_, change)| delta(amount(&change.old), amount(&change.new)));
     }
-    let three = |(old, new): (u64, u64)| [Cell::Number(old), Cell::Number(new), Cell::Signed(delta(old, new))];
-    let mut cells: Vec<Cell<'_>> = pairs.into_iter().flat_map(three).collect();
-    cells.push(Cell::text(name.as_str()));
-    cells
+    columns.add(name, |(name, _)| name.as_str()).table(rows.rows.len(), rows.hidden, |at| &rows.rows[at])
 }
 
-fn allocation_columns(rows: &AllocationDiffRows) -> Vec<Column> {
-    let (key, title) = match rows.by {
-        DiffBy::Backtraces => ("path", "Backtrace"),
+const OBJECTS: [&str; 3] = ["Objects\nold", "Objects\nnew", "Objects\n+-"];
+const RETAINED: [&str; 3] = ["Retained\nold", "Retained\nnew", "Retained\n+-"];
+
+fn allocation_table(rows: &AllocationDiffRows) -> Table<'_> {
+    let name = match rows.by {
+        DiffBy::Backtraces => Column::text("path", "Backtrace"),
         _ => name_column(GroupBy::Type),
     };
-    vec![
-        Column::new("total_bytes_old", "Old", Unit::Bytes).hide_priority(2),
-        Column::new("total_bytes_new", "New", Unit::Bytes).hide_priority(1),
-        Column::new("total_bytes_delta", "Growth", Unit::Bytes),
-        Column::new("allocations_delta", "Allocations", Unit::Count),
-        Column::new(key, title, Unit::Text),
-    ]
-}
-
-fn allocation_cells(rows: &AllocationDiffRows, at: usize) -> Vec<Cell<'_>> {
-    let row = rows.get(at);
-    vec![
-        Cell::Number(row.total_bytes_old),
-        Cell::Number(row.total_bytes_new),
-        Cell::Signed(row.total_bytes_delta),
-        row.allocations_delta.map_or(Cell::Missing, Cell::Signed),
-        match row.name {
-            AllocationDiffName::Type(name) => Cell::text(name),
-            AllocationDiffName::Path(names) => Cell::text(shortened(&names)),
-        },
-    ]
+    Columns::new()
+        .add(Column::bytes("total_bytes_old", "Old").hide_priority(2), |row: &mut AllocationDiffRow<'_>| {
+            row.total_bytes_old
+        })
+        .add(Column::bytes("total_bytes_new", "New").hide_priority(1), |row| row.total_bytes_new)
+        .add(Column::bytes("total_bytes_delta", "Growth"), |row| row.total_bytes_delta)
+        .add(Column::count("allocations_delta", "Allocations"), |row| row.allocations_delta)
+        .add(name, |row| match &row.name {
+            AllocationDiffName::Type(name) => Cell::text(*name),
+            AllocationDiffName::Path(names) => Cell::text(shortened(names)),
+        })
+        .table(rows.len(), rows.hidden(), |at| rows.get(at))
 }
 
 /// The names of a path; long ones without their middle.

@@ -1,9 +1,11 @@
 //! `heapdump dominators`.
 
 use super::histogram::name_column;
+use super::rows::{CLASS, TYPE};
 use crate::answers::DominatorTree;
-use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows};
-use crate::report::{Cell, Column, Outline, OutlineRow, Present, Style, Table, TextPage, Unit, count_of, format_count};
+use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows, GroupRow};
+use crate::answers::tree::TreeRow;
+use crate::report::{Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, format_count};
 
 impl Present for DominatorTree<'_> {
     const COMMAND: &'static str = "dominators";
@@ -32,43 +34,16 @@ impl Present for DominatorTree<'_> {
 }
 
 fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
-    let with_classes = nodes.has_classes();
-    let mut columns = vec![
-        Column::new("level", "Level", Unit::Count),
-        Column::new("retained_bytes", "Retained", Unit::Bytes),
-        Column::new("share", "Share", Unit::Share),
-        Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-        Column::new("dominated_objects", "Objects", Unit::Count),
-        Column::new("id", "Object", Unit::Word),
-    ];
-    if with_classes {
-        columns.push(Column::new("class", "Class", Unit::Word).hide_priority(1));
-    }
-    columns.push(Column::new("type", "Type", Unit::Text));
-    Table {
-        columns,
-        row_count: nodes.len(),
-        rows_hidden: 0,
-        row: Box::new(move |at| {
-            let place = nodes.get(at);
-            let DominatorRow { id, type_name, class, shallow_bytes, retained_bytes, share, dominated_objects, .. } =
-                place.row;
-            let mut cells = Vec::with_capacity(8);
-            cells.extend([
-                Cell::Number(place.depth.into()),
-                Cell::Number(retained_bytes),
-                Cell::Share(share),
-                Cell::Number(shallow_bytes),
-                Cell::Number(dominated_objects.into()),
-                Cell::text(id),
-            ]);
-            if with_classes {
-                cells.push(class.map_or(Cell::Missing, Cell::text));
-            }
-            cells.push(Cell::text(type_name));
-            cells
-        }),
-    }
+    Columns::new()
+        .add(Column::count("level", "Level"), |place: &mut TreeRow<DominatorRow<'t>>| place.depth)
+        .add(Column::bytes("retained_bytes", "Retained"), |place| place.row.retained_bytes)
+        .add(Column::share("share", "Share"), |place| place.row.share)
+        .add(Column::bytes("shallow_bytes", "Shallow"), |place| place.row.shallow_bytes)
+        .add(Column::count("dominated_objects", "Objects"), |place| place.row.dominated_objects)
+        .add(Column::word("id", "Object"), |place| std::mem::take(&mut place.row.id))
+        .add_if(nodes.has_classes(), CLASS, |place| place.row.class)
+        .add(TYPE, |place| place.row.type_name)
+        .table(nodes.len(), 0, |at| nodes.get(at))
 }
 
 fn outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline<'t> {
@@ -104,21 +79,11 @@ fn outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline<'t> {
 
 fn table_of_groups(groups: &DominatorGroups) -> Table<'_> {
     let rows = groups.rows.as_slice();
-    let (key, title) = name_column(groups.group_by);
-    Table {
-        columns: vec![
-            Column::new("objects", "Objects", Unit::Count),
-            Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-            Column::new("topmost_objects", "Topmost", Unit::Count),
-            Column::new("retained_bytes", "Retained", Unit::Bytes),
-            Column::new(key, title, Unit::Text),
-        ],
-        row_count: rows.len(),
-        rows_hidden: groups.rows_hidden,
-        row: Box::new(|at| {
-            let row = &rows[at];
-            let figures = [row.objects, row.shallow_bytes, row.topmost_objects, row.retained_bytes];
-            figures.into_iter().map(Cell::Number).chain([Cell::text(row.name.text())]).collect()
-        }),
-    }
+    Columns::new()
+        .add(Column::count("objects", "Objects"), |row: &mut &GroupRow| row.objects)
+        .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+        .add(Column::count("topmost_objects", "Topmost"), |row| row.topmost_objects)
+        .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
+        .add(name_column(groups.group_by), |row| row.name.text())
+        .table(rows.len(), groups.rows_hidden, |at| &rows[at])
 }

@@ -1,10 +1,8 @@
 //! `heapdump stats`.
 
-use crate::answers::histogram::{
-    EstimateRow, Histogram, HistogramRow, LimitCheck, ObjectTotals, RetainedBy, RowAmount, Totals,
-};
+use crate::answers::histogram::{Histogram, HistogramRow, LimitCheck, ObjectTotals, RetainedBy, Totals};
 use crate::answers::{GroupBy, ReachedBy};
-use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, count_of, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 use crate::units::format_bytes;
 
 impl Present for Histogram {
@@ -12,57 +10,34 @@ impl Present for Histogram {
 
     fn table(&self, _: &Style) -> Table<'_> {
         let rows = self.rows.as_slice();
-        let (key, title) = name_column(self.group_by);
-        let with_estimate = self.sample.is_some() && rows.iter().any(|row| estimate_of(row).is_some());
-        let with_modules = rows.iter().any(|row| row.module.is_some());
-        let with_retained = self.retained.is_some();
-        let mut columns = match self.totals {
-            Totals::Objects(_) | Totals::Counted(_) => vec![
-                Column::new("objects", "Objects", Unit::Count),
-                Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-            ],
-            Totals::Allocations(_) => vec![
-                Column::new("total_bytes", "Bytes", Unit::Bytes),
-                Column::new("allocations", "Allocations", Unit::Count),
-            ],
+        let with_estimate = self.sample.is_some() && rows.iter().any(|row| row.estimate().is_some());
+        let with_graph = matches!(self.totals, Totals::Objects(_));
+        let columns = match self.totals {
+            Totals::Objects(_) | Totals::Counted(_) => Columns::new()
+                .add(Column::count("objects", "Objects"), |row: &mut &HistogramRow| row.count())
+                .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.bytes()),
+            Totals::Allocations(_) => Columns::new()
+                .add(Column::bytes("total_bytes", "Bytes"), |row: &mut &HistogramRow| row.bytes())
+                .add(Column::count("allocations", "Allocations"), |row| row.count()),
         };
-        if let Totals::Objects(_) = self.totals {
-            columns.push(Column::new("reachable_objects", "Reachable #", Unit::Count).hide_priority(3));
-            columns.push(Column::new("reachable_bytes", "Reachable", Unit::Bytes));
-        }
-        if with_estimate {
-            columns.push(Column::new("estimated_objects", "Heap # (est.)", Unit::Count).hide_priority(2));
-            columns.push(Column::new("estimated_bytes", "Heap (est.)", Unit::Bytes));
-        }
-        if with_retained {
-            columns.push(Column::new("retained_bytes", "Retained", Unit::Bytes));
-        }
-        if with_modules {
-            columns.push(Column::new("module", "Module", Unit::Word).hide_priority(1));
-        }
-        columns.push(Column::new(key, title, Unit::Text));
-        Table {
-            columns,
-            row_count: rows.len(),
-            rows_hidden: self.rows_hidden,
-            row: Box::new(move |at| {
-                let row = &rows[at];
-                let mut cells = amount_cells(&row.amount);
-                if with_estimate {
-                    let estimate = estimate_of(row);
-                    cells.push(Cell::number(estimate.map(|estimate| estimate.estimated_objects)));
-                    cells.push(Cell::number(estimate.map(|estimate| estimate.estimated_bytes)));
-                }
-                if with_retained {
-                    cells.push(Cell::number(row.retained_bytes));
-                }
-                if with_modules {
-                    cells.push(Cell::text(row.module.as_deref().unwrap_or("(none)")));
-                }
-                cells.push(Cell::text(row.name()));
-                cells
-            }),
-        }
+        let reachable = Column::count("reachable_objects", "Reachable #").hide_priority(3);
+        let estimated = Column::count("estimated_objects", "Heap # (est.)").hide_priority(2);
+        let module = Column::word("module", "Module").hide_priority(1);
+        columns
+            .add_if(with_graph, reachable, |row| row.reachable().map(|(objects, _)| objects))
+            .add_if(with_graph, Column::bytes("reachable_bytes", "Reachable"), |row| {
+                row.reachable().map(|(_, bytes)| bytes)
+            })
+            .add_if(with_estimate, estimated, |row| row.estimate().map(|estimate| estimate.estimated_objects))
+            .add_if(with_estimate, Column::bytes("estimated_bytes", "Heap (est.)"), |row| {
+                row.estimate().map(|estimate| estimate.estimated_bytes)
+            })
+            .add_if(self.retained.is_some(), Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
+            .add_if(rows.iter().any(|row| row.module.is_some()), module, |row| {
+                row.module.as_deref().unwrap_or("(none)")
+            })
+            .add(name_column(self.group_by), |row| row.name())
+            .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -113,20 +88,17 @@ impl Histogram {
             if given_roots.objects > 0 { "; the others were given roots on request" } else { "" },
         ));
         match no_root.objects {
-            0 => {}
-            _ if !self.unrooted_are_alive => {}
+            count if count == 0 || !self.unrooted_are_alive => {}
             1 => page.line("1 object has no root but is alive: it is on the frozen heap"),
-            count => {
-                let objects = count_of(count, "objects");
-                page.line(format!("{objects} have no root but are alive: they are on the frozen heap"));
-            }
+            count => page.line(format!(
+                "{} have no root but are alive: they are on the frozen heap",
+                count_of(count, "objects")
+            )),
         }
         match excluded_roots.objects {
             0 => {}
             1 => page.line("1 object lost its roots on request (--exclude-roots)"),
-            count => {
-                page.line(format!("{} lost their roots on request (--exclude-roots)", count_of(count, "objects")));
-            }
+            count => page.line(format!("{} lost their roots on request (--exclude-roots)", count_of(count, "objects"))),
         }
         if let (Some(sample), Some(estimate)) = (self.sample, totals.estimate) {
             page.line(format!(
@@ -139,7 +111,7 @@ impl Histogram {
         }
         match self.retained {
             Some(RetainedBy::Minimum) => {
-                page.line("retained: at least so much would be freed with all objects of a row");
+                page.line("retained: at least so much would be freed with all objects of a row")
             }
             Some(RetainedBy::Exact) => page.line("retained: so much would be freed with all objects of a row"),
             None => {}
@@ -162,33 +134,14 @@ pub(crate) fn limit_sentences(file: &str, answer: &Histogram) -> impl Iterator<I
     })
 }
 
-fn amount_cells(amount: &RowAmount) -> Vec<Cell<'static>> {
-    match *amount {
-        RowAmount::Objects { objects, shallow_bytes, reachable_objects, reachable_bytes, .. } => {
-            [objects, shallow_bytes, reachable_objects, reachable_bytes].map(Cell::Number).into()
-        }
-        RowAmount::Counted { objects, shallow_bytes } => [objects, shallow_bytes].map(Cell::Number).into(),
-        RowAmount::Allocations { total_bytes, allocations } => {
-            vec![Cell::Number(total_bytes), Cell::number(allocations)]
-        }
-    }
-}
-
-fn estimate_of(row: &HistogramRow) -> Option<EstimateRow> {
-    match row.amount {
-        RowAmount::Objects { estimate, .. } => estimate,
-        _ => None,
-    }
-}
-
-/// The key and title of the column with a group's name.
-pub(crate) fn name_column(by: GroupBy) -> (&'static str, &'static str) {
+/// The column with a group's name.
+pub(crate) fn name_column(by: GroupBy) -> Column {
     match by {
-        GroupBy::Type => ("type", "Type"),
-        GroupBy::Package => ("group", "Package"),
-        GroupBy::Section => ("group", "Section"),
-        GroupBy::Module => ("group", "Module"),
-        GroupBy::Generation => ("group", "Generation"),
+        GroupBy::Type => Column::text("type", "Type"),
+        GroupBy::Package => Column::text("group", "Package"),
+        GroupBy::Section => Column::text("group", "Section"),
+        GroupBy::Module => Column::text("group", "Module"),
+        GroupBy::Generation => Column::text("group", "Generation"),
     }
 }
 

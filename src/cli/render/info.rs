@@ -3,7 +3,7 @@
 use crate::answers::files_info::{InfoOfFile, InfoOfFiles};
 use crate::answers::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records, SnapshotRow};
 use crate::answers::problems::ProblemRow;
-use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, count_of, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 impl Present for Info {
     const COMMAND: &'static str = "info";
@@ -15,12 +15,10 @@ impl Present for Info {
             Info::Allocations(info) => fields.add_allocations(info),
         }
         let Fields(rows) = fields;
-        Table {
-            columns: vec![Column::new("field", "Field", Unit::Word), Column::new("value", "Value", Unit::Text)],
-            row_count: rows.len(),
-            rows_hidden: 0,
-            row: Box::new(move |at| vec![Cell::text(rows[at].0.clone()), Cell::text(rows[at].1.clone())]),
-        }
+        Columns::new()
+            .add(Column::word("field", "Field"), |row: &mut (String, String)| std::mem::take(&mut row.0))
+            .add(Column::text("value", "Value"), |row| std::mem::take(&mut row.1))
+            .table(rows.len(), 0, move |at| rows[at].clone())
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -236,49 +234,23 @@ fn shared_folder(files: &[InfoOfFile]) -> &str {
 fn table_from(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
     let with_allocations = answer.files.iter().any(|file| file.info.allocated().is_some());
     let with_objects = answer.files.iter().any(|file| file.info.objects().is_some());
-    let mut columns = vec![
-        Column::new("format", "Format", Unit::Word),
-        Column::new("version", "Version", Unit::Word).hide_priority(2),
-        Column::new("sections", "Sections", Unit::Count).hide_priority(1),
-    ];
-    if with_objects {
-        columns.push(Column::new("objects", "Objects", Unit::Count));
-        columns.push(Column::new("shallow_bytes", "Shallow", Unit::Bytes));
-    }
-    if with_allocations {
-        columns.push(Column::new("allocations", "Allocations", Unit::Count).hide_priority(1));
-        columns.push(Column::new("total_bytes", "Allocated", Unit::Bytes));
-    }
-    columns.push(Column::new("problems", "Problems", Unit::Count));
-    columns.push(Column::new("file", "File", Unit::Text));
-    Table {
-        columns,
-        row_count: answer.files.len(),
-        rows_hidden: answer.rows_hidden,
-        row: Box::new(move |at| {
-            let row = &answer.files[at];
-            let format = row.info.format();
-            // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.
-            let version = format.version.as_deref().map(|text| text.split(" (").next().unwrap_or(text));
-            let mut cells = vec![
-                Cell::text(format.format.as_str()),
-                version.map_or(Cell::Missing, Cell::text),
-                Cell::Number(row.info.section_count() as u64),
-            ];
-            if with_objects {
-                let objects = row.info.objects();
-                cells.push(Cell::number(objects.map(|(objects, _)| objects)));
-                cells.push(Cell::number(objects.map(|(_, bytes)| bytes)));
-            }
-            if with_allocations {
-                let allocated = row.info.allocated();
-                cells.push(Cell::number(allocated.and_then(|(allocations, _)| allocations)));
-                cells.push(Cell::number(allocated.map(|(_, bytes)| bytes)));
-            }
-            cells.extend([Cell::Number(row.problem_count()), Cell::text(&row.file[name_start..])]);
-            cells
-        }),
-    }
+    let allocations = Column::count("allocations", "Allocations").hide_priority(1);
+    Columns::new()
+        .add(Column::word("format", "Format"), |row: &mut &InfoOfFile| row.info.format().format.as_str())
+        // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.
+        .add(Column::word("version", "Version").hide_priority(2), |row| {
+            row.info.format().version.as_deref().map(|text| text.split(" (").next().unwrap_or(text))
+        })
+        .add(Column::count("sections", "Sections").hide_priority(1), |row| row.info.section_count())
+        .add_if(with_objects, Column::count("objects", "Objects"), |row| row.info.objects().map(|(objects, _)| objects))
+        .add_if(with_objects, Column::bytes("shallow_bytes", "Shallow"), |row| row.info.objects().map(|(_, size)| size))
+        .add_if(with_allocations, allocations, |row| row.info.allocated().and_then(|(allocations, _)| allocations))
+        .add_if(with_allocations, Column::bytes("total_bytes", "Allocated"), |row| {
+            row.info.allocated().map(|(_, bytes)| bytes)
+        })
+        .add(Column::count("problems", "Problems"), |row| row.problem_count())
+        .add(Column::text("file", "File"), move |row| &row.file[name_start..])
+        .table(answer.files.len(), answer.rows_hidden, |at| &answer.files[at])
 }
 
 impl Present for InfoOfFiles {

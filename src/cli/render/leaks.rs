@@ -1,35 +1,21 @@
 //! `heapdump leaks`.
 
 use crate::answers::Leaks;
-use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, escape_controls, escape_markdown};
+use crate::answers::leaks::SuspectRow;
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls, escape_markdown};
 
 impl Present for Leaks<'_> {
     const COMMAND: &'static str = "leaks";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        Table {
-            columns: vec![
-                Column::new("kind", "Kind", Unit::Word),
-                Column::new("id", "Object", Unit::Word),
-                Column::new("objects", "Objects", Unit::Count),
-                Column::new("retained_bytes", "Retained", Unit::Bytes),
-                Column::new("share", "Share", Unit::Share),
-                Column::new("type", "Type", Unit::Text),
-            ],
-            row_count: self.suspects.len(),
-            rows_hidden: 0,
-            row: Box::new(|at| {
-                let row = self.suspects.row(at);
-                vec![
-                    Cell::text(row.kind.name()),
-                    row.id.map_or(Cell::Missing, Cell::text),
-                    Cell::Number(row.objects as u64),
-                    Cell::Number(row.retained_bytes),
-                    Cell::Share(row.share),
-                    Cell::text(row.type_name),
-                ]
-            }),
-        }
+        Columns::new()
+            .add(Column::word("kind", "Kind"), |row: &mut SuspectRow<'_>| row.kind.name())
+            .add(Column::word("id", "Object"), |row| row.id.take())
+            .add(Column::count("objects", "Objects"), |row| row.objects)
+            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
+            .add(Column::share("share", "Share"), |row| row.share)
+            .add(Column::text("type", "Type"), |row| row.type_name)
+            .table(self.suspects.len(), 0, |at| self.suspects.row(at))
     }
 
     fn text(&self, page: &mut TextPage<'_>) {

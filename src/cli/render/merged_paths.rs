@@ -1,39 +1,27 @@
 //! `heapdump roots --type`.
 
-use super::rows::{root_text, root_words};
+use super::rows::{TYPE, note_inferred_roots, root_text, root_words};
 use crate::answers::MergedRootPaths;
+use crate::answers::merged_paths::MergedPathRow;
+use crate::answers::tree::TreeRow;
 use crate::report::{
-    Cell, Column, Outline, OutlineRow, Present, Style, Table, TextPage, Unit, count_of, escape_controls, format_count,
+    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
+    format_count,
 };
 
 impl Present for MergedRootPaths<'_> {
     const COMMAND: &'static str = "roots";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        Table {
-            columns: vec![
-                Column::new("level", "Level", Unit::Count),
-                Column::new("objects", "Objects", Unit::Count),
-                Column::new("retained_bytes", "Retained", Unit::Bytes),
-                Column::new("type", "Type", Unit::Text),
-            ],
-            row_count: self.tree.len(),
-            rows_hidden: 0,
-            row: Box::new(|at| {
-                let place = self.tree.get(at);
-                let row = place.row;
-                let name = match &row.root {
-                    Some(root) => Cell::text(format!("{} <- {}", row.type_name, root_text(root))),
-                    None => Cell::text(row.type_name),
-                };
-                vec![
-                    Cell::Number(place.depth.into()),
-                    Cell::Number(row.objects),
-                    Cell::Number(row.retained_bytes),
-                    name,
-                ]
-            }),
-        }
+        Columns::new()
+            .add(Column::count("level", "Level"), |place: &mut TreeRow<MergedPathRow<'_>>| place.depth)
+            .add(Column::count("objects", "Objects"), |place| place.row.objects)
+            .add(Column::bytes("retained_bytes", "Retained"), |place| place.row.retained_bytes)
+            .add(TYPE, |place| match &place.row.root {
+                Some(root) => Cell::text(format!("{} <- {}", place.row.type_name, root_text(root))),
+                None => Cell::text(place.row.type_name),
+            })
+            .table(self.tree.len(), 0, |at| self.tree.get(at))
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -68,8 +56,6 @@ impl Present for MergedRootPaths<'_> {
                 }
             }),
         });
-        if self.roots_inferred {
-            page.line("\nRoots are inferred: this format has no root records.");
-        }
+        note_inferred_roots(self.roots_inferred, page);
     }
 }

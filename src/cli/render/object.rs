@@ -1,38 +1,33 @@
 //! `heapdump show`.
 
-use super::rows::{root_text, root_words, text_cells, type_cells, type_columns};
+use super::rows::{CLASS, TYPE, heading, note_inferred_roots, root_text, root_words};
 use crate::answers::object::NodeRows;
 use crate::answers::{ObjectAnswer, ObjectRow};
-use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls};
 
 impl Present for ObjectAnswer<'_> {
     const COMMAND: &'static str = "show";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        let mut columns = vec![
-            Column::new("relation", "Relation", Unit::Word),
-            Column::new("id", "Object", Unit::Word),
-            Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-        ];
-        columns.extend(type_columns(self.has_classes));
         let head = self.head_rows();
         let listed = head.len() + self.references.len();
-        Table {
-            columns,
-            row_count: listed + self.referrers.len(),
-            rows_hidden: 0,
-            row: Box::new(move |row| match row {
+        Columns::new()
+            .add(Column::word("relation", "Relation"), |row: &mut Row| row.relation)
+            .add(Column::word("id", "Object"), |row| row.id.take())
+            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+            .add_if(self.has_classes, CLASS, |row| row.class.take())
+            .add(TYPE, |row| std::mem::take(&mut row.text))
+            .table(listed + self.referrers.len(), 0, move |row| match row {
                 _ if row < head.len() => head[row].clone(),
-                _ if row < listed => self.cells("reference", self.references.get(row - head.len())),
-                _ => self.cells("referrer", self.referrers.get(row - listed)),
-            }),
-        }
+                _ if row < listed => Row::new("reference", self.references.get(row - head.len())),
+                _ => Row::new("referrer", self.referrers.get(row - listed)),
+            })
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         let row = &self.object.row;
-        page.line(format!("{}  {}", style.bold(&row.id), escape_controls(&row.type_text())));
+        heading(row, page);
         page.line(format!("  shallow    {}", style.size(row.shallow_bytes)));
         let retained = self.object.retained_bytes.map(|bytes| style.size(bytes));
         page.line(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
@@ -49,29 +44,33 @@ impl Present for ObjectAnswer<'_> {
         }
         list("References", &self.references, page);
         list("Referrers", &self.referrers, page);
-        if self.roots_inferred {
-            page.line("\nRoots are inferred: this format has no root records.");
-        }
+        note_inferred_roots(self.roots_inferred, page);
+    }
+}
+
+/// A row of the table: the object itself, what is related to it, or a root.
+#[derive(Clone, Default)]
+struct Row {
+    relation: &'static str,
+    id: Option<String>,
+    shallow_bytes: Option<u64>,
+    class: Option<String>,
+    text: String,
+}
+
+impl Row {
+    fn new(relation: &'static str, object: ObjectRow) -> Self {
+        let ObjectRow { id, type_name: text, class, shallow_bytes, .. } = object;
+        Row { relation, id: Some(id), shallow_bytes: Some(shallow_bytes), class, text }
     }
 }
 
 impl ObjectAnswer<'_> {
-    fn cells<'c>(&self, relation: &'static str, mut row: ObjectRow) -> Vec<Cell<'c>> {
-        let id = std::mem::take(&mut row.id);
-        let mut cells = Vec::with_capacity(5);
-        cells.extend([Cell::text(relation), Cell::text(id), Cell::Number(row.shallow_bytes)]);
-        cells.extend(type_cells(row, self.has_classes));
-        cells
-    }
-
     /// The rows before references and referrers.
-    fn head_rows<'c>(&self) -> Vec<Vec<Cell<'c>>> {
-        let object = self.cells("object", self.object.row.clone());
-        let dominator = self.dominator.clone().map(|dominator| self.cells("dominator", dominator));
-        let roots = self.roots.iter().map(|root| {
-            let start = [Cell::text("root"), Cell::Missing, Cell::Missing];
-            start.into_iter().chain(text_cells(root_text(root), self.has_classes)).collect()
-        });
+    fn head_rows(&self) -> Vec<Row> {
+        let object = Row::new("object", self.object.row.clone());
+        let dominator = self.dominator.clone().map(|dominator| Row::new("dominator", dominator));
+        let roots = self.roots.iter().map(|root| Row { relation: "root", text: root_text(root), ..Row::default() });
         [object].into_iter().chain(dominator).chain(roots).collect()
     }
 }

@@ -1,38 +1,23 @@
 //! `heapdump list`.
 
+use super::rows::{CLASS, TYPE};
 use crate::answers::ObjectList;
-use crate::report::{Cell, Column, Present, Style, Table, TextPage, Unit};
+use crate::answers::objects::ListedObject;
+use crate::report::{Column, Columns, Present, Style, Table, TextPage};
 
 impl Present for ObjectList<'_> {
     const COMMAND: &'static str = "list";
 
     fn table(&self, _: &Style) -> Table<'_> {
         let rows = &self.objects;
-        let mut columns = vec![
-            Column::new("id", "Object", Unit::Word),
-            Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-            Column::new("retained_bytes", "Retained", Unit::Bytes),
-            Column::new("references", "References", Unit::Count),
-        ];
-        columns.extend(super::rows::type_columns(rows.has_classes()));
-        Table {
-            columns,
-            row_count: rows.len(),
-            rows_hidden: self.found - rows.len(),
-            row: Box::new(|at| {
-                let row = rows.get(at);
-                let mut cells = Vec::with_capacity(6);
-                cells.extend([
-                    Cell::text(row.id),
-                    Cell::Number(row.shallow_bytes),
-                    Cell::number(row.retained_bytes),
-                    Cell::Number(row.references),
-                ]);
-                cells.extend(row.class.map(|class| class.map_or(Cell::Missing, Cell::text)));
-                cells.push(Cell::text(row.type_name));
-                cells
-            }),
-        }
+        Columns::new()
+            .add(Column::word("id", "Object"), |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
+            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
+            .add(Column::count("references", "References"), |row| row.references)
+            .add_if(rows.has_classes(), CLASS, |row| row.class.flatten())
+            .add(TYPE, |row| row.type_name)
+            .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
     }
 
     fn text(&self, page: &mut TextPage<'_>) {

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use super::rows::{root_text, text_cells, type_cells, type_columns};
+use super::rows::{CLASS, TYPE, heading, note_inferred_roots, root_text};
 use crate::answers::root_paths::Paths;
-use crate::answers::{PathStep, PathSteps, Reachability, RootPathsAnswer};
-use crate::report::{Cell, Column, Format, Present, Style, Table, TextPage, Unit, count_of, escape_controls};
+use crate::answers::{ObjectRow, PathStep, PathSteps, Reachability, RootPathsAnswer};
+use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, count_of, escape_controls};
 
 /// Steps of a path that text shows; JSON has all.
 const STEPS_SHOWN: usize = 40;
@@ -15,28 +15,23 @@ impl Present for RootPathsAnswer<'_> {
     const COMMAND: &'static str = "roots";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        let mut columns = vec![
-            Column::new("path", "Path", Unit::Count),
-            Column::new("step", "Step", Unit::Word),
-            Column::new("id", "Object", Unit::Word),
-            Column::new("shallow_bytes", "Shallow", Unit::Bytes),
-            Column::new("retained_bytes", "Retained", Unit::Bytes),
-        ];
-        columns.extend(type_columns(self.has_classes));
         let rows = Rows::new(&self.paths, matches!(style.format, Format::Table | Format::Markdown));
-        Table {
-            columns,
-            row_count: rows.count(),
-            rows_hidden: 0,
-            row: Box::new(move |at| rows.get(at).map_or_else(Vec::new, |row| row.cells(self.has_classes))),
-        }
+        Columns::new()
+            .add(Column::count("path", "Path"), |row: &mut Row| row.path)
+            .add(Column::word("step", "Step"), |row| std::mem::take(&mut row.step))
+            .add(Column::word("id", "Object"), |row| row.id.take())
+            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
+            .add_if(self.has_classes, CLASS, |row| row.class.take())
+            .add(TYPE, |row| std::mem::take(&mut row.text))
+            .table(rows.count(), 0, move |at| rows.get(at).unwrap_or_default())
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         let retained_text = |bytes: Option<u64>| bytes.map_or("-".into(), |bytes| style.size(bytes));
         let object = &self.object.row;
-        page.line(format!("{}  {}", style.bold(&object.id), escape_controls(&object.type_text())));
+        heading(object, page);
         let retained = retained_text(self.object.retained_bytes);
         page.line(format!("  shallow {}, retained {retained}", style.size(object.shallow_bytes)));
         match self.reachability {
@@ -74,9 +69,7 @@ impl Present for RootPathsAnswer<'_> {
                 page.line(start + &name);
             }
         }
-        if self.roots_inferred {
-            page.line("\nRoots are inferred: this format has no root records.");
-        }
+        note_inferred_roots(self.roots_inferred, page);
     }
 }
 
@@ -103,36 +96,16 @@ fn but_what(reachability: Reachability) -> &'static str {
 }
 
 /// A row of the table: the root of a path, an object on it, or the gap in a long one.
-enum Row {
-    Root { path: usize, root: String },
-    Step { path: usize, number: usize, step: PathStep },
-    LeftOut { path: usize, objects: usize },
-}
-
-impl Row {
-    fn cells<'c>(self, has_classes: bool) -> Vec<Cell<'c>> {
-        let (path, step, text) = match self {
-            Row::Step { path, number, step: PathStep { mut object, retained_bytes, .. } } => {
-                let id = std::mem::take(&mut object.id);
-                let mut cells = Vec::with_capacity(7);
-                cells.extend([
-                    Cell::Number(path as u64 + 1),
-                    Cell::text(number.to_string()),
-                    Cell::text(id),
-                    Cell::Number(object.shallow_bytes),
-                    Cell::number(retained_bytes),
-                ]);
-                cells.extend(type_cells(object, has_classes));
-                return cells;
-            }
-            Row::Root { path, root } => (path, "root", root),
-            Row::LeftOut { path, objects } => {
-                (path, "...", format!("... {} left out ...", count_of(objects as u64, "objects")))
-            }
-        };
-        let start = [Cell::Number(path as u64 + 1), Cell::text(step), Cell::Missing, Cell::Missing, Cell::Missing];
-        start.into_iter().chain(text_cells(text, has_classes)).collect()
-    }
+#[derive(Default)]
+struct Row {
+    /// From 1.
+    path: usize,
+    step: String,
+    id: Option<String>,
+    shallow_bytes: Option<u64>,
+    retained_bytes: Option<u64>,
+    class: Option<String>,
+    text: String,
 }
 
 /// The rows of all paths, which together may be longer than the heap has objects: found on demand, each from the one
@@ -174,9 +147,14 @@ impl<'a> Rows<'a> {
         let objects = row.length() + 1;
         let tail = self.tails.as_ref().filter(|_| objects > STEPS_SHOWN).map(|tails| &tails[path]);
         let (number, step) = match (at - start_of(path), tail) {
-            (0, _) => return Some(Row::Root { path, root: root_text(&row.root()) }),
+            (0, _) => {
+                let text = root_text(&row.root());
+                return Some(Row { path: path + 1, step: "root".into(), text, ..Row::default() });
+            }
             (place, Some(_)) if place == HALF + 1 => {
-                return Some(Row::LeftOut { path, objects: objects - STEPS_SHOWN });
+                let left_out = count_of((objects - STEPS_SHOWN) as u64, "objects");
+                let text = format!("... {left_out} left out ...");
+                return Some(Row { path: path + 1, step: "...".into(), text, ..Row::default() });
             }
             (place, Some(tail)) if place > HALF => {
                 let after = place - HALF - 2;
@@ -184,7 +162,9 @@ impl<'a> Rows<'a> {
             }
             (place, _) => (place - 1, self.step(path, place - 1)?),
         };
-        Some(Row::Step { path, number, step })
+        let ObjectRow { id, type_name: text, class, shallow_bytes, .. } = step.object;
+        let (id, shallow_bytes, retained_bytes) = (Some(id), Some(shallow_bytes), step.retained_bytes);
+        Some(Row { path: path + 1, step: number.to_string(), id, shallow_bytes, retained_bytes, class, text })
     }
 
     fn step(&self, path: usize, number: usize) -> Option<PathStep> {

@@ -1,7 +1,12 @@
-//! Objects and roots wherever an answer names them: columns, cells and words, safe for a terminal.
+//! Objects and roots wherever an answer names them: columns and words, safe for a terminal.
 
 use crate::answers::{ObjectRow, RootRow};
-use crate::report::{Cell, Column, Unit, escape_controls};
+use crate::report::{Column, TextPage, escape_controls};
+
+/// The class that a class object stands for, in dumps that have class objects.
+pub(crate) const CLASS: Column = Column::word("class", "Class").hide_priority(1);
+/// The type of an object.
+pub(crate) const TYPE: Column = Column::text("type", "Type");
 
 /// A root in a line: `static BubbleGame.Events.EventBus (pinned)`.
 pub(crate) fn root_text(root: &RootRow) -> String {
@@ -13,20 +18,15 @@ pub(crate) fn root_words(root: &RootRow) -> String {
     escape_controls(&root.words()).into_owned()
 }
 
-/// The last columns of a table of objects: the type, and before it the class that a class object stands for, where the
-/// dump has class objects.
-pub(crate) fn type_columns(has_classes: bool) -> Vec<Column> {
-    let class = has_classes.then(|| Column::new("class", "Class", Unit::Word).hide_priority(1));
-    class.into_iter().chain([Column::new("type", "Type", Unit::Text)]).collect()
+/// The first line of an answer on one object.
+pub(crate) fn heading(object: &ObjectRow, page: &mut TextPage<'_>) {
+    let id = page.style().bold(&object.id);
+    page.line(format!("{id}  {}", escape_controls(&object.type_text())));
 }
 
-/// An object's cells for [`type_columns`].
-pub(crate) fn type_cells<'c>(row: ObjectRow, has_classes: bool) -> impl Iterator<Item = Cell<'c>> {
-    let class = has_classes.then(|| row.class.map_or(Cell::Missing, Cell::text));
-    class.into_iter().chain([Cell::text(row.type_name)])
-}
-
-/// The same for a row that is no object but has a text.
-pub(crate) fn text_cells<'c>(text: String, has_classes: bool) -> impl Iterator<Item = Cell<'c>> {
-    has_classes.then_some(Cell::Missing).into_iter().chain([Cell::text(text)])
+/// The last line of an answer that rests on inferred roots.
+pub(crate) fn note_inferred_roots(roots_inferred: bool, page: &mut TextPage<'_>) {
+    if roots_inferred {
+        page.line("\nRoots are inferred: this format has no root records.");
+    }
 }

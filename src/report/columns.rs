@@ -1,0 +1,56 @@
+//! Tables as lists of columns, each with the cell that it has of a row.
+
+use super::{Cell, Column, Table};
+
+/// A cell of a row, which it may take parts out of: a row is made for one use.
+type CellOf<'t, R> = Box<dyn Fn(&mut R) -> Cell<'t> + 't>;
+
+/// The columns of rows of one type.
+pub struct Columns<'t, R> {
+    columns: Vec<Column>,
+    cells: Vec<CellOf<'t, R>>,
+}
+
+impl<R> Default for Columns<'_, R> {
+    fn default() -> Self {
+        Columns { columns: Vec::new(), cells: Vec::new() }
+    }
+}
+
+impl<'t, R: 't> Columns<'t, R> {
+    /// No columns.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a column.
+    #[must_use]
+    pub fn add<C: Into<Cell<'t>>>(self, column: Column, cell: impl Fn(&mut R) -> C + 't) -> Self {
+        self.add_if(true, column, cell)
+    }
+
+    /// Adds a column that only some tables have.
+    #[must_use]
+    pub fn add_if<C: Into<Cell<'t>>>(
+        mut self,
+        is_shown: bool,
+        column: Column,
+        cell: impl Fn(&mut R) -> C + 't,
+    ) -> Self {
+        if is_shown {
+            self.columns.push(column);
+            self.cells.push(Box::new(move |row| cell(row).into()));
+        }
+        self
+    }
+
+    /// The table of this many rows, which are made on demand.
+    pub fn table(self, row_count: usize, rows_hidden: usize, row: impl Fn(usize) -> R + 't) -> Table<'t> {
+        let Columns { columns, cells } = self;
+        let cells_of = move |at| {
+            let mut row = row(at);
+            cells.iter().map(|cell| cell(&mut row)).collect()
+        };
+        Table { columns, row_count, rows_hidden, row: Box::new(cells_of) }
+    }
+}
