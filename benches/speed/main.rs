@@ -86,8 +86,10 @@ fn run_step(words: &[&str]) {
         }
         ["program", args @ ..] => {
             let started = Instant::now();
-            heapdump::cli::run(std::iter::once("heapdump").chain(args.iter().copied()));
+            let session = heapdump::cli::Session::default();
+            heapdump::cli::run(std::iter::once("heapdump").chain(args.iter().copied()), &session);
             report(started, 0);
+            std::mem::forget(session);
         }
         [step @ ("dominators" | "petgraph"), shape, objects] => {
             let heap = match *shape {

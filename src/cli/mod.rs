@@ -18,7 +18,8 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use commands::{
     breakdown, completions, diff, dominators, export, index, info, leaks, list, man, report, roots, show, stats,
 };
-use terminal::{help, indexes, usage};
+pub use terminal::session::Session;
+use terminal::{help, usage};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,20 +61,16 @@ enum Command {
     Man(man::Args),
 }
 
-/// Runs the command that the process was started with, and says how it went.
-pub fn main() -> ExitCode {
-    run(std::env::args_os())
-}
-
-/// Runs a command line, the program's name first. Wrong usage and `--help` end the process.
-pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> ExitCode {
+/// Runs a command line, the program's name first, and says how it went. Wrong usage and `--help` end the process.
+pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, session: &Session) -> ExitCode {
     let words = with_joined_values(words.into_iter().map(Into::into));
     let parsed = help::command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = parsed.unwrap_or_else(|error| usage::exit(&error, &words));
-    let mut result = run_command(&cli.command);
-    if indexes::give_up_damaged() {
-        result = run_command(&cli.command);
+    let mut result = cli.command.run(session);
+    if session.indexes.give_up_damaged(|note| session.print_sentence(note)) {
+        result = cli.command.run(session);
     }
+    session.progress.end();
     crate::files::give_way_to_signals();
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -89,22 +86,24 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Exi
     }
 }
 
-fn run_command(command: &Command) -> anyhow::Result<Outcome> {
-    match command {
-        Command::Info(args) => info::run(args),
-        Command::Stats(args) => stats::run(args),
-        Command::List(args) => list::run(args),
-        Command::Show(args) => show::run(args),
-        Command::Roots(args) => roots::run(args),
-        Command::Dominators(args) => dominators::run(args),
-        Command::Breakdown(args) => breakdown::run(args),
-        Command::Leaks(args) => leaks::run(args),
-        Command::Diff(args) => diff::run(args),
-        Command::Report(args) => report::run(args),
-        Command::Export(args) => export::run(args),
-        Command::Index(args) => index::run(args),
-        Command::Completions(args) => completions::run(args),
-        Command::Man(args) => man::run(args),
+impl Command {
+    fn run(&self, session: &Session) -> anyhow::Result<Outcome> {
+        match self {
+            Command::Info(args) => info::run(args, session),
+            Command::Stats(args) => stats::run(args, session),
+            Command::List(args) => list::run(args, session),
+            Command::Show(args) => show::run(args, session),
+            Command::Roots(args) => roots::run(args, session),
+            Command::Dominators(args) => dominators::run(args, session),
+            Command::Breakdown(args) => breakdown::run(args, session),
+            Command::Leaks(args) => leaks::run(args, session),
+            Command::Diff(args) => diff::run(args, session),
+            Command::Report(args) => report::run(args, session),
+            Command::Export(args) => export::run(args, session),
+            Command::Index(args) => index::run(args, session),
+            Command::Completions(args) => completions::run(args),
+            Command::Man(args) => man::run(args),
+        }
     }
 }
 

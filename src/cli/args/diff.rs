@@ -1,9 +1,8 @@
 //! What the rows of a diff are of, and their order: in one model or the other.
 
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 
-use super::options::SortArgs;
+use super::options::{RowArgs, words};
 use crate::answers::diff::DiffOrder;
 use crate::answers::{DiffBy, GroupBy};
 
@@ -11,8 +10,8 @@ use crate::answers::{DiffBy, GroupBy};
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
     /// What to group by
-    #[arg(long, value_enum, default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
-    by: Axis,
+    #[arg(long, value_parser = words(ROWS), default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
+    by: DiffBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row
     #[arg(long)]
     pub(crate) retained: bool,
@@ -28,27 +27,13 @@ pub(crate) struct DiffRowArgs {
 }
 
 /// What rows can be of, in one model or the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Axis {
-    Type,
-    Package,
-    Domain,
-    Module,
-    /// Of allocation totals
-    Backtrace,
-}
-
-impl Axis {
-    fn group_by(self) -> Option<GroupBy> {
-        match self {
-            Axis::Type => Some(GroupBy::Type),
-            Axis::Package => Some(GroupBy::Package),
-            Axis::Domain => Some(GroupBy::Section),
-            Axis::Module => Some(GroupBy::Module),
-            Axis::Backtrace => None,
-        }
-    }
-}
+const ROWS: &[(&str, DiffBy)] = &[
+    ("type", DiffBy::Groups(GroupBy::Type)),
+    ("package", DiffBy::Groups(GroupBy::Package)),
+    ("domain", DiffBy::Groups(GroupBy::Section)),
+    ("module", DiffBy::Groups(GroupBy::Module)),
+    ("backtrace", DiffBy::Backtraces),
+];
 
 impl DiffRowArgs {
     /// What the rows are of.
@@ -56,21 +41,18 @@ impl DiffRowArgs {
     /// # Errors
     /// When the dumps have no such rows.
     pub(crate) fn by(&self, of_objects: bool) -> Result<DiffBy> {
-        if !of_objects {
-            return match self.by {
-                _ if self.retained || self.paths || self.roots => {
-                    bail!("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out")
-                }
-                Axis::Type => Ok(DiffBy::default()),
-                Axis::Backtrace => Ok(DiffBy::Backtraces),
-                _ => bail!("the dumps hold allocation totals: --by is type or backtrace"),
-            };
-        }
-        match self.by.group_by() {
+        match self.by {
+            _ if !of_objects && (self.retained || self.paths || self.roots) => {
+                bail!("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out")
+            }
+            by if !of_objects && (by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
+            _ if !of_objects => bail!("the dumps hold allocation totals: --by is type or backtrace"),
             _ if self.paths => Ok(DiffBy::Paths),
             _ if self.roots => Ok(DiffBy::RootKinds),
-            Some(by) => Ok(DiffBy::Groups(by)),
-            None => bail!("--by backtrace: the dumps hold objects; --paths shows where what grew hangs"),
+            DiffBy::Backtraces => {
+                bail!("--by backtrace: the dumps hold objects; --paths shows where what grew hangs")
+            }
+            by => Ok(by),
         }
     }
 
@@ -78,26 +60,27 @@ impl DiffRowArgs {
     ///
     /// # Errors
     /// When there is no such column.
-    pub(crate) fn order(&self, sort: &SortArgs, of_objects: bool) -> Result<DiffOrder> {
-        let name = self.by.group_by().unwrap_or_default();
-        let name_key = if name == GroupBy::Type { "type" } else { "group" };
-        let mut columns: Vec<(&[&str], DiffOrder)> = vec![
-            (&["delta", "total_bytes_delta"], DiffOrder::Growth),
-            (&["new", "total_bytes_new"], DiffOrder::NewBytes),
-            (&["old", "total_bytes_old"], DiffOrder::OldBytes),
-            (&["name"], DiffOrder::Name),
-        ];
-        let of_names = [name.name(), name_key, "name"];
-        if of_objects {
-            columns = vec![
+    pub(crate) fn order(&self, rows: &RowArgs, of_objects: bool) -> Result<DiffOrder> {
+        let of_names = match self.by {
+            DiffBy::Groups(by) if by != GroupBy::Type => [by.name(), "group", "name"],
+            _ => ["type", "type", "name"],
+        };
+        let mut columns: Vec<(&[&str], DiffOrder)> = match of_objects {
+            true => vec![
                 (&["shallow", "shallow_bytes_delta"], DiffOrder::Growth),
                 (&["objects", "objects_delta"], DiffOrder::CountGrowth),
                 (&of_names, DiffOrder::Name),
-            ];
-        }
+            ],
+            false => vec![
+                (&["delta", "total_bytes_delta"], DiffOrder::Growth),
+                (&["new", "total_bytes_new"], DiffOrder::NewBytes),
+                (&["old", "total_bytes_old"], DiffOrder::OldBytes),
+                (&["name"], DiffOrder::Name),
+            ],
+        };
         if self.retained {
             columns.push((&["retained", "retained_bytes_delta"], DiffOrder::RetainedGrowth));
         }
-        sort.column(&columns)
+        Ok(rows.order(&columns)?.unwrap_or_default())
     }
 }

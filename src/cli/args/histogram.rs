@@ -5,18 +5,18 @@ use clap::{Args, ValueEnum};
 
 use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{HistogramOrder, SizeLimit};
-use crate::answers::{GroupBy, HistogramOptions, Limits, RetainedBy, ScopeOptions};
-use crate::cli::args::groups::By;
+use crate::answers::{GroupBy, HistogramOptions, RetainedBy};
+use crate::cli::args::groups::GROUPS;
 use crate::cli::args::heaps::HeapArgs;
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
+use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
 use crate::units::parse_size;
 
 /// The question of `stats`.
 #[derive(Debug, Args)]
 pub(crate) struct HistogramArgs {
     /// What to group by
-    #[arg(long, value_enum, default_value = "type", value_name = "GROUP")]
-    by: By,
+    #[arg(long, value_parser = words(GROUPS), default_value = "type", value_name = "GROUP")]
+    by: GroupBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row; `exact` takes each row out
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
     retained: Option<How>,
@@ -29,13 +29,9 @@ pub(crate) struct HistogramArgs {
     #[command(flatten)]
     heaps: HeapArgs,
     #[command(flatten)]
-    limit: LimitArgs,
+    rows: RowArgs,
     #[command(flatten)]
-    sort: SortArgs,
-    #[command(flatten)]
-    pub(crate) types: TypeArgs,
-    #[command(flatten)]
-    section: SectionArgs,
+    pub(crate) scope: ScopeArgs,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -53,22 +49,22 @@ impl HistogramArgs {
     /// The same as the library takes it, but for the order, which depends on what a dump holds.
     pub(crate) fn options(&self) -> Result<HistogramOptions> {
         let size_limits = self.fail_over.iter().map(|text| parse_limit(text)).collect::<Result<Vec<_>>>()?;
-        if !size_limits.is_empty() && self.by != By::Type {
+        if !size_limits.is_empty() && self.by != GroupBy::Type {
             bail!("--fail-over limits types: leave --by out");
         }
-        if !size_limits.is_empty() && self.types.type_pattern.is_some() {
+        if !size_limits.is_empty() && self.scope.types.type_pattern.is_some() {
             bail!("--fail-over names its types itself: leave --type out");
         }
         Ok(HistogramOptions {
-            scope: ScopeOptions { section: self.section.domain.clone(), types: self.types.pattern()? },
-            heaps: self.heaps.choice(&self.section, &self.common.input.read),
-            group_by: self.by.into(),
+            scope: self.scope.options()?,
+            heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
+            group_by: self.by,
             types_apart: self.common.input.read.raw_types,
             retained: self.retained.map(|how| match how {
                 How::Minimum => RetainedBy::Minimum,
                 How::Exact => RetainedBy::Exact,
             }),
-            limits: Limits { rows: self.limit.limit_here(), reverse: self.sort.reverse },
+            limits: self.rows.limits(),
             size_limits,
             ..HistogramOptions::default()
         })
@@ -76,39 +72,40 @@ impl HistogramArgs {
 
     /// Returns true if an option acts on objects only.
     pub(crate) fn needs_objects(&self) -> bool {
-        self.by != By::Type || self.retained.is_some() || !self.fail_over.is_empty()
+        self.by != GroupBy::Type || self.retained.is_some() || !self.fail_over.is_empty()
     }
 
     /// The order of objects that are only counted.
     pub(crate) fn order_of_counts(&self) -> Result<HistogramOrder> {
-        if !matches!(self.by, By::Type | By::Package) {
-            bail!("--shallow counts types only: leave it out to group by {}", GroupBy::from(self.by).name());
+        if !matches!(self.by, GroupBy::Type | GroupBy::Package) {
+            bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
         }
         self.order(false, false)
     }
 
     /// What `--sort` means for objects with their graph, for objects that are only counted, or for allocations.
     pub(crate) fn order(&self, with_graph: bool, of_allocations: bool) -> Result<HistogramOrder> {
-        let by = GroupBy::from(self.by);
-        let name_key = if by == GroupBy::Type { "type" } else { "group" };
-        let mut known = match of_allocations {
-            true => vec![("total_bytes", "bytes"), ("allocations", "allocations"), ("type", "type")],
-            false => vec![("objects", "objects"), ("shallow_bytes", "shallow"), (name_key, by.name())],
+        let of_names = [self.by.name(), if self.by == GroupBy::Type { "type" } else { "group" }];
+        let mut known: Vec<(&[&str], HistogramOrder)> = match of_allocations {
+            true => vec![
+                (&["bytes", "total_bytes"], HistogramOrder::Bytes),
+                (&["allocations"], HistogramOrder::Count),
+                (&["type"], HistogramOrder::Name),
+            ],
+            false => vec![
+                (&["objects"], HistogramOrder::Count),
+                (&["shallow", "shallow_bytes"], HistogramOrder::Bytes),
+                (&of_names, HistogramOrder::Name),
+            ],
         };
         if with_graph {
-            known.extend([("reachable_objects", "reachable-objects"), ("reachable_bytes", "reachable")]);
+            known.push((&["reachable-objects", "reachable_objects"], HistogramOrder::ReachableObjects));
+            known.push((&["reachable", "reachable_bytes"], HistogramOrder::ReachableBytes));
         }
         if self.retained.is_some() {
-            known.push(("retained_bytes", "retained"));
+            known.push((&["retained", "retained_bytes"], HistogramOrder::RetainedBytes));
         }
-        Ok(match sort_key(self.sort.sort.as_deref(), known[usize::from(!of_allocations)].0, &known)? {
-            "total_bytes" | "shallow_bytes" => HistogramOrder::Bytes,
-            "objects" | "allocations" => HistogramOrder::Count,
-            "reachable_objects" => HistogramOrder::ReachableObjects,
-            "reachable_bytes" => HistogramOrder::ReachableBytes,
-            "retained_bytes" => HistogramOrder::RetainedBytes,
-            _ => HistogramOrder::Name,
-        })
+        Ok(self.rows.order(&known)?.unwrap_or_default())
     }
 }
 

@@ -1,13 +1,15 @@
 //! Options that several commands have, in groups: a command takes the groups that act there, and no others. `-h` shows
 //! those that are used every day, `--help` and the manual page all.
 
-use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use anyhow::{Context, Error, Result, bail};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
+use crate::answers::{Limits, ScopeOptions};
 use crate::input::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
-use crate::report::parse_size;
+use crate::report::{Format, parse_size};
 
 /// What every command that asks a dump has: the form of the answer, and how the dump is read.
 #[derive(Debug, Args)]
@@ -25,30 +27,38 @@ impl Common {
     }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum FormatArg {
-    Table,
-    Markdown,
-    Csv,
-    Tsv,
-    Json,
-    Jsonl,
+/// A parser of an option whose values are a few words.
+pub(crate) fn words<T: Copy + Send + Sync + 'static>(
+    known: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(known.iter().map(|(word, _)| *word));
+    words.try_map(|word| known.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or("unknown"))
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ColorArg {
-    Auto,
-    Always,
-    Never,
-}
+const FORMATS: &[(&str, Format)] = &[
+    ("table", Format::Table),
+    ("markdown", Format::Markdown),
+    ("csv", Format::Csv),
+    ("tsv", Format::Tsv),
+    ("json", Format::Json),
+    ("jsonl", Format::JsonLines),
+];
+const COLORS: &[(&str, ColorArg)] =
+    &[("auto", ColorArg(None)), ("always", ColorArg(Some(true))), ("never", ColorArg(Some(false)))];
+const RADIXES: &[(&str, SizeRadix)] = &[("hex", SizeRadix::Hex), ("dec", SizeRadix::Dec)];
+const RULES: &[(&str, Rules)] = &[("heapdump", Rules::Heapdump), ("mat", Rules::Mat)];
+
+/// Whether there are colours; `None` where the terminal decides.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ColorArg(pub(crate) Option<bool>);
 
 /// The form of an answer.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// The output form
-    #[arg(short, long, value_enum, default_value = "table", value_name = "FORM")]
-    pub(crate) format: FormatArg,
+    #[arg(short, long, value_parser = words(FORMATS), default_value = "table", value_name = "FORM")]
+    pub(crate) format: Format,
     /// Sizes as 1.2 MiB [default on a terminal]
     #[arg(long, overrides_with = "bytes", hide_short_help = true)]
     pub(crate) human: bool,
@@ -59,7 +69,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) no_header: bool,
     /// Colours; auto honours NO_COLOR
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", hide_short_help = true)]
+    #[arg(long, value_parser = words(COLORS), default_value = "auto", value_name = "WHEN", hide_short_help = true)]
     pub(crate) color: ColorArg,
 }
 
@@ -84,16 +94,13 @@ pub(crate) struct SortArgs {
     pub(crate) reverse: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum RulesArg {
-    Heapdump,
-    Mat,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum RadixArg {
-    Hex,
-    Dec,
+/// The rows of a table: how many, in which order.
+#[derive(Debug, Args)]
+pub(crate) struct RowArgs {
+    #[command(flatten)]
+    pub(crate) limit: LimitArgs,
+    #[command(flatten)]
+    pub(crate) sort: SortArgs,
 }
 
 /// Which types are asked for.
@@ -112,6 +119,15 @@ pub(crate) struct SectionArgs {
     /// One section of several (AppDomain, process, heap space), by name or number
     #[arg(long, value_name = "NAME|INDEX")]
     pub(crate) domain: Option<String>,
+}
+
+/// Which objects are asked for.
+#[derive(Debug, Args)]
+pub(crate) struct ScopeArgs {
+    #[command(flatten)]
+    pub(crate) types: TypeArgs,
+    #[command(flatten)]
+    pub(crate) section: SectionArgs,
 }
 
 /// A dump that is asked: how it is read, with which roots, and whether an index may answer for it.
@@ -142,7 +158,7 @@ impl InputArgs {
         option("--exclude-roots", (!kinds.is_empty()).then_some(&kinds));
         option("--snapshot", self.read.snapshot.as_deref());
         option("--input-format", self.read.input_format.as_deref());
-        option("--size-radix", matches!(self.read.size_radix, RadixArg::Dec).then_some("dec"));
+        option("--size-radix", matches!(self.read.size_radix, SizeRadix::Dec).then_some("dec"));
         words.extend(self.keep_unreachable.then(|| "--keep-unreachable".to_string()));
         words.extend(self.read.raw_types.then(|| "--raw-types".to_string()));
         words
@@ -163,11 +179,11 @@ pub(crate) struct ReadArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) raw_types: bool,
     /// Radix of sizes in XNA / .NET CF dumps
-    #[arg(long, value_enum, default_value = "hex", value_name = "RADIX", hide_short_help = true)]
-    pub(crate) size_radix: RadixArg,
+    #[arg(long, value_parser = words(RADIXES), default_value = "hex", value_name = "RADIX", hide_short_help = true)]
+    pub(crate) size_radix: SizeRadix,
     /// Whose rules of sizes and holding: mat for those of Eclipse MAT (HPROF)
-    #[arg(long, value_enum, default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
-    pub(crate) rules: RulesArg,
+    #[arg(long, value_parser = words(RULES), default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
+    pub(crate) rules: Rules,
     /// Any problem in the input is an error
     #[arg(long, hide_short_help = true)]
     pub(crate) strict: bool,
@@ -195,14 +211,8 @@ impl ReadArgs {
             // More than any machine has cores would only be started, not run.
             options.threads = threads.clamp(1, 256);
         }
-        options.rules = match self.rules {
-            RulesArg::Heapdump => Rules::Heapdump,
-            RulesArg::Mat => Rules::Mat,
-        };
-        options.xna_cf.size_radix = match self.size_radix {
-            RadixArg::Hex => SizeRadix::Hex,
-            RadixArg::Dec => SizeRadix::Dec,
-        };
+        options.rules = self.rules;
+        options.xna_cf.size_radix = self.size_radix;
         Ok(options)
     }
 
@@ -218,35 +228,52 @@ impl ReadArgs {
     }
 }
 
+/// The patterns of an option.
+pub(crate) fn parse_patterns<'t>(
+    option: &'static str,
+    texts: impl IntoIterator<Item = &'t String>,
+) -> Result<Vec<TypePattern>> {
+    let parse = |text: &String| TypePattern::parse(text).map_err(Error::msg).context(option);
+    texts.into_iter().map(parse).collect()
+}
+
 impl TypeArgs {
     pub(crate) fn pattern(&self) -> Result<Option<TypePattern>> {
-        self.type_pattern
-            .as_deref()
-            .map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg).context("--type"))
-            .transpose()
+        Ok(parse_patterns("--type", &self.type_pattern)?.pop())
     }
 }
 
-impl SortArgs {
-    /// What the column that `--sort` names stands for; without it what the first does. Columns may have several names:
-    /// the first is shown where there is none of the name asked for.
-    pub(crate) fn column<T: Copy>(&self, columns: &[(&[&str], T)]) -> Result<T> {
-        let is_asked = |names: &[&str]| self.sort.as_deref().is_none_or(|asked| names.contains(&asked));
-        match columns.iter().find(|(names, _)| is_asked(names)) {
-            Some((_, order)) => Ok(*order),
+impl ScopeArgs {
+    /// As the library takes it.
+    pub(crate) fn options(&self) -> Result<ScopeOptions> {
+        Ok(ScopeOptions { types: self.types.pattern()?, ..self.section.options() })
+    }
+}
+
+impl SectionArgs {
+    /// All objects of the section.
+    pub(crate) fn options(&self) -> ScopeOptions {
+        ScopeOptions { section: self.domain.clone(), types: None }
+    }
+}
+
+impl RowArgs {
+    /// As the library takes it, here and now.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { rows: self.limit.limit_here(), reverse: self.sort.reverse }
+    }
+
+    /// What `--sort` asks for, of these columns: each has a short name, its key as in CSV, and what it stands for.
+    pub(crate) fn order<T: Copy>(&self, columns: &[(&[&str], T)]) -> Result<Option<T>> {
+        let Some(asked) = self.sort.sort.as_deref() else { return Ok(None) };
+        match columns.iter().find(|(names, _)| names.contains(&asked)) {
+            Some((_, order)) => Ok(Some(*order)),
             None => {
                 let names: Vec<&str> = columns.iter().map(|(names, _)| names[0]).collect();
-                let asked = self.sort.as_deref().unwrap_or_default();
                 bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
             }
         }
     }
-}
-
-/// Patterns for names of types, given with an option.
-pub(crate) fn parse_patterns(texts: &[String], option: &'static str) -> Result<Vec<TypePattern>> {
-    let parse = |text: &String| TypePattern::parse(text).map_err(anyhow::Error::msg).context(option);
-    texts.iter().map(parse).collect()
 }
 
 /// A size, or a share of a whole as `10%`.
@@ -256,7 +283,7 @@ pub(crate) fn parse_threshold(text: &str) -> Result<Threshold> {
             Some(percent) => Ok(Threshold::Share(percent)),
             None => bail!("\"{text}\" is not a share; write it as 10%"),
         },
-        None => parse_size(text).map(Threshold::Bytes).map_err(anyhow::Error::msg),
+        None => parse_size(text).map(Threshold::Bytes).map_err(Error::msg),
     }
 }
 
@@ -277,27 +304,5 @@ pub(crate) fn parse_smallest(bytes: Option<&str>, percent: Option<f64>) -> Resul
                 Err(why) => bail!("--min-bytes: {why}"),
             },
         },
-    }
-}
-
-/// The columns that `--sort` may name: the key as in CSV, or a shorter name.
-pub(crate) fn sort_key(
-    asked: Option<&str>,
-    default: &'static str,
-    known: &[(&'static str, &str)],
-) -> Result<&'static str> {
-    let Some(asked) = asked else { return Ok(default) };
-    let known: Vec<_> = known.iter().map(|&(key, short)| (key, short, key)).collect();
-    order_by(asked, &known)
-}
-
-/// What `--sort` means: what stands behind a column that is named by its key in CSV, or by a shorter name.
-pub(crate) fn order_by<T: Copy>(asked: &str, known: &[(&str, &str, T)]) -> Result<T> {
-    match known.iter().find(|(key, short, _)| asked == *key || asked == *short) {
-        Some(&(.., order)) => Ok(order),
-        None => {
-            let names: Vec<&str> = known.iter().map(|(_, short, _)| *short).collect();
-            bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
-        }
     }
 }

@@ -1,15 +1,14 @@
 //! `heapdump breakdown`: where the bytes are, as a tree of backtraces and types.
 
 use anyhow::Result;
-use clap::ValueEnum;
 
-use crate::answers::breakdown::{BreakdownBy, BreakdownOptions, BreakdownOrder as Order, breakdown, small_share};
-use crate::answers::{Limits, ScopeOptions};
+use crate::answers::breakdown::{BreakdownBy, BreakdownOrder, small_share};
+use crate::answers::{BreakdownOptions, breakdown};
 use crate::cli::Outcome;
-use crate::cli::args::heaps::{HeapArgs, note_fuller_dump};
+use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, parse_smallest};
-use crate::cli::terminal::{asking::ask, asking::print_answer, output::print_sentence};
+use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_smallest, words};
+use crate::cli::terminal::{asking::ask, session::Session};
 
 /// Where the bytes are: a tree of backtraces and types
 ///
@@ -29,8 +28,8 @@ pub(crate) struct Args {
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<String>,
     /// Which axis comes first; both: every backtrace broken down along both
-    #[arg(long, value_enum, default_value = "backtrace", value_name = "AXIS")]
-    by: By,
+    #[arg(long, value_parser = words(AXES), default_value = "backtrace", value_name = "AXIS")]
+    by: BreakdownBy,
     /// Levels below the top, at most 500; not every reader of JSON takes so many: -f jsonl has them flat [default: all;
     /// 20 for dumps of objects]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=500))]
@@ -47,54 +46,45 @@ pub(crate) struct Args {
     #[command(flatten)]
     heaps: HeapArgs,
     #[command(flatten)]
-    limit: LimitArgs,
+    rows: RowArgs,
     #[command(flatten)]
-    order: SortArgs,
-    #[command(flatten)]
-    types: TypeArgs,
-    #[command(flatten)]
-    section: SectionArgs,
+    scope: ScopeArgs,
     #[command(flatten)]
     common: Common,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum By {
-    Backtrace,
-    Type,
-    Both,
-}
+const AXES: &[(&str, BreakdownBy)] =
+    &[("backtrace", BreakdownBy::Backtrace), ("type", BreakdownBy::Type), ("both", BreakdownBy::Both)];
 
-const ORDERS: [(&[&str], Order); 3] =
-    [(&["bytes"], Order::Bytes), (&["allocations"], Order::Allocations), (&["name"], Order::Name)];
+const ORDERS: &[(&[&str], BreakdownOrder)] = &[
+    (&["bytes"], BreakdownOrder::Bytes),
+    (&["allocations"], BreakdownOrder::Allocations),
+    (&["name"], BreakdownOrder::Name),
+];
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let (common, min_size) = (&args.common, parse_smallest(args.min_bytes.as_deref(), args.min_percent)?);
     let (object, file) = split_object_and_file(&args.words);
     let options = BreakdownOptions {
-        scope: ScopeOptions { section: args.section.domain.clone(), types: args.types.pattern()? },
-        heaps: args.heaps.choice(&args.section, &common.input.read),
+        scope: args.scope.options()?,
+        heaps: args.heaps.choice(&args.scope.section, &common.input.read),
         object: object.as_deref().map(parse_object_id).transpose()?,
-        by: match args.by {
-            _ if args.invert => BreakdownBy::Caller,
-            By::Backtrace => BreakdownBy::Backtrace,
-            By::Type => BreakdownBy::Type,
-            By::Both => BreakdownBy::Both,
-        },
+        by: if args.invert { BreakdownBy::Caller } else { args.by },
         depth: args.depth,
         min_size: min_size.or_else(|| common.output.style().terminal.then(small_share)),
-        order: args.order.column(&ORDERS)?,
-        limits: Limits { rows: args.limit.limit_here(), reverse: args.order.reverse },
+        order: args.rows.order(ORDERS)?.unwrap_or_default(),
+        limits: args.rows.limits(),
     };
-    ask(file.as_deref(), &common.input, |asked| {
-        asked.warn(None, common.is_quiet());
+    ask(session, file.as_deref(), &common.input, |asked| {
+        asked.warn();
         let answer = breakdown(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        answer.fuller_dump.iter().filter(|_| !common.is_quiet()).for_each(note_fuller_dump);
+        answer.fuller_dump.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
         if let Some(object) = &answer.unreachable {
-            print_sentence(&format!("{object} is not reachable from any strong root"));
+            session.print_sentence(&format!("{object} is not reachable from any strong root"));
         }
-        print_answer(&answer, &common.output)?;
-        let is_empty = args.types.type_pattern.is_some() && answer.heaps.iter().all(|heap| heap.total_bytes() == 0);
-        Ok(if answer.unreachable.is_some() { Outcome::No } else { args.types.outcome(is_empty, common.is_quiet()) })
+        session.print_answer(&answer, &common.output)?;
+        let is_empty = answer.heaps.iter().all(|heap| heap.total_bytes() == 0);
+        let outcome = args.scope.types.outcome(session, is_empty, common.is_quiet());
+        Ok(if answer.unreachable.is_some() { Outcome::No } else { outcome })
     })
 }

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::analysis::threshold::Threshold;
-use crate::answers::{DiffOptions, Limits, ScopeOptions, diff};
+use crate::answers::{DiffOptions, diff};
 use crate::cli::Outcome;
 use crate::cli::args::diff::DiffRowArgs;
-use crate::cli::args::heaps::{HeapArgs, note_fuller_dump};
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, parse_threshold};
+use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
+use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_threshold};
 use crate::cli::render::diff::{over_the_limit, unmatched_heaps};
-use crate::cli::terminal::asking::{ask_together, print_answer};
-use crate::cli::terminal::output::print_sentence;
+use crate::cli::terminal::{asking::ask_together, session::Session};
 
 /// What grew between two dumps, by type
 ///
@@ -38,24 +37,20 @@ pub(crate) struct Args {
     #[command(flatten)]
     heaps: HeapArgs,
     #[command(flatten)]
-    limit: LimitArgs,
+    order: RowArgs,
     #[command(flatten)]
-    order: SortArgs,
-    #[command(flatten)]
-    types: TypeArgs,
-    #[command(flatten)]
-    section: SectionArgs,
+    scope: ScopeArgs,
     #[command(flatten)]
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     // A wrong limit is told before the work, not after.
     let growth_limit = args.fail_over.as_deref().map(parse_threshold).transpose()?;
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }
-    ask_together(&args.files, &args.common.input, |asked| {
+    ask_together(session, &args.files, &args.common.input, |asked| {
         let of_objects = asked.iter().any(|asked| asked.dump.graph().is_some());
         if of_objects && asked.len() < 2 {
             bail!("name two files: heapdump diff OLD NEW");
@@ -63,13 +58,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         let options = args.options(of_objects, asked.len(), growth_limit)?;
         let (old, new) = (&asked[0], &asked[asked.len() - 1]);
         let answer = diff(old.dump, new.dump, &options).map_err(|error| old.explain(error))?;
-        if !args.common.is_quiet() {
-            answer.fuller_dumps.iter().for_each(note_fuller_dump);
-            unmatched_heaps(&answer).iter().for_each(|sentence| print_sentence(sentence));
-        }
-        print_answer(&answer, &args.common.output)?;
+        answer.fuller_dumps.iter().for_each(|dump| old.note(&fuller_dump_note(dump)));
+        unmatched_heaps(&answer).iter().for_each(|sentence| old.note(sentence));
+        session.print_answer(&answer, &args.common.output)?;
         let over = over_the_limit(&answer, options.scope.types.is_some());
-        over.iter().for_each(|sentence| print_sentence(sentence));
+        over.iter().for_each(|sentence| session.print_sentence(sentence));
         let nothing_matches = answer.rows.is_empty() && options.scope.types.is_some();
         Ok(if over.is_some() || nothing_matches { Outcome::No } else { Outcome::Done })
     })
@@ -83,13 +76,13 @@ impl Args {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
         Ok(DiffOptions {
-            scope: ScopeOptions { section: self.section.domain.clone(), types: self.types.pattern()? },
-            heaps: self.heaps.choice(&self.section, &self.common.input.read),
+            scope: self.scope.options()?,
+            heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
             by,
             retained: self.rows.retained,
             unchanged: self.rows.all,
             order,
-            limits: Limits { rows: self.limit.limit_here(), reverse: self.order.reverse },
+            limits: self.order.limits(),
             growth_limit,
         })
     }

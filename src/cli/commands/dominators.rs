@@ -3,13 +3,12 @@
 use anyhow::{Result, bail};
 
 use crate::answers::dominator_tree::DominatorOrder;
-use crate::answers::{DominatorTreeOptions, GroupBy, Limits, ScopeOptions, dominator_tree};
+use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
 use crate::cli::Outcome;
-use crate::cli::args::groups::By;
+use crate::cli::args::groups::GROUPS;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
-use crate::cli::terminal::asking::{ask, print_answer};
-use crate::cli::terminal::output::print_sentence;
+use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
+use crate::cli::terminal::{asking::ask, session::Session};
 
 /// What would be freed with what: the dominator tree
 ///
@@ -29,56 +28,51 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "by", value_parser = clap::value_parser!(u32).range(1..=500))]
     depth: u32,
     /// Group the objects: all of a group, and what its topmost members retain
-    #[arg(long, value_enum, value_name = "GROUP")]
-    by: Option<By>,
+    #[arg(long, value_parser = words(GROUPS), value_name = "GROUP")]
+    by: Option<GroupBy>,
     #[command(flatten)]
-    limit: LimitArgs,
+    rows: RowArgs,
     #[command(flatten)]
-    order: SortArgs,
-    #[command(flatten)]
-    types: TypeArgs,
-    #[command(flatten)]
-    section: SectionArgs,
+    scope: ScopeArgs,
     #[command(flatten)]
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     // With --type a lone word is FILE.
     let (object, file) = match &args.words[..] {
-        [file] if args.types.type_pattern.is_some() => (None, Some(file.into())),
+        [file] if args.scope.types.type_pattern.is_some() => (None, Some(file.into())),
         words => split_object_and_file(words),
     };
-    let known = [("retained_bytes", "retained"), ("shallow_bytes", "shallow"), ("dominated_objects", "objects")];
-    let order = match sort_key(args.order.sort.as_deref(), "retained_bytes", &known)? {
-        "shallow_bytes" => DominatorOrder::ShallowBytes,
-        "dominated_objects" => DominatorOrder::Objects,
-        _ => DominatorOrder::RetainedBytes,
-    };
-    let types = args.types.pattern()?;
-    if object.is_some() && types.is_some() && args.by.is_none() {
+    let known: [(&[&str], _); 3] = [
+        (&["retained", "retained_bytes"], DominatorOrder::RetainedBytes),
+        (&["shallow", "shallow_bytes"], DominatorOrder::ShallowBytes),
+        (&["objects", "dominated_objects"], DominatorOrder::Objects),
+    ];
+    let order = args.rows.order(&known)?.unwrap_or_default();
+    let scope = args.scope.options()?;
+    if object.is_some() && scope.types.is_some() && args.by.is_none() {
         bail!("--type begins at the objects of a type, OBJID at one object: leave one of them out");
     }
     let options = DominatorTreeOptions {
-        scope: ScopeOptions { section: args.section.domain.clone(), types },
+        scope,
         object: object.as_deref().map(parse_object_id).transpose()?,
         depth: args.depth,
-        group_by: args.by.map(GroupBy::from),
+        group_by: args.by,
         types_apart: args.common.input.read.raw_types,
         order,
-        limits: Limits { rows: args.limit.limit_here(), reverse: args.order.reverse },
+        limits: args.rows.limits(),
     };
-    ask(file.as_deref(), &args.common.input, |asked| {
-        let quiet = args.common.is_quiet();
-        asked.warn(None, quiet);
+    ask(session, file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
         let answer = dominator_tree(asked.dump, &options).map_err(|error| asked.explain(error))?;
         if let Some(object) = &answer.unreachable {
-            print_sentence(&format!("{object} is not reachable from any strong root"));
+            session.print_sentence(&format!("{object} is not reachable from any strong root"));
         }
-        print_answer(&answer, &args.common.output)?;
+        session.print_answer(&answer, &args.common.output)?;
         match answer.unreachable {
             Some(_) => Ok(Outcome::No),
-            None => Ok(args.types.outcome(answer.rows.is_empty() && args.types.type_pattern.is_some(), quiet)),
+            None => Ok(args.scope.types.outcome(session, answer.rows.is_empty(), args.common.is_quiet())),
         }
     })
 }

@@ -6,11 +6,12 @@ use anyhow::Result;
 
 use crate::cli::Outcome;
 use crate::cli::args::export::{Form, FormArgs};
-use crate::cli::args::heaps::{HeapArgs, note_fuller_dump};
+use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::object::parse_object_id;
 use crate::cli::args::options::{InputArgs, SectionArgs};
 use crate::cli::terminal::asking::ask;
 use crate::cli::terminal::load::Input;
+use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target, write_export};
 use crate::export::{MemoryInfraOptions, write_dot, write_flamegraph, write_folded, write_memory_infra};
 
@@ -45,20 +46,20 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let Args { to, form, heaps, section, input, .. } = args;
     form.check(*to, heaps)?;
     let target = find_target(&Input::find(args.file.as_deref())?, args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
     let rule = if *to == Form::MemoryInfra { form.cutoff()? } else { None };
-    ask(args.file.as_deref(), input, |asked| {
-        asked.warn(None, input.read.quiet);
+    ask(session, args.file.as_deref(), input, |asked| {
+        asked.warn();
         let dump = asked.dump;
         if *to == Form::MemoryInfra {
             let heaps = heaps.choice(section, &input.read);
             let options = MemoryInfraOptions { heaps, depth: form.depth, rule };
             let fuller = write_export(asked, &target, |out| write_memory_infra(dump, &options, out))?;
-            fuller.iter().filter(|_| !input.read.quiet).for_each(note_fuller_dump);
+            fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
             return Ok(Outcome::Done);
         }
         asked.check_objects()?;

@@ -7,8 +7,9 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::cli::Outcome;
 use crate::cli::args::options::ReadArgs;
-use crate::cli::terminal::load::{Input, open_options, warn};
-use crate::cli::terminal::output::print_sentence;
+use crate::cli::terminal::load::{Input, open_options};
+use crate::cli::terminal::notes::warn;
+use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::find_target_of_index;
 use crate::dump::{IndexUse, OpenOptions, WriteIndexError, path_of_index, write_index};
 use crate::index::{SourceKey, is_index};
@@ -34,10 +35,10 @@ pub(crate) struct Args {
     read: ReadArgs,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    let place = Input::find(args.file.as_deref())?;
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let input = Input::find(args.file.as_deref())?;
     // A pipe with a name is read as standard input is.
-    let file = match &place {
+    let file = match &input {
         Input::Path(path) if path.is_file() => Some(path.as_path()),
         _ => None,
     };
@@ -45,23 +46,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         bail!("{} is an index already; name its dump to make it anew", path.display());
     }
     let target = match (&args.output, file) {
-        (Some(output), _) => find_target_of_index(&place, output)?,
-        (None, Some(path)) => find_target_of_index(&place, &path_of_index(path))?,
+        (Some(output), _) => find_target_of_index(&input, output)?,
+        (None, Some(path)) => find_target_of_index(&input, &path_of_index(path))?,
         (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
     };
     if target.is_standard_output() && std::io::stdout().is_terminal() {
         bail!("-o -: an index is nothing for a terminal to show");
     }
-    let (options, progress, memory) = open_options(None, &args.read)?;
+    let (options, memory) = open_options(session, None, &args.read)?;
     let options = OpenOptions { index: IndexUse::Never, ..options };
     // Before it is read: what is written to it meanwhile makes the index stale.
-    let key = file.map(SourceKey::of).transpose().with_context(|| place.name())?;
-    let opened = match &place {
-        Input::Path(path) => options.open(path),
-        Input::Stdin => options.open_reader(std::io::stdin()),
-    };
-    let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
-    warn(dump.diagnostics(), None, args.read.quiet);
+    let key = file.map(SourceKey::of).transpose().with_context(|| input.name())?;
+    let dump = input.open(&options, &memory)?;
+    if !args.read.quiet {
+        warn(session, dump.diagnostics(), None);
+    }
     let bytes = write_index(&dump, &target, key, &options).map_err(|error| match error {
         WriteIndexError::NotObjects => {
             anyhow!("the dump holds allocation totals, no objects: it is read as quickly without an index")
@@ -69,10 +68,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         WriteIndexError::Memory(error) => memory.explain(error),
         WriteIndexError::Io(error) => Error::from(error).context(format!("cannot write {}", target.name())),
     })?;
-    drop((options, progress));
-    crate::cli::terminal::progress::end();
+    session.progress.end();
     if !args.read.quiet {
-        print_sentence(&format!("wrote {} ({})", target.name(), format_bytes(bytes)));
+        session.print_sentence(&format!("wrote {} ({})", target.name(), format_bytes(bytes)));
     }
     Ok(Outcome::Done)
 }

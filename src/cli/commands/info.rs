@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::answers::{FileOrder, Info, InfoOfFiles, InfoOptions, Limits, info};
+use crate::answers::{FileOrder, Info, InfoOfFiles, InfoOptions, info};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, LimitArgs, SortArgs, order_by};
-use crate::cli::terminal::asking::{Asked, ask, ask_one_of_several, print_answer};
-use crate::cli::terminal::each_file::ask_each;
+use crate::cli::args::options::{Common, RowArgs};
+use crate::cli::terminal::asking::{Asked, ask, ask_input};
+use crate::cli::terminal::{each_file::ask_each, session::Session};
 
 /// What is this file: format, sections, records, problems
 ///
@@ -24,27 +24,26 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    limit: LimitArgs,
-    #[command(flatten)]
-    order: SortArgs,
+    rows: RowArgs,
     #[command(flatten)]
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     if args.files.len() > 1 {
-        return run_several(args);
+        return run_several(args, session);
     }
+    let RowArgs { limit, sort } = &args.rows;
     for (is_given, option) in
-        [(args.limit.limit.is_some(), "-n"), (args.order.sort.is_some(), "--sort"), (args.order.reverse, "--reverse")]
+        [(limit.limit.is_some(), "-n"), (sort.sort.is_some(), "--sort"), (sort.reverse, "--reverse")]
     {
         if is_given {
             bail!("{option}: what is told of one file has an order of its own; of several there is a table");
         }
     }
     let file = args.files.first().map(PathBuf::as_path);
-    ask(file, &args.common.input, |asked| {
-        print_answer(&info_of(asked)?, &args.common.output)?;
+    ask(session, file, &args.common.input, |asked| {
+        session.print_answer(&info_of(asked)?, &args.common.output)?;
         Ok(Outcome::Done)
     })
 }
@@ -53,24 +52,24 @@ fn info_of(asked: &Asked<'_>) -> Result<Info> {
     info(asked.dump, &InfoOptions::default()).map_err(|error| asked.explain(error))
 }
 
-fn run_several(args: &Args) -> Result<Outcome> {
-    let known = [
-        ("file", "file", FileOrder::File),
-        ("format", "format", FileOrder::Format),
-        ("sections", "sections", FileOrder::Sections),
-        ("objects", "objects", FileOrder::Objects),
-        ("shallow_bytes", "shallow", FileOrder::ShallowBytes),
-        ("total_bytes", "bytes", FileOrder::TotalBytes),
-        ("problems", "problems", FileOrder::Problems),
+fn run_several(args: &Args, session: &Session) -> Result<Outcome> {
+    let known: [(&[&str], _); 7] = [
+        (&["file"], FileOrder::File),
+        (&["format"], FileOrder::Format),
+        (&["sections"], FileOrder::Sections),
+        (&["objects"], FileOrder::Objects),
+        (&["shallow", "shallow_bytes"], FileOrder::ShallowBytes),
+        (&["bytes", "total_bytes"], FileOrder::TotalBytes),
+        (&["problems"], FileOrder::Problems),
     ];
-    let order = args.order.sort.as_deref().map(|column| order_by(column, &known)).transpose()?;
-    let answers = ask_each(&args.files, &args.common.input, |place, file| {
-        ask_one_of_several(place, file, &args.common.input, info_of)
+    let order = args.rows.order(&known)?;
+    let answers = ask_each(session, &args.files, &args.common.input, |input, file| {
+        Ok(ask_input(session, input, Some(file), &args.common.input, info_of)?.1)
     })?;
     let outcome = answers.outcome(Outcome::Done);
     if !answers.of_files.is_empty() {
-        let limits = Limits { rows: args.limit.limit_here(), reverse: args.order.reverse };
-        print_answer(&InfoOfFiles::new(answers.of_files, order, limits), &args.common.output)?;
+        let answer = InfoOfFiles::new(answers.of_files, order, args.rows.limits());
+        session.print_answer(&answer, &args.common.output)?;
     }
     Ok(outcome)
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::answers::{Leaks, LeaksOptions, ScopeOptions, leaks, leaks_since};
+use crate::answers::{Leaks, LeaksOptions, leaks, leaks_since};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs, parse_patterns, parse_threshold};
-use crate::cli::terminal::asking::{ask, ask_together, print_answer};
+use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns, parse_threshold};
+use crate::cli::terminal::asking::{ask, ask_together};
+use crate::cli::terminal::session::Session;
 
 /// Leak suspects: what, how much, held by whom, piling up where
 ///
@@ -34,40 +35,36 @@ pub(crate) struct Args {
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
-    types: TypeArgs,
-    #[command(flatten)]
-    section: SectionArgs,
+    scope: ScopeArgs,
     #[command(flatten)]
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = args.options()?;
     if let [_, _] = &args.files[..] {
-        return ask_together(&args.files, &args.common.input, |asked| {
+        return ask_together(session, &args.files, &args.common.input, |asked| {
             let [old, new] = asked else { bail!("leaks compares two dumps") };
-            let answer = leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?;
-            args.print(&answer)
+            args.print(session, &leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?)
         });
     }
-    ask(args.files.first().map(PathBuf::as_path), &args.common.input, |asked| {
-        asked.warn(None, args.common.is_quiet());
-        args.print(&leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
+    ask(session, args.files.first().map(PathBuf::as_path), &args.common.input, |asked| {
+        asked.warn();
+        args.print(session, &leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
     })
 }
 
 impl Args {
-    fn print(&self, answer: &Leaks<'_>) -> Result<Outcome> {
-        print_answer(answer, &self.common.output)?;
-        let nothing_matches = self.types.type_pattern.is_some() && answer.suspects.is_empty();
-        Ok(self.types.outcome(nothing_matches, self.common.is_quiet()))
+    fn print(&self, session: &Session, answer: &Leaks<'_>) -> Result<Outcome> {
+        session.print_answer(answer, &self.common.output)?;
+        Ok(self.scope.types.outcome(session, answer.suspects.is_empty(), self.common.is_quiet()))
     }
 
     fn options(&self) -> Result<LeaksOptions> {
         Ok(LeaksOptions {
             threshold: parse_threshold(&self.threshold)?,
-            libraries: parse_patterns(&self.library, "--library")?,
-            scope: ScopeOptions { section: self.section.domain.clone(), types: self.types.pattern()? },
+            libraries: parse_patterns("--library", &self.library)?,
+            scope: self.scope.options()?,
             rows: self.limit.limit_here(),
             exact_sizes: self.common.output.bytes,
         })

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::answers::objects::ObjectOrder;
-use crate::answers::{Limits, ObjectsOptions, ScopeOptions, objects};
+use crate::answers::{ObjectsOptions, objects};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, SortArgs, TypeArgs, sort_key};
-use crate::cli::terminal::asking::{ask, print_answer, print_lines};
+use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
+use crate::cli::terminal::{asking::ask, session::Session};
 
 /// The objects themselves, one a row
 ///
@@ -25,52 +25,34 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["format", "human", "bytes", "no_header", "color"])]
     ids: bool,
     #[command(flatten)]
-    limit: LimitArgs,
+    rows: RowArgs,
     #[command(flatten)]
-    order: SortArgs,
-    #[command(flatten)]
-    types: TypeArgs,
-    #[command(flatten)]
-    section: SectionArgs,
+    scope: ScopeArgs,
     #[command(flatten)]
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    let options = args.options()?;
-    ask(args.file.as_deref(), &args.common.input, |asked| {
-        asked.warn(None, args.common.is_quiet());
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let known: [(&[&str], _); 5] = [
+        (&["shallow", "shallow_bytes"], ObjectOrder::ShallowBytes),
+        (&["retained", "retained_bytes"], ObjectOrder::RetainedBytes),
+        (&["id"], ObjectOrder::Id),
+        (&["refs", "references"], ObjectOrder::References),
+        (&["type"], ObjectOrder::Type),
+    ];
+    let options = ObjectsOptions {
+        scope: args.scope.options()?,
+        order: args.rows.order(&known)?.unwrap_or_default(),
+        limits: args.rows.limits(),
+        ids_only: args.ids,
+    };
+    ask(session, args.file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
         let answer = objects(asked.dump, &options).map_err(|error| asked.explain(error))?;
         match args.ids {
-            true => print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
-            false => print_answer(&answer, &args.common.output)?,
+            true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
+            false => session.print_answer(&answer, &args.common.output)?,
         }
-        let nothing_matches = answer.found == 0 && args.types.type_pattern.is_some();
-        Ok(args.types.outcome(nothing_matches, args.common.is_quiet()))
+        Ok(args.scope.types.outcome(session, answer.found == 0, args.common.is_quiet()))
     })
-}
-
-impl Args {
-    fn options(&self) -> Result<ObjectsOptions> {
-        let known = [
-            ("shallow_bytes", "shallow"),
-            ("retained_bytes", "retained"),
-            ("id", "id"),
-            ("references", "refs"),
-            ("type", "type"),
-        ];
-        let order = match sort_key(self.order.sort.as_deref(), "shallow_bytes", &known)? {
-            "retained_bytes" => ObjectOrder::RetainedBytes,
-            "id" => ObjectOrder::Id,
-            "references" => ObjectOrder::References,
-            "type" => ObjectOrder::Type,
-            _ => ObjectOrder::ShallowBytes,
-        };
-        Ok(ObjectsOptions {
-            scope: ScopeOptions { section: self.section.domain.clone(), types: self.types.pattern()? },
-            order,
-            limits: Limits { rows: self.limit.limit_here(), reverse: self.order.reverse },
-            ids_only: self.ids,
-        })
-    }
 }

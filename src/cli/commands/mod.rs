@@ -14,6 +14,5 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod report;
 pub(crate) mod roots;
-pub(crate) mod roots_by_type;
 pub(crate) mod show;
 pub(crate) mod stats;

@@ -8,6 +8,7 @@ use crate::cli::Outcome;
 use crate::cli::args::options::{InputArgs, SectionArgs, parse_patterns, parse_threshold};
 use crate::cli::terminal::asking::{Asked, ask, ask_together};
 use crate::cli::terminal::load::Input;
+use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target_of_several, write};
 use crate::page::{PageError, PageOptions, write_page};
 use crate::report::parse_size;
@@ -44,11 +45,11 @@ pub(crate) struct Args {
     input: InputArgs,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let Some(output) = &args.output else { bail!("where to? heapdump report FILE -o report.html") };
     let options = args.options()?;
     match &args.files[..] {
-        [old, new] => ask_together(&[old.clone(), new.clone()], &args.input, |asked| {
+        [old, new] => ask_together(session, &[old.clone(), new.clone()], &args.input, |asked| {
             let places = [Input::find(Some(old))?, Input::find(Some(new))?];
             let names = PageOptions { old_file: file_name(old), file: file_name(new), ..options.clone() };
             write_to(Some(&asked[0]), &asked[1], &names, &places, output)
@@ -57,8 +58,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
             let file = files.first().map(PathBuf::as_path);
             let place = Input::find(file)?;
             let name = if let Input::Path(path) = &place { file_name(path) } else { None };
-            ask(file, &args.input, |asked| {
-                asked.warn(None, args.input.read.quiet);
+            ask(session, file, &args.input, |asked| {
+                asked.warn();
                 let names = PageOptions { file: name.clone(), ..options.clone() };
                 write_to(None, asked, &names, std::slice::from_ref(&place), output)
             })
@@ -94,7 +95,7 @@ impl Args {
         Ok(PageOptions {
             section: self.section.domain.clone(),
             threshold: parse_threshold(&self.threshold)?,
-            libraries: parse_patterns(&self.library, "--library")?,
+            libraries: parse_patterns("--library", &self.library)?,
             max_bytes,
             read_words: self.input.words(),
             ..PageOptions::default()

@@ -1,17 +1,15 @@
 //! `heapdump roots OBJID`: why is it alive.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::analysis::selection::TypePattern;
-use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, ScopeOptions, root_paths};
+use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, ScopeOptions, merged_paths, root_paths};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs};
-use crate::cli::commands::roots_by_type::merged_roots;
+use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns};
 use crate::cli::render::root_paths::why_not;
-use crate::cli::terminal::{asking::ask, asking::print_answer, output::print_sentence};
+use crate::cli::terminal::{asking::ask, session::Session};
 
 /// Why an object is alive: paths to it from GC roots
 ///
@@ -47,22 +45,22 @@ pub(crate) struct Args {
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
-    types: TypeArgs,
-    #[command(flatten)]
-    section: SectionArgs,
+    scope: ScopeArgs,
     #[command(flatten)]
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    let pattern = args.types.pattern()?;
-    let avoided = args.exclude.iter().map(|text| TypePattern::parse(text).map_err(anyhow::Error::msg));
-    let avoided: Vec<TypePattern> = avoided.collect::<Result<_>>().context("--exclude")?;
-    if let Some(types) = pattern {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let ScopeOptions { section, types } = args.scope.options()?;
+    let avoided = parse_patterns("--exclude", &args.exclude)?;
+    if let Some(types) = types {
         if args.words.len() > 1 {
             bail!("--type asks for all objects of a type: leave OBJID out");
         }
-        return by_type(args, types, avoided, args.words.first().map(PathBuf::from));
+        let limits = Limits { rows: args.limit.limit_here(), reverse: false };
+        let all_kinds = args.all_kinds;
+        let options = MergedPathsOptions { section, avoided, all_kinds, limits, ..MergedPathsOptions::new(types) };
+        return by_type(args, session, &options);
     }
     let (object, file) = split_object_and_file(&args.words);
     let Some(object) = object else {
@@ -72,29 +70,27 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         bail!("-n: one object has no rows to leave out; --paths says how many paths there are, --type has a tree");
     }
     let options = RootPathsOptions {
-        scope: ScopeOptions { section: args.section.domain.clone(), types: None },
+        scope: ScopeOptions { section, types },
         paths: (args.paths > 0).then_some(args.paths),
         avoided,
         all_kinds: args.all_kinds,
         ..RootPathsOptions::new(parse_object_id(&object)?)
     };
-    ask(file.as_deref(), &args.common.input, |asked| {
-        asked.warn(None, args.common.is_quiet());
+    ask(session, file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
         let answer = root_paths(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        print_answer(&answer, &args.common.output)?;
+        session.print_answer(&answer, &args.common.output)?;
         let Some(why) = why_not(&answer, args.all_kinds) else { return Ok(Outcome::Done) };
-        (!args.common.is_quiet()).then(|| print_sentence(&why));
+        asked.note(&why);
         Ok(Outcome::No)
     })
 }
 
-fn by_type(args: &Args, types: TypePattern, avoided: Vec<TypePattern>, file: Option<PathBuf>) -> Result<Outcome> {
-    let options = MergedPathsOptions {
-        section: args.section.domain.clone(),
-        avoided,
-        all_kinds: args.all_kinds,
-        limits: Limits { rows: args.limit.limit_here(), reverse: false },
-        ..MergedPathsOptions::new(types)
-    };
-    merged_roots(file.as_deref(), &options, &args.common)
+fn by_type(args: &Args, session: &Session, options: &MergedPathsOptions) -> Result<Outcome> {
+    ask(session, args.words.first().map(Path::new), &args.common.input, |asked| {
+        asked.warn();
+        let answer = merged_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
+        session.print_answer(&answer, &args.common.output)?;
+        Ok(if answer.reachable_objects > 0 { Outcome::Done } else { Outcome::No })
+    })
 }

@@ -2,11 +2,11 @@
 
 use anyhow::{Result, bail};
 
-use crate::answers::{ObjectOptions, ScopeOptions, object};
+use crate::answers::{ObjectOptions, object};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs};
-use crate::cli::terminal::asking::{ask, print_answer};
+use crate::cli::terminal::{asking::ask, session::Session};
 
 /// One object: sizes, roots, references out and in
 ///
@@ -28,18 +28,18 @@ pub(crate) struct Args {
     common: Common,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let (object_id, file) = split_object_and_file(&args.words);
     let Some(object_id) = object_id else { bail!("which object? heapdump show OBJID [FILE]") };
     let options = ObjectOptions {
-        scope: ScopeOptions { section: args.section.domain.clone(), types: None },
+        scope: args.section.options(),
         rows: args.limit.limit_here(),
         ..ObjectOptions::new(parse_object_id(&object_id)?)
     };
-    ask(file.as_deref(), &args.common.input, |asked| {
-        asked.warn(None, args.common.is_quiet());
+    ask(session, file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
         let answer = object(asked.dump, &options).map_err(|error| asked.explain(error))?;
-        print_answer(&answer, &args.common.output)?;
+        session.print_answer(&answer, &args.common.output)?;
         Ok(Outcome::Done)
     })
 }

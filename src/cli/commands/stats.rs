@@ -7,13 +7,12 @@ use anyhow::{Result, bail};
 use crate::answers::histogram::histogram_of_counts;
 use crate::answers::{Histogram, HistogramOptions, histogram};
 use crate::cli::Outcome;
-use crate::cli::args::heaps::note_fuller_dump;
+use crate::cli::args::heaps::fuller_dump_note;
 use crate::cli::args::histogram::HistogramArgs;
 use crate::cli::render::histogram::limit_sentences;
-use crate::cli::terminal::asking::{Asked, ask, ask_one_of_several, print_answer, print_each};
-use crate::cli::terminal::each_file::ask_each;
-use crate::cli::terminal::load::{self, Input};
-use crate::cli::terminal::output::print_sentence;
+use crate::cli::terminal::asking::{Asked, ask, ask_input};
+use crate::cli::terminal::load::{Input, count_types};
+use crate::cli::terminal::{each_file::ask_each, notes, session::Session};
 
 /// How much is in the heap, by type
 ///
@@ -36,61 +35,65 @@ pub(crate) struct Args {
     question: HistogramArgs,
 }
 
-pub(crate) fn run(Args { files, question: args }: &Args) -> Result<Outcome> {
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let Args { files, question: args } = args;
     let options = args.options()?;
     let (input, output) = (&args.common.input, &args.common.output);
     if files.len() > 1 {
-        let answers = ask_each(files, input, |place, file| match args.shallow {
-            true => count(args, &options, place, Some(file)),
-            false => ask_one_of_several(place, file, input, |asked| answer(args, &options, asked, Some(file))),
+        let answers = ask_each(session, files, input, |place, file| match args.shallow {
+            true => count(args, session, &options, place, Some(file)),
+            false => Ok(ask_input(session, place, Some(file), input, |asked| answer(args, &options, asked))?.1),
         })?;
-        print_each(&answers.of_files, output)?;
-        return Ok(answers.outcome(outcome(args, &answers.of_files)));
+        session.print_each(&answers.of_files, output)?;
+        return Ok(answers.outcome(outcome(args, session, &answers.of_files)));
     }
     let file = files.first().map(PathBuf::as_path);
     let print = |answer| {
-        print_answer(&answer, output)?;
-        Ok(outcome(args, &[(String::new(), answer)]))
+        session.print_answer(&answer, output)?;
+        Ok(outcome(args, session, &[(String::new(), answer)]))
     };
     match args.shallow {
-        true => print(count(args, &options, &Input::find(file)?, None)?),
-        false => ask(file, input, |asked| print(answer(args, &options, asked, None)?)),
+        true => print(count(args, session, &options, &Input::find(file)?, None)?),
+        false => ask(session, file, input, |asked| print(answer(args, &options, asked)?)),
     }
 }
 
 /// The answer of a dump, after its problems on standard error.
-fn answer(
-    args: &HistogramArgs,
-    options: &HistogramOptions,
-    asked: &Asked<'_>,
-    file: Option<&str>,
-) -> Result<Histogram> {
-    asked.warn(file, args.common.is_quiet());
+fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -> Result<Histogram> {
+    asked.warn();
     let is_graph = asked.dump.graph().is_some();
     if !is_graph && args.needs_objects() {
         bail!("the dump holds allocation totals, no objects: leave --by, --retained and --fail-over out");
     }
     let options = HistogramOptions { order: args.order(is_graph, !is_graph)?, ..options.clone() };
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
-    answer.fuller_dump.iter().filter(|_| !args.common.is_quiet()).for_each(note_fuller_dump);
+    answer.fuller_dump.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
     Ok(answer)
 }
 
 /// The answer of a dump that is only counted.
-fn count(args: &HistogramArgs, options: &HistogramOptions, place: &Input, file: Option<&str>) -> Result<Histogram> {
+fn count(
+    args: &HistogramArgs,
+    session: &Session,
+    options: &HistogramOptions,
+    input: &Input,
+    file: Option<&str>,
+) -> Result<Histogram> {
     let options = HistogramOptions { order: args.order_of_counts()?, ..options.clone() };
-    let read = &args.common.input.read;
-    let counted = load::count_types(place, file, read)?;
-    load::warn(&counted.diagnostics, file, read.quiet);
-    load::note_problem(&counted.diagnostics, &crate::input::POSSIBLE_REPEAT, file, read.quiet);
+    let counted = count_types(session, input, file, &args.common.input.read)?;
+    if !args.common.is_quiet() {
+        notes::warn(session, &counted.diagnostics, file);
+        notes::note_problem(session, &counted.diagnostics, &crate::input::POSSIBLE_REPEAT, file);
+    }
     Ok(histogram_of_counts(&counted, &options)?)
 }
 
 /// How the command ends, with the limits of each file on standard error.
-fn outcome(args: &HistogramArgs, answers: &[(String, Histogram)]) -> Outcome {
-    let nothing_matches = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
-    let outcome = args.types.outcome(nothing_matches && args.types.type_pattern.is_some(), args.common.is_quiet());
-    answers.iter().flat_map(|(file, answer)| limit_sentences(file, answer)).for_each(|text| print_sentence(&text));
+fn outcome(args: &HistogramArgs, session: &Session, answers: &[(String, Histogram)]) -> Outcome {
+    let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
+    let outcome = args.scope.types.outcome(session, is_empty, args.common.is_quiet());
+    let sentences = answers.iter().flat_map(|(file, answer)| limit_sentences(file, answer));
+    sentences.for_each(|text| session.print_sentence(&text));
     let is_over = answers.iter().flat_map(|(_, answer)| &answer.limit_checks).any(|check| check.is_over());
     if is_over { Outcome::No } else { outcome }
 }

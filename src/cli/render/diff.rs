@@ -44,7 +44,6 @@ impl Present for Diff {
 }
 
 fn object_table(rows: &ObjectDiffRows) -> Table<'_> {
-    type Row<'r> = &'r (String, Change<Amounts>);
     let keys = rows.by.keys();
     let (count, bytes, name) = match rows.by {
         DiffBy::RootKinds => (
@@ -55,21 +54,30 @@ fn object_table(rows: &ObjectDiffRows) -> Table<'_> {
         DiffBy::Groups(by) => (OBJECTS, ["Shallow\nold", "Shallow\nnew", "Shallow\n+-"], name_column(by)),
         _ => (OBJECTS, RETAINED, Column::text(keys.name, "Path by type")),
     };
-    let amounts: [(_, _, _, _, fn(&Amounts) -> u64); 3] = [
-        (true, keys.count, count, Unit::Count, |amounts| amounts.count),
-        (true, keys.bytes, bytes, Unit::Bytes, |amounts| amounts.bytes),
-        (rows.retained, RETAINED_KEYS, RETAINED, Unit::Bytes, |amounts| amounts.retained_bytes),
-    ];
-    let mut columns: Columns<'_, Row<'_>> = Columns::new();
-    // On a narrow terminal: what grew is the question, what there was before tells the least.
-    for (is_shown, keys, titles, unit, amount) in amounts {
-        let column = |at: usize| Column::new(keys[at], titles[at], unit).hide_priority(2 - at as u8);
-        columns = columns
-            .add_if(is_shown, column(0), move |(_, change)| amount(&change.old))
-            .add_if(is_shown, column(1), move |(_, change)| amount(&change.new))
-            .add_if(is_shown, column(2), move |(_, change)| delta(amount(&change.old), amount(&change.new)));
+    let columns = add_change(Columns::new(), keys.count, count, Unit::Count, |amounts| amounts.count);
+    let mut columns = add_change(columns, keys.bytes, bytes, Unit::Bytes, |amounts| amounts.bytes);
+    if rows.retained {
+        columns = add_change(columns, RETAINED_KEYS, RETAINED, Unit::Bytes, |amounts| amounts.retained_bytes);
     }
     columns.add(name, |(name, _)| name.as_str()).table(rows.rows.len(), rows.hidden, |at| &rows.rows[at])
+}
+
+type ObjectDiffRow<'r> = &'r (String, Change<Amounts>);
+
+/// Before, after, and by how much it grew. On a narrow terminal: what grew is the question, what there was before tells
+/// the least.
+fn add_change<'r>(
+    columns: Columns<'r, ObjectDiffRow<'r>>,
+    keys: [&'static str; 3],
+    titles: [&'static str; 3],
+    unit: Unit,
+    amount: fn(&Amounts) -> u64,
+) -> Columns<'r, ObjectDiffRow<'r>> {
+    let column = |at: usize| Column::new(keys[at], titles[at], unit).hide_priority(2 - at as u8);
+    columns
+        .add(column(0), move |(_, change)| amount(&change.old))
+        .add(column(1), move |(_, change)| amount(&change.new))
+        .add(column(2), move |(_, change)| delta(amount(&change.old), amount(&change.new)))
 }
 
 const OBJECTS: [&str; 3] = ["Objects\nold", "Objects\nnew", "Objects\n+-"];

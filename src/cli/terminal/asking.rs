@@ -1,79 +1,72 @@
 //! The way of every question: open the dump, compute the answer, print it.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Error, Result, anyhow};
 
 use crate::answers::{AnswerError, GroupBy};
 use crate::cli::Outcome;
-use crate::cli::args::options::{InputArgs, OutputArgs};
-use crate::cli::terminal::indexes::AnswerOutput;
-use crate::cli::terminal::load::{self, Input, Memory, ReadDump};
-use crate::cli::terminal::progress;
+use crate::cli::args::options::InputArgs;
+use crate::cli::terminal::load::{Input, Memory, read_dump};
+use crate::cli::terminal::notes;
+use crate::cli::terminal::session::Session;
 use crate::dump::{Content, OpenDump};
-use crate::report::{Present, write, write_each};
 
 /// A dump that a command asks, and what its errors need to be explained.
 pub(crate) struct Asked<'d> {
+    pub(crate) session: &'d Session,
     pub(crate) dump: &'d OpenDump,
+    /// Its name, where there are several.
+    pub(crate) file: Option<&'d str>,
     memory: &'d Memory,
+    is_quiet: bool,
 }
 
-/// Dumps of commands that ask one. They stay until the process ends: giving a large graph back piece by piece takes
-/// longer than letting the system take all of it.
-static KEPT: Mutex<Vec<OpenDump>> = Mutex::new(Vec::new());
-
-/// Asks the dump that the options name. `question` prints through [`print_answer`].
+/// Asks the dump that the options name.
 pub(crate) fn ask(
+    session: &Session,
     file: Option<&Path>,
-    input: &InputArgs,
-    question: impl Fn(&Asked<'_>) -> Result<Outcome>,
+    args: &InputArgs,
+    question: impl FnOnce(&Asked<'_>) -> Result<Outcome>,
 ) -> Result<Outcome> {
-    let place = Input::find(file)?;
-    let (dump, outcome) = ask_place(&place, None, input, question)?;
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
+    let (dump, outcome) = ask_input(session, &Input::find(file)?, None, args, question)?;
+    session.keep(dump);
     Ok(outcome)
 }
 
 /// Asks dumps together, for instance two that are compared: each is opened, and its problems said, before the next. All
 /// stay in memory, within one limit.
 pub(crate) fn ask_together(
+    session: &Session,
     files: &[PathBuf],
-    input: &InputArgs,
-    question: impl Fn(&[Asked<'_>]) -> Result<Outcome>,
+    args: &InputArgs,
+    question: impl FnOnce(&[Asked<'_>]) -> Result<Outcome>,
 ) -> Result<Outcome> {
+    fn asked<'d>(session: &'d Session, (dump, memory): &'d (OpenDump, Memory), args: &InputArgs) -> Asked<'d> {
+        Asked { session, dump, file: None, memory, is_quiet: args.read.quiet }
+    }
     let mut opened = Vec::new();
     for file in files {
-        let ReadDump { dump, memory, .. } = load::read_dump(&Input::find(Some(file))?, None, input)?;
-        Asked { dump: &dump, memory: &memory }.warn(None, input.read.quiet);
-        opened.push((dump, memory));
+        let new = read_dump(session, &Input::find(Some(file))?, None, args)?;
+        asked(session, &new, args).warn();
+        opened.push(new);
     }
-    let asked: Vec<Asked<'_>> = opened.iter().map(|(dump, memory)| Asked { dump, memory }).collect();
-    let outcome = question(&asked)?;
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).extend(opened.into_iter().map(|(dump, _)| dump));
+    let dumps: Vec<Asked<'_>> = opened.iter().map(|dump| asked(session, dump, args)).collect();
+    let outcome = question(&dumps)?;
+    opened.into_iter().for_each(|(dump, _)| session.keep(dump));
     Ok(outcome)
 }
 
-/// Asks one dump of several; it is freed after the answer, so that there is memory for the next.
-pub(crate) fn ask_one_of_several<T>(
-    place: &Input,
-    file: &str,
-    input: &InputArgs,
-    question: impl Fn(&Asked<'_>) -> Result<T>,
-) -> Result<T> {
-    ask_place(place, Some(file), input, question).map(|(_, answer)| answer)
-}
-
-fn ask_place<T>(
-    place: &Input,
+/// Asks a dump. One of several, with its name, is to be freed after the answer, so that there is memory for the next.
+pub(crate) fn ask_input<T>(
+    session: &Session,
+    input: &Input,
     file: Option<&str>,
-    input: &InputArgs,
-    question: impl Fn(&Asked<'_>) -> Result<T>,
+    args: &InputArgs,
+    question: impl FnOnce(&Asked<'_>) -> Result<T>,
 ) -> Result<(OpenDump, T)> {
-    let ReadDump { dump, memory, .. } = load::read_dump(place, file, input)?;
-    let answer = question(&Asked { dump: &dump, memory: &memory })?;
+    let (dump, memory) = read_dump(session, input, file, args)?;
+    let answer = question(&Asked { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet })?;
     Ok((dump, answer))
 }
 
@@ -91,11 +84,21 @@ impl Asked<'_> {
         self.dump.graph().map(drop).ok_or_else(|| self.explain(AnswerError::NotObjects))
     }
 
-    /// Says what is wrong with the dump, and what to know of it. `file` is its name where there are several.
-    pub(crate) fn warn(&self, file: Option<&str>, quiet: bool) {
-        load::warn(self.dump.diagnostics(), file, quiet);
-        if let (Content::Objects(graph), false) = (self.dump.content(), quiet) {
-            load::note_of_graph(graph, self.dump.info(), file);
+    /// Prints a sentence that quiet leaves out.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.is_quiet {
+            self.session.print_sentence(text);
+        }
+    }
+
+    /// Says what is wrong with the dump, and what to know of it.
+    pub(crate) fn warn(&self) {
+        if self.is_quiet {
+            return;
+        }
+        notes::warn(self.session, self.dump.diagnostics(), self.file);
+        if let Content::Objects(graph) = self.dump.content() {
+            notes::note_of_graph(self.session, graph, self.dump.info(), self.file);
         }
     }
 }
@@ -137,30 +140,3 @@ pub(crate) fn explain(error: AnswerError) -> Error {
 /// How to get generations into a trace.
 const GENERATIONS_HINT: &str =
     "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001";
-
-/// Prints an answer.
-pub(crate) fn print_answer<A: Present>(answer: &A, output: &OutputArgs) -> Result<()> {
-    progress::end();
-    let mut out = AnswerOutput::begin();
-    write(answer, &mut out, &output.style())?;
-    Ok(out.finish()?)
-}
-
-/// Prints an answer that is bare words, one a line.
-pub(crate) fn print_lines(mut lines: impl Iterator<Item = String>) -> Result<()> {
-    progress::end();
-    let mut out = AnswerOutput::begin();
-    lines.try_for_each(|line| writeln!(out, "{line}"))?;
-    Ok(out.finish()?)
-}
-
-/// Prints the answers of several files; nothing when there are none.
-pub(crate) fn print_each<A: Present>(answers: &[(String, A)], output: &OutputArgs) -> Result<()> {
-    if answers.is_empty() {
-        return Ok(());
-    }
-    progress::end();
-    let mut out = AnswerOutput::begin();
-    write_each(answers, &mut out, &output.style())?;
-    Ok(out.finish()?)
-}

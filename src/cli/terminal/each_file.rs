@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::cli::Outcome;
 use crate::cli::args::options::InputArgs;
 use crate::cli::terminal::load::{self, Input};
-use crate::cli::terminal::output::print_sentence;
+use crate::cli::terminal::session::Session;
 
 /// What the files answered, in the order of the command line.
 pub(crate) struct Answers<T> {
@@ -29,6 +29,7 @@ impl<T> Answers<T> {
 /// # Errors
 /// When the options are wrong, whatever the files.
 pub(crate) fn ask_each<T>(
+    session: &Session,
     files: &[PathBuf],
     input: &InputArgs,
     answer: impl Fn(&Input, &str) -> Result<T>,
@@ -47,7 +48,7 @@ pub(crate) fn ask_each<T>(
             Err(error) => {
                 answers.failed = true;
                 let (text, name) = (format!("{error:#}"), place.name());
-                print_sentence(&if text.starts_with(&name) { text } else { format!("{name}: {text}") });
+                session.print_sentence(&if text.starts_with(&name) { text } else { format!("{name}: {text}") });
             }
         }
     }

@@ -6,74 +6,84 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::cli::terminal::output::print_sentence;
 use crate::dump::{IndexCheck, OpenDump};
 
 /// An answer is held back up to this size; before a larger one is printed, the whole index is checked.
 const HELD_BYTES: usize = 1 << 20;
 
-static IN_USE: Mutex<Vec<(PathBuf, IndexCheck)>> = Mutex::new(Vec::new());
-/// No notes.
-static IS_QUIET: AtomicBool = AtomicBool::new(false);
-static ARE_IGNORED: AtomicBool = AtomicBool::new(false);
-
-fn in_use() -> MutexGuard<'static, Vec<(PathBuf, IndexCheck)>> {
-    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+/// The indexes that the dumps of a run came from.
+#[derive(Default)]
+pub(crate) struct Indexes {
+    in_use: Mutex<Vec<InUse>>,
+    are_ignored: AtomicBool,
 }
 
-/// Remembers the index that a dump came from, if it came from one.
-pub(crate) fn remember(dump: &OpenDump, is_quiet: bool) {
-    IS_QUIET.store(is_quiet, Ordering::Relaxed);
-    if let Some(check) = dump.index_check() {
-        in_use().push((dump.path().map(Path::to_path_buf).unwrap_or_default(), check));
+struct InUse {
+    path: PathBuf,
+    check: IndexCheck,
+    is_quiet: bool,
+}
+
+impl Indexes {
+    fn in_use(&self) -> MutexGuard<'_, Vec<InUse>> {
+        self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// Returns true if indexes are not to be used any more.
-pub(crate) fn are_ignored() -> bool {
-    ARE_IGNORED.load(Ordering::Relaxed)
-}
-
-/// Why an index in use is not to be believed, and whose it is; `None` if all are good so far.
-fn damage() -> Option<(PathBuf, &'static str)> {
-    in_use().iter().find_map(|(path, check)| check.damage().map(|why| (path.clone(), why)))
-}
-
-/// If an index in use is damaged: says so, and uses none from now on. Returns true if the command is to run again.
-pub(crate) fn give_up_damaged() -> bool {
-    let Some((path, why)) = damage() else { return false };
-    in_use().clear();
-    ARE_IGNORED.store(true, Ordering::Relaxed);
-    if !IS_QUIET.load(Ordering::Relaxed) {
-        print_sentence(&format!("note: the index of {} is damaged ({why}); reading the dump", path.display()));
+    /// Remembers the index that a dump came from, if it came from one.
+    pub(crate) fn remember(&self, dump: &OpenDump, is_quiet: bool) {
+        if let Some(check) = dump.index_check() {
+            let path = dump.path().map(Path::to_path_buf).unwrap_or_default();
+            self.in_use().push(InUse { path, check, is_quiet });
+        }
     }
-    true
-}
 
-/// Checks all blocks of all indexes in use: for outputs that are written while the answer is computed.
-///
-/// # Errors
-/// When one is damaged.
-pub(crate) fn verify_all() -> io::Result<()> {
-    in_use().iter().for_each(|(_, check)| check.verify_all());
-    match damage() {
-        Some((_, why)) => Err(io::Error::other(why)),
-        None => Ok(()),
+    /// Returns true if indexes are not to be used any more.
+    pub(crate) fn are_ignored(&self) -> bool {
+        self.are_ignored.load(Ordering::Relaxed)
+    }
+
+    /// If an index in use is damaged: says so, and uses none from now on. Returns true if the command is to run again.
+    pub(crate) fn give_up_damaged(&self, say: impl FnOnce(&str)) -> bool {
+        let mut in_use = self.in_use();
+        let damaged = in_use.iter().find_map(|index| Some((index, index.check.damage()?)));
+        let Some((InUse { path, is_quiet, .. }, why)) = damaged else { return false };
+        if !is_quiet {
+            say(&format!("note: the index of {} is damaged ({why}); reading the dump", path.display()));
+        }
+        in_use.clear();
+        self.are_ignored.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Fails when an index in use is not to be believed.
+    fn check(&self) -> io::Result<()> {
+        let damage = self.in_use().iter().find_map(|index| index.check.damage());
+        damage.map_or(Ok(()), |why| Err(io::Error::other(why)))
+    }
+
+    /// Checks all blocks of all indexes in use: for outputs that are written while the answer is computed.
+    ///
+    /// # Errors
+    /// When one is damaged.
+    pub(crate) fn verify_all(&self) -> io::Result<()> {
+        self.in_use().iter().for_each(|index| index.check.verify_all());
+        self.check()
     }
 }
 
 /// Standard output for an answer.
-pub(crate) struct AnswerOutput {
+pub(crate) struct AnswerOutput<'s> {
+    indexes: &'s Indexes,
     out: io::BufWriter<StdoutLock<'static>>,
     /// What is held back; `None` once what follows cannot be wrong.
     held: Option<Vec<u8>>,
 }
 
-impl AnswerOutput {
+impl<'s> AnswerOutput<'s> {
     /// Begins an answer.
-    pub(crate) fn begin() -> Self {
-        let held = (!in_use().is_empty()).then(Vec::new);
-        AnswerOutput { out: io::BufWriter::with_capacity(64 * 1024, io::stdout().lock()), held }
+    pub(crate) fn begin(indexes: &'s Indexes) -> Self {
+        let held = (!indexes.in_use().is_empty()).then(Vec::new);
+        AnswerOutput { indexes, out: io::BufWriter::with_capacity(64 * 1024, io::stdout().lock()), held }
     }
 
     /// Ends the answer: prints what was held back.
@@ -82,16 +92,14 @@ impl AnswerOutput {
     /// When an index is damaged, and nothing was printed; or when standard output cannot be written to.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         if let Some(held) = self.held.take() {
-            if let Some((_, why)) = damage() {
-                return Err(io::Error::other(why));
-            }
+            self.indexes.check()?;
             self.out.write_all(&held)?;
         }
         self.out.flush()
     }
 }
 
-impl Write for AnswerOutput {
+impl Write for AnswerOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.held {
             Some(held) if held.len() + bytes.len() <= HELD_BYTES => {
@@ -99,7 +107,7 @@ impl Write for AnswerOutput {
                 return Ok(bytes.len());
             }
             Some(held) => {
-                verify_all()?;
+                self.indexes.verify_all()?;
                 self.out.write_all(held)?;
                 self.held = None;
             }

@@ -2,42 +2,37 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
 
 use crate::cli::args::options::{InputArgs, ReadArgs};
-use crate::cli::terminal::indexes;
-use crate::cli::terminal::output::print_sentence;
-use crate::cli::terminal::progress::{Progress, Watch};
+use crate::cli::terminal::progress::Watch;
+use crate::cli::terminal::session::Session;
 use crate::dump::{
     Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy,
 };
-use crate::graph::{HeapGraph, RootKind};
-use crate::input::{Code, Diagnostics, FormatInfo, Problem, Severity};
+use crate::graph::RootKind;
 use crate::report::{format_bytes, parse_size};
-
-/// All dumps of a command share one account.
-static LIMIT: OnceLock<MemoryLimit> = OnceLock::new();
 
 /// The memory limit, and whose it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory {
-    pub(crate) limit: MemoryLimit,
+    limit: MemoryLimit,
     is_asked_for: bool,
 }
 
 impl Memory {
     /// `--max-memory`, else what the machine (or the container) has free.
-    pub(crate) fn find(args: &ReadArgs) -> Result<Self> {
-        if let Some(text) = &args.max_memory {
-            let bytes = parse_size(text).map_err(|error| anyhow!("--max-memory: {error}"))?;
-            let limit = LIMIT.get_or_init(|| MemoryLimit::of(bytes)).clone();
-            return Ok(Memory { limit, is_asked_for: true });
-        }
-        let limit = LIMIT.get_or_init(|| free_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free)).clone();
-        Ok(Memory { limit, is_asked_for: false })
+    fn find(session: &Session, args: &ReadArgs) -> Result<Self> {
+        let asked_for = args.max_memory.as_deref().map(parse_size).transpose();
+        let asked_for = asked_for.map_err(|error| anyhow!("--max-memory: {error}"))?;
+        let limit = session.memory.get_or_init(|| match asked_for {
+            Some(bytes) => MemoryLimit::of(bytes),
+            None => free_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free),
+        });
+        Ok(Memory { limit: limit.clone(), is_asked_for: asked_for.is_some() })
     }
 
     /// A library error in words that name the options.
@@ -65,7 +60,7 @@ impl Memory {
         anyhow!("{what}, {whose}")
     }
 
-    pub(crate) fn explain_open(&self, error: OpenError) -> Error {
+    fn explain_open(&self, error: OpenError) -> Error {
         match error {
             OpenError::Memory(error) => self.explain(error),
             OpenError::NoSuchSnapshot(_) => anyhow!("--snapshot: {error}"),
@@ -116,36 +111,40 @@ impl Input {
             Input::Stdin => "standard input".into(),
         }
     }
-}
 
-/// A dump as it was read, with the roots that were asked for.
-pub(crate) struct ReadDump {
-    pub(crate) dump: OpenDump,
-    pub(crate) memory: Memory,
+    /// Opens the dump.
+    pub(crate) fn open(&self, options: &OpenOptions, memory: &Memory) -> Result<OpenDump> {
+        let opened = match self {
+            Input::Path(path) => options.open(path),
+            Input::Stdin => options.open_reader(std::io::stdin()),
+        };
+        opened.map_err(|error| memory.explain_open(error)).with_context(|| self.name())
+    }
 }
 
 /// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
-pub(crate) fn read_dump(place: &Input, file: Option<&str>, input: &InputArgs) -> Result<ReadDump> {
-    let without = excluded_roots(input)?;
-    let (options, _progress, memory) = open_options(file, &input.read)?;
+pub(crate) fn read_dump(
+    session: &Session,
+    input: &Input,
+    file: Option<&str>,
+    args: &InputArgs,
+) -> Result<(OpenDump, Memory)> {
+    let without = excluded_roots(args)?;
+    let (options, memory) = open_options(session, file, &args.read)?;
     let options = OpenOptions {
-        roots: RootPolicy { without, keep_unreachable: input.keep_unreachable },
-        index: if input.no_index || indexes::are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
+        roots: RootPolicy { without, keep_unreachable: args.keep_unreachable },
+        index: if args.no_index || session.indexes.are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
         ..options
     };
-    let opened = match place {
-        Input::Path(path) => options.open(path),
-        Input::Stdin => options.open_reader(std::io::stdin()),
-    };
-    let dump = opened.map_err(|error| memory.explain_open(error)).with_context(|| place.name())?;
-    indexes::remember(&dump, input.read.quiet);
-    Ok(ReadDump { dump, memory })
+    let dump = input.open(&options, &memory)?;
+    session.indexes.remember(&dump, args.read.quiet);
+    Ok((dump, memory))
 }
 
 /// Counts a dump's types.
-pub(crate) fn count_types(place: &Input, file: Option<&str>, read: &ReadArgs) -> Result<Counted> {
-    let (options, _progress, memory) = open_options(file, read)?;
-    let counted = match place {
+pub(crate) fn count_types(session: &Session, input: &Input, file: Option<&str>, args: &ReadArgs) -> Result<Counted> {
+    let (options, memory) = open_options(session, file, args)?;
+    let counted = match input {
         Input::Path(path) => options.count_types(path),
         Input::Stdin => options.count_types_of_reader(std::io::stdin()),
     };
@@ -157,17 +156,16 @@ pub(crate) fn count_types(place: &Input, file: Option<&str>, read: &ReadArgs) ->
             OpenError::Memory(error) => memory.explain_counting(error),
             error => memory.explain_open(error),
         })
-        .with_context(|| place.name())
+        .with_context(|| input.name())
 }
 
-/// What the options of reading say of opening, and the progress that is shown meanwhile.
-pub(crate) fn open_options(file: Option<&str>, args: &ReadArgs) -> Result<(OpenOptions, Arc<Progress>, Memory)> {
-    let progress = Arc::new(Progress::start(args.quiet, file));
-    let memory = Memory::find(args)?;
+/// What the options of reading say of opening. Progress is shown as long as they are there.
+pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArgs) -> Result<(OpenOptions, Memory)> {
+    let observer = Arc::new(Watch::start(&session.progress, args.quiet, file));
+    let memory = Memory::find(session, args)?;
     let read = args.read_options()?;
-    set_threads(read.threads)?;
-    let observer = Arc::new(Watch { progress: Arc::clone(&progress), quiet: args.quiet });
-    Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, progress, memory))
+    session.set_threads(read.threads)?;
+    Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, memory))
 }
 
 /// Kinds of roots that are left out, as the graph names them.
@@ -185,76 +183,4 @@ pub(crate) fn excluded_roots(input: &InputArgs) -> Result<Vec<String>> {
         kinds.push(format!("{weak}{}", known.name()));
     }
     Ok(kinds)
-}
-
-/// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
-pub(crate) fn set_threads(threads: usize) -> Result<()> {
-    static SET: Once = Once::new();
-    let mut result = Ok(());
-    SET.call_once(|| result = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global());
-    result.context("cannot start threads")
-}
-
-/// Notes on an object graph besides its problems.
-pub(crate) fn note_of_graph(graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
-    let snapshots = &facts.snapshots;
-    if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
-        let all = snapshots.len();
-        print_line(
-            "note",
-            file,
-            &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1),
-        );
-    }
-    if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
-        let left_out = graph.roots().iter().any(|root| root.excluded);
-        let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
-        let hint = "--keep-unreachable makes roots of what is left";
-        print_line("note", file, &format!("{which} holds anything, so nothing is reachable; {hint}"));
-    }
-    if graph.roots_inferred() {
-        print_line("note", file, "roots are inferred, for the dump has no root records");
-    }
-}
-
-/// One line on standard error for each kind of problem.
-pub(crate) fn warn(diagnostics: &Diagnostics, file: Option<&str>, quiet: bool) {
-    if quiet {
-        return;
-    }
-    for problem in diagnostics.sorted() {
-        if problem.code.severity == Severity::Warning {
-            print_line("warning", file, &line_of(problem));
-        }
-    }
-}
-
-/// The same for one problem whose severity is a note.
-pub(crate) fn note_problem(diagnostics: &Diagnostics, code: &Code, file: Option<&str>, quiet: bool) {
-    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.code == code && !quiet) {
-        print_line("note", file, &line_of(problem));
-    }
-}
-
-fn line_of(problem: &Problem) -> String {
-    let text = if problem.first_text.is_empty() { String::new() } else { format!(": {}", problem.first_text) };
-    let count = if problem.count == 1 { String::new() } else { format!("{} times, first ", problem.count) };
-    let (name, at, meaning) = (problem.code.name, problem.first_at, problem.code.meaning);
-    format!("{name} ({count}at {at}{text}): {meaning}")
-}
-
-/// Lines printed so far.
-static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-/// Prints `warning: file: text` on standard error.
-fn print_line(what: &str, file: Option<&str>, text: &str) {
-    let file = file.map_or(String::new(), |file| format!("{file}: "));
-    let line = format!("{what}: {file}{text}");
-    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
-    // A command that answers again, without a damaged index, does not repeat it.
-    if indexes::are_ignored() && printed.contains(&line) {
-        return;
-    }
-    print_sentence(&line);
-    printed.push(line);
 }

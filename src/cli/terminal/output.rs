@@ -2,10 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use anyhow::Result;
+
 use crate::cli::Outcome;
-use crate::cli::args::options::{ColorArg, FormatArg, LimitArgs, OutputArgs, TypeArgs};
-use crate::cli::terminal::progress;
-use crate::report::{Format, Style, escape_controls};
+use crate::cli::args::options::{LimitArgs, OutputArgs, TypeArgs};
+use crate::cli::terminal::indexes::AnswerOutput;
+use crate::cli::terminal::session::Session;
+use crate::report::{Format, Present, Style, write, write_each};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
 const WIDTH_UNKNOWN: usize = 80;
@@ -14,27 +17,15 @@ impl OutputArgs {
     /// How to print, here and now.
     pub(crate) fn style(&self) -> Style {
         let terminal = io::stdout().is_terminal();
-        let format = match self.format {
-            FormatArg::Table => Format::Table,
-            FormatArg::Markdown => Format::Markdown,
-            FormatArg::Csv => Format::Csv,
-            FormatArg::Tsv => Format::Tsv,
-            FormatArg::Json => Format::Json,
-            FormatArg::Jsonl => Format::JsonLines,
-        };
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Style {
-            format,
+            format: self.format,
             terminal,
             width: terminal_size::terminal_size().map_or(WIDTH_UNKNOWN, |(width, _)| usize::from(width.0)),
-            human: self.human || (!self.bytes && terminal && format == Format::Table),
+            human: self.human || (!self.bytes && terminal && self.format == Format::Table),
             header: !self.no_header,
-            color: match self.color {
-                ColorArg::Always => true,
-                ColorArg::Never => false,
-                ColorArg::Auto => terminal && !no_color,
-            },
+            color: self.color.0.unwrap_or(terminal && !no_color),
         }
     }
 }
@@ -42,29 +33,45 @@ impl OutputArgs {
 impl LimitArgs {
     /// Rows at most, here and now; `None` for all.
     pub(crate) fn limit_here(&self) -> Option<usize> {
-        match self.limit {
-            Some(0) => None,
-            Some(limit) => Some(limit),
-            None => io::stdout().is_terminal().then_some(ROWS_ON_A_TERMINAL),
-        }
+        let default = || io::stdout().is_terminal().then_some(ROWS_ON_A_TERMINAL);
+        self.limit.or_else(default).filter(|limit| *limit > 0)
     }
-}
-
-/// Prints a sentence beside the answer, on standard error: why the exit code is 1, what is wrong with a dump.
-pub(crate) fn print_sentence(text: &str) {
-    // A closed standard error must not change the answer.
-    progress::print_aside(|| drop(writeln!(io::stderr(), "heapdump: {}", escape_controls(text))));
 }
 
 impl TypeArgs {
     /// The outcome of a command that shows what `--type` matches.
-    pub(crate) fn outcome(&self, nothing_matches: bool, is_quiet: bool) -> Outcome {
-        if !nothing_matches {
-            return Outcome::Done;
-        }
-        if let (Some(pattern), false) = (&self.type_pattern, is_quiet) {
-            print_sentence(&format!("no type matches --type {pattern} (capitals matter)"));
+    pub(crate) fn outcome(&self, session: &Session, is_empty: bool, is_quiet: bool) -> Outcome {
+        let Some(pattern) = self.type_pattern.as_ref().filter(|_| is_empty) else { return Outcome::Done };
+        if !is_quiet {
+            session.print_sentence(&format!("no type matches --type {pattern} (capitals matter)"));
         }
         Outcome::No
+    }
+}
+
+impl Session {
+    /// Prints an answer.
+    pub(crate) fn print_answer<A: Present>(&self, answer: &A, output: &OutputArgs) -> Result<()> {
+        self.print(|out| write(answer, out, &output.style()))
+    }
+
+    /// Prints an answer that is bare words, one a line.
+    pub(crate) fn print_lines(&self, mut lines: impl Iterator<Item = String>) -> Result<()> {
+        self.print(|out| lines.try_for_each(|line| writeln!(out, "{line}")))
+    }
+
+    /// Prints the answers of several files; nothing when there are none.
+    pub(crate) fn print_each<A: Present>(&self, answers: &[(String, A)], output: &OutputArgs) -> Result<()> {
+        match answers {
+            [] => Ok(()),
+            _ => self.print(|out| write_each(answers, out, &output.style())),
+        }
+    }
+
+    fn print(&self, write: impl FnOnce(&mut AnswerOutput<'_>) -> io::Result<()>) -> Result<()> {
+        self.progress.end();
+        let mut out = AnswerOutput::begin(&self.indexes);
+        write(&mut out)?;
+        Ok(out.finish()?)
     }
 }

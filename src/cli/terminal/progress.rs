@@ -1,16 +1,14 @@
 //! Progress on standard error, for work over half a second, only on a terminal: what is being done, how fast the file
 //! is read and how long that will still take, and later how long each step has been at work.
 
-use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::terminal::output::print_sentence;
-use crate::input::{Observer, Phase as Work};
+use crate::input::{Observer, Phase};
 use crate::report::{escape_controls, format_bytes, shorten_middle};
 
 const DELAY: Duration = Duration::from_millis(500);
@@ -22,145 +20,142 @@ const MAX_NAME_WIDTH: usize = 30;
 /// The first phase, and the only one with a known end.
 const READING: &str = "reading";
 
-/// How far reading has come, for the drawer in another thread.
-#[derive(Debug, Default)]
-pub(crate) struct ReadProgress {
-    /// Bytes taken from the file or pipe (packed, if it is packed).
-    bytes_read: AtomicU64,
-    /// Bytes there are; 0 when unknown.
-    bytes_total: AtomicU64,
-}
-
-/// Shows the library's phases and prints its notes.
-pub(crate) struct Watch {
-    pub(crate) progress: Arc<Progress>,
-    pub(crate) quiet: bool,
-}
-
-impl Observer for Watch {
-    fn phase(&self, phase: Work) {
-        self.progress.phase(phase.name());
-    }
-
-    fn bytes_read(&self, done: u64, total: Option<u64>) {
-        self.progress.read.bytes_read.store(done, Ordering::Relaxed);
-        self.progress.read.bytes_total.store(total.unwrap_or(0), Ordering::Relaxed);
-    }
-
-    fn note(&self, sentence: &str) {
-        if !self.quiet {
-            print_sentence(&format!("note: {sentence}"));
-        }
-    }
-}
-
 /// The one line of standard error that shows progress, however many dumps are open.
+pub(crate) struct Progress {
+    line: Mutex<Line>,
+    /// Bytes taken from the file or pipe (packed, if it is packed), and bytes there are; 0 when unknown.
+    bytes: [AtomicU64; 2],
+    /// Progress is shown some time after this, not some time after the start of each of many small files.
+    begun: Instant,
+    has_drawer: Once,
+}
+
+#[derive(Default)]
 struct Line {
-    /// Id of the `Progress` that owns the line; 0 if none does.
-    owner: u64,
+    work: Option<Work>,
     bar: Option<ProgressBar>,
 }
 
-static LINE: Mutex<Line> = Mutex::new(Line { owner: 0, bar: None });
-
-impl Line {
-    fn lock() -> MutexGuard<'static, Line> {
-        LINE.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn give_to(&mut self, owner: u64) {
-        if self.owner != owner {
-            self.owner = owner;
-            self.clear();
-        }
-    }
-
-    fn clear(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-/// Prints something to standard error where the progress may stand, which comes back below.
-pub(crate) fn print_aside(print: impl FnOnce()) {
-    match &Line::lock().bar {
-        Some(bar) => bar.suspend(print),
-        None => print(),
-    }
-}
-
-/// Clears the progress line before output is printed.
-pub(crate) fn end() {
-    Line::lock().give_to(0);
-}
-
-/// Shows how far the work is until it is dropped.
-pub(crate) struct Progress {
-    read: Arc<ReadProgress>,
-    number: u64,
-    phase: Arc<Mutex<Phase>>,
-    ended: Arc<AtomicBool>,
-    drawer: Option<JoinHandle<()>>,
-}
-
-#[derive(Clone, Copy)]
-struct Phase {
-    name: &'static str,
+/// What is being done.
+struct Work {
+    /// The file, where there are several.
+    prefix: String,
+    phase: &'static str,
     since: Instant,
 }
 
-impl Phase {
-    fn new(name: &'static str) -> Self {
-        Phase { name, since: Instant::now() }
+impl Default for Progress {
+    fn default() -> Self {
+        Progress { line: Mutex::default(), bytes: Default::default(), begun: Instant::now(), has_drawer: Once::new() }
     }
 }
 
 impl Progress {
-    /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
-    pub(crate) fn start(quiet: bool, file: Option<&str>) -> Self {
-        static NUMBERS: AtomicU64 = AtomicU64::new(1);
-        let mut progress = Progress {
-            read: Arc::default(),
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
-            phase: Arc::new(Mutex::new(Phase::new(READING))),
-            ended: Arc::default(),
-            drawer: None,
-        };
-        if !quiet && std::io::stderr().is_terminal() {
-            Line::lock().give_to(progress.number);
-            let drawer = Drawer {
-                number: progress.number,
-                prefix: file.map_or(String::new(), prefix),
-                read: Arc::clone(&progress.read),
-                phase: Arc::clone(&progress.phase),
-            };
-            let ended = Arc::clone(&progress.ended);
-            progress.drawer = Some(std::thread::spawn(move || drawer.run(&ended)));
-        }
-        progress
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets what is shown as being done now.
-    pub(crate) fn phase(&self, name: &'static str) {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::new(name);
-        Line::lock().give_to(self.number);
+    /// Prints something to standard error where the progress may stand, which comes back below.
+    fn print_aside(&self, print: impl FnOnce()) {
+        match &self.line().bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    /// Prints a sentence beside the answer, on standard error: why the exit code is 1, what is wrong with a dump.
+    pub(crate) fn print_sentence(&self, text: &str) {
+        // A closed standard error must not change the answer.
+        self.print_aside(|| drop(writeln!(std::io::stderr(), "heapdump: {}", escape_controls(text))));
+    }
+
+    /// Clears the progress line before output is printed.
+    pub(crate) fn end(&self) {
+        let mut line = self.line();
+        line.work = None;
+        if let Some(bar) = line.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Draws the line from time to time as long as somebody holds the progress.
+    fn start_drawer(self: &Arc<Self>) {
+        let progress = Arc::downgrade(self);
+        self.has_drawer.call_once(|| {
+            std::thread::spawn(move || {
+                while let Some(progress) = progress.upgrade() {
+                    progress.draw();
+                    drop(progress);
+                    std::thread::sleep(BETWEEN_DRAWS);
+                }
+            });
+        });
+    }
+
+    fn draw(&self) {
+        let mut line = self.line();
+        let Line { work: Some(Work { prefix, phase, since }), bar } = &mut *line else { return };
+        if self.begun.elapsed() < DELAY {
+            return;
+        }
+        let bar = bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            // The template is a constant: a wrong one would show at once, as indicatif's own in its place.
+            let style = ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.with_style(style)
+        });
+        let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+        let [done, total] = self.bytes.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
+        // One message and not indicatif's own fields: it draws after every field that is set.
+        bar.set_message(text(prefix, phase, since.elapsed(), (done, total), width));
     }
 }
 
-impl Drop for Progress {
+/// Shows the phases of one dump while it is open, and prints its notes.
+pub(crate) struct Watch {
+    progress: Arc<Progress>,
+    prefix: String,
+    quiet: bool,
+    is_shown: bool,
+}
+
+impl Watch {
+    /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
+    pub(crate) fn start(progress: &Arc<Progress>, quiet: bool, file: Option<&str>) -> Self {
+        let is_shown = !quiet && std::io::stderr().is_terminal();
+        let prefix = file.map_or(String::new(), prefix);
+        let watch = Watch { progress: Arc::clone(progress), prefix, quiet, is_shown };
+        watch.bytes_read(0, None);
+        watch.phase(Phase::Reading);
+        watch
+    }
+}
+
+impl Observer for Watch {
+    fn phase(&self, phase: Phase) {
+        if !self.is_shown {
+            return;
+        }
+        self.progress.line().work =
+            Some(Work { prefix: self.prefix.clone(), phase: phase.name(), since: Instant::now() });
+        self.progress.start_drawer();
+    }
+
+    fn bytes_read(&self, done: u64, total: Option<u64>) {
+        self.progress.bytes[0].store(done, Ordering::Relaxed);
+        self.progress.bytes[1].store(total.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn note(&self, sentence: &str) {
+        if !self.quiet {
+            self.progress.print_sentence(&format!("note: {sentence}"));
+        }
+    }
+}
+
+impl Drop for Watch {
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
-        let mut line = Line::lock();
-        if line.owner == self.number {
-            line.give_to(0);
-        }
-        drop(line);
-        if let Some(drawer) = self.drawer.take() {
-            drawer.thread().unpark();
-            // A drawer that failed does not change the answer.
-            let _ = drawer.join();
-        }
+        self.progress.end();
     }
 }
 
@@ -168,49 +163,6 @@ impl Drop for Progress {
 fn prefix(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     format!("{}: ", shorten_middle(&escape_controls(name), MAX_NAME_WIDTH))
-}
-
-/// Time until progress is shown: counted from the program's start, not for each of many small files.
-fn delay_left() -> Duration {
-    static BEGUN: OnceLock<Instant> = OnceLock::new();
-    DELAY.saturating_sub(BEGUN.get_or_init(Instant::now).elapsed())
-}
-
-/// Draws the progress line from time to time.
-struct Drawer {
-    number: u64,
-    prefix: String,
-    read: Arc<ReadProgress>,
-    phase: Arc<Mutex<Phase>>,
-}
-
-impl Drawer {
-    fn run(&self, ended: &AtomicBool) {
-        std::thread::park_timeout(delay_left());
-        while !ended.load(Ordering::Relaxed) {
-            self.draw();
-            std::thread::park_timeout(BETWEEN_DRAWS);
-        }
-    }
-
-    fn draw(&self) {
-        let Phase { name, since } = *self.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut line = Line::lock();
-        if line.owner != self.number {
-            return;
-        }
-        let bar = line.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            // The template is a constant: a wrong one would show at once, as indicatif's own in its place.
-            let style = ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-            bar.with_style(style)
-        });
-        let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
-        let (done, total) =
-            (self.read.bytes_read.load(Ordering::Relaxed), self.read.bytes_total.load(Ordering::Relaxed));
-        // One message and not indicatif's own fields: it draws after every field that is set.
-        bar.set_message(text(&self.prefix, name, since.elapsed(), (done, total), width));
-    }
 }
 
 /// The whole line: `reading [=====>     ] 1.2 GiB of 3.0 GiB, 310.5 MiB/s, 6 s left`, `computing dominators, 12 s`.

@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result, anyhow};
 
 use crate::cli::terminal::asking::Asked;
 use crate::cli::terminal::load::Input;
-use crate::cli::terminal::progress;
+use crate::cli::terminal::progress::Progress;
 use crate::dump::{companions, is_index_of};
 use crate::export::{ExportError, MAX_FLAMEGRAPH_BYTES};
 use crate::files::{Inputs, Output, Target, TargetError};
@@ -65,7 +65,7 @@ fn checked(output: Option<&Path>, inputs: &Inputs) -> Result<Target> {
 
 /// Writes all of an output at once.
 pub(crate) fn write(target: &Target, bytes: &[u8]) -> Result<()> {
-    let mut out = LazyOutput { target, begun: None };
+    let mut out = LazyOutput { target, progress: None, begun: None };
     out.write_all(bytes).and_then(|()| out.finish()).with_context(|| format!("cannot write {}", target.name()))
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn write_export<T>(
     target: &Target,
     export: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>,
 ) -> Result<T> {
-    let mut out = LazyOutput { target, begun: None };
+    let mut out = LazyOutput { target, progress: Some(&asked.session.progress), begun: None };
     let result = export(&mut out).map_err(|error| match error {
         ExportError::Answer(error) => asked.explain(error),
         ExportError::Write(error) => Error::from(error).context(format!("cannot write {}", target.name())),
@@ -95,6 +95,7 @@ pub(crate) fn write_export<T>(
 /// An output that is begun with its first byte.
 struct LazyOutput<'t> {
     target: &'t Target,
+    progress: Option<&'t Progress>,
     begun: Option<Output>,
 }
 
@@ -103,7 +104,7 @@ impl LazyOutput<'_> {
         match &mut self.begun {
             Some(out) => Ok(out),
             begun => {
-                progress::end();
+                self.progress.into_iter().for_each(Progress::end);
                 Ok(begun.insert(self.target.begin()?))
             }
         }

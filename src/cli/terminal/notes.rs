@@ -1,0 +1,50 @@
+//! Notes and warnings on a dump, on standard error.
+
+use crate::cli::terminal::session::Session;
+use crate::graph::HeapGraph;
+use crate::input::{Code, Diagnostics, FormatInfo, Problem, Severity};
+
+/// Notes on an object graph besides its problems.
+pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
+    let snapshots = &facts.snapshots;
+    if let (true, Some(chosen)) = (snapshots.len() > 1, snapshots.iter().position(|snapshot| snapshot.chosen)) {
+        let all = snapshots.len();
+        session.print_note(
+            "note",
+            file,
+            &format!("snapshot {} of {all}; --snapshot N reads another, info lists them", chosen + 1),
+        );
+    }
+    if graph.node_count() > 0 && graph.strong_roots().next().is_none() {
+        let left_out = graph.roots().iter().any(|root| root.excluded);
+        let which = if left_out { "no root that --exclude-roots leaves" } else { "no root" };
+        let hint = "--keep-unreachable makes roots of what is left";
+        session.print_note("note", file, &format!("{which} holds anything, so nothing is reachable; {hint}"));
+    }
+    if graph.roots_inferred() {
+        session.print_note("note", file, "roots are inferred, for the dump has no root records");
+    }
+}
+
+/// One line on standard error for each kind of problem.
+pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
+    for problem in diagnostics.sorted() {
+        if problem.code.severity == Severity::Warning {
+            session.print_note("warning", file, &line_of(problem));
+        }
+    }
+}
+
+/// The same for one problem whose severity is a note.
+pub(crate) fn note_problem(session: &Session, diagnostics: &Diagnostics, code: &Code, file: Option<&str>) {
+    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.code == code) {
+        session.print_note("note", file, &line_of(problem));
+    }
+}
+
+fn line_of(problem: &Problem) -> String {
+    let text = if problem.first_text.is_empty() { String::new() } else { format!(": {}", problem.first_text) };
+    let count = if problem.count == 1 { String::new() } else { format!("{} times, first ", problem.count) };
+    let (name, at, meaning) = (problem.code.name, problem.first_at, problem.code.meaning);
+    format!("{name} ({count}at {at}{text}): {meaning}")
+}

@@ -1,0 +1,54 @@
+//! What one run of the program has for all its dumps.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use anyhow::{Context, Result};
+
+use crate::cli::terminal::indexes::Indexes;
+use crate::cli::terminal::progress::Progress;
+use crate::dump::{MemoryLimit, OpenDump};
+
+/// One run of the program: its progress line, the indexes and the memory in use, and what was said. It holds the dumps
+/// that were asked until it is dropped: giving a large graph back piece by piece takes longer than letting the system
+/// take all of it, so a program that ends with the run forgets its session.
+#[derive(Default)]
+pub struct Session {
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) indexes: Indexes,
+    /// All dumps of a command share one account.
+    pub(crate) memory: OnceLock<MemoryLimit>,
+    has_threads: OnceLock<()>,
+    printed: Mutex<Vec<String>>,
+    dumps: Mutex<Vec<OpenDump>>,
+}
+
+impl Session {
+    /// Keeps a dump that has been asked.
+    pub(crate) fn keep(&self, dump: OpenDump) {
+        self.dumps.lock().unwrap_or_else(PoisonError::into_inner).push(dump);
+    }
+
+    /// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
+    pub(crate) fn set_threads(&self, threads: usize) -> Result<()> {
+        if self.has_threads.set(()).is_err() {
+            return Ok(());
+        }
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("cannot start threads")
+    }
+
+    /// Prints a sentence beside the answer, on standard error: why the exit code is 1, what is wrong with a dump.
+    pub(crate) fn print_sentence(&self, text: &str) {
+        self.progress.print_sentence(text);
+    }
+
+    /// Prints `warning: file: text`. A command that answers again, without a damaged index, does not repeat it.
+    pub(crate) fn print_note(&self, what: &str, file: Option<&str>, text: &str) {
+        let file = file.map_or(String::new(), |file| format!("{file}: "));
+        let line = format!("{what}: {file}{text}");
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !(self.indexes.are_ignored() && printed.contains(&line)) {
+            self.print_sentence(&line);
+            printed.push(line);
+        }
+    }
+}
