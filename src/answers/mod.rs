@@ -25,6 +25,7 @@ pub mod merged_paths;
 pub mod object;
 mod object_id;
 pub mod objects;
+pub mod path_lines;
 mod paths;
 pub mod problems;
 mod reachability;

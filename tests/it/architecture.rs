@@ -44,19 +44,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
             "files",
             "units",
         ],
-        &[
-            "anyhow",
-            "clap",
-            "clap_complete",
-            "clap_mangen",
-            "indicatif",
-            "rayon",
-            "rustc_hash",
-            "serde",
-            "serde_json",
-            "sysinfo",
-            "terminal_size",
-        ],
+        &["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif", "rayon", "sysinfo", "terminal_size"],
     ),
 ];
 
@@ -302,4 +290,42 @@ fn files_of_readers_use_each_other_one_way() {
         }
     }
     assert!(left.is_empty(), "circles: {left:#?}");
+}
+
+/// Lines of the command line with its unit tests, for 14 commands.
+const MAX_CLI_LINES: usize = 4300;
+/// More for each further command, in percent.
+const PERCENT_FOR_A_COMMAND: usize = 6;
+
+/// The command line shows what the library answers, and stays small: what grows here belongs into `answers` or `report`.
+#[test]
+fn the_command_line_is_small() {
+    let (mut commands, mut all) = (Vec::new(), Vec::new());
+    sources(&project("src/cli/commands"), &mut commands);
+    sources(&project("src/cli"), &mut all);
+    let lines = |path: &std::path::PathBuf| std::fs::read_to_string(path).expect("readable").lines().count();
+    for file in &commands {
+        assert!(lines(file) <= 100, "{} has {} lines", file.display(), lines(file));
+    }
+    // All files but `mod.rs`.
+    let further = (commands.len() - 1).saturating_sub(14);
+    let most = MAX_CLI_LINES + MAX_CLI_LINES * PERCENT_FOR_A_COMMAND * further / 100;
+    let sum: usize = all.iter().map(lines).sum();
+    assert!(sum <= most, "src/cli has {sum} lines, and {most} at most");
+}
+
+/// What a run has is in its `Session`; `main` decides that the process ends without giving it back.
+#[test]
+fn the_command_line_has_no_statics_and_leaks_nothing() {
+    let mut files = Vec::new();
+    sources(&project("src/cli"), &mut files);
+    for file in files {
+        let code = code_of(&file);
+        let is_static = code.lines().any(|line| line.trim_start().trim_start_matches("pub ").starts_with("static "));
+        assert!(!is_static, "{} has a static", file.display());
+        let is_in_terminal = file.starts_with(project("src/cli/terminal"));
+        assert!(is_in_terminal || !code.contains("process::exit"), "{} ends the process", file.display());
+        let leaks = ["mem::forget", "Box::leak", ".leak()"].iter().any(|leak| code.contains(leak));
+        assert!(!leaks, "{} leaks", file.display());
+    }
 }
