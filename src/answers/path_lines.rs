@@ -134,6 +134,8 @@ impl<'a> PathLines<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
     use crate::answers::{RootPathsOptions, root_paths};
     use crate::dump::OpenOptions;
@@ -142,12 +144,11 @@ mod tests {
     fn long_paths_are_shown_without_their_middle() {
         let mut text = String::from("a 2 x\nt 1 A\n");
         for id in 1..=9 {
-            text += &format!("o {id} 1 10\n");
-            text += &if id < 9 { format!("r {}\n", id + 1) } else { String::new() };
+            let next = if id < 9 { format!(" {}", id + 1) } else { String::new() };
+            text += &format!("o {id} 1 10{next}\n");
         }
         text += "r 1 3 0\nc x\n";
-        let text: &'static str = text.leak();
-        let Ok(dump) = OpenOptions::default().open_reader(text.as_bytes()) else { panic!("opens") };
+        let Ok(dump) = OpenOptions::default().open_reader(Cursor::new(text)) else { panic!("opens") };
         let answer = root_paths(&dump, &RootPathsOptions::new("9".parse().unwrap())).unwrap();
         let words = |end_length| -> Vec<String> {
             let lines = PathLines::new(&answer.paths, end_length);
