@@ -293,7 +293,7 @@ fn files_of_readers_use_each_other_one_way() {
 }
 
 /// Lines of the command line with its unit tests, for 14 commands.
-const MAX_CLI_LINES: usize = 4300;
+const MAX_CLI_LINES: usize = 4360;
 /// More for each further command, in percent.
 const PERCENT_FOR_A_COMMAND: usize = 6;
 

@@ -9,7 +9,7 @@ use crate::answers::{DiffBy, GroupBy};
 /// What the rows of a diff are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
-    /// What to group by
+    /// What to group by; backtrace: of allocation totals
     #[arg(long, value_parser = words(ROWS), default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
     by: DiffBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row

@@ -1,6 +1,6 @@
 //! `heapdump report`: one page that a team can look at.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
@@ -48,45 +48,36 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let Some(output) = &args.output else { bail!("where to? heapdump report FILE -o report.html") };
     let options = args.options()?;
-    match &args.files[..] {
-        [old, new] => ask_together(session, &[old.clone(), new.clone()], &args.input, |asked| {
-            let places = [Input::find(Some(old))?, Input::find(Some(new))?];
-            let names = PageOptions { old_file: file_name(old), file: file_name(new), ..options.clone() };
-            write_to(Some(&asked[0]), &asked[1], &names, &places, output)
-        }),
-        files => {
-            let file = files.first().map(PathBuf::as_path);
-            let place = Input::find(file)?;
-            let name = if let Input::Path(path) = &place { file_name(path) } else { None };
-            ask(session, file, &args.input, |asked| {
-                asked.warn();
-                let names = PageOptions { file: name.clone(), ..options.clone() };
-                write_to(None, asked, &names, std::slice::from_ref(&place), output)
-            })
-        }
+    // The page is made before anything is written.
+    let write_to = |old: Option<&Asked<'_>>, new: &Asked<'_>, inputs: &[Input]| {
+        let target = find_target_of_several(inputs, Some(output))?;
+        let mut names = inputs.iter().rev().map(file_name);
+        let (file, old_file) = (names.next().flatten(), names.next().flatten());
+        let options = PageOptions { file, old_file, ..options.clone() };
+        let mut page = Vec::new();
+        write_page(old.map(|asked| asked.dump), new.dump, &options, &mut page).map_err(|error| match error {
+            PageError::Answer(error) => new.explain(error),
+            error => error.into(),
+        })?;
+        write(&target, &page)?;
+        Ok(Outcome::Done)
+    };
+    if let [old, new] = &args.files[..] {
+        let inputs = [Input::find(Some(old))?, Input::find(Some(new))?];
+        return ask_together(session, &args.files, &args.input, |asked| write_to(Some(&asked[0]), &asked[1], &inputs));
     }
+    let file = args.files.first().map(PathBuf::as_path);
+    let input = Input::find(file)?;
+    ask(session, file, &args.input, |asked| {
+        asked.warn();
+        write_to(None, asked, std::slice::from_ref(&input))
+    })
 }
 
-/// The page is made before anything is written.
-fn write_to(
-    old: Option<&Asked<'_>>,
-    new: &Asked<'_>,
-    options: &PageOptions,
-    inputs: &[Input],
-    output: &Path,
-) -> Result<Outcome> {
-    let target = find_target_of_several(inputs, Some(output))?;
-    let mut page = Vec::new();
-    write_page(old.map(|asked| asked.dump), new.dump, options, &mut page).map_err(|error| match error {
-        PageError::Answer(error) => new.explain(error),
-        error => error.into(),
-    })?;
-    write(&target, &page)?;
-    Ok(Outcome::Done)
-}
-
-fn file_name(path: &Path) -> Option<String> {
-    (path.as_os_str() != "-").then(|| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned())
+/// The name on the page: without its folder, which is nobody else's matter.
+fn file_name(input: &Input) -> Option<String> {
+    let Input::Path(path) = input else { return None };
+    Some(path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned())
 }
 
 impl Args {
