@@ -24,6 +24,8 @@ pub use levels::StoredDominators;
 use crate::graph::{Column, HeapGraph, NodeId};
 
 const UNREACHED: u32 = u32::MAX;
+/// Steps for each object after which climbing is given up for buckets.
+pub(super) const STEP_BUDGET: u64 = 4;
 
 /// What immediately dominates an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,25 +84,34 @@ impl Dominators {
     /// Computes the tree. O(references x log objects) at worst, near O(references) on heaps; about 33 bytes per object
     /// while it runs, 12 are kept.
     pub fn compute(graph: &HeapGraph) -> Self {
-        Self::compute_with_step_budget(graph, 4)
+        Self::compute_with_step_budget(graph, STEP_BUDGET)
     }
 
-    /// `step_budget` climbing steps per object before buckets take over.
     fn compute_with_step_budget(graph: &HeapGraph, step_budget: u64) -> Self {
+        Self::compute_and_leave(graph, step_budget).0
+    }
+
+    /// The tree, and memory that was used for it and can be used again. `step_budget` climbing steps per object before
+    /// buckets take over.
+    pub(super) fn compute_and_leave(graph: &HeapGraph, step_budget: u64) -> (Self, Used) {
         let Walk { nodes, parents, log, numbers } = walk(graph);
-        let (semi, lists) = sort_log(&parents, log, numbers);
+        let (semi, lists, log) = sort_log(&parents, log, numbers);
         let mut steps = 0;
-        let (semi, cells) = semidominators(&parents, semi, &lists, &mut steps);
-        drop(lists);
+        let (semi, cells) = semidominators(&parents, semi, &lists, log, &mut steps);
+        let EdgeLists { ends, sources } = lists;
+        drop(sources);
         let step_budget = step_budget * parents.len() as u64;
-        let immediate = immediate_dominators(parents, &semi, cells, step_budget, &mut steps);
-        Dominators {
+        let (immediate, cells) = immediate_dominators(parents, &semi, cells, ends, step_budget, &mut steps);
+        let dominators = Dominators {
             nodes: nodes.into(),
             tree: ImmediateDominators::Listed(immediate),
             numbers: OnceLock::new(),
             node_count: graph.node_count(),
             steps,
-        }
+        };
+        let mut cells = cells;
+        cells.clear();
+        (dominators, Used { narrow: semi, wide: cells.into_iter().map(|cell| cell.0).collect() })
     }
 
     /// Reached objects.
@@ -182,16 +193,42 @@ impl Dominators {
     }
 }
 
+/// Memory that was used: to ask the system for as much again would cost more than most work on it.
+pub(super) struct Used {
+    pub(super) narrow: Vec<u32>,
+    pub(super) wide: Vec<u64>,
+}
+
 /// One depth-first walk: numbers, parents, and a log of the edges that are not of its tree.
 struct Walk {
     /// By number.
     nodes: Vec<NodeId>,
     /// By number.
     parents: Vec<u32>,
-    /// (target, source), by number.
-    log: Vec<(u32, u32)>,
+    log: Vec<Edge>,
     /// By node; given back only for its memory.
     numbers: Vec<u32>,
+}
+
+/// A reference between objects by number. One word, as a [`Cell`]: the memory of one list serves another.
+#[derive(Debug, Clone, Copy)]
+struct Edge(u64);
+
+impl Edge {
+    #[inline]
+    fn new(target: u32, source: u32) -> Self {
+        Edge(u64::from(target) << 32 | u64::from(source))
+    }
+
+    #[inline]
+    fn target(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    fn source(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 /// How many values are worth reading ahead.
@@ -216,7 +253,7 @@ fn walk(graph: &HeapGraph) -> Walk {
     // Reserved for the worst case: pages that are not written to cost nothing.
     let mut nodes = Vec::with_capacity(graph.node_count() + 1);
     let mut parents = Vec::with_capacity(graph.node_count() + 1);
-    let mut log = Vec::with_capacity(graph.strong_reference_count() + starts.len());
+    let mut log = Vec::with_capacity(graph.strong_reference_count() + starts.len() + 1);
     let mut numbers = vec![UNREACHED; graph.node_count()];
     nodes.push(NodeId::new(0));
     parents.push(0);
@@ -224,7 +261,7 @@ fn walk(graph: &HeapGraph) -> Walk {
     while let Some(Pending { source, target }) = pending.pop() {
         let known = numbers[target.index()];
         if known != UNREACHED {
-            log.push((known, source));
+            log.push(Edge::new(known, source));
             continue;
         }
         let number = nodes.len() as u32;
@@ -237,7 +274,7 @@ fn walk(graph: &HeapGraph) -> Walk {
             match numbers[below.index()] {
                 UNREACHED => pending.push(Pending { source: number, target: below }),
                 known if known == number => {}
-                known => log.push((known, number)),
+                known => log.push(Edge::new(known, number)),
             }
         }
         // Where the references of the objects that come next lie.
@@ -256,14 +293,16 @@ struct EdgeLists {
 }
 
 /// First values of the semidominators (parents and sources of forward edges), and the lists of all other edges.
-/// `memory` becomes the former: fresh pages cost more than the work on them.
-fn sort_log(parents: &[u32], log: Vec<(u32, u32)>, memory: Vec<u32>) -> (Vec<u32>, EdgeLists) {
+/// `memory` becomes the former: fresh pages cost more than the work on them. That of the log comes back, for as many
+/// words as there are objects.
+fn sort_log(parents: &[u32], log: Vec<Edge>, memory: Vec<u32>) -> (Vec<u32>, EdgeLists, Vec<u64>) {
     let mut semi = memory;
     semi.clear();
     semi.extend_from_slice(parents);
     let mut ends = vec![0u32; parents.len() + 1];
     let mut kept = 0usize;
-    for &(target, source) in &log {
+    for edge in &log {
+        let (target, source) = (edge.target(), edge.source());
         if source < target {
             let value = &mut semi[target as usize];
             *value = (*value).min(source);
@@ -279,32 +318,59 @@ fn sort_log(parents: &[u32], log: Vec<(u32, u32)>, memory: Vec<u32>) -> (Vec<u32
     }
     // Filled from behind, the ends become the beginnings.
     let mut sources = vec![0u32; kept];
-    for &(target, source) in log.iter().rev() {
+    for edge in log.iter().rev() {
+        let (target, source) = (edge.target(), edge.source());
         if source > target {
             let cursor = &mut ends[target as usize];
             *cursor -= 1;
             sources[*cursor as usize] = source;
         }
     }
-    (semi, EdgeLists { ends, sources })
+    let mut memory = log;
+    memory.clear();
+    memory.shrink_to(parents.len());
+    // One layout: collecting in place costs nothing.
+    (semi, EdgeLists { ends, sources }, memory.into_iter().map(|edge| edge.0).collect())
 }
 
 /// An ancestor, and the smallest semidominator on the way to it.
 #[derive(Clone, Copy)]
-struct Cell {
-    ancestor: u32,
-    label: u32,
+struct Cell(u64);
+
+impl Cell {
+    #[inline]
+    fn new(ancestor: u32, label: u32) -> Self {
+        Cell(u64::from(ancestor) << 32 | u64::from(label))
+    }
+
+    #[inline]
+    fn ancestor(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    fn label(self) -> u32 {
+        self.0 as u32
+    }
 }
 
-fn semidominators(parents: &[u32], mut semi: Vec<u32>, lists: &EdgeLists, steps: &mut u64) -> (Vec<u32>, Vec<Cell>) {
-    let mut cells: Vec<Cell> = parents.iter().map(|&ancestor| Cell { ancestor, label: 0 }).collect();
+/// `memory` becomes the cells.
+fn semidominators(
+    parents: &[u32],
+    mut semi: Vec<u32>,
+    lists: &EdgeLists,
+    memory: Vec<u64>,
+    steps: &mut u64,
+) -> (Vec<u32>, Vec<Cell>) {
+    let mut cells: Vec<Cell> = memory.into_iter().map(Cell).collect();
+    cells.extend(parents.iter().map(|&ancestor| Cell::new(ancestor, 0)));
     let mut path = Vec::new();
     for number in (1..parents.len()).rev() {
         let mut best = semi[number];
         let edges = lists.ends[number] as usize..lists.ends[number + 1] as usize;
         let ahead = number.saturating_sub(PREFETCH_DISTANCE);
         let edges_ahead = lists.ends[ahead] as usize..lists.ends[ahead + 1] as usize;
-        prefetch(lists.sources[edges_ahead].iter().map(|&source| cells[source as usize].label));
+        prefetch(lists.sources[edges_ahead].iter().map(|&source| cells[source as usize].label()));
         for &source in &lists.sources[edges] {
             if best == 0 {
                 break;
@@ -312,7 +378,7 @@ fn semidominators(parents: &[u32], mut semi: Vec<u32>, lists: &EdgeLists, steps:
             best = best.min(smallest_label(&mut cells, source, number as u32, &mut path, steps));
         }
         semi[number] = best;
-        cells[number].label = best;
+        cells[number] = Cell::new(cells[number].ancestor(), best);
     }
     (semi, cells)
 }
@@ -322,29 +388,33 @@ fn semidominators(parents: &[u32], mut semi: Vec<u32>, lists: &EdgeLists, steps:
 #[inline]
 fn smallest_label(cells: &mut [Cell], source: u32, limit: u32, path: &mut Vec<u32>, steps: &mut u64) -> u32 {
     let mut at = source;
-    while cells[at as usize].ancestor > limit {
+    while cells[at as usize].ancestor() > limit {
         path.push(at);
-        at = cells[at as usize].ancestor;
+        at = cells[at as usize].ancestor();
     }
     *steps += path.len() as u64;
-    let Cell { ancestor, mut label } = cells[at as usize];
+    let (ancestor, mut label) = (cells[at as usize].ancestor(), cells[at as usize].label());
     while let Some(below) = path.pop() {
         let cell = &mut cells[below as usize];
-        label = label.min(cell.label);
-        *cell = Cell { ancestor, label };
+        label = label.min(cell.label());
+        *cell = Cell::new(ancestor, label);
     }
     label
 }
 
-/// Climbs from each parent to the first ancestor that is at or above the semidominator. `cells` is memory to use again.
+/// Climbs from each parent to the first ancestor that is at or above the semidominator. `cells` and `memory` are used
+/// again; the cells come back.
 fn immediate_dominators(
     parents: Vec<u32>,
     semi: &[u32],
-    cells: Vec<Cell>,
+    mut cells: Vec<Cell>,
+    memory: Vec<u32>,
     step_budget: u64,
     steps: &mut u64,
-) -> Vec<u32> {
-    let mut immediate = parents.clone();
+) -> (Vec<u32>, Vec<Cell>) {
+    let mut immediate = memory;
+    immediate.clear();
+    immediate.extend_from_slice(&parents);
     let limit_of_steps = *steps + step_budget;
     for number in 1..immediate.len() {
         let limit = semi[number];
@@ -353,29 +423,24 @@ fn immediate_dominators(
             at = immediate[at as usize];
             *steps += 1;
             if *steps > limit_of_steps {
-                return lengauer_tarjan(parents, semi, cells, immediate, steps);
+                lengauer_tarjan(&parents, semi, &mut cells, &mut immediate, steps);
+                return (immediate, cells);
             }
         }
         immediate[number] = at;
     }
-    immediate
+    (immediate, cells)
 }
 
 /// The same without climbing: objects wait in the bucket of their semidominator until the path to it is complete, and
 /// then the smallest semidominator on that path tells. Twice the work of climbing on ordinary heaps, never quadratic.
-/// `immediate` is memory to use again.
-fn lengauer_tarjan(
-    parents: Vec<u32>,
-    semi: &[u32],
-    mut cells: Vec<Cell>,
-    mut immediate: Vec<u32>,
-    steps: &mut u64,
-) -> Vec<u32> {
+/// `cells` are memory to use again.
+fn lengauer_tarjan(parents: &[u32], semi: &[u32], cells: &mut [Cell], immediate: &mut [u32], steps: &mut u64) {
     const NONE: u32 = 0;
     let count = parents.len();
     // In a cell here the label is the number with the smallest semidominator, not its value.
     for (number, cell) in cells.iter_mut().enumerate() {
-        *cell = Cell { ancestor: parents[number], label: number as u32 };
+        *cell = Cell::new(parents[number], number as u32);
     }
     let mut first = vec![NONE; count];
     let mut next = vec![NONE; count];
@@ -386,7 +451,7 @@ fn lengauer_tarjan(
         let parent = parents[number];
         let mut waiting = std::mem::replace(&mut first[parent as usize], NONE);
         while waiting != NONE {
-            let best = best_on_path(&mut cells, semi, waiting, parent, &mut path, steps);
+            let best = best_on_path(cells, semi, waiting, parent, &mut path, steps);
             let better = semi[best as usize] < semi[waiting as usize];
             immediate[waiting as usize] = if better { best } else { parent };
             waiting = next[waiting as usize];
@@ -397,24 +462,23 @@ fn lengauer_tarjan(
             immediate[number] = immediate[immediate[number] as usize];
         }
     }
-    immediate
 }
 
 /// The number with the smallest semidominator on the tree path from `from` up to, and without, `limit`.
 fn best_on_path(cells: &mut [Cell], semi: &[u32], from: u32, limit: u32, path: &mut Vec<u32>, steps: &mut u64) -> u32 {
     let mut at = from;
-    while cells[at as usize].ancestor > limit {
+    while cells[at as usize].ancestor() > limit {
         path.push(at);
-        at = cells[at as usize].ancestor;
+        at = cells[at as usize].ancestor();
     }
     *steps += path.len() as u64;
-    let Cell { ancestor, mut label } = cells[at as usize];
+    let (ancestor, mut label) = (cells[at as usize].ancestor(), cells[at as usize].label());
     while let Some(below) = path.pop() {
         let cell = &mut cells[below as usize];
-        if semi[cell.label as usize] < semi[label as usize] {
-            label = cell.label;
+        if semi[cell.label() as usize] < semi[label as usize] {
+            label = cell.label();
         }
-        *cell = Cell { ancestor, label };
+        *cell = Cell::new(ancestor, label);
     }
     label
 }

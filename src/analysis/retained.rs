@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::dominators::{DomNode, Dominators};
+use rayon::prelude::*;
+
+use super::dominators::{DomNode, Dominators, STEP_BUDGET, Used};
 use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
 /// By number in the dominator tree.
@@ -25,14 +27,30 @@ pub struct Retained {
 impl Retained {
     /// One sweep from the last number to the first. O(objects); 12 bytes per reached object.
     pub fn compute(graph: &HeapGraph, dominators: &Dominators) -> Self {
+        Self::compute_in(graph, dominators, Used { narrow: Vec::new(), wide: Vec::new() })
+    }
+
+    /// The tree and these sizes, in the tree's memory: faster than one after the other.
+    pub fn with_dominators(graph: &HeapGraph) -> (Dominators, Self) {
+        let (dominators, used) = Dominators::compute_and_leave(graph, STEP_BUDGET);
+        let retained = Self::compute_in(graph, &dominators, used);
+        (dominators, retained)
+    }
+
+    fn compute_in(graph: &HeapGraph, dominators: &Dominators, used: Used) -> Self {
         let count = dominators.reached_count() + 1;
-        let mut bytes = vec![0u64; count];
-        let mut objects = vec![0u32; count];
+        let Used { narrow: mut objects, wide: mut bytes } = used;
+        bytes.clear();
+        bytes.resize(count, 0);
+        bytes.par_iter_mut().enumerate().skip(1).for_each(|(number, bytes)| {
+            *bytes = graph.shallow_bytes(dominators.node_at(DomNode::new(number)));
+        });
+        objects.clear();
+        objects.resize(count, 1);
+        objects[0] = 0;
         for node in dominators.all().rev() {
             let (number, parent) = (node.index(), dominators.immediate_of(node).index());
             // Sizes are the dump's: a damaged one may add up to more than there can be.
-            bytes[number] = bytes[number].saturating_add(graph.shallow_bytes(dominators.node_at(node)));
-            objects[number] += 1;
             bytes[parent] = bytes[parent].saturating_add(bytes[number]);
             objects[parent] += objects[number];
         }

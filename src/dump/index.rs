@@ -46,11 +46,7 @@ impl Derived {
     /// All of it, on two threads. O(references x log objects).
     fn compute(graph: &HeapGraph) -> Self {
         let ((dominators, retained), (reachable, parents)) = rayon::join(
-            || {
-                let dominators = Dominators::compute(graph);
-                let retained = Retained::compute(graph, &dominators);
-                (dominators, retained)
-            },
+            || Retained::with_dominators(graph),
             || (compute_reachable(graph), ShortestParents::compute(graph)),
         );
         Derived { dominators, retained, reachable, parents }

@@ -153,8 +153,15 @@ impl OpenDump {
         if let Some(indexed) = &self.indexed {
             return Ok((&indexed.derived.dominators, &indexed.derived.retained));
         }
-        let dominators = self.dominator_tree()?;
         let graph = self.graph_or_empty();
+        if self.dominators.get().is_none() {
+            self.check_dominators(graph)?;
+            // Both at once is faster. Whoever was here meanwhile has the same.
+            let (dominators, retained) = Retained::with_dominators(graph);
+            _ = self.dominators.set(dominators);
+            _ = self.retained.set(retained);
+        }
+        let dominators = self.dominator_tree()?;
         let retained = self.retained.get_or_init(|| Retained::compute(graph, dominators));
         self.held_results.get_or_init(|| self.memory.hold_results(graph));
         Ok((dominators, retained))
@@ -172,9 +179,14 @@ impl OpenDump {
         if let Some(dominators) = self.dominators.get() {
             return Ok(dominators);
         }
+        self.check_dominators(graph)?;
+        Ok(self.dominators.get_or_init(|| Dominators::compute(graph)))
+    }
+
+    fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {
         self.memory.check_dominators(graph)?;
         self.phase(Phase::ComputingDominators);
-        Ok(self.dominators.get_or_init(|| Dominators::compute(graph)))
+        Ok(())
     }
 
     /// Makes sure that there is room for what an answer needs besides the dominator tree and the retained sizes, and for

@@ -410,12 +410,14 @@ impl GraphBuilder {
         let weak: Vec<u32> = columns.weak[weak].iter().map(|&at| at - from as u32).collect();
         self.weak_references += weak.len();
         let (id_width, reference_width) = (columns.id_packing.width(), columns.reference_packing.width());
+        let is_ascending = self.note_ids(section, columns, objects.clone());
         if !objects.is_empty() || leading > 0 {
             self.objects.chunks.push(Chunk {
                 section: section.0,
                 objects: first..first + objects.len(),
                 first_id_word: self.objects.id_words.len(),
                 id_packing: columns.id_packing,
+                is_ascending,
                 reference_words: (to - from) * reference_width,
                 reference_packing: columns.reference_packing,
                 leading,
@@ -423,7 +425,6 @@ impl GraphBuilder {
                 weak,
             });
         }
-        self.note_ids(section, columns, objects.clone());
         make_room(&mut self.objects.id_words, objects.len() * id_width);
         make_room(&mut self.objects.types, objects.len());
         make_room(&mut self.objects.shallow, objects.len());
@@ -457,8 +458,9 @@ impl GraphBuilder {
         self.objects.chunks.last().is_some_and(|chunk| chunk.objects.is_empty())
     }
 
-    fn note_ids(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) {
-        let Some((range, ascending)) = columns.id_range(objects.clone()) else { return };
+    /// Returns true if each id is greater than the one before.
+    fn note_ids(&mut self, section: SectionId, columns: &ObjectColumns, objects: Range<usize>) -> bool {
+        let Some((range, ascending)) = columns.id_range(objects.clone()) else { return true };
         let build = &mut self.sections[section.index()];
         match &mut build.range {
             Some(known) => known.join(&range),
@@ -467,6 +469,7 @@ impl GraphBuilder {
         build.ascending &= ascending && build.last_id.is_none_or(|last| last < range.first);
         build.last_id = Some(columns.id(objects.end - 1));
         build.objects += objects.len();
+        ascending
     }
 
     fn append_positions(&mut self, columns: &ObjectColumns, objects: Range<usize>, first: usize, offset: u64) {

@@ -77,22 +77,6 @@ impl ByteCounts {
         }
     }
 
-    /// Takes the objects `order[0]`, `order[1]` ... in this order.
-    pub(super) fn gather(&mut self, order: &[u32]) {
-        use rayon::prelude::*;
-        let all = self.small.all();
-        let small: Vec<u32> = order.par_iter().map(|&from| all[from as usize]).collect();
-        let mut large = Vec::new();
-        if !self.large_at.is_empty() {
-            for (to, &from) in order.iter().enumerate() {
-                if small[to] == OVERFLOW {
-                    large.push((to as u32, self.large_at(from)));
-                }
-            }
-        }
-        *self = Self::new(small, &large);
-    }
-
     pub(super) fn bytes(&self) -> usize {
         self.small.len() * 4 + self.large.len() * 12
     }

@@ -1,5 +1,7 @@
 //! References that follow from something else than the dump's lists: an object's to its class, a thread's to its stack.
 
+use rayon::prelude::*;
+
 use super::csr::{Csr, Offsets};
 use super::{HeapGraph, NodeId, NodeSet, TypeId};
 
@@ -33,10 +35,13 @@ impl HeapGraph {
         for (details, class) in self.types.details.iter_mut().zip(&classes) {
             details.class_is_stored |= class.is_some();
         }
-        let types = self.node_types.all();
-        let is_left_out =
-            |&&type_id: &&TypeId| self.types.class_object(type_id).is_some() && !self.types.class_is_stored(type_id);
-        self.classes_left_out = types.iter().filter(is_left_out).count();
+        let is_left_out: Vec<bool> = (0..self.types.details.len())
+            .map(TypeId::new)
+            .map(|type_id| self.types.class_object(type_id).is_some() && !self.types.class_is_stored(type_id))
+            .collect();
+        let types = self.node_types.all().par_iter();
+        self.classes_left_out =
+            types.filter(|type_id| is_left_out.get(type_id.index()).is_some_and(|&is_left_out| is_left_out)).count();
     }
 
     /// Takes out one strong reference for each pair (from, to), the last of several. O(objects + references).
@@ -51,43 +56,33 @@ impl HeapGraph {
 }
 
 impl Csr {
-    /// One more target behind those of some nodes.
-    fn with_last(self, node_count: usize, last: impl Fn(NodeId) -> Option<NodeId>) -> Csr {
+    /// One more target behind those of some nodes: in place where offsets stay narrow.
+    fn with_last(self, node_count: usize, last: impl Fn(NodeId) -> Option<NodeId> + Sync) -> Csr {
         let last = |index: usize| last(NodeId::new(index));
-        let added = (0..node_count).filter(|&index| last(index).is_some()).count();
-        let count_of = |index| self.offsets.range(index).len() as u32 + u32::from(last(index).is_some());
-        let counts: Vec<u32> = (0..node_count).map(count_of).collect();
-        let (offsets, targets) = (self.offsets, self.targets);
-        let mut targets = match targets.into_memory() {
-            Ok(targets) => targets,
-            // In an index, whose offsets may turn out damaged: copied by lists, which are within the column.
-            Err(targets) => {
-                let (old, mut new) = (Csr { offsets, targets }, Vec::new());
-                for index in 0..node_count {
-                    new.extend_from_slice(old.targets_of(index));
-                    new.extend(last(index));
+        let added = (0..node_count).into_par_iter().filter(|&index| last(index).is_some()).count();
+        let fits = self.targets.len() as u64 + added as u64 <= u64::from(u32::MAX);
+        let Csr { offsets, targets } = self;
+        let (offsets, targets) = match (offsets, targets.into_memory()) {
+            (Offsets::Narrow(offsets), Ok(targets)) if fits => match offsets.into_memory() {
+                Ok(offsets) => {
+                    let (offsets, targets) = with_last_in_place(offsets, targets, added, last);
+                    return Csr { offsets: Offsets::Narrow(offsets.into()), targets: targets.into() };
                 }
-                return Csr { offsets: Offsets::from_counts(counts), targets: new.into() };
-            }
+                Err(offsets) => (Offsets::Narrow(offsets), targets.into()),
+            },
+            (offsets, Ok(targets)) => (offsets, targets.into()),
+            (offsets, Err(targets)) => (offsets, targets),
         };
-        // From the back, so that every reference moves once and in place.
-        let mut from = targets.len();
-        targets.reserve_exact(added);
-        targets.resize(from + added, NodeId(0));
-        let mut to = targets.len();
-        for index in (0..node_count).rev() {
-            if let Some(last) = last(index) {
-                to -= 1;
-                targets[to] = last;
-            }
-            let own = offsets.range(index).len();
-            targets.copy_within(from - own..from, to - own);
-            (from, to) = (from - own, to - own);
-            if from == to {
-                break;
-            }
+        // In an index, whose offsets may turn out damaged: copied by lists, which are within the column.
+        let (old, mut new) = (Csr { offsets, targets }, Vec::new());
+        let mut counts = Vec::with_capacity(node_count + 1);
+        for index in 0..node_count {
+            let before = new.len();
+            new.extend_from_slice(old.targets_of(index));
+            new.extend(last(index));
+            counts.push((new.len() - before) as u32);
         }
-        Csr { offsets: Offsets::from_counts(counts), targets: targets.into() }
+        Csr { offsets: Offsets::from_counts(counts), targets: new.into() }
     }
 
     /// `removed` is sorted.
@@ -109,4 +104,34 @@ impl Csr {
         }
         Csr { offsets: Offsets::from_counts(counts), targets: targets.into() }
     }
+}
+
+/// `added` more targets, each behind those of its node. From the back, so that every target moves once.
+fn with_last_in_place(
+    mut offsets: Vec<u32>,
+    mut targets: Vec<NodeId>,
+    added: usize,
+    last: impl Fn(usize) -> Option<NodeId>,
+) -> (Vec<u32>, Vec<NodeId>) {
+    let mut end = targets.len();
+    targets.reserve_exact(added);
+    targets.resize(end + added, NodeId(0));
+    let mut to = targets.len();
+    for index in (0..offsets.len().saturating_sub(1)).rev() {
+        if end == to {
+            break;
+        }
+        let start = offsets[index] as usize;
+        offsets[index + 1] = to as u32;
+        if let Some(last) = last(index) {
+            to -= 1;
+            targets[to] = last;
+        }
+        // A few at a time: cheaper than a call.
+        while end > start {
+            (end, to) = (end - 1, to - 1);
+            targets[to] = targets[end];
+        }
+    }
+    (offsets, targets)
 }

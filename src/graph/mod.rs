@@ -25,6 +25,7 @@ mod interop;
 mod interop_all;
 mod names;
 mod node_set;
+mod object_order;
 mod packed_objects;
 mod reference_stream;
 mod references;

@@ -11,6 +11,8 @@ pub(super) struct Chunk {
     pub(super) objects: Range<usize>,
     pub(super) first_id_word: usize,
     pub(super) id_packing: Packing,
+    /// Each id is greater than the one before.
+    pub(super) is_ascending: bool,
     pub(super) reference_words: usize,
     pub(super) reference_packing: Packing,
     /// References at the start that belong to the last object of the chunk before.
@@ -65,6 +67,7 @@ impl PackedObjects {
                 objects: first..first + objects.len(),
                 first_id_word,
                 id_packing: chunk.id_packing,
+                is_ascending: chunk.is_ascending,
                 reference_words: 0,
                 reference_packing: Packing::default(),
                 leading: 0,

@@ -8,8 +8,9 @@ use super::byte_counts::{ByteCounts, OVERFLOW};
 use super::csr::{Csr, Offsets};
 use super::id_map::IdMap;
 use super::names::Names;
+use super::object_order::{ObjectOrder, Runs};
 use super::packed_objects::position_of;
-use super::references::{WeakReference, WeakReferences};
+use super::references::WeakReferences;
 use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::resolve_references::{Resolved, Resolver, count_cross_section, resolve_references};
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
@@ -35,8 +36,7 @@ impl GraphBuilder {
     pub fn resolve(mut self, options: ResolveOptions) -> (HeapGraph, ResolveCounts) {
         let mut problems = ResolveCounts::default();
         let maps = self.build_maps();
-        let ordered = self.sections.iter().all(|section| section.ascending);
-        let (order, dropped) = if ordered { (None, Vec::new()) } else { self.find_order(&maps) };
+        let (order, dropped) = self.find_order(&maps);
         self.count_dropped(&dropped, &mut problems);
         problems.size_overflows = self.find_size_overflows(dropped.iter().map(|pair| pair.object));
         self.objects.id_words = Vec::new();
@@ -98,10 +98,18 @@ impl GraphBuilder {
         maps
     }
 
-    /// For each node the object that becomes it (the first of its id), and the objects that are dropped.
-    fn find_order(&self, maps: &[SectionIds]) -> (Option<Vec<u32>>, Vec<Dropped>) {
+    /// How objects become nodes (of several of one id the first), and the objects that are dropped.
+    fn find_order(&self, maps: &[SectionIds]) -> (ObjectOrder, Vec<Dropped>) {
         const NONE: u32 = u32::MAX;
+        if self.sections.iter().all(|section| section.ascending) {
+            return (ObjectOrder::AsListed, Vec::new());
+        }
         let node_count = maps.last().map_or(0, |last| last.first_node as usize + last.ids.len());
+        if node_count == self.objects.types.len()
+            && let Some(runs) = Runs::find(&self.objects.chunks, &self.objects.id_words, maps)
+        {
+            return (ObjectOrder::Runs(runs), Vec::new());
+        }
         let mut order = vec![NONE; node_count];
         let mut dropped = Vec::new();
         for chunk in &self.objects.chunks {
@@ -117,7 +125,7 @@ impl GraphBuilder {
                 }
             }
         }
-        (Some(order), dropped)
+        (ObjectOrder::Listed(order), dropped)
     }
 
     fn count_dropped(&self, dropped: &[Dropped], problems: &mut ResolveCounts) {
@@ -176,38 +184,24 @@ impl GraphBuilder {
 
     fn finish(
         mut self,
-        order: Option<Vec<u32>>,
+        order: ObjectOrder,
         resolved: Resolved,
         maps: Vec<SectionIds>,
         mut problems: ResolveCounts,
     ) -> (HeapGraph, ResolveCounts) {
-        let Resolved { mut references, mut weak } = resolved;
         let (slot_types, names) = self.final_types();
-        let mut shallow =
-            ByteCounts::new(std::mem::take(&mut self.objects.shallow), &std::mem::take(&mut self.objects.large));
-        let slots = std::mem::take(&mut self.objects.types);
-        let node_types: Vec<TypeId>;
-        let mut counts = std::mem::take(&mut self.objects.counts);
-        let mut class_objects: Vec<(NodeId, TypeId)>;
-        let slot_type = |slot: u32| slot_types[slot as usize];
-        match order {
-            None => {
-                // In place: fresh memory for ten million types would cost more than the work.
-                let mut types = slots;
-                types.par_iter_mut().for_each(|slot| *slot = slot_type(*slot).0);
-                node_types = types.into_iter().map(TypeId).collect();
-                class_objects =
-                    self.class_objects.iter().map(|&(object, slot)| (NodeId(object), slot_type(slot.0))).collect();
-            }
-            Some(order) => {
-                node_types = order.par_iter().map(|&object| slot_type(slots[object as usize])).collect();
-                drop(slots);
-                shallow.gather(&order);
-                class_objects = gather_class_objects(&order, &self.class_objects, slot_type);
-                weak = gather_weak(&order, &weak);
-                (counts, references) = gather_references(&order, counts, references);
-            }
-        }
+        // One column after another, so that no two of them are there twice.
+        let shallow = order.column(std::mem::take(&mut self.objects.shallow));
+        let shallow = ByteCounts::new(shallow, &order.few(std::mem::take(&mut self.objects.large)));
+        let mut types = order.column(std::mem::take(&mut self.objects.types));
+        // In place: fresh memory for ten million types would cost more than the work.
+        types.par_iter_mut().for_each(|slot| *slot = slot_types[*slot as usize].0);
+        let node_types: Vec<TypeId> = types.into_iter().map(TypeId).collect();
+        let mut class_objects = order.class_objects(&self.class_objects, |slot| slot_types[slot.0 as usize]);
+        let weak = order.weak(resolved.weak);
+        let (mut counts, mut references) =
+            order.references(std::mem::take(&mut self.objects.counts), resolved.references);
+        drop(order);
         let mut types = self.describe_types(names, &slot_types, &maps, &mut class_objects);
         let (threads, frames) = self.resolve_threads(&slot_types, &maps);
         let roots = self.resolve_roots(&slot_types, &maps, &threads, &mut problems);
@@ -280,49 +274,6 @@ fn splice_added(mut added: Vec<(NodeId, NodeId)>, counts: &mut [u32], references
         behind = end;
         counts[from.index()] += 1;
     }
-}
-
-/// Weak references of the objects that became nodes.
-fn gather_weak(order: &[u32], weak: &[WeakReference]) -> Vec<WeakReference> {
-    let mut gathered = Vec::new();
-    if weak.is_empty() {
-        return gathered;
-    }
-    for (node, &object) in order.iter().enumerate() {
-        let start = weak.partition_point(|weak| weak.source < object);
-        let own = weak[start..].iter().take_while(|weak| weak.source == object);
-        gathered.extend(own.map(|weak| WeakReference { source: node as u32, ..*weak }));
-    }
-    gathered
-}
-
-/// Labels of the objects that became nodes.
-fn gather_class_objects(
-    order: &[u32],
-    class_objects: &[(u32, super::TypeSlot)],
-    slot_type: impl Fn(u32) -> TypeId,
-) -> Vec<(NodeId, TypeId)> {
-    if class_objects.is_empty() {
-        return Vec::new();
-    }
-    let mut nodes: Vec<(u32, u32)> = Vec::new();
-    for (node, &object) in order.iter().enumerate() {
-        if let Ok(at) = class_objects.binary_search_by_key(&object, |&(class_object, _)| class_object) {
-            nodes.push((node as u32, class_objects[at].1.0));
-        }
-    }
-    nodes.into_iter().map(|(node, slot)| (NodeId(node), slot_type(slot))).collect()
-}
-
-fn gather_references(order: &[u32], counts: Vec<u32>, references: Vec<NodeId>) -> (Vec<u32>, Vec<NodeId>) {
-    let offsets = Offsets::from_counts(counts);
-    let new_counts: Vec<u32> = order.par_iter().map(|&object| offsets.range(object as usize).len() as u32).collect();
-    let total: usize = new_counts.par_iter().map(|&count| count as usize).sum();
-    let mut gathered = Vec::with_capacity(total);
-    for &object in order {
-        gathered.extend_from_slice(&references[offsets.range(object as usize)]);
-    }
-    (new_counts, gathered)
 }
 
 impl GraphBuilder {

@@ -1,0 +1,298 @@
+//! In which order objects become nodes. Nodes are numbered by id; a dump lists its objects in an order of its own, which
+//! is mostly that of the ids, in long runs.
+
+use rayon::prelude::*;
+
+use super::csr::Offsets;
+use super::packed_objects::Chunk;
+use super::references::WeakReference;
+use super::{NodeId, SectionIds, TypeId, TypeSlot};
+
+/// As many objects to a run as make it worth to keep runs, on average.
+const OBJECTS_OF_RUN: usize = 16;
+/// So many runs are kept however few objects they have.
+const FEW_RUNS: usize = 4096;
+
+/// Objects that follow one another in the dump and by id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    object: u32,
+    node: u32,
+    length: u32,
+}
+
+/// Runs of objects, of which each becomes a node.
+#[derive(Debug)]
+pub(super) struct Runs {
+    /// By node, all nodes.
+    by_node: Vec<Run>,
+    /// The same by object.
+    by_object: Vec<Run>,
+    /// Objects from this on stand among those before it, which are in order; `None` where these are the most.
+    tail: Option<u32>,
+}
+
+/// How objects become nodes.
+#[derive(Debug)]
+pub(super) enum ObjectOrder {
+    /// Each has its number already.
+    AsListed,
+    /// By runs; no object is left out.
+    Runs(Runs),
+    /// For each node its object; some may be left out.
+    Listed(Vec<u32>),
+}
+
+impl Runs {
+    /// The order of objects whose ids are all different. `None` where runs are short. O(blocks + runs × log objects)
+    /// where blocks are ascending, else O(objects).
+    pub(super) fn find(chunks: &[Chunk], id_words: &[u32], maps: &[SectionIds]) -> Option<Runs> {
+        let objects = chunks.last().map_or(0, |chunk| chunk.objects.end);
+        let most = FEW_RUNS.max(objects / OBJECTS_OF_RUN);
+        let mut by_object: Vec<Run> = Vec::new();
+        let mut ranges = Vec::new();
+        for chunk in chunks {
+            let (map, words) = (&maps[chunk.section as usize], &id_words[chunk.first_id_word..]);
+            let first = chunk.objects.start;
+            let node_of = |object: usize| {
+                let id = chunk.id_packing.unpack_id(words, object - first);
+                map.ids.rank(id).map(|rank| map.first_node + rank)
+            };
+            ranges.push(chunk.objects.clone());
+            while let Some(range) = ranges.pop().filter(|range| !range.is_empty()) {
+                let (node, last) = (node_of(range.start)?, node_of(range.end - 1)?);
+                let length = range.len() as u32;
+                // Ascending ids with as many nodes between the first and the last as there are objects: all of them.
+                if length == 1 || (chunk.is_ascending && last - node == length - 1) {
+                    push(&mut by_object, Run { object: range.start as u32, node, length });
+                } else {
+                    let middle = range.start + range.len() / 2;
+                    ranges.push(middle..range.end);
+                    ranges.push(range.start..middle);
+                }
+                if by_object.len() > most {
+                    return None;
+                }
+            }
+        }
+        let mut by_node = by_object.clone();
+        by_node.sort_unstable_by_key(|run| run.node);
+        let breaks = by_object.windows(2).find(|pair| pair[1].node < pair[0].node);
+        let tail = breaks.map(|pair| pair[1].object).filter(|&tail| objects - tail as usize <= objects / 8);
+        Some(Runs { by_node, by_object, tail })
+    }
+
+    /// A column by object becomes one by node: in its memory, where only the last objects move far.
+    pub(super) fn column<T: Copy>(&self, column: Vec<T>) -> Vec<T> {
+        let own = |run: &Run| (run.object as usize, run.node as usize, run.length as usize);
+        let tail = self.tail.map_or(column.len(), |tail| tail as usize);
+        self.moved(column, self.by_node.iter().map(own), tail)
+    }
+
+    /// The lists of objects, which have so many values each, become lists of nodes.
+    pub(super) fn lists<T: Copy>(&self, counts: &[u32], lists: Vec<T>) -> Vec<T> {
+        let of_run = |run: &Run| -> usize {
+            let counts = &counts[run.object as usize..][..run.length as usize];
+            counts.iter().map(|&count| count as usize).sum()
+        };
+        let lengths: Vec<usize> = self.by_object.par_iter().map(of_run).collect();
+        let (mut starts, mut sum, mut tail) = (Vec::with_capacity(lengths.len()), 0, lists.len());
+        for (run, &length) in self.by_object.iter().zip(&lengths) {
+            if self.tail == Some(run.object) {
+                tail = sum;
+            }
+            starts.push(sum);
+            sum += length;
+        }
+        let mut to = 0;
+        let places: Vec<(usize, usize, usize)> = self
+            .by_node
+            .iter()
+            .map(|run| {
+                let at = self.by_object.partition_point(|other| other.object < run.object);
+                to += lengths[at];
+                (starts[at], to - lengths[at], lengths[at])
+            })
+            .collect();
+        self.moved(lists, places.into_iter(), tail)
+    }
+
+    /// Moves values, each place as (from, to, how many), ascending by `to`.
+    fn moved<T: Copy>(
+        &self,
+        mut values: Vec<T>,
+        places: impl DoubleEndedIterator<Item = (usize, usize, usize)>,
+        tail: usize,
+    ) -> Vec<T> {
+        if self.tail.is_none() {
+            let mut moved = Vec::with_capacity(values.len());
+            places.for_each(|(from, _, length)| moved.extend_from_slice(&values[from..from + length]));
+            return moved;
+        }
+        let behind = values[tail..].to_vec();
+        // From the back, so that each value moves once, to a place whose own value has moved.
+        for (from, to, length) in places.rev() {
+            if from >= tail {
+                values[to..to + length].copy_from_slice(&behind[from - tail..][..length]);
+            } else if from != to {
+                values.copy_within(from..from + length, to);
+            }
+        }
+        values
+    }
+
+    fn node_of(&self, object: u32) -> u32 {
+        let at = self.by_object.partition_point(|run| run.object <= object).saturating_sub(1);
+        let run = self.by_object[at];
+        run.node + (object - run.object)
+    }
+}
+
+fn push(runs: &mut Vec<Run>, run: Run) {
+    match runs.last_mut() {
+        Some(last) if last.object + last.length == run.object && last.node + last.length == run.node => {
+            last.length += run.length;
+        }
+        _ => runs.push(run),
+    }
+}
+
+impl ObjectOrder {
+    /// A column by object as one by node. In place but for objects in no order.
+    pub(super) fn column(&self, column: Vec<u32>) -> Vec<u32> {
+        match self {
+            ObjectOrder::AsListed => column,
+            ObjectOrder::Runs(runs) => runs.column(column),
+            ObjectOrder::Listed(order) => order.par_iter().map(|&object| column[object as usize]).collect(),
+        }
+    }
+
+    /// Values of a few objects, ascending by object, as values of nodes, ascending by node.
+    pub(super) fn few<T: Copy>(&self, few: Vec<(u32, T)>) -> Vec<(u32, T)> {
+        if few.is_empty() {
+            return few;
+        }
+        match self {
+            ObjectOrder::AsListed => few,
+            ObjectOrder::Runs(runs) => {
+                let mut few: Vec<(u32, T)> =
+                    few.into_iter().map(|(object, value)| (runs.node_of(object), value)).collect();
+                few.sort_by_key(|&(node, _)| node);
+                few
+            }
+            ObjectOrder::Listed(order) => {
+                let found = order.iter().enumerate().filter_map(|(node, object)| {
+                    let at = few.binary_search_by_key(object, |&(object, _)| object).ok()?;
+                    Some((node as u32, few[at].1))
+                });
+                found.collect()
+            }
+        }
+    }
+
+    /// Which nodes stand for classes.
+    pub(super) fn class_objects(
+        &self,
+        class_objects: &[(u32, TypeSlot)],
+        type_of: impl Fn(TypeSlot) -> TypeId,
+    ) -> Vec<(NodeId, TypeId)> {
+        let nodes = self.few(class_objects.to_vec());
+        nodes.into_iter().map(|(node, slot)| (NodeId(node), type_of(slot))).collect()
+    }
+
+    /// Weak references of the objects that become nodes.
+    pub(super) fn weak(&self, weak: Vec<WeakReference>) -> Vec<WeakReference> {
+        match self {
+            ObjectOrder::AsListed => weak,
+            ObjectOrder::Runs(runs) => {
+                weak.into_iter().map(|weak| WeakReference { source: runs.node_of(weak.source), ..weak }).collect()
+            }
+            ObjectOrder::Listed(_) if weak.is_empty() => weak,
+            ObjectOrder::Listed(order) => {
+                let mut gathered = Vec::new();
+                for (node, &object) in order.iter().enumerate() {
+                    let start = weak.partition_point(|weak| weak.source < object);
+                    let own = weak[start..].iter().take_while(|weak| weak.source == object);
+                    gathered.extend(own.map(|weak| WeakReference { source: node as u32, ..*weak }));
+                }
+                gathered
+            }
+        }
+    }
+
+    /// References by object, and how many each has, as those by node.
+    pub(super) fn references(&self, counts: Vec<u32>, references: Vec<NodeId>) -> (Vec<u32>, Vec<NodeId>) {
+        match self {
+            ObjectOrder::AsListed => (counts, references),
+            ObjectOrder::Runs(runs) => {
+                let references = runs.lists(&counts, references);
+                (runs.column(counts), references)
+            }
+            ObjectOrder::Listed(order) => {
+                let offsets = Offsets::from_counts(counts);
+                let counts: Vec<u32> =
+                    order.par_iter().map(|&object| offsets.range(object as usize).len() as u32).collect();
+                let total: usize = counts.par_iter().map(|&count| count as usize).sum();
+                let mut gathered = Vec::with_capacity(total);
+                for &object in order {
+                    gathered.extend_from_slice(&references[offsets.range(object as usize)]);
+                }
+                (counts, gathered)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Runs of objects with these nodes, found without a map.
+    fn runs(nodes: &[u32]) -> Runs {
+        let mut by_object = Vec::new();
+        for (object, &node) in nodes.iter().enumerate() {
+            push(&mut by_object, Run { object: object as u32, node, length: 1 });
+        }
+        let mut by_node = by_object.clone();
+        by_node.sort_unstable_by_key(|run| run.node);
+        let breaks = by_object.windows(2).find(|pair| pair[1].node < pair[0].node);
+        Runs { by_node, tail: breaks.map(|pair| pair[1].object), by_object }
+    }
+
+    proptest! {
+        /// In place, by runs and one by one: the same.
+        #[test]
+        fn all_ways_agree(keys in proptest::collection::vec(0u64..1000, 1..60), ascending in 0usize..60) {
+            let mut ids: Vec<u64> = keys.iter().enumerate().map(|(at, key)| (key << 8) + at as u64).collect();
+            let ascending = ascending.min(ids.len());
+            ids[..ascending].sort_unstable();
+            let mut sorted = ids.clone();
+            sorted.sort_unstable();
+            let nodes: Vec<u32> = ids.iter().map(|id| sorted.partition_point(|other| other < id) as u32).collect();
+            let mut order = vec![0u32; ids.len()];
+            nodes.iter().enumerate().for_each(|(object, &node)| order[node as usize] = object as u32);
+            let listed = ObjectOrder::Listed(order);
+            let in_place = ObjectOrder::Runs(runs(&nodes));
+            let copied = ObjectOrder::Runs(Runs { tail: None, ..runs(&nodes) });
+            let counts: Vec<u32> = keys.iter().map(|key| (key % 4) as u32).collect();
+            let references: Vec<NodeId> = (0..counts.iter().sum::<u32>()).map(NodeId).collect();
+            let column: Vec<u32> = (100..100 + ids.len() as u32).collect();
+            let few: Vec<(u32, u32)> = (0..ids.len() as u32).step_by(3).map(|object| (object, object + 7)).collect();
+            let weak: Vec<WeakReference> =
+                few.iter().map(|&(source, place)| WeakReference { source, place, target: NodeId(source) }).collect();
+            for order in [in_place, copied] {
+                prop_assert_eq!(order.column(column.clone()), listed.column(column.clone()));
+                prop_assert_eq!(
+                    order.references(counts.clone(), references.clone()),
+                    listed.references(counts.clone(), references.clone())
+                );
+                prop_assert_eq!(order.few(few.clone()), listed.few(few.clone()));
+                let (mut a, mut b) = (order.weak(weak.clone()), listed.weak(weak.clone()));
+                a.sort_unstable();
+                b.sort_unstable();
+                prop_assert_eq!(a, b);
+            }
+        }
+    }
+}
