@@ -1,6 +1,7 @@
 //! What would be freed with what: the dominator tree from the top, below an object, or from the topmost objects of some
 //! types; or the groups of objects below a place of it.
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -8,9 +9,10 @@ use serde::{Serialize, Serializer};
 
 use super::groups::Groups;
 use super::histogram_rows::{RowName, is_false};
-use super::object::FEW_ROWS;
+use super::object_rows::FEW_ROWS;
 use super::tree::{Level, preorder};
-use super::{AnswerError, CommandLine, GroupBy, Limits, ObjectId, Scope, ScopeOptions, Tree, TreeRow};
+use super::values::{ShownValue, Values};
+use super::{AnswerError, CommandLine, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow};
 use crate::analysis::dominators::{DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
@@ -139,6 +141,8 @@ pub struct DominatorNodes<'d> {
     retained: &'d Retained,
     reachable_bytes: u64,
     tree: Tree<DomNode>,
+    values: Option<Values<'d>>,
+    said: OnceCell<Vec<Option<ShownValue>>>,
 }
 
 /// An object of the dominator tree.
@@ -238,7 +242,8 @@ pub fn dominator_tree<'d>(
         (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, &scope, from, by)?),
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from, &scope));
-            let nodes = DominatorNodes { graph, dominators, retained, reachable_bytes, tree };
+            let (values, said) = (Values::of(dump), OnceCell::new());
+            let nodes = DominatorNodes { graph, dominators, retained, reachable_bytes, tree, values, said };
             nodes.verify(dump);
             DominatorRows::Objects { nodes }
         }
@@ -401,6 +406,19 @@ impl<'d> DominatorNodes<'d> {
     /// A row below `len`. O(log objects).
     pub fn get(&self, row: usize) -> TreeRow<DominatorRow<'d>> {
         self.tree.rows()[row].map(|number| self.row(number))
+    }
+
+    /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
+    /// first 4,096 rows. These are read when it is first asked.
+    pub fn type_text(&self, row: usize) -> String {
+        let node = |row: &TreeRow<DomNode>| self.dominators.node_at(row.row);
+        let rows = self.tree.rows();
+        let said = self.said.get_or_init(|| {
+            let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
+            self.values.map_or(Vec::new(), |values| values.said(&nodes))
+        });
+        let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
+        ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
     }
 
     /// The rows, each followed by those below it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::dump::MemoryError;
+use crate::dump::{MemoryError, NoValues};
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub enum AnswerError {
     TooMuchWork(String),
     /// No strong root reaches the object, so it retains nothing: its id.
     Unreachable(String),
+    /// The dump's values cannot be had.
+    NoValues(NoValues),
 }
 
 impl fmt::Display for AnswerError {
@@ -104,6 +106,7 @@ impl fmt::Display for AnswerError {
                 write!(f, "{title}: the trees up to this one have more than {limit} rows")
             }
             AnswerError::TooMuchWork(what) => f.write_str(what),
+            AnswerError::NoValues(why) => why.fmt(f),
             AnswerError::Unreachable(id) => {
                 write!(f, "{id} is not reachable from any strong root, so it retains nothing")
             }

@@ -24,6 +24,7 @@ pub mod libraries;
 pub mod merged_paths;
 pub mod object;
 mod object_id;
+pub mod object_rows;
 pub mod objects;
 pub mod path_lines;
 mod paths;
@@ -36,6 +37,7 @@ mod rows;
 mod scope;
 pub mod tree;
 pub mod type_map;
+pub mod values;
 
 pub use breakdown::{Breakdown, BreakdownOptions, breakdown};
 pub use command_line::CommandLine;

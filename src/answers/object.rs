@@ -1,15 +1,15 @@
-//! One object: its sizes, what holds it, references out and in.
+//! One object: its sizes, what it says and holds, what holds it, references out and in.
 
-use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::histogram_rows::is_false;
-use super::paths::NamedRow;
+use super::object_rows::{FEW_ROWS, NodeRows};
 use super::reference_names::ReferenceNames;
+use super::values::{FieldRow, ShownValue, Values};
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, Reachability, RootRow, ScopeOptions};
 use crate::analysis::dominators::Dominator;
-use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NodeId};
+use crate::dump::{NoValues, OpenDump};
+use crate::graph::{FieldKind, NodeId};
 
 /// Which object.
 #[derive(Debug, Clone)]
@@ -49,9 +49,12 @@ pub struct ObjectAnswer<'d> {
     pub reachability: Reachability,
     /// Its own root records, weak ones too.
     pub roots: Vec<RootRow>,
-    /// What it refers to, in the order of the dump, repeats kept.
+    /// Its fields with their values, of a class object its static ones; `None` of arrays, and where there are no values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Vec<FieldRow>>,
+    /// What it refers to, in the order of the dump, repeats kept, weak ones too.
     pub references: NodeRows<'d>,
-    /// What refers to it, by section and id.
+    /// What refers to it, by section and id, weak ones too.
     pub referrers: NodeRows<'d>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
@@ -65,6 +68,9 @@ pub struct ObjectAnswer<'d> {
     /// The dump has class objects.
     #[serde(skip)]
     pub has_classes: bool,
+    /// Why there are no values.
+    #[serde(skip)]
+    pub no_values: Option<NoValues>,
 }
 
 /// The object that was asked for.
@@ -78,71 +84,40 @@ pub struct ShownObject {
     pub retained_bytes: Option<u64>,
     /// The id of its immediate dominator; `None` where no single object holds it.
     pub dominator: Option<String>,
+    /// What it says of itself: a text, a number, a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<ShownValue>,
+    /// The text is longer than what is here of it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub truncated: bool,
+    /// Elements of an array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// The first elements of an array of primitive values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elements: Option<Vec<ShownValue>>,
 }
 
-/// Up to this many rows are made when the question is asked; more are made one by one when they are written.
-pub(super) const FEW_ROWS: usize = 4096;
-
-/// Objects by number. Many rows are made one by one.
-#[derive(Debug)]
-pub struct NodeRows<'d> {
-    graph: &'d HeapGraph,
-    nodes: &'d [NodeId],
-    shown: usize,
-    few: Option<Vec<ObjectRow>>,
-    /// What the references are called, of the first rows.
-    names: Vec<Option<String>>,
+/// What an object holds besides references.
+#[derive(Default)]
+struct Inside {
+    value: Option<ShownValue>,
+    length: Option<u64>,
+    elements: Option<Vec<ShownValue>>,
+    fields: Option<Vec<FieldRow>>,
 }
 
-impl<'d> NodeRows<'d> {
-    fn new(graph: &'d HeapGraph, nodes: &'d [NodeId], limit: Option<usize>) -> Self {
-        let shown = limit.map_or(nodes.len(), |limit| nodes.len().min(limit));
-        let made = || nodes[..shown].iter().map(|&node| ObjectRow::new(graph, node)).collect();
-        NodeRows { graph, nodes, shown, few: (shown <= FEW_ROWS).then(made), names: Vec::new() }
-    }
-
-    /// What the reference of a row is called, where the dump says so.
-    pub fn reference(&self, row: usize) -> Option<&str> {
-        self.names.get(row)?.as_deref()
-    }
-
-    /// Rows that are shown.
-    pub fn len(&self) -> usize {
-        self.shown
-    }
-
-    /// Returns true if no row is shown.
-    pub fn is_empty(&self) -> bool {
-        self.shown == 0
-    }
-
-    /// Rows that there are, shown or not.
-    pub fn total(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// A row below `len`. O(log objects).
-    pub fn get(&self, row: usize) -> ObjectRow {
-        match &self.few {
-            Some(rows) => rows[row].clone(),
-            None => ObjectRow::new(self.graph, self.nodes[row]),
-        }
-    }
-
-    /// The rows that are shown, one by one.
-    pub fn iter(&self) -> impl Iterator<Item = ObjectRow> + '_ {
-        (0..self.shown).map(|row| self.get(row))
-    }
-}
-
-impl Serialize for NodeRows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.shown))?;
-        for (at, row) in self.iter().enumerate() {
-            let reference = self.reference(at).map(str::to_string);
-            rows.serialize_element(&NamedRow { row, reference })?;
-        }
-        rows.end()
+impl Inside {
+    fn read(values: Values<'_>, node: NodeId) -> Result<Self, AnswerError> {
+        let value = values.said_by(node);
+        Ok(match values.elements(node)? {
+            Some(array) => {
+                let is_primitive = array.kind != FieldKind::Reference;
+                let elements = is_primitive.then(|| array.first.into_iter().map(ShownValue::from).collect());
+                Inside { value, length: Some(array.length), elements, fields: None }
+            }
+            None => Inside { value, fields: Some(values.fields(node)?), ..Inside::default() },
+        })
     }
 }
 
@@ -157,27 +132,44 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
     let (dominators, retained) = dump.dominators()?;
     let retained_bytes = retained.bytes_of(dominators, node);
     let dominator = match dominators.dominator_of(node) {
-        Dominator::Node(dominator) => Some(ObjectRow::new(graph, dominator)),
+        Dominator::Node(dominator) => Some(match Values::of(dump) {
+            Some(values) => values.row(dominator),
+            None => ObjectRow::new(graph, dominator),
+        }),
         Dominator::Roots | Dominator::Unreachable => None,
     };
     let section = graph.section_of(node);
-    let mut references = NodeRows::new(graph, graph.strong_references(node), options.rows);
+    let values = Values::find(dump);
+    let inside = values.as_ref().map_or(Ok(Inside::default()), |values| Inside::read(*values, node))?;
+    let no_values = values.err().and_then(|error| match error {
+        AnswerError::NoValues(why) => Some(why),
+        _ => None,
+    });
+    let values = Values::of(dump);
+    let mut references = NodeRows::references(graph, node, options.rows, values);
+    let mut referrers = NodeRows::referrers(graph, node, options.rows, values);
     if let Some(names) = ReferenceNames::of(dump) {
-        references.names = names.of_strong(node, references.len().min(FEW_ROWS));
+        references.names = names.of_first(node, references.len().min(FEW_ROWS));
+        referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(FEW_ROWS)));
     }
-    let referrers = NodeRows::new(graph, graph.strong_referrers(node), options.rows);
-    if references.few.is_none() || referrers.few.is_none() {
+    if !references.are_few() || !referrers.are_few() {
         // Rows are printed while they are made.
         dump.verify_index();
     }
+    let said = inside.value.as_ref().map(ShownValue::words);
     Ok(ObjectAnswer {
         object: ShownObject {
-            row: ObjectRow::new(graph, node),
+            row: ObjectRow { said, ..ObjectRow::new(graph, node) },
             retained_bytes,
             dominator: dominator.as_ref().map(|dominator| dominator.id.clone()),
+            truncated: inside.value.as_ref().is_some_and(ShownValue::is_cut),
+            value: inside.value,
+            length: inside.length,
+            elements: inside.elements,
         },
         reachability: Reachability::find(dump, graph, node, retained_bytes.is_some()),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),
+        fields: inside.fields,
         references,
         referrers,
         roots_inferred: graph.roots_inferred(),
@@ -185,5 +177,6 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
             .then(|| (section.number(), graph.sections()[section.index()].name.clone())),
         dominator,
         has_classes: !graph.types().class_objects().is_empty(),
+        no_values,
     })
 }

@@ -8,6 +8,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
+use super::values::{ShownValue, Values};
 use super::{AnswerError, CommandLine, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -54,6 +55,8 @@ pub struct ObjectsOptions {
     pub limits: Limits,
     /// Ids alone: retained sizes are not computed unless the order needs them.
     pub ids_only: bool,
+    /// What the objects say of themselves: texts, numbers, names.
+    pub values: bool,
 }
 
 impl ObjectsOptions {
@@ -65,7 +68,7 @@ impl ObjectsOptions {
         }
         line.switch("--reverse", self.limits.reverse);
         line.option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
-        line.switch("--ids", self.ids_only);
+        line.switch("--ids", self.ids_only).switch("--values", self.values);
         self.scope.add_to(&mut line);
         line
     }
@@ -87,7 +90,7 @@ pub struct ObjectList<'d> {
 }
 
 /// An object of the list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ListedObject<'d> {
     /// The object's id as the dump writes it.
@@ -104,6 +107,22 @@ pub struct ListedObject<'d> {
     /// The name of its type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
+    /// What it says of itself, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Option<ShownValue>>,
+    /// The text is longer than what is here of it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub truncated: bool,
+}
+
+impl ListedObject<'_> {
+    /// The type with what the object says.
+    pub fn type_text(&self) -> String {
+        match &self.value {
+            Some(Some(value)) => format!("{} {}", self.type_name, value.words()),
+            _ => self.type_name.to_string(),
+        }
+    }
 }
 
 /// Lists the objects. O(objects), and a sort of the rows that are asked for.
@@ -113,6 +132,7 @@ pub struct ListedObject<'d> {
 pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(graph)?;
+    let values = if options.values { Some(Values::find(dump)?) } else { Values::of(dump) };
     let nodes: Vec<NodeId> = scope.nodes().collect();
     let needs_tree = !options.ids_only || options.order == ObjectOrder::RetainedBytes;
     let tree = if needs_tree { Some(dump.dominators()?) } else { None };
@@ -126,6 +146,9 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         nodes: RefCell::new(nodes),
         sorted: Cell::new(0),
         few: None,
+        values,
+        are_saying: options.values,
+        said: RefCell::default(),
     };
     if objects.len <= FIRST_SORTED {
         objects.few = Some(objects.iter().collect());
@@ -147,10 +170,17 @@ pub struct ObjectRows<'d> {
     sorted: Cell<usize>,
     /// All rows, where there are few.
     few: Option<Vec<ListedObject<'d>>>,
+    values: Option<Values<'d>>,
+    /// Every row has its value.
+    are_saying: bool,
+    /// The first row of a chunk, and what the objects of its rows say.
+    said: RefCell<(usize, Vec<Option<ShownValue>>)>,
 }
 
 /// Rows that are sorted (and, if there are no more, made) first; each further chunk is as large as all before it, four times over.
 const FIRST_SORTED: usize = 4096;
+/// Rows whose values are read together, each part of the dump once: 10 MB, and their texts.
+const SAID_TOGETHER: usize = 64 * 1024;
 
 impl<'d> ObjectRows<'d> {
     /// How many rows there are.
@@ -179,6 +209,7 @@ impl<'d> ObjectRows<'d> {
             return rows[row].clone();
         }
         let (graph, node) = (self.graph, self.node(row));
+        let value = self.are_saying.then(|| self.said(row));
         ListedObject {
             id: graph.display_id(node),
             shallow_bytes: graph.shallow_bytes(node),
@@ -186,7 +217,32 @@ impl<'d> ObjectRows<'d> {
             references: graph.references(node).len() as u64,
             class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
             type_name: graph.type_name(graph.type_of(node)),
+            truncated: value.as_ref().is_some_and(|value| value.as_ref().is_some_and(ShownValue::is_cut)),
+            value,
         }
+    }
+
+    /// Returns true if the rows have values.
+    pub fn are_saying(&self) -> bool {
+        self.are_saying
+    }
+
+    /// A row below `len` with its value, asked for or not.
+    pub fn saying(&self, row: usize) -> ListedObject<'d> {
+        let listed = self.get(row);
+        ListedObject { value: listed.value.or_else(|| Some(self.said(row))), ..listed }
+    }
+
+    /// What the object of a row says. Reads those of the rows around it too.
+    fn said(&self, row: usize) -> Option<ShownValue> {
+        let values = self.values?;
+        let start = row - row % SAID_TOGETHER;
+        let mut said = self.said.borrow_mut();
+        if said.0 != start || said.1.is_empty() {
+            let nodes: Vec<NodeId> = (start..self.len.min(start + SAID_TOGETHER)).map(|row| self.node(row)).collect();
+            *said = (start, values.said(&nodes));
+        }
+        said.1.get(row - start).cloned().flatten()
     }
 
     /// The rows, one by one.

@@ -56,6 +56,8 @@ pub struct PathLines<'a> {
     tails: Vec<PathSteps<'a>>,
     /// A path, the place on it of the next object, and what comes from there on.
     cursor: RefCell<Option<(usize, usize, PathSteps<'a>)>>,
+    /// Objects say what they have to say.
+    are_saying: bool,
 }
 
 impl<'a> PathLines<'a> {
@@ -70,7 +72,12 @@ impl<'a> PathLines<'a> {
         });
         let line_ends = line_ends.collect();
         let tails = end_length.map_or(Vec::new(), |half| paths.ends(half));
-        PathLines { paths, end_length, line_ends, tails, cursor: RefCell::new(None) }
+        PathLines { paths, end_length, line_ends, tails, cursor: RefCell::new(None), are_saying: false }
+    }
+
+    /// The same lines, whose objects tell what they say of themselves. A few reads of the dump for each.
+    pub fn saying(self) -> Self {
+        PathLines { are_saying: true, ..self }
     }
 
     /// How many lines there are.
@@ -95,7 +102,10 @@ impl<'a> PathLines<'a> {
             Some(path) if (self.start_of(path)..self.line_ends[path]).contains(&line) => path,
             _ => self.line_ends.partition_point(|&end| end <= line),
         };
-        let part = self.part(path, line - self.start_of(path).min(line));
+        let mut part = self.part(path, line - self.start_of(path).min(line));
+        if let Some(PathPart::Object { step, .. }) = part.as_mut().filter(|_| self.are_saying) {
+            step.object.said = self.paths.said(step.node);
+        }
         PathLine { path, part: part.unwrap_or(PathPart::LeftOut { objects: 0 }) }
     }
 

@@ -150,6 +150,7 @@ pub struct PathStep {
     pub retained_bytes: Option<u64>,
     /// How the object before refers to it, where the dump says so.
     pub reference: Option<String>,
+    pub(super) node: NodeId,
 }
 
 /// The objects of a path or of its end with their retained sizes, one after another. O(log objects) each.
@@ -192,6 +193,7 @@ impl Iterator for PathSteps<'_> {
         Some(PathStep {
             object: ObjectRow::new(self.graph, node),
             retained_bytes: retained.bytes_of(dominators, node),
+            node,
             reference: self.names.zip(from).and_then(|(names, from)| names.between(from, node)),
         })
     }

@@ -1,7 +1,7 @@
 //! What references are called, where the dump knows: fields, elements, variables on stacks.
 
 use crate::dump::OpenDump;
-use crate::graph::{FrameId, HeapGraph, Line, NodeId};
+use crate::graph::{FrameId, HeapGraph, Line, NodeId, Reference};
 use crate::input::{ObjectDetails, ReferenceName};
 
 /// Gives references their names.
@@ -27,6 +27,20 @@ impl<'d> ReferenceNames<'d> {
         self.nth(from, leads_there(false).or_else(|| leads_there(true))?)
     }
 
+    /// The names of references to an object: of one that refers to it more than once each of its names, in their order.
+    pub(super) fn of_referrers(&self, to: NodeId, referrers: impl Iterator<Item = Reference>) -> Vec<Option<String>> {
+        let mut last = (None, 0);
+        let names = referrers.map(|referrer| {
+            let nth = if last.0 == Some(referrer) { last.1 + 1 } else { 0 };
+            last = (Some(referrer), nth);
+            let is_it = |reference: &Reference| reference.node == to && reference.is_weak == referrer.is_weak;
+            let own = self.graph.references(referrer.node).enumerate();
+            let (at, _) = own.filter(|(_, reference)| is_it(reference)).nth(nth)?;
+            self.nth(referrer.node, at)
+        });
+        names.collect()
+    }
+
     /// The name of an object's reference, counted in [`HeapGraph::references`].
     fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
         // A dump that cannot be read any more has no names to give.
@@ -34,11 +48,9 @@ impl<'d> ReferenceNames<'d> {
         Some(self.text(from, &name))
     }
 
-    /// The names of an object's first strong references, in their order.
-    pub(super) fn of_strong(&self, from: NodeId, count: usize) -> Vec<Option<String>> {
-        let references = self.graph.references(from).enumerate();
-        let strong = references.filter(|(_, reference)| !reference.is_weak).take(count);
-        strong.map(|(nth, _)| self.nth(from, nth)).collect()
+    /// The names of an object's first references, in the order of [`HeapGraph::references`].
+    pub(super) fn of_first(&self, from: NodeId, count: usize) -> Vec<Option<String>> {
+        (0..count).map(|nth| self.nth(from, nth)).collect()
     }
 
     fn text(&self, from: NodeId, name: &ReferenceName) -> String {

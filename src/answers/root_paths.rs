@@ -4,8 +4,9 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
-use super::object::FEW_ROWS;
+use super::object_rows::FEW_ROWS;
 use super::reference_names::ReferenceNames;
+use super::values::Values;
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
@@ -94,6 +95,7 @@ pub struct Paths<'d> {
     tree: (&'d Dominators, &'d Retained),
     roots: RootsByNode<'d>,
     names: Option<ReferenceNames<'d>>,
+    values: Option<Values<'d>>,
     /// `None` when there is none.
     found: Option<RootPaths<'d>>,
 }
@@ -113,6 +115,11 @@ impl Paths<'_> {
     pub fn get(&self, place: usize) -> Option<PathRow<'_>> {
         let path = self.found.as_ref()?.get(place)?;
         Some(PathRow::new(self.graph, &self.roots, path).named(self.names))
+    }
+
+    /// What an object says of itself, in words.
+    pub(super) fn said(&self, node: NodeId) -> Option<String> {
+        Some(self.values?.said_by(node)?.words())
     }
 
     /// The paths, one by one.
@@ -157,7 +164,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
     let retained_bytes = retained.bytes_of(dominators, node);
-    let paths = Paths { graph, tree, roots, names: ReferenceNames::of(dump), found };
+    let paths = Paths { graph, tree, roots, names: ReferenceNames::of(dump), values: Values::of(dump), found };
     let rows = paths.iter().map(|path| path.length() + 1).fold(0usize, usize::saturating_add);
     if !dump.is_indexed() {
         // All that rows are made of is in memory.
@@ -168,7 +175,10 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
         dump.verify_index();
     }
     Ok(RootPathsAnswer {
-        object: RetainingObject { row: ObjectRow::new(graph, node), retained_bytes },
+        object: RetainingObject {
+            row: ObjectRow { said: paths.said(node), ..ObjectRow::new(graph, node) },
+            retained_bytes,
+        },
         reachability: Reachability::find(dump, graph, node, retained_bytes.is_some()),
         paths,
         roots_inferred: graph.roots_inferred(),

@@ -18,6 +18,9 @@ pub struct ObjectRow {
     pub class: Option<String>,
     /// Bytes of the object itself.
     pub shallow_bytes: u64,
+    /// What it says of itself, in words, where that was asked for.
+    #[serde(skip)]
+    pub said: Option<String>,
 }
 
 impl ObjectRow {
@@ -28,14 +31,16 @@ impl ObjectRow {
             type_name: graph.type_name(graph.type_of(node)).to_string(),
             class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
             shallow_bytes: graph.shallow_bytes(node),
+            said: None,
         }
     }
 
-    /// The type's name; of a class object with the class that it stands for.
+    /// The type's name; of a class object with the class that it stands for, of others with what they say.
     pub fn type_text(&self) -> String {
-        match &self.class {
-            Some(class) => format!("{} of {class}", self.type_name),
-            None => self.type_name.clone(),
+        match (&self.class, &self.said) {
+            (Some(class), _) => format!("{} of {class}", self.type_name),
+            (None, Some(said)) => format!("{} {said}", self.type_name),
+            (None, None) => self.type_name.clone(),
         }
     }
 }

@@ -57,3 +57,28 @@ impl From<MemoryError> for OpenError {
         OpenError::Memory(error)
     }
 }
+
+/// Why the values of objects cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoValues {
+    /// Dumps of this format hold none.
+    Format(&'static str),
+    /// The dump came through a pipe, and what it gave is gone.
+    Pipe,
+    /// The dump is not beside its index.
+    OnlyAnIndex,
+    /// The dump cannot be read again: why.
+    Unreadable(String),
+}
+
+impl fmt::Display for NoValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoValues::Format(format) => write!(f, "{format} dumps hold no values"),
+            NoValues::Pipe => f.write_str("no values from a pipe: they are read again from the file"),
+            NoValues::OnlyAnIndex => f.write_str("no values: they are in the dump, which is not beside its index"),
+            NoValues::Unreadable(why) => write!(f, "no values: the dump cannot be read again: {why}"),
+        }
+    }
+}

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
-pub use error::OpenError;
+pub use error::{NoValues, OpenError};
 pub use index::{IndexUse, WriteIndexError, companions, is_index_of, path_of_index, write_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, OpenOptions, open};
@@ -27,7 +27,7 @@ use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::graph::{HeapGraph, NodeSet};
-use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails};
+use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails, READERS};
 use index::IndexedResults;
 
 /// What a dump holds.
@@ -102,6 +102,20 @@ impl OpenDump {
     /// no more than the graph has, and where the dump came through a pipe that kept none of it.
     pub fn details(&self) -> Option<&dyn ObjectDetails> {
         self.details.as_deref()
+    }
+
+    /// The same, where the format says what objects hold besides references: texts, numbers, names.
+    ///
+    /// # Errors
+    /// Why there are no values.
+    pub fn values(&self) -> Result<&dyn ObjectDetails, NoValues> {
+        let reader = READERS.iter().find(|reader| reader.name() == self.info.format);
+        match &self.details {
+            _ if !reader.is_some_and(|reader| reader.has_values()) => Err(NoValues::Format(self.info.format)),
+            Some(details) => Ok(&**details),
+            None if self.path.is_none() => Err(NoValues::Pipe),
+            None => Err(NoValues::OnlyAnIndex),
+        }
     }
 
     /// The file it was read from; `None` for a pipe.

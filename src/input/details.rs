@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use super::ReadError;
-use crate::graph::{ColumnSink, FrameId, HeapGraph, NodeId, TypeId};
+use crate::graph::{ColumnSink, FieldKind, FrameId, HeapGraph, NodeId, TypeId};
 
 /// How an object refers to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,22 +83,57 @@ pub enum Value {
     Text(String),
 }
 
-/// A field of an object, or an element of an array, with its value.
+/// A field of an object with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldValue {
     /// How the object names it.
     pub name: ReferenceName,
+    /// What it is declared to hold.
+    pub kind: FieldKind,
     /// What it holds.
     pub value: Value,
 }
 
+/// What an object says of itself, beside its type.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Saying {
+    /// The text of a string.
+    Text(Text),
+    /// What it is called: a thread, a constant, a class.
+    Name(Text),
+    /// The value of a box around a primitive one.
+    Boxed(Value),
+}
+
+/// A text, or the start of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// Its characters; U+FFFD for those that are none.
+    pub text: String,
+    /// The dump has more of it.
+    pub is_cut: bool,
+}
+
+/// How long an array is, and what it holds first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elements {
+    /// Elements that it has.
+    pub length: u64,
+    /// What each of them is.
+    pub kind: FieldKind,
+    /// The first of them.
+    pub first: Vec<Value>,
+}
+
 /// Reads single objects of a dump again. A call costs a few reads of the file: for what is printed, not for a scan.
 pub trait ObjectDetails: fmt::Debug + Send + Sync {
-    /// The first `limit` fields (0: all) of an object with their values, or elements of an array, in the dump's order.
+    /// The fields of an object with their values in the dump's order, of a class object its static ones; those that are
+    /// there of a damaged one. An array has none.
     ///
     /// # Errors
     /// When the dump cannot be read again.
-    fn fields(&self, graph: &HeapGraph, node: NodeId, limit: usize) -> Result<Vec<FieldValue>, ReadError>;
+    fn fields(&self, graph: &HeapGraph, node: NodeId) -> Result<Vec<FieldValue>, ReadError>;
 
     /// The name of an object's reference, counted from 0 in `HeapGraph::references`; `None` when the dump has none.
     ///
@@ -111,6 +146,33 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`fields`](Self::fields).
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError>;
+
+    /// The length of an array and its first `limit` elements; `None` for any other object.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn elements(&self, _graph: &HeapGraph, _node: NodeId, _limit: usize) -> Result<Option<Elements>, ReadError> {
+        Ok(None)
+    }
+
+    /// What each of some objects says of itself, of texts at most so many UTF-16 units. Reads each part of the dump once:
+    /// for thousands of objects faster than one by one. 100 bytes for each beside the texts.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn sayings(
+        &self,
+        graph: &HeapGraph,
+        nodes: &[NodeId],
+        most_units: usize,
+    ) -> Result<Vec<Option<Saying>>, ReadError> {
+        let say = |text: String| {
+            let start: String = text.chars().take(most_units).collect();
+            let is_cut = start.len() < text.len();
+            Saying::Text(Text { text: start, is_cut })
+        };
+        nodes.iter().map(|&node| Ok(self.text(graph, node)?.map(say))).collect()
+    }
 
     /// Writes what is needed to find the objects in the dump again, for [`Reader::details`](super::Reader::details), as
     /// columns whose names begin with `details.`.

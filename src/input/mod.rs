@@ -41,7 +41,7 @@ mod xna_cf;
 
 #[cfg(feature = "cli")]
 pub(crate) use codes::POSSIBLE_REPEAT;
-pub use details::{FieldValue, ObjectDetails, ReferenceName, Value};
+pub use details::{Elements, FieldValue, ObjectDetails, ReferenceName, Saying, Text, Value};
 pub use detect::detect;
 pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;

@@ -81,6 +81,11 @@ pub trait Reader: Sync {
     /// As `read`.
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError>;
 
+    /// Returns true for a format that says what objects hold besides references: texts, numbers, names.
+    fn has_values(&self) -> bool {
+        false
+    }
+
     /// What reads single objects of the dump in `input` again, from what [`ObjectDetails::store`] wrote into an index.
     /// `None` for a format that says no more than the graph has.
     fn details(&self, _columns: &dyn ColumnSource, _input: Reread) -> Option<Box<dyn ObjectDetails>> {

@@ -233,7 +233,7 @@ fn values_are_read_again() {
         texts.sort();
         assert_eq!(texts, ["app-thread", "app-thread", "\u{4f60}\u{597d}"], "{name}");
         let leaf = graph.nodes().find(|&node| graph.type_name(graph.type_of(node)) == "app.Leaf").expect("one");
-        let fields = details.fields(&graph, leaf, 0).unwrap();
+        let fields = details.fields(&graph, leaf).unwrap();
         let field = |wanted: &str| {
             let named =
                 fields.iter().find(|field| matches!(&field.name, ReferenceName::Field(_, name) if name == wanted));
@@ -258,7 +258,11 @@ fn every_reference_has_its_name() {
                 let found = details.reference_name(&graph, from, nth).unwrap();
                 let found = found.unwrap_or_else(|| panic!("{name}: {} {nth}", graph.display_id(from)));
                 // What the name says is what the reference leads to.
-                let fields = details.fields(&graph, from, 0).unwrap();
+                if let ReferenceName::Element(index) = found {
+                    let array = details.elements(&graph, from, index as usize + 1).unwrap().expect("an array");
+                    assert_eq!(array.first.last(), Some(&Value::Object(reference.node)), "{name}: {found:?}");
+                }
+                let fields = details.fields(&graph, from).unwrap();
                 if let Some(field) = fields.iter().find(|field| field.name == found) {
                     let repeated = fields.iter().filter(|field| field.name == found).count();
                     assert!(repeated > 1 || field.value == Value::Object(reference.node), "{name}: {found:?}");

@@ -83,6 +83,8 @@ const NEW: &str = "fixtures/xna_cf/pair_after.txt";
 const TRACE_49: &str = "fixtures/memory_infra/chromium49-heaps.trace.gz";
 const TRACE_66: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 
+const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+
 /// Command lines behind a command and the file, each split at blanks.
 const FORMS: [(&str, &[&str]); 7] = [
     ("info", &[""]),
@@ -133,6 +135,11 @@ fn occurring() -> BTreeMap<String, Keys> {
             add(&["breakdown", id, &file, "--depth", "2"]);
         }
     }
+    // A long text, an array, a class, a weak reference from both sides.
+    for id in ["0xfd5f40a8", "0xfd65ab48", "0xfd5bf798", "0xfd5e9740", "0xfd5e9330"] {
+        add(&["show", id, ZOO]);
+    }
+    add(&["list", ZOO, "--values", "-t", "java.lang.String", "--sort", "retained", "-n", "9"]);
     add(&["info", OLD, TRACE_66]);
     add(&["stats", OLD, NEW]);
     add(&["leaks", OLD, NEW]);

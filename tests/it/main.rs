@@ -36,3 +36,4 @@ mod same_heap;
 mod samples;
 mod several;
 mod trees;
+mod values;

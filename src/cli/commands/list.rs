@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Bare ids, one a line
     #[arg(long, conflicts_with_all = ["format", "human", "bytes", "no_header", "color"])]
     ids: bool,
+    /// What the objects say: texts, numbers, names, where the format has them
+    #[arg(long, conflicts_with = "ids")]
+    values: bool,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
@@ -45,6 +48,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         order: args.rows.order(&known)?.unwrap_or_default(),
         limits: args.rows.limits(),
         ids_only: args.ids,
+        values: args.values,
     };
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         asked.warn();

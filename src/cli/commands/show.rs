@@ -7,6 +7,7 @@ use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs};
 use crate::cli::terminal::{asking::ask, session::Session};
+use crate::dump::NoValues;
 
 /// One object: sizes, roots, references out and in
 ///
@@ -40,6 +41,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         asked.warn();
         let answer = object(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
+        if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, NoValues::Format(_))) {
+            asked.note(&why.to_string());
+        }
         Ok(Outcome::Done)
     })
 }

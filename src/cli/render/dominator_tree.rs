@@ -67,10 +67,7 @@ fn outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline<'t> {
                     format_count(row.dominated_objects.into()),
                 ],
                 start: format!("{}  ", row.id),
-                name: match row.class {
-                    Some(class) => format!("{} of {class}", row.type_name),
-                    None => row.type_name.to_string(),
-                },
+                name: nodes.type_text(at),
                 end: String::new(),
             }
         }),

@@ -1,27 +1,27 @@
 //! `heapdump show`.
 
-use super::rows::{CLASS, TYPE, heading, note_inferred_roots, root_text, root_words};
-use crate::answers::object::NodeRows;
+use super::rows::{CLASS, TYPE, VALUE, heading, note_inferred_roots, root_words};
+use crate::answers::object_rows::{NodeRows, RelatedRow};
+use crate::answers::values::{FieldRow, ShownValue};
 use crate::answers::{ObjectAnswer, ObjectRow};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls, format_count};
 
 impl Present for ObjectAnswer<'_> {
     const COMMAND: &'static str = "show";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        let head = self.head_rows();
-        let listed = head.len() + self.references.len();
+        let (row_count, row) = self.related();
+        let values = self.has_values();
+        let type_column = if values { Column::word("type", "Type") } else { TYPE };
         Columns::new()
-            .add(Column::word("relation", "Relation"), |row: &mut Row| row.relation)
+            .add(Column::word("relation", "Relation"), |row: &mut RelatedRow| row.relation)
             .add(Column::word("id", "Object"), |row| row.id.take())
             .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
             .add_if(self.has_classes, CLASS, |row| row.class.take())
-            .add(TYPE, |row| std::mem::take(&mut row.text))
-            .table(listed + self.referrers.len(), 0, move |row| match row {
-                _ if row < head.len() => head[row].clone(),
-                _ if row < listed => Row::new("reference", self.references.get(row - head.len())),
-                _ => Row::new("referrer", self.referrers.get(row - listed)),
-            })
+            .add_if(values, Column::word("reference", "Reference"), |row| row.reference.take())
+            .add(type_column, |row| std::mem::take(&mut row.text))
+            .add_if(values, VALUE, |row| row.value.take())
+            .table(row_count, 0, row)
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -31,6 +31,9 @@ impl Present for ObjectAnswer<'_> {
         page.line(format!("  shallow    {}", style.size(row.shallow_bytes)));
         let retained = self.object.retained_bytes.map(|bytes| style.size(bytes));
         page.line(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
+        if let Some(length) = self.object.length {
+            page.line(format!("  length     {}", format_count(length)));
+        }
         if let Some((number, name)) = &self.section {
             page.line(format!("  section    {number} {}", escape_controls(name)));
         }
@@ -42,45 +45,35 @@ impl Present for ObjectAnswer<'_> {
         for root in &self.roots {
             page.line(format!("  root       {}", root_words(root)));
         }
+        if let Some(elements) = self.object.elements.as_ref().filter(|elements| !elements.is_empty()) {
+            page.line(format!("\n{}", style.bold("Elements")));
+            let words: Vec<String> = elements.iter().map(ShownValue::words).collect();
+            let more = if Some(elements.len() as u64) < self.object.length { ", …" } else { "" };
+            page.paragraph(&escape_controls(&format!("  {}{more}", words.join(", "))));
+        }
+        for fields in self.fields.iter().filter(|fields| !fields.is_empty()) {
+            page.line(format!("\n{}", style.bold("Fields")));
+            page.table(
+                &Columns::new()
+                    .add(Column::word("name", "Field"), |field: &mut FieldRow| field.label())
+                    .add(Column::word("type", "Type"), |field| field.type_name)
+                    .add(VALUE, |field| field.words())
+                    .table(fields.len(), 0, |at| fields[at].clone()),
+            );
+        }
         list("References", &self.references, page);
         list("Referrers", &self.referrers, page);
         note_inferred_roots(self.roots_inferred, page);
     }
 }
 
-/// A row of the table: the object itself, what is related to it, or a root.
-#[derive(Clone, Default)]
-struct Row {
-    relation: &'static str,
-    id: Option<String>,
-    shallow_bytes: Option<u64>,
-    class: Option<String>,
-    text: String,
-}
-
-impl Row {
-    fn new(relation: &'static str, object: ObjectRow) -> Self {
-        let ObjectRow { id, type_name: text, class, shallow_bytes, .. } = object;
-        Row { relation, id: Some(id), shallow_bytes: Some(shallow_bytes), class, text }
-    }
-}
-
-impl ObjectAnswer<'_> {
-    /// The rows before references and referrers.
-    fn head_rows(&self) -> Vec<Row> {
-        let object = Row::new("object", self.object.row.clone());
-        let dominator = self.dominator.clone().map(|dominator| Row::new("dominator", dominator));
-        let roots = self.roots.iter().map(|root| Row { relation: "root", text: root_text(root), ..Row::default() });
-        [object].into_iter().chain(dominator).chain(roots).collect()
-    }
-}
-
 fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{} ({})", style.bold(title), rows.total()));
-    for (at, row) in rows.iter().enumerate() {
+    for at in 0..rows.len() {
         let name = rows.reference(at).map_or(String::new(), |name| format!("{}  ", escape_controls(name)));
-        page.line(object_line(&row, &name, &style));
+        let weak = if rows.is_weak(at) { "(weak) " } else { "" };
+        page.line(object_line(&rows.saying(at), &format!("{weak}{name}"), &style));
     }
     if rows.len() < rows.total() {
         page.line(format!("  {} more; -n 0 shows all", rows.total() - rows.len()));

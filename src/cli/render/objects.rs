@@ -1,23 +1,26 @@
 //! `heapdump list`.
 
-use super::rows::{CLASS, TYPE};
+use super::rows::{CLASS, TYPE, VALUE};
 use crate::answers::ObjectList;
 use crate::answers::objects::ListedObject;
-use crate::report::{Column, Columns, Present, Style, Table, TextPage};
+use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage};
 
 impl Present for ObjectList<'_> {
     const COMMAND: &'static str = "list";
 
-    fn table(&self, _: &Style) -> Table<'_> {
-        let rows = &self.objects;
+    fn table(&self, style: &Style) -> Table<'_> {
+        let (rows, is_drawn) = (&self.objects, style.terminal && style.format == Format::Table);
+        let is_column = rows.are_saying() && !is_drawn;
+        let type_column = if is_column { Column::word("type", "Type") } else { TYPE };
         Columns::new()
             .add(Column::word("id", "Object"), |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
             .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
             .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
             .add(Column::count("references", "References"), |row| row.references)
             .add_if(rows.has_classes(), CLASS, |row| row.class.flatten())
-            .add(TYPE, |row| row.type_name)
-            .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
+            .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
+            .add_if(is_column, VALUE, |row| row.value.take().flatten().map(|value| value.plain()))
+            .table(rows.len(), self.found - rows.len(), move |at| if is_drawn { rows.saying(at) } else { rows.get(at) })
     }
 
     fn text(&self, page: &mut TextPage<'_>) {

@@ -47,7 +47,7 @@ impl Present for RootPathsAnswer<'_> {
             }
             reachability => page.line(format!("  not reachable from any strong root{}", but_what(reachability))),
         }
-        let lines = PathLines::new(&self.paths, Some(HALF));
+        let lines = PathLines::new(&self.paths, Some(HALF)).saying();
         for (number, path) in self.paths.iter().enumerate() {
             let title = style.bold(&format!("Path {}", number + 1));
             let references = count_of(path.length() as u64, "references");

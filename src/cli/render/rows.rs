@@ -8,6 +8,9 @@ pub(crate) const CLASS: Column = Column::word("class", "Class").hide_priority(1)
 /// The type of an object.
 pub(crate) const TYPE: Column = Column::text("type", "Type");
 
+/// What an object says, or a field holds.
+pub(crate) const VALUE: Column = Column::text("value", "Value");
+
 /// A root in a line: `static BubbleGame.Events.EventBus (pinned)`.
 pub(crate) fn root_text(root: &RootRow) -> String {
     escape_controls(&root.text()).into_owned()

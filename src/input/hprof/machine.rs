@@ -14,7 +14,7 @@ pub(super) fn producer(graph: &HeapGraph, details: &dyn ObjectDetails) -> Option
     let (class, variables) =
         VERSIONS.iter().find_map(|(name, variables)| Some((class_named(graph, name)?, *variables)))?;
     let node = graph.types().class_object(class)?;
-    let fields = details.fields(graph, node, 0).ok()?;
+    let fields = details.fields(graph, node).ok()?;
     let text = |wanted: &&str| {
         let is_wanted = |name: &ReferenceName| matches!(name, ReferenceName::StaticField(name) if name == wanted);
         match fields.iter().find(|field| is_wanted(&field.name))?.value {
@@ -61,7 +61,7 @@ pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> 
 
 /// What a thread is called.
 fn thread_name(graph: &HeapGraph, details: &dyn ObjectDetails, node: NodeId) -> Option<String> {
-    let fields = details.fields(graph, node, 0).ok()?;
+    let fields = details.fields(graph, node).ok()?;
     let is_name = |name: &ReferenceName| matches!(name, ReferenceName::Field(_, name) if name == "name");
     match fields.iter().find(|field| is_name(&field.name))?.value {
         Value::Object(text) => details.text(graph, text).ok()?,

@@ -17,16 +17,19 @@ mod classes;
 mod codes;
 mod content;
 mod details;
+mod finder;
 mod long_segments;
 mod machine;
 mod measure;
 mod records;
+mod sayings;
 mod segments;
 mod sinks;
 mod sizes;
 mod stream;
 mod sub_bytes;
 mod texts;
+mod values;
 mod wire;
 
 use std::sync::Arc;
@@ -41,7 +44,8 @@ use assemble::Assembler;
 use block::{Block, parse_block};
 use codes::*;
 use content::{Content, Deliver};
-use details::{HprofDetails, Places};
+use details::HprofDetails;
+use finder::Places;
 use records::{BadHeader, Header};
 use segments::{Place, SegmentReader};
 use sinks::TypeCounts;
@@ -103,8 +107,12 @@ impl Reader for Hprof {
         Ok(ParsedDump { extent, content: Parts::Objects(Box::new(objects)) })
     }
 
+    fn has_values(&self) -> bool {
+        true
+    }
+
     fn details(&self, columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
-        Some(Box::new(HprofDetails::from_stored(columns, input)?))
+        Some(Box::new(HprofDetails::new(Places::from_stored(columns)?, input)))
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {

@@ -1,0 +1,253 @@
+//! Finds the records of single objects in the file again.
+//!
+//! Nothing is kept for an object. A table says which part of the file has objects of which ids: that megabyte is read, and
+//! a list of its objects made. The parts that were read last stay in memory, for objects that are printed together lie
+//! together.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::block::Extent;
+use super::records::ClassDump;
+use super::sub_bytes::{SubBytes, sub_bytes};
+use super::wire::{id_of, sub};
+use crate::graph::{Column, ColumnSink, ColumnSource};
+use crate::input::{RandomAccess, ReadError, Reread};
+
+/// A packed file of up to so many bytes is unpacked into memory when an object of it is asked for.
+const MOST_UNPACKED_BYTES: usize = 1 << 30;
+/// Parts that stay in memory: some 45 MB.
+const PARTS_KEPT: usize = 32;
+/// A part is never longer, whatever an index says.
+const MOST_PART_BYTES: u64 = 64 << 20;
+
+/// Where objects are in the file.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) id_bytes: usize,
+    /// In the order of the file.
+    pub(super) extents: Vec<Extent>,
+    /// Class objects and the offsets of their class dumps, ascending by id.
+    pub(super) classes: Vec<(u64, u64)>,
+    /// The class object that the boot loader holds.
+    pub(super) of_boot_loader: Option<u64>,
+}
+
+impl Places {
+    /// The places back from an index.
+    pub(super) fn from_stored(columns: &dyn ColumnSource) -> Option<Self> {
+        let column = |name: &str| -> Option<Column<u64>> { Column::stored(columns, name, u64::MAX) };
+        let (head, extents, classes) = (column("hprof.head")?, column("hprof.extents")?, column("hprof.classes")?);
+        let &[id_bytes @ (4 | 8), has_boot, boot] = head.all() else { return None };
+        let extents = extents.all().chunks_exact(4);
+        let extents = extents.map(|n| Extent { offset: n[0], bytes: n[1], least: n[2], greatest: n[3] });
+        let classes = classes.all().chunks_exact(2).map(|n| (n[0], n[1]));
+        Some(Places {
+            id_bytes: id_bytes as usize,
+            extents: extents.collect(),
+            classes: classes.collect(),
+            of_boot_loader: (has_boot == 1).then_some(boot),
+        })
+    }
+
+    pub(super) fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
+        let Places { id_bytes, extents, classes, of_boot_loader } = self;
+        let head = vec![*id_bytes as u64, of_boot_loader.is_some().into(), of_boot_loader.unwrap_or(0)];
+        Column::from(head).store(sink, "hprof.head")?;
+        let extents = extents.iter().flat_map(|one| [one.offset, one.bytes, one.least, one.greatest]);
+        Column::from(extents.collect::<Vec<u64>>()).store(sink, "hprof.extents")?;
+        let classes = classes.iter().flat_map(|&(id, offset)| [id, offset]);
+        Column::from(classes.collect::<Vec<u64>>()).store(sink, "hprof.classes")
+    }
+}
+
+enum File {
+    ByPosition(RandomAccess),
+    /// Unpacked.
+    Whole(Vec<u8>),
+    /// Packed, and too long to be unpacked into memory: unpacked again for every part.
+    Packed,
+}
+
+/// An object's sub-record, as far as it was asked for.
+pub(super) struct SubRecord {
+    pub(super) tag: u8,
+    /// From its tag on.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A part of the file.
+struct Part {
+    extent: usize,
+    bytes: Vec<u8>,
+    /// Ids of its objects and where in `bytes` they are, ascending.
+    objects: Vec<(u64, u32)>,
+}
+
+/// Finds the records of objects.
+pub(super) struct Finder {
+    pub(super) places: Places,
+    reread: Reread,
+    file: OnceLock<File>,
+    /// The one that was used last comes last.
+    parts: Mutex<VecDeque<Arc<Part>>>,
+}
+
+impl Finder {
+    pub(super) fn new(places: Places, reread: Reread) -> Self {
+        Finder { places, reread, file: OnceLock::new(), parts: Mutex::default() }
+    }
+
+    fn file(&self) -> Result<&File, ReadError> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let file = match self.reread.by_position()? {
+            Some(file) => File::ByPosition(file),
+            None => self.unpacked()?,
+        };
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    fn unpacked(&self) -> Result<File, ReadError> {
+        let mut source = self.reread.from_start()?;
+        let mut bytes = Vec::new();
+        loop {
+            let start = bytes.len();
+            bytes.resize(start + (1 << 20), 0);
+            let got = source.fill(&mut bytes[start..])?;
+            bytes.truncate(start + got);
+            if got < 1 << 20 {
+                return Ok(File::Whole(bytes));
+            }
+            if bytes.len() >= MOST_UNPACKED_BYTES {
+                return Ok(File::Packed);
+            }
+        }
+    }
+
+    /// Bytes of the file; fewer where it ends before.
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>, ReadError> {
+        match self.file()? {
+            File::Whole(bytes) => {
+                let end = range.end.min(bytes.len() as u64);
+                let start = range.start.min(end);
+                Ok(bytes[start as usize..end as usize].to_vec())
+            }
+            File::ByPosition(file) => {
+                let end = range.end.min(file.len());
+                let mut bytes = vec![0; end.saturating_sub(range.start) as usize];
+                file.read_at(range.start.min(end), &mut bytes)?;
+                Ok(bytes)
+            }
+            File::Packed => {
+                let (mut source, mut at) = (self.reread.from_start()?, 0);
+                let mut bytes = vec![0; 1 << 20];
+                while at < range.start {
+                    let wanted = (range.start - at).min(1 << 20) as usize;
+                    let got = source.fill(&mut bytes[..wanted])?;
+                    if got == 0 {
+                        return Ok(Vec::new());
+                    }
+                    at += got as u64;
+                }
+                // Memory grows with what is there.
+                let mut found = Vec::new();
+                while at < range.end {
+                    let wanted = (range.end - at).min(1 << 20) as usize;
+                    let got = source.fill(&mut bytes[..wanted])?;
+                    found.extend_from_slice(&bytes[..got]);
+                    at += got as u64;
+                    if got < wanted {
+                        break;
+                    }
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    fn part(&self, extent: usize) -> Result<Arc<Part>, ReadError> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = parts.iter().position(|part| part.extent == extent)
+            && let Some(part) = parts.remove(at)
+        {
+            parts.push_back(Arc::clone(&part));
+            return Ok(part);
+        }
+        let Extent { offset, bytes, .. } = self.places.extents[extent];
+        let bytes = self.read(offset..offset.saturating_add(bytes.min(MOST_PART_BYTES)))?;
+        let objects = objects_in(&bytes, self.places.id_bytes);
+        let part = Arc::new(Part { extent, bytes, objects });
+        if parts.len() == PARTS_KEPT {
+            parts.pop_front();
+        }
+        parts.push_back(Arc::clone(&part));
+        Ok(part)
+    }
+
+    /// The object's sub-record, of its values or elements at most so many bytes. `None` where there is none: for class
+    /// objects, which have class dumps, and for what is not in the file as it is now.
+    pub(super) fn find(&self, id: u64, most_bytes: usize) -> Result<Option<SubRecord>, ReadError> {
+        let id_bytes = self.places.id_bytes;
+        for (number, extent) in self.places.extents.iter().enumerate() {
+            if id < extent.least || id > extent.greatest {
+                continue;
+            }
+            let part = self.part(number)?;
+            let Ok(at) = part.objects.binary_search_by_key(&id, |object| object.0) else { continue };
+            let at = part.objects[at].1 as usize;
+            let SubBytes::Known(length) = sub_bytes(&part.bytes[at..], id_bytes) else { continue };
+            let wanted = length.min((10 + 2 * id_bytes).saturating_add(most_bytes) as u64);
+            let bytes = match part.bytes.get(at..at.saturating_add(wanted as usize)) {
+                Some(bytes) => bytes.to_vec(),
+                // A large array, whose head alone is in the part.
+                None => {
+                    let offset = extent.offset + at as u64;
+                    self.read(offset..offset.saturating_add(wanted))?
+                }
+            };
+            return Ok(bytes.first().copied().map(|tag| SubRecord { tag, bytes }));
+        }
+        Ok(None)
+    }
+
+    /// The class dump of a class object.
+    pub(super) fn class_dump(&self, id: u64) -> Result<Option<ClassDump>, ReadError> {
+        let Ok(at) = self.places.classes.binary_search_by_key(&id, |class| class.0) else { return Ok(None) };
+        let offset = self.places.classes[at].1;
+        let mut wanted = 1 << 12;
+        loop {
+            let bytes = self.read(offset..offset.saturating_add(wanted))?;
+            if bytes.first() != Some(&sub::CLASS_DUMP) {
+                return Ok(None);
+            }
+            match ClassDump::parse(&bytes[1..], self.places.id_bytes, offset) {
+                Ok((_, dump)) => return Ok(Some(dump)),
+                Err(nom::Err::Error(())) if bytes.len() as u64 == wanted && wanted < 1 << 23 => wanted *= 2,
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+}
+
+/// The objects of a run of sub-records and where they are, ascending by id; of several with one id the first.
+fn objects_in(bytes: &[u8], id_bytes: usize) -> Vec<(u64, u32)> {
+    let mut objects = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let SubBytes::Known(length) = sub_bytes(&bytes[at..], id_bytes) else { break };
+        if matches!(bytes[at], sub::INSTANCE..=sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NO_DATA)
+            && let Some(id) = id_of(bytes, at + 1, id_bytes)
+        {
+            objects.push((id, at as u32));
+        }
+        let Some(next) = usize::try_from(length).ok().and_then(|length| at.checked_add(length)) else { break };
+        at = next;
+    }
+    objects.sort_unstable();
+    objects.dedup_by_key(|object| object.0);
+    objects
+}

@@ -1,0 +1,222 @@
+//! What objects say of themselves: texts of strings, names of threads, constants and classes, numbers in boxes.
+//!
+//! Some take several objects: a thread has its name in a string, a string its characters in an array. They are looked for
+//! in rounds, each in the order of the file.
+
+use super::finder::{Finder, SubRecord};
+use super::values::{instance_values, reference};
+use super::wire::sub;
+use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
+use crate::input::{ReadError, Saying, Text, Value};
+
+/// Values of an instance that are looked through; a class has 65,535 fields at most, and nobody has so many.
+const MOST_VALUE_BYTES: usize = 1 << 16;
+
+const BOXES: [&str; 8] = [
+    "java.lang.Boolean",
+    "java.lang.Byte",
+    "java.lang.Character",
+    "java.lang.Double",
+    "java.lang.Float",
+    "java.lang.Integer",
+    "java.lang.Long",
+    "java.lang.Short",
+];
+
+/// What kind of object says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    Nobody,
+    String,
+    Box,
+    /// Its name is in the field `name` of this class: a constant of an enumeration, a thread.
+    Named(TypeId),
+    /// A class that is an instance: of a primitive type.
+    Class(TypeId),
+}
+
+/// By type: do its objects say something?
+pub(super) fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
+    let types = graph.types();
+    let of_type = |type_id: TypeId| match types.name(type_id).replace('/', ".").as_str() {
+        "java.lang.String" => Speaker::String,
+        "java.lang.Class" => Speaker::Class(type_id),
+        name if BOXES.contains(&name) => Speaker::Box,
+        _ => {
+            let is_named = |class: &TypeId| {
+                ["java.lang.Enum", "java.lang.Thread"].contains(&types.name(*class).replace('/', ".").as_str())
+            };
+            types.chain(type_id).find(is_named).map_or(Speaker::Nobody, Speaker::Named)
+        }
+    };
+    types.ids().map(of_type).collect()
+}
+
+/// What is looked for next.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    /// What an object says.
+    Saying(Speaker),
+    /// The text of a string (or array of characters) as a name.
+    Name,
+    /// The characters of a string: as a name, or as a text; where they are UTF-16 as bytes; which of them.
+    Characters { is_name: bool, is_wide: bool, start: usize, count: Option<usize> },
+}
+
+/// An object that is looked for.
+struct Search {
+    id: u64,
+    /// Whose saying it is for.
+    place: usize,
+    wanted: Wanted,
+}
+
+enum Found {
+    Saying(Saying),
+    /// It is in this object.
+    Next(NodeId, Wanted),
+    Nothing,
+}
+
+/// What each of some objects says, of texts at most so many units.
+pub(super) fn sayings(
+    finder: &Finder,
+    graph: &HeapGraph,
+    speakers: &[Speaker],
+    nodes: &[NodeId],
+    most_units: usize,
+) -> Result<Vec<Option<Saying>>, ReadError> {
+    let mut said: Vec<Option<Saying>> = vec![None; nodes.len()];
+    let mut searches = Vec::new();
+    for (place, &node) in nodes.iter().enumerate() {
+        if let Some(class) = graph.types().of_class_object(node) {
+            let text = format!("class {}", graph.type_name(class));
+            said[place] = Some(Saying::Name(Text { text, is_cut: false }));
+            continue;
+        }
+        let speaker = speakers.get(graph.type_of(node).index()).copied().unwrap_or(Speaker::Nobody);
+        if speaker != Speaker::Nobody {
+            searches.push(Search { id: graph.original_id(node), place, wanted: Wanted::Saying(speaker) });
+        }
+    }
+    while !searches.is_empty() {
+        searches.sort_unstable_by_key(|search| search.id);
+        let mut next = Vec::new();
+        for Search { id, place, wanted } in searches {
+            let most_bytes = match wanted {
+                Wanted::Characters { start, .. } => {
+                    start.saturating_add(most_units).saturating_add(1).saturating_mul(2)
+                }
+                _ => MOST_VALUE_BYTES,
+            };
+            let Some(record) = finder.find(id, most_bytes)? else { continue };
+            match look(finder, graph, &record, wanted, most_units) {
+                Found::Saying(saying) => said[place] = Some(saying),
+                Found::Next(node, wanted) => next.push(Search { id: graph.original_id(node), place, wanted }),
+                Found::Nothing => {}
+            }
+        }
+        searches = next;
+    }
+    Ok(said)
+}
+
+fn look(finder: &Finder, graph: &HeapGraph, record: &SubRecord, wanted: Wanted, most_units: usize) -> Found {
+    match wanted {
+        Wanted::Saying(Speaker::Named(class) | Speaker::Class(class)) => {
+            match value_of(finder, graph, record, "name", Some(class)) {
+                Some(Value::Object(name)) => Found::Next(name, Wanted::Name),
+                _ => Found::Nothing,
+            }
+        }
+        Wanted::Saying(Speaker::Box) => match value_of(finder, graph, record, "value", None) {
+            Some(
+                value @ (Value::Boolean(_) | Value::Char(_) | Value::Integer(_) | Value::Float(_) | Value::Double(_)),
+            ) => Found::Saying(Saying::Boxed(value)),
+            _ => Found::Nothing,
+        },
+        Wanted::Saying(Speaker::String) => string(finder, graph, record, false),
+        Wanted::Saying(Speaker::Nobody) => Found::Nothing,
+        Wanted::Name if record.tag == sub::INSTANCE => string(finder, graph, record, true),
+        // Threads of JDK 7 and before have arrays.
+        Wanted::Name => characters(finder, record, (false, 0, None), most_units)
+            .map_or(Found::Nothing, |text| Found::Saying(Saying::Name(text))),
+        Wanted::Characters { is_name, is_wide, start, count } => {
+            match characters(finder, record, (is_wide, start, count), most_units) {
+                Some(text) if is_name => Found::Saying(Saying::Name(text)),
+                Some(text) => Found::Saying(Saying::Text(text)),
+                None => Found::Nothing,
+            }
+        }
+    }
+}
+
+/// Where the characters of a string are.
+fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> Found {
+    let value = |name: &str| value_of(finder, graph, record, name, None);
+    let number = |name: &str| match value(name) {
+        Some(Value::Integer(number)) => usize::try_from(number).ok(),
+        _ => None,
+    };
+    let Some(Value::Object(array)) = value("value") else { return Found::Nothing };
+    // Texts of JDK 6 share arrays; a count alone (Android) says something else.
+    let part = number("offset").zip(number("count"));
+    let (start, count) = (part.map_or(0, |part| part.0), part.map(|part| part.1));
+    Found::Next(array, Wanted::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
+}
+
+/// The value of an instance's field, of the class that declares it where several may.
+fn value_of(
+    finder: &Finder,
+    graph: &HeapGraph,
+    record: &SubRecord,
+    name: &str,
+    declaring: Option<TypeId>,
+) -> Option<Value> {
+    let type_id = type_of(graph, record, finder.places.id_bytes)?;
+    let mut values = instance_values(graph, type_id, &record.bytes, finder.places.id_bytes);
+    values.find_map(|(class, field, value)| {
+        let is_wanted = graph.types().text(field.name) == name && declaring.is_none_or(|declaring| declaring == class);
+        is_wanted.then_some(value)
+    })
+}
+
+/// The type of the instance that a record is of.
+fn type_of(graph: &HeapGraph, record: &SubRecord, id_bytes: usize) -> Option<TypeId> {
+    let id = super::wire::id_of(&record.bytes, 1, id_bytes)?;
+    match (record.tag, reference(graph, id)) {
+        (sub::INSTANCE, Value::Object(node)) => Some(graph.type_of(node)),
+        _ => None,
+    }
+}
+
+/// The characters in an array of bytes or of UTF-16 units; `part` is whether bytes are two a unit, and from where so many.
+fn characters(
+    finder: &Finder,
+    record: &SubRecord,
+    part: (bool, usize, Option<usize>),
+    most_units: usize,
+) -> Option<Text> {
+    let (is_wide, start, count) = part;
+    let (kind, length, values) = super::values::array(record, finder.places.id_bytes)?;
+    let (there, units): (u64, Box<dyn Iterator<Item = u16>>) = match kind {
+        // As the processor has them: those that Java runs on today begin with the low byte.
+        FieldKind::Byte if is_wide => {
+            (length / 2, Box::new(values.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]))))
+        }
+        FieldKind::Byte => (length, Box::new(values.iter().map(|&byte| byte.into()))),
+        FieldKind::Char => {
+            (length, Box::new(values.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]))))
+        }
+        _ => return None,
+    };
+    let there = there.saturating_sub(start as u64);
+    let wanted = count.map_or(there, |count| there.min(count as u64));
+    let mut units: Vec<u16> = units.skip(start).take(most_units.min(usize::try_from(wanted).ok()?)).collect();
+    let is_cut = (units.len() as u64) < wanted;
+    if is_cut && units.last().is_some_and(|last| (0xD800..0xDC00).contains(last)) {
+        // Its other half is cut off.
+        units.pop();
+    }
+    Some(Text { text: String::from_utf16_lossy(&units), is_cut })
+}

@@ -1,0 +1,344 @@
+//! What objects of Java heap dumps hold and say: fields, statics, elements, texts, names; from the file, through the index,
+//! packed, cut.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::common::cmd::{project, run, run_on_terminal, run_with_input};
+use heapdump::input::{self, Dump, ReadOptions, Source};
+
+/// A dump of the zoo program; both were written by other virtual machines.
+const ZOOS: [&str; 2] = ["zoo-jdk11-serial.hprof.zst", "zoo-jdk17-serial.hprof.zst"];
+
+fn fixture(name: &str) -> PathBuf {
+    project("fixtures/hprof").join(name)
+}
+
+fn text_of(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let mut source = Source::open(&fixture(name)).expect("a dump");
+    let mut bytes = vec![0; 8 << 20];
+    let length = source.fill(&mut bytes).expect("readable");
+    bytes.truncate(length);
+    bytes
+}
+
+fn show(file: &Path, id: &str) -> Value {
+    run(&["show", id, &text_of(file), "-q", "-f", "json"]).expect_code(0).json()
+}
+
+/// The class object of a class.
+fn class_object(file: &Path, class: &str) -> String {
+    let list = run(&["list", &text_of(file), "-q", "-t", "/^java.lang.Class$/", "-f", "json"]).expect_code(0).json();
+    let objects = list["objects"].as_array().expect("objects").clone();
+    let of_class = objects.iter().find(|object| object["class"] == class).expect(class);
+    of_class["id"].as_str().expect("an id").to_string()
+}
+
+fn field(shown: &Value, class: &str, name: &str) -> Value {
+    let fields = shown["fields"].as_array().expect("fields");
+    let found = fields.iter().find(|field| field["name"] == name && field["class"] == class);
+    found.unwrap_or_else(|| panic!("{class}.{name} in {fields:?}")).clone()
+}
+
+/// The object that a path of fields leads to from a static variable of the zoo: `collisions`.
+fn held(file: &Path, path: &[&str]) -> Value {
+    let mut shown = show(file, &class_object(file, "zoo.Zoo"));
+    for name in path {
+        let id = match shown["fields"].as_array() {
+            Some(fields) => fields.iter().find(|field| field["name"] == *name).expect(name)["id"].clone(),
+            None => {
+                let references = shown["references"].as_array().expect("references");
+                references.iter().find(|row| row["reference"] == *name).expect(name)["id"].clone()
+            }
+        };
+        shown = show(file, id.as_str().expect("an object"));
+    }
+    shown
+}
+
+#[test]
+fn fields_have_their_names_classes_types_and_values() {
+    for name in ZOOS {
+        let file = fixture(name);
+        let shown = held(&file, &["allFieldsSub"]);
+        let (own, above) = ("zoo.Zoo$AllFieldsSub", "zoo.Zoo$AllFields");
+        for (class, field_name, type_name, value) in [
+            (own, "i", "int", json!(42)),
+            (own, "b2", "byte", json!(1)),
+            (above, "z", "boolean", json!(true)),
+            (above, "c", "char", json!("€")),
+            (above, "f", "float", json!(1.5)),
+            (above, "d", "double", json!(-2.25)),
+            (above, "b", "byte", json!(-8)),
+            (above, "s", "short", json!(-300)),
+            (above, "i", "int", json!(123_456_789)),
+            (above, "j", "long", json!(-1_234_567_890_123i64)),
+        ] {
+            let expected = json!({"name": field_name, "class": class, "type": type_name, "value": value});
+            assert_eq!(field(&shown, class, field_name), expected, "{name}");
+        }
+        let text = field(&shown, above, "t");
+        assert_eq!(
+            (&text["type"], &text["target_type"], &text["value"]),
+            (&json!("object"), &json!("java.lang.String"), &json!("text"))
+        );
+        assert_eq!(field(&shown, above, "nul"), json!({"name": "nul", "class": above, "type": "object", "id": null}));
+        assert_ne!(field(&shown, above, "o")["id"], field(&shown, own, "o")["id"]);
+        assert_eq!(field(&shown, above, "o").get("value"), None);
+        // A table tells fields of one name apart.
+        let id = shown["object"]["id"].as_str().expect("an id");
+        let table = run(&["show", id, &text_of(&file), "-q", "-f", "csv"]).expect_code(0).stdout;
+        for line in [
+            "relation,id,shallow_bytes,class,reference,type,value",
+            "field,,,,Zoo$AllFieldsSub.i,int,42",
+            "field,,,,Zoo$AllFields.i,int,123456789",
+            "field,,,,z,boolean,true",
+            "field,,,,nul,object,null",
+        ] {
+            assert!(table.lines().any(|row| row == line), "{name}: {line}\n{table}");
+        }
+    }
+}
+
+#[test]
+fn static_variables_are_fields_of_the_class_object() {
+    for name in ZOOS {
+        let file = fixture(name);
+        let class = "zoo.Zoo$AllFields";
+        let shown = show(&file, &class_object(&file, class));
+        assert_eq!(shown["object"]["value"], format!("class {class}"));
+        for (name, type_name, value) in [
+            ("SZ", "boolean", json!(true)),
+            ("SC", "char", json!("x")),
+            ("SF", "float", json!("NaN")),
+            ("SD", "double", json!("Infinity")),
+            ("SB", "byte", json!(127)),
+            ("SS", "short", json!(-32768)),
+            ("SI", "int", json!(-1)),
+            ("SJ", "long", json!(i64::MAX)),
+        ] {
+            let expected = json!({"name": name, "class": class, "type": type_name, "static": true, "value": value});
+            assert_eq!(field(&shown, class, name), expected);
+        }
+        assert_eq!(field(&shown, class, "SNUL")["id"], Value::Null);
+        assert_eq!(field(&shown, class, "SO")["target_type"], "zoo.Zoo$Marker");
+    }
+}
+
+#[test]
+fn texts_are_as_the_program_wrote_them() {
+    // The characters of longer ones are blotted out in the fixtures.
+    let expected = [
+        (0, ""),
+        (1, "plain ASCII"),
+        (2, "Latin-1: \u{e9}\u{fc}\u{df}"),
+        (3, "\0\0\0\0\0\0\0\0\0\0\0\0"),
+        (4, "pair: \u{1f600}"),
+        (5, "lone: \u{fffd}"),
+    ];
+    for name in ZOOS {
+        let file = fixture(name);
+        for (at, text) in expected {
+            let shown = held(&file, &["strings", "elementData", &format!("[{at}]")]);
+            assert_eq!(shown["object"]["value"], text, "{name}");
+            assert_eq!(shown["object"].get("truncated"), None);
+        }
+        let long = held(&file, &["strings", "elementData", "[7]"]);
+        assert_eq!(long["object"]["truncated"], true);
+        assert_eq!(long["object"]["value"].as_str().map(str::len), Some(1024));
+    }
+}
+
+#[test]
+fn threads_constants_and_boxes_say_what_they_are() {
+    for name in ZOOS {
+        let file = fixture(name);
+        let list = run(&["list", &text_of(&file), "-q", "-t", "/^java.lang.Thread$/", "--ids"]).expect_code(0).stdout;
+        let names: Vec<String> = list
+            .split_whitespace()
+            .map(|id| show(&file, id)["object"]["value"].as_str().expect("a name").into())
+            .collect();
+        for thread in ["main", "zoo-worker", "zoo-blocked"] {
+            assert!(names.iter().any(|name| name == thread), "{name}: {names:?}");
+        }
+        let said = |path: &[&str]| held(&file, path)["object"]["value"].clone();
+        assert_eq!(said(&["boxed", "[3]"]), 1003);
+        assert_eq!(said(&["boxed", "[399]"]), 199);
+        assert_eq!(said(&["byColour", "keyType"]), "class zoo.Zoo$Colour");
+        assert_eq!(said(&["byColour", "keyUniverse", "[1]"]), "GREEN");
+        assert_eq!(held(&file, &["ring"])["object"].get("value"), None);
+    }
+}
+
+#[test]
+fn arrays_have_a_length_and_elements() {
+    for name in ZOOS {
+        let file = fixture(name);
+        let array = |place: usize| held(&file, &["primitiveArrays", &format!("[{place}]")]);
+        for (place, elements) in [
+            (0, json!([true, false, true])),
+            (1, json!(["a", "\u{e9}", "\\u{d83d}", "\\u{de00}"])),
+            (3, json!([1e300, -1.0])),
+            (4, json!([-1, 0, 1, 2, 3, 4, 5])),
+            (5, json!([-32768, 32767, 5])),
+            (6, json!([i32::MIN, -1, 3])),
+            (7, json!([i64::MIN, 1])),
+        ] {
+            let shown = array(place);
+            assert_eq!(shown["object"]["elements"], elements, "{name} {place}");
+            assert_eq!(shown["object"]["length"], elements.as_array().map(Vec::len).unwrap_or(0));
+            assert_eq!(shown.get("fields"), None);
+        }
+        let floats = array(2)["object"]["elements"].clone();
+        assert_eq!(floats[2], "NaN");
+        assert_eq!(floats[1].as_f64().map(|zero| zero.is_sign_negative()), Some(true));
+        assert_eq!(floats[3].as_f64().map(|least| (least as f32).to_bits()), Some(1));
+        let empty = held(&file, &["emptyArrays", "[6]"]);
+        assert_eq!((&empty["object"]["length"], &empty["object"]["elements"]), (&json!(0), &json!([])));
+        let long = held(&file, &["big"]);
+        assert_eq!(long["object"]["length"], 4000);
+        assert_eq!(long["object"]["elements"].as_array().map(Vec::len), Some(100));
+        let objects = held(&file, &["halfEmptyArray"]);
+        assert_eq!(objects["object"]["length"], 1000);
+        assert_eq!(objects["object"].get("elements"), None);
+        assert_eq!(objects["references"][9]["reference"], "[900]");
+    }
+}
+
+#[test]
+fn weak_references_are_rows_and_marked() {
+    for name in ZOOS {
+        let file = fixture(name);
+        let weak = held(&file, &["weakToShared"]);
+        let rows = weak["references"].as_array().expect("references");
+        let referent = rows.iter().find(|row| row["reference"] == ".referent").expect("a referent");
+        assert_eq!(referent["weak"], true);
+        assert!(rows.iter().filter(|row| row["reference"] != ".referent").all(|row| row.get("weak").is_none()));
+        // From the other side too, with the name of the field.
+        let shared = held(&file, &["cell", "held"]);
+        assert_eq!(shared["object"]["id"], referent["id"]);
+        let referrers = shared["referrers"].as_array().expect("referrers");
+        let row = |reference: &str| referrers.iter().find(|row| row["reference"] == reference).expect(reference);
+        assert_eq!((row(".referent").get("weak"), row(".held").get("weak")), (Some(&json!(true)), None));
+        let id = weak["object"]["id"].as_str().expect("an id");
+        let table = run(&["show", id, &text_of(&file), "-q"]).expect_code(0).stdout;
+        assert!(table.lines().any(|line| line.starts_with("weak-reference ") && line.contains(".referent")), "{table}");
+        // What soft references refer to they hold.
+        let soft = held(&file, &["soft"]);
+        assert!(soft["references"].as_array().expect("rows").iter().all(|row| row.get("weak").is_none()));
+    }
+}
+
+#[test]
+fn hand_made_dumps_of_both_widths_say_the_same() {
+    for name in ["tiny-4byte.hprof", "tiny-8byte-segments.hprof", "android.hprof"] {
+        let file = fixture(name);
+        let list = run(&["list", &text_of(&file), "-q", "-t", "/^java.lang.String$/", "--ids"]).expect_code(0).stdout;
+        let mut texts: Vec<String> = list
+            .split_whitespace()
+            .filter_map(|id| show(&file, id)["object"]["value"].as_str().map(String::from))
+            .collect();
+        texts.sort();
+        let expected: &[&str] = if name.starts_with("tiny") {
+            &["app-thread", "app-thread", "\u{4f60}\u{597d}"]
+        } else {
+            &["", "Main \u{4f60}", "app", "unreachable"]
+        };
+        assert_eq!(texts, expected, "{name}");
+    }
+}
+
+/// A dump as a file, in a folder that goes with it.
+fn as_file(bytes: &[u8], name: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(name);
+    std::fs::write(&file, bytes).expect("written");
+    (folder, file)
+}
+
+#[test]
+fn files_packed_files_and_indexes_say_the_same() {
+    let whole = unpacked("zoo-jdk17-serial.hprof.zst");
+    let (_folder, file) = as_file(&whole, "dump");
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(&whole).expect("packed");
+    let (_other, packed) = as_file(&packer.finish().expect("packed"), "dump.gz");
+    let ids: Vec<String> = [&["allFieldsSub"][..], &["strings", "elementData"], &["weak"], &["loaderA"], &["big"]]
+        .iter()
+        .map(|path| held(&file, path)["object"]["id"].as_str().expect("an id").to_string())
+        .chain([class_object(&file, "zoo.Zoo")])
+        .collect();
+    let all = |file: &Path| -> Vec<Value> { ids.iter().map(|id| show(file, id)).collect() };
+    let expected = all(&file);
+    assert_eq!(all(&packed), expected);
+    run(&["index", &text_of(&file), "-q"]).expect_code(0);
+    let index = PathBuf::from(format!("{}.hdx", file.display()));
+    assert!(index.is_file());
+    assert_eq!(all(&file), expected);
+    // Without its dump an index knows no values, and says so.
+    std::fs::remove_file(&file).expect("removed");
+    let alone = run(&["show", &ids[0], &text_of(&index), "-f", "json"]).expect_code(0);
+    assert_eq!(alone.json().get("fields"), None);
+    assert!(alone.stderr.contains("no values: they are in the dump"), "{}", alone.stderr);
+}
+
+#[test]
+fn a_pipe_has_no_values() {
+    let whole = unpacked("tiny-4byte.hprof");
+    let ran = run_with_input(&["show", "0x22280", "-", "-f", "json"], &whole).expect_code(0);
+    assert_eq!((ran.json().get("fields"), ran.json()["object"].get("length")), (None, None));
+    assert!(ran.stderr.contains("no values from a pipe"), "{}", ran.stderr);
+    // Formats without values are not told to be without.
+    let other = run(&["show", "1#7fe45", "fixtures/xna_cf/small_1k.txt"]).expect_code(0);
+    assert!(!other.stderr.contains("values"), "{}", other.stderr);
+}
+
+#[test]
+fn a_terminal_shows_values_in_words() {
+    let file = fixture("zoo-jdk17-serial.hprof.zst");
+    let id = held(&file, &["allFieldsSub"])["object"]["id"].as_str().expect("an id").to_string();
+    let text = run_on_terminal(&format!("heapdump show {id} {} -q --color never", text_of(&file)), 120).expect_code(0);
+    for words in ["Zoo$AllFieldsSub.i ", " '€' ", " -2.25 ", "java.lang.String \"text\"", "static Zoo.allFieldsSub"] {
+        assert!(text.stdout.contains(words), "{words}\n{}", text.stdout);
+    }
+    // Controls are escaped, as everywhere.
+    let id = held(&file, &["strings", "elementData", "[6]"])["object"]["id"].as_str().expect("an id").to_string();
+    let text = run_on_terminal(&format!("heapdump show {id} {} -q --color never", text_of(&file)), 120).expect_code(0);
+    assert!(text.stdout.contains("java.lang.String \"\\u{0}\\u{0}"), "{}", text.stdout);
+}
+
+/// Every object of a dump that breaks off anywhere, or is damaged anywhere, can be asked for everything.
+#[test]
+fn damage_takes_values_away_and_nothing_else() {
+    let whole = unpacked("tiny-8byte-segments.hprof");
+    let mut asked = 0;
+    for at in (40..whole.len()).step_by(7) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x41;
+        for bytes in [&whole[..at], &changed[..]] {
+            let (_folder, file) = as_file(bytes, "dump");
+            let Ok(loaded) = input::read(Source::open(&file).expect("opens"), &ReadOptions::default()) else {
+                continue;
+            };
+            let (Dump::Graph(graph), Some(details)) = (loaded.dump, loaded.details) else { panic!("no graph") };
+            let nodes: Vec<_> = graph.nodes().collect();
+            assert_eq!(details.sayings(&graph, &nodes, 10).expect("readable").len(), nodes.len());
+            for node in nodes {
+                details.fields(&graph, node).expect("readable");
+                details.elements(&graph, node, 100).expect("readable");
+                details.reference_name(&graph, node, 0).expect("readable");
+                asked += 1;
+            }
+            // The file may be gone, or shorter than it was: that is an error, or less to say, and no more.
+            std::fs::write(&file, &bytes[..bytes.len() / 2]).expect("written");
+            graph.nodes().for_each(|node| drop(details.fields(&graph, node)));
+        }
+    }
+    assert!(asked > 10_000, "{asked}");
+}
