@@ -18,6 +18,8 @@ pub struct Place {
     pub above: Option<usize>,
     /// Places from the top, 0 for those at the top.
     pub depth: usize,
+    /// The first of its objects that was found.
+    pub first: DomNode,
     /// Objects at this place.
     pub objects: u64,
     /// Their shallow bytes.
@@ -69,6 +71,7 @@ impl TypeTree {
                         type_id,
                         above,
                         depth,
+                        first: number,
                         objects: 0,
                         shallow_bytes: 0,
                         retained_bytes: 0,

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::reference_names::ReferenceNames;
 use super::{AnswerError, ObjectId, ObjectRow, PathRow, ScopeOptions};
 pub use crate::analysis::dominators::DomNode;
 use crate::analysis::dominators::{Children, Dominators};
@@ -46,6 +47,32 @@ impl Biggest<'_> {
     /// Objects that an object dominates.
     pub fn children(&self, object: DomNode) -> Vec<DomNode> {
         self.children.of(object).collect()
+    }
+
+    /// The objects of a run from this one on: each the only object of its type that the one before dominates, and of the
+    /// same type; a linked list is one. At most `limit` of them. O(objects that they dominate directly).
+    pub fn run_from(&self, object: DomNode, limit: usize) -> Vec<DomNode> {
+        let mut run = vec![object];
+        while run.len() < limit {
+            match self.next_of_run(run[run.len() - 1]) {
+                Some(next) => run.push(next),
+                None => break,
+            }
+        }
+        run
+    }
+
+    /// The one object of the same type among those that an object dominates.
+    pub fn next_of_run(&self, object: DomNode) -> Option<DomNode> {
+        let type_id = self.graph.type_of(self.node(object));
+        let mut alike = self.children.of(object).filter(|&child| self.graph.type_of(self.node(child)) == type_id);
+        let next = alike.next()?;
+        alike.next().is_none().then_some(next)
+    }
+
+    /// Bytes of the object itself.
+    pub fn shallow_bytes(&self, object: DomNode) -> u64 {
+        self.graph.shallow_bytes(self.node(object))
     }
 
     /// Bytes that would be freed with it.
@@ -114,6 +141,7 @@ pub struct ReasonsAlive<'d> {
     graph: &'d HeapGraph,
     roots: RootsByNode<'d>,
     parents: Parents<'d>,
+    names: Option<ReferenceNames<'d>>,
 }
 
 enum Parents<'d> {
@@ -131,7 +159,7 @@ pub fn reasons_alive(dump: &OpenDump) -> Result<ReasonsAlive<'_>, AnswerError> {
         Some(parents) => Parents::Stored(parents),
         None => Parents::Computed(ShortestParents::compute(graph)),
     };
-    Ok(ReasonsAlive { graph, roots: RootsByNode::new(graph), parents })
+    Ok(ReasonsAlive { graph, roots: RootsByNode::new(graph), parents, names: ReferenceNames::of(dump) })
 }
 
 /// The path to an object.
@@ -139,6 +167,7 @@ pub struct ReasonAlive<'r> {
     graph: &'r HeapGraph,
     roots: &'r RootsByNode<'r>,
     paths: RootPaths<'r>,
+    names: Option<ReferenceNames<'r>>,
     dominators: HashSet<NodeId>,
     target: NodeId,
 }
@@ -153,14 +182,14 @@ impl ReasonsAlive<'_> {
         };
         let paths = parents.path_to(self.graph, &self.roots, target)?;
         let dominators = biggest.dominators_of(object);
-        Some(ReasonAlive { graph: self.graph, roots: &self.roots, paths, dominators, target })
+        Some(ReasonAlive { graph: self.graph, roots: &self.roots, paths, names: self.names, dominators, target })
     }
 }
 
 impl ReasonAlive<'_> {
     /// The path, from the rooted object to the object itself.
     pub fn path(&self) -> Option<PathRow<'_>> {
-        Some(PathRow::new(self.graph, self.roots, self.paths.get(0)?))
+        Some(PathRow::new(self.graph, self.roots, self.paths.get(0)?).named(self.names))
     }
 
     /// By step of the path: do all paths to the object lead through it?

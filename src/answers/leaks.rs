@@ -19,6 +19,7 @@ use growth::Growth;
 
 use super::histogram_rows::is_false;
 use super::libraries::library_types;
+use super::reference_names::ReferenceNames;
 use super::{AnswerError, CommandLine, PathRow, ScopeOptions};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
@@ -184,6 +185,7 @@ fn search<'d>(
             reached_words: format!("all that is reachable{}", scope.reach_words()),
             exact_sizes: options.exact_sizes,
             roots: RootsByNode::new(graph),
+            names: ReferenceNames::of(dump),
             holders: RefCell::default(),
             growth,
         },
@@ -205,6 +207,8 @@ pub struct Suspects<'d> {
     reached_words: String,
     exact_sizes: bool,
     roots: RootsByNode<'d>,
+    /// Names of references, where the dump has them.
+    names: Option<ReferenceNames<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     holders: RefCell<HashMap<NodeId, String>>,
     /// By suspect, where an older dump was given.

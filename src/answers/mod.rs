@@ -54,7 +54,7 @@ pub use merged_paths::{MergedPathsOptions, MergedRootPaths, merged_paths};
 pub use object::{ObjectAnswer, ObjectOptions, object};
 pub use object_id::{NotAnObjectId, ObjectId};
 pub use objects::{ObjectList, ObjectsOptions, objects};
-pub use paths::{PathRow, PathStep, PathSteps};
+pub use paths::{NamedRow, PathRow, PathStep, PathSteps};
 pub use problems::ProblemRow;
 pub use reachability::Reachability;
 pub use requested_roots::ReachedBy;

@@ -67,6 +67,21 @@ impl<'p> PathRow<'p> {
         })
     }
 
+    /// The same of some objects of the path, by their place on it. O(log objects) each, and the steps before them.
+    pub fn nodes_at(&self, places: std::ops::Range<usize>) -> Vec<NamedRow> {
+        let start = places.start.saturating_sub(1);
+        let mut rows = Vec::with_capacity(places.len());
+        let mut before = None;
+        for (place, node) in self.path.nodes().enumerate().skip(start).take(places.end - start) {
+            let from = before.replace(node);
+            if place >= places.start {
+                let reference = self.names.zip(from).and_then(|(names, from)| names.between(from, node));
+                rows.push(NamedRow { row: ObjectRow::new(self.graph, node), reference });
+            }
+        }
+        rows
+    }
+
     /// What holds the first object, all of it, in words: clearing the static variable alone frees nothing if a local is
     /// left. More than 50 are counted.
     pub fn holders(&self) -> String {
@@ -133,11 +148,14 @@ impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
 
 /// An object with the name of the reference that leads to it.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct NamedRow {
+#[non_exhaustive]
+pub struct NamedRow {
+    /// The object.
     #[serde(flatten)]
-    pub(super) row: ObjectRow,
+    pub row: ObjectRow,
+    /// How the object before refers to it, where the dump says so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reference: Option<String>,
+    pub reference: Option<String>,
 }
 
 /// An object on a path.

@@ -3,9 +3,10 @@
 
 use super::{AnswerError, ObjectId, ScopeOptions};
 use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, OpenDump};
-use crate::graph::HeapGraph;
+use crate::graph::{HeapGraph, TypeId};
 
 /// Which part.
 #[derive(Debug, Clone, Default)]
@@ -18,12 +19,15 @@ pub struct TypeMapOptions {
 pub struct TypeMap<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
+    retained: &'d Retained,
     tree: TypeTree,
     /// By place and one more: where its children begin in `children`.
     starts: Vec<u32>,
     children: Vec<u32>,
     tops: Vec<u32>,
     objects: Vec<u64>,
+    /// By type: its place by name.
+    ranks: Vec<u32>,
 }
 
 /// The dominator tree merged by type. O(objects), and the dominator tree.
@@ -33,17 +37,17 @@ pub struct TypeMap<'d> {
 pub fn type_map<'d>(dump: &'d OpenDump, options: &TypeMapOptions) -> Result<TypeMap<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = ScopeOptions { section: options.section.clone(), types: None }.resolve(graph)?;
-    let (dominators, _) = dump.dominators()?;
+    let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let nodes = scope.range();
     let tops = dominators.children_of(DomNode::ROOT).into_iter();
     let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index()));
     let tree = TypeTree::build(graph, dominators, &dominators.children(), tops, usize::MAX);
-    Ok(TypeMap::new(graph, dominators, tree))
+    Ok(TypeMap::new(graph, dominators, retained, tree))
 }
 
 impl<'d> TypeMap<'d> {
-    fn new(graph: &'d HeapGraph, dominators: &'d Dominators, tree: TypeTree) -> Self {
+    fn new(graph: &'d HeapGraph, dominators: &'d Dominators, retained: &'d Retained, tree: TypeTree) -> Self {
         let count = tree.places.len();
         let mut starts = vec![0u32; count + 1];
         let mut tops = Vec::new();
@@ -65,7 +69,11 @@ impl<'d> TypeMap<'d> {
             children[next[above] as usize] = place as u32;
             next[above] += 1;
         }
-        TypeMap { graph, dominators, tree, starts, children, tops, objects }
+        let mut by_name: Vec<usize> = (0..graph.type_count()).collect();
+        by_name.sort_by_key(|&index| graph.type_name(TypeId::new(index)));
+        let mut ranks = vec![0; by_name.len()];
+        by_name.iter().zip(0..).for_each(|(&index, rank)| ranks[index] = rank);
+        TypeMap { graph, dominators, retained, tree, starts, children, tops, objects, ranks }
     }
 
     /// Places at the top.
@@ -83,6 +91,11 @@ impl<'d> TypeMap<'d> {
         self.graph.type_name(self.tree.places[place as usize].type_id)
     }
 
+    /// The place of its type's name among all.
+    pub fn rank(&self, place: u32) -> usize {
+        self.ranks[self.tree.places[place as usize].type_id.index()] as usize
+    }
+
     /// Bytes that would be freed with its objects, those below included.
     pub fn retained_bytes(&self, place: u32) -> u64 {
         self.tree.places[place as usize].retained_bytes
@@ -91,6 +104,14 @@ impl<'d> TypeMap<'d> {
     /// Objects at the place and below it.
     pub fn objects(&self, place: u32) -> u64 {
         self.objects[place as usize]
+    }
+
+    /// The id of the object that a place is, with all that the object retains; `None` for a place of several objects, and
+    /// for one of which a part was folded into the place above.
+    pub fn object_id(&self, place: u32) -> Option<String> {
+        let place = &self.tree.places[place as usize];
+        let is_whole = place.objects == 1 && self.retained.bytes_at(place.first) == place.retained_bytes;
+        is_whole.then(|| self.graph.display_id(self.dominators.node_at(place.first)))
     }
 
     /// The place above; `None` at the top.

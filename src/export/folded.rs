@@ -186,7 +186,8 @@ mod tests {
     /// So large that nothing is cut off.
     fn place(type_number: usize, above: Option<usize>, bytes: u64) -> Place {
         let type_id = TypeId::new(type_number);
-        Place { type_id, above, depth: 0, objects: 1, shallow_bytes: bytes, retained_bytes: 100, levels: 1 }
+        let first = DomNode::ROOT;
+        Place { type_id, above, depth: 0, first, objects: 1, shallow_bytes: bytes, retained_bytes: 100, levels: 1 }
     }
 
     #[test]

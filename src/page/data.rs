@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::PageOptions;
+use super::growth::{GrowthColumns, growth_by_path, growth_by_type, growth_columns};
 use super::names::{Meaning, NameTable, shown};
 use super::prune::Budget;
 use super::trees::HeapSource;
 use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions, HeapOrSection};
-use crate::answers::diff::{AllocationDiffName, Change, Diff, DiffOptions, DiffOrder, DiffRows, delta};
+use crate::answers::diff::Diff;
 use crate::answers::histogram::{HistogramOrder, HistogramRow, RowAmount, Totals};
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
 use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
 use crate::answers::{
     AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, RetainedBy, ScopeOptions,
-    breakdown, diff, histogram, info, leaks, leaks_since,
+    breakdown, histogram, info, leaks, leaks_since,
 };
 use crate::dump::OpenDump;
 
@@ -76,6 +77,8 @@ pub(super) struct Page<'d> {
     pub(super) histogram: Histogram,
     pub(super) groups: Vec<(GroupBy, Histogram)>,
     pub(super) diff: Option<Diff>,
+    pub(super) grown_paths: Option<Diff>,
+    pub(super) old_totals: Option<Totals>,
     pub(super) content: PageContent<'d>,
     is_library: LibraryNames,
 }
@@ -118,12 +121,6 @@ impl<'d> Page<'d> {
                 groups.push((GroupBy::Section, histogram_of(GroupBy::Section)?));
             }
         }
-        let diff_options = DiffOptions {
-            scope: scope.clone(),
-            retained: is_graph,
-            order: if is_graph { DiffOrder::RetainedGrowth } else { DiffOrder::Growth },
-            ..DiffOptions::default()
-        };
         let content = if is_graph {
             let leaks_options = LeaksOptions {
                 threshold: options.threshold,
@@ -142,17 +139,24 @@ impl<'d> Page<'d> {
                 reasons: reasons_alive(dump)?,
             }))
         } else {
-            PageContent::Allocations(breakdown(dump, &BreakdownOptions { scope, ..BreakdownOptions::default() })?)
+            PageContent::Allocations(breakdown(dump, &BreakdownOptions { scope: scope.clone(), ..BreakdownOptions::default() })?)
         };
         Ok(Page {
             info: info(dump, &InfoOptions::default())?,
             histogram: histogram_of(GroupBy::Type)?,
             groups,
-            diff: old.map(|old| diff(old, dump, &diff_options)).transpose()?,
+            diff: old.map(|old| growth_by_type(old, dump, &scope)).transpose()?,
+            grown_paths: old.and_then(|old| growth_by_path(old, dump, &scope)),
+            old_totals: old.map(|old| totals_of(old, &scope)).transpose()?,
             content,
             is_library: LibraryNames::of(dump.info().format, &options.libraries),
         })
     }
+}
+
+/// How much there was in the older dump.
+fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<Totals, AnswerError> {
+    Ok(histogram(old, &HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() })?.totals)
 }
 
 /// Suspects on the page.
@@ -162,6 +166,8 @@ pub(super) const SUSPECTS: usize = 12;
 #[derive(Serialize)]
 pub(super) struct Data {
     pub(super) file: String,
+    /// Options of every command.
+    pub(super) words: Vec<String>,
     pub(super) reachable_bytes: u64,
     pub(super) names: Vec<String>,
     pub(super) kinds: String,
@@ -186,6 +192,7 @@ pub(super) struct Data {
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     pub(super) types: u64,
+    pub(super) type_objects: u64,
     pub(super) type_bytes: u64,
     pub(super) grown: u64,
 }
@@ -216,16 +223,6 @@ pub(super) struct GroupColumns {
     pub(super) retained: Vec<u64>,
 }
 
-#[derive(Serialize, Default)]
-pub(super) struct GrowthColumns {
-    pub(super) name: Vec<u32>,
-    pub(super) old: Vec<Option<u64>>,
-    pub(super) new: Vec<Option<u64>>,
-    pub(super) objects: Vec<Option<i64>>,
-    pub(super) shallow: Vec<i64>,
-    pub(super) retained: Vec<Option<i64>>,
-}
-
 /// A tree of names: the first row is the whole.
 #[derive(Serialize, Default)]
 pub(super) struct MapColumns {
@@ -243,6 +240,8 @@ pub(super) struct MapColumns {
     pub(super) deep: BTreeMap<usize, u64>,
     /// By row: the suspect that it shows, from 1.
     pub(super) marks: BTreeMap<usize, usize>,
+    /// By row that is one object: its id.
+    pub(super) ids: BTreeMap<usize, String>,
 }
 
 #[derive(Serialize, Default)]
@@ -254,6 +253,8 @@ pub(super) struct ObjectColumns {
     pub(super) shallow: Vec<Option<u64>>,
     pub(super) retained: Vec<u64>,
     pub(super) objects: Vec<u64>,
+    /// By row that stands for a run of objects, one below the other: how many they are. Its shallow bytes are theirs.
+    pub(super) runs: BTreeMap<usize, u64>,
     #[serde(skip)]
     pub(super) minimum: u64,
 }
@@ -261,8 +262,8 @@ pub(super) struct ObjectColumns {
 #[derive(Serialize)]
 pub(super) struct PathData {
     pub(super) root: String,
-    /// Id, name and whether all paths lead through it; a gap has no name.
-    pub(super) steps: Vec<(String, i64, u8)>,
+    /// Id, name, whether all paths lead through it, and how the object before refers to it; a gap has no name.
+    pub(super) steps: Vec<(String, i64, u8, String)>,
 }
 
 impl Page<'_> {
@@ -270,7 +271,8 @@ impl Page<'_> {
     pub(super) fn data(&self, budgets: &Budgets, options: &PageOptions) -> Data {
         let mut names = NameTable::default();
         let mut data = Data {
-            file: options.file_word().to_string(),
+            file: shown(options.file_word()),
+            words: options.read_words.clone(),
             reachable_bytes: self.reachable_bytes(),
             names: Vec::new(),
             kinds: String::new(),
@@ -331,6 +333,7 @@ impl Page<'_> {
         };
         let count = rows.iter().take(budgets.types).map(fits).take_while(|fits| *fits).count();
         left_out.types = (rows.len() - count) as u64;
+        left_out.type_objects = rows[count..].iter().fold(0, |sum, row| sum.saturating_add(row.count().unwrap_or(0)));
         left_out.type_bytes = rows[count..].iter().fold(0, |sum, row| sum.saturating_add(row.bytes()));
         &rows[..count]
     }
@@ -381,42 +384,4 @@ fn group_columns(by: GroupBy, answer: &Histogram, budgets: &Budgets) -> GroupCol
         columns.retained.push(row.retained_bytes.unwrap_or(0));
     }
     columns
-}
-
-fn growth_columns(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out: &mut LeftOut) -> GrowthColumns {
-    let mut columns = GrowthColumns::default();
-    let (grown, shrunk) = (budgets.grown, budgets.shrunk);
-    match &diff.rows {
-        DiffRows::Objects(list) => {
-            let keep = kept_of(list.rows.len(), grown, shrunk);
-            left_out.grown = (list.rows.len() - keep.clone().count()) as u64;
-            for (name, Change { old, new }) in keep.map(|at| &list.rows[at]) {
-                columns.name.push(names.number(name));
-                columns.old.push(Some(old.count));
-                columns.new.push(Some(new.count));
-                columns.objects.push(Some(delta(old.count, new.count)));
-                columns.shallow.push(delta(old.bytes, new.bytes));
-                columns.retained.push(Some(delta(old.retained_bytes, new.retained_bytes)));
-            }
-        }
-        DiffRows::Allocations(list) => {
-            let keep = kept_of(list.len(), grown, shrunk);
-            left_out.grown = (list.len() - keep.clone().count()) as u64;
-            for row in keep.map(|at| list.get(at)) {
-                let AllocationDiffName::Type(name) = row.name else { continue };
-                columns.name.push(names.number(name));
-                columns.old.push(row.allocations_old);
-                columns.new.push(row.allocations_new);
-                columns.objects.push(row.allocations_delta);
-                columns.shallow.push(row.total_bytes_delta);
-                columns.retained.push(None);
-            }
-        }
-    }
-    columns
-}
-
-/// Places of the rows that grew most and of those that shrank most, of rows in order of growth.
-fn kept_of(rows: usize, grown: usize, shrunk: usize) -> impl Iterator<Item = usize> + Clone {
-    (0..rows).filter(move |&at| at < grown || at + shrunk >= rows)
 }

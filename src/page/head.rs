@@ -5,6 +5,7 @@ use super::names::shown;
 use super::sections::{SCRIPT_HASH, STYLE, STYLE_HASH, Sections};
 use super::suspects;
 use super::tables::{share, signed_bytes, signed_count};
+use crate::answers::diff::delta;
 use crate::answers::histogram::Totals;
 use crate::answers::info::FormatRow;
 use crate::answers::{GroupBy, Info, ProblemRow};
@@ -54,11 +55,17 @@ impl Sections<'_, '_> {
             html.markup("<p class=\"warning\" role=\"note\">Roots are inferred: the dump has none. ");
             html.markup("What is reachable and retained rests on that.</p>\n");
         }
+        if let Some(sample) = self.page.histogram.sample {
+            html.markup("<p class=\"warning\" role=\"note\">The dump is a sample: the heap has about ");
+            html.text(format!("{:.1} times as many objects and {:.1} times as many bytes", sample.objects, sample.bytes));
+            html.markup(". The figures are those of the sample.</p>\n");
+        }
         if !problems.is_empty() {
             let kinds = count_of(problems.len() as u64, "kinds of problems");
             let kinds = if problems.len() == 1 { "1 kind of problem".to_string() } else { kinds };
-            html.markup("<p class=\"warning\" role=\"note\">").text(kinds);
-            html.markup(" in the dump: figures may be low. <a href=\"#problems\">See them</a>.</p>\n");
+            html.markup("<p class=\"warning\" role=\"note\">").text(kinds).markup(" in the dump: figures may be low. ");
+            html.markup("<a href=\"#problems\">").text(if problems.len() == 1 { "See it" } else { "See them" });
+            html.markup("</a>.</p>\n");
         }
     }
 
@@ -113,7 +120,7 @@ impl Sections<'_, '_> {
         sections
     }
 
-    fn roots_inferred(&self) -> bool {
+    pub(super) fn roots_inferred(&self) -> bool {
         matches!(&self.page.info, Info::Objects(info) if info.roots_inferred)
     }
 
@@ -129,34 +136,51 @@ impl Sections<'_, '_> {
         let diff = self.page.diff.as_ref();
         if let (Some(diff), Some(old)) = (diff, &self.options.old_file) {
             let (before, after) = (diff.old.bytes(), diff.new.bytes());
-            let change = signed_bytes(crate::answers::diff::delta(before, after));
+            let change = signed_bytes(delta(before, after));
             let under = format!("{} → {}, since {}", format_bytes(before), format_bytes(after), shown(old));
             figures.push(("Grown by", change, under));
         }
         match &self.page.histogram.totals {
             Totals::Objects(totals) => {
                 let bytes = totals.shallow_bytes;
-                figures.push(("Heap", format_bytes(bytes), count_of(bytes, "bytes")));
-                let objects = diff.map_or(String::new(), change_of_objects);
-                figures.push((
-                    "Objects",
-                    format_count(totals.objects),
-                    format!("{objects}{}", count_of(totals.references, "references")),
-                ));
-                let share = share(totals.reachable_bytes, bytes);
-                figures.push(("Reachable", format_bytes(totals.reachable_bytes), format!("{share} of the heap")));
-                figures.push(("Types", format_count(totals.types as u64), String::new()));
+                let old = match &self.page.old_totals {
+                    Some(Totals::Objects(old)) => Some(old),
+                    _ => None,
+                };
+                let counts = |new: u64, old: Option<u64>| changed(new, old, signed_count);
+                let sizes = |new: u64, old: Option<u64>| changed(new, old, signed_bytes);
+                let heap = [sizes(bytes, old.map(|old| old.shallow_bytes)), count_of(bytes, "bytes")];
+                figures.push(("Heap", format_bytes(bytes), said(&heap)));
+                let objects = [
+                    counts(totals.objects, old.map(|old| old.objects)),
+                    count_of(totals.references, "references"),
+                ];
+                figures.push(("Objects", format_count(totals.objects), said(&objects)));
+                let reachable = [
+                    sizes(totals.reachable_bytes, old.map(|old| old.reachable_bytes)),
+                    format!("{} of the heap", share(totals.reachable_bytes, bytes)),
+                ];
+                figures.push(("Reachable", format_bytes(totals.reachable_bytes), said(&reachable)));
+                let types = counts(totals.types as u64, old.map(|old| old.types as u64));
+                figures.push(("Types", format_count(totals.types as u64), types));
                 let inferred = if self.roots_inferred() { "inferred: the dump has none" } else { "" };
-                figures.push(("Roots", format_count(totals.roots as u64), inferred.into()));
+                let roots = [counts(totals.roots as u64, old.map(|old| old.roots as u64)), inferred.to_string()];
+                figures.push(("Roots", format_count(totals.roots as u64), said(&roots)));
             }
             Totals::Counted(totals) => {
                 figures.push(("Heap", format_bytes(totals.shallow_bytes), count_of(totals.objects, "objects")));
             }
             Totals::Allocations(totals) => {
                 let bytes = totals.total_bytes;
-                figures.push(("Allocated", format_bytes(bytes), count_of(bytes, "bytes")));
+                let old = match &self.page.old_totals {
+                    Some(Totals::Allocations(old)) => Some(old),
+                    _ => None,
+                };
+                let grown = changed(bytes, old.map(|old| old.total_bytes), signed_bytes);
+                figures.push(("Allocated", format_bytes(bytes), said(&[grown, count_of(bytes, "bytes")])));
                 if let Some(allocations) = totals.allocations {
-                    figures.push(("Allocations", format_count(allocations), String::new()));
+                    let grown = changed(allocations, old.and_then(|old| old.allocations), signed_count);
+                    figures.push(("Allocations", format_count(allocations), grown));
                 }
                 figures.push(("Types", format_count(totals.types as u64), String::new()));
                 let heaps = self.page.histogram.heaps.as_ref().map_or(0, Vec::len);
@@ -180,13 +204,17 @@ fn format_of(info: &Info) -> &FormatRow {
     }
 }
 
-/// `+85,000; `: by how many objects the dump grew.
-fn change_of_objects(diff: &crate::answers::diff::Diff) -> String {
-    use crate::answers::diff::DiffTotals;
-    match (diff.old, diff.new) {
-        (DiffTotals::Objects { objects: old, .. }, DiffTotals::Objects { objects: new, .. }) => {
-            format!("{}; ", signed_count(crate::answers::diff::delta(old, new)))
-        }
-        _ => String::new(),
+/// `+85,000`: by how much a figure grew; nothing without an older dump.
+fn changed(new: u64, old: Option<u64>, words: fn(i64) -> String) -> String {
+    match old.map(|old| delta(old, new)) {
+        Some(0) => "as before".into(),
+        Some(change) => words(change),
+        None => String::new(),
     }
+}
+
+/// What there is to say, in one line.
+fn said(words: &[String]) -> String {
+    let words: Vec<&str> = words.iter().map(String::as_str).filter(|words| !words.is_empty()).collect();
+    words.join("; ")
 }

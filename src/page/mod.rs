@@ -6,6 +6,7 @@
 
 mod advice;
 mod data;
+mod growth;
 mod head;
 mod html;
 mod names;

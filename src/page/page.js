@@ -51,6 +51,15 @@
     if (start < 0) return name;
     return name.slice(0, start) + name.slice(start).replace(/[A-Za-z_][\w$]*\.(?=[\w$.]*[A-Za-z_])/g, '');
   }
+  const SURELY_SHOWN = 100;
+  const LONG_NAMESPACE = 80;
+  /** A very long namespace loses its middle: what a name is of is the class. */
+  function briefNamespace(namespace) {
+    const all = [...namespace];
+    if (all.length <= LONG_NAMESPACE) return namespace;
+    const half = LONG_NAMESPACE / 2;
+    return all.slice(0, half).join('') + '…' + all.slice(-half).join('');
+  }
   function brief(name) {
     const plain = withoutInnerNamespaces(withoutAssemblies(name));
     return plain.slice(classStart(plain)).replace(/`\d+/g, '') || name;
@@ -59,9 +68,10 @@
   function typeName(name, inFull) {
     const shown = inFull ? name : withoutInnerNamespaces(withoutAssemblies(name));
     const made = element('span', 'type');
-    if (shown !== name) made.title = name;
     const start = classStart(shown);
-    if (start) made.append(element('span', 'namespace', shown.slice(0, start)));
+    const namespace = inFull ? shown.slice(0, start) : briefNamespace(shown.slice(0, start));
+    if (name.length > SURELY_SHOWN || namespace + shown.slice(start) !== name) made.title = name;
+    if (start) made.append(element('span', 'namespace', namespace));
     made.append(shown.slice(start));
     return made;
   }
@@ -120,8 +130,14 @@
     const from = button('', 'Copy', () => copy(find('code', place).textContent, from));
     place.append(from);
   }
-  const shellWord = (word) => (/^[\w.,:\/@%+-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
-  const commandFor = (...words) => words.concat(data.file).map(shellWord).join(' ');
+  const shellWord = (word) => (/^[\w.,:\/@%+=-][\w.,:\/@%+=#-]*$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
+  const commandFor = (...words) => words.concat(data.words, data.file).map(shellWord).join(' ');
+  /** A pattern of `--type` for a name as it is shown: what was cut out of it, or made readable, stands for anything. */
+  function patternFor(name) {
+    const literal = (text) => text.replace(/[.*+?^${}()|[\]\\\/-]/g, '\\$&');
+    const parts = name.split(/ …\(\d+ more\)… |\\u\{[0-9a-f]+\}/);
+    return '/^' + parts.map(literal).join('.+') + '$/';
+  }
 
   // ---- the address: #section?key=value&... ----
 
@@ -279,6 +295,7 @@
   }
   const rowsOf = (columns) => columns && columns[Object.keys(columns)[0]].map((_, at) => at);
   const nameOf = (number) => data.names[number];
+  const note = (of, at) => (of && of[at]) || 0;
 
   const tables = {};
   if (data.types) {
@@ -362,10 +379,14 @@
     const input = find('#map-find');
     const counter = find('#map-found');
     const choice = find('#map-choice');
+    const zoomed = find('#map-zoomed');
     let at = 0;
     let tree;
     let children;
     let zoom = 0;
+    // Children of the zoomed box before this one are left out, so that smaller ones have room; null: none are, unless
+    // all are too narrow.
+    let skip = null;
     let selected = 0;
     let query = '';
     let hits = null;
@@ -378,22 +399,52 @@
       children = tree.parent.map(() => []);
       for (let node = 1; node < tree.parent.length; node += 1) children[tree.parent[node]].push(node);
       zoom = 0;
+      skip = null;
       selected = (tree.marks && Number(Object.keys(tree.marks).find((node) => tree.marks[node] === 1))) || 0;
       if (choice) choice.value = String(number);
-      findAll('[data-map-command]').forEach((place) => (place.hidden = Number(place.dataset.mapCommand) !== number));
     }
     const whole = () => tree.bytes[0];
     const isOther = (node) => tree.name[node] < 0;
     const label = (node) => (node === 0 ? tree.title : isOther(node) ? '<other>' : nameOf(tree.name[node]));
     const kind = (node) => (node === 0 ? 'library' : isOther(node) ? 'other' : KINDS[data.kinds[tree.name[node]]]);
-    const note = (of, node) => (of && of[node]) || 0;
     function wayTo(node) {
       const way = [];
       for (let step = node; step > 0; step = tree.parent[step]) way.unshift(step);
       return way;
     }
 
-    /** Boxes to draw: {node, level, left, width, above}; and what is too narrow: {under, level, left, width, rows, hit}. */
+    const isNarrow = (child, node, width) => isOther(child) || (width * tree.bytes[child]) / (tree.bytes[node] || 1) < NARROWEST;
+    /** From which child on the zoomed box is drawn in full width; null when its children fit below it as they are. */
+    function firstOfRest(width) {
+      if (skip != null) return skip;
+      const below = children[zoom];
+      const isTooNarrow = below.some((child) => !isOther(child)) && below.every((child) => isNarrow(child, zoom, width));
+      return isTooNarrow ? 0 : null;
+    }
+    /** The small children of the zoomed box, as wide as there is room; what the page does not have takes a tenth. */
+    function layOutRest(from, level, width, stack, narrow) {
+      const rest = children[zoom].slice(from);
+      const rows = rest.filter((child) => !isOther(child));
+      const other = rest.find(isOther);
+      const room = other === undefined ? width : width * 0.9;
+      const bytes = rows.reduce((sum, child) => sum + tree.bytes[child], 0) || 1;
+      let left = 0;
+      for (const child of rows) {
+        const own = (room * tree.bytes[child]) / bytes;
+        if (own < NARROWEST) break;
+        stack.push({ node: child, level, left, width: own });
+        left += own;
+      }
+      const drawn = stack.filter((one) => one.level === level).length;
+      if (drawn < rows.length) {
+        const hit = Boolean(hits && rows.slice(drawn).some((child) => aboveHits[child]));
+        narrow.push({ under: zoom, from: from + drawn, level, left, width: room - left, rows: rows.length - drawn, hit });
+      }
+      if (other !== undefined) {
+        narrow.push({ under: zoom, from: null, level, left: room, width: width - room, rows: note(tree.hidden, other) || 1, hit: false });
+      }
+    }
+    /** Boxes to draw: {node, level, left, width, above}; and what is too narrow: {under, from, level, left, width, rows, hit}. */
     function layOut(width) {
       const boxes = [];
       const narrow = [];
@@ -401,6 +452,11 @@
       above.forEach((node, level) => boxes.push({ node, level, left: 0, width, above: true }));
       const top = above.length;
       const stack = [{ node: zoom, level: top, left: 0, width }];
+      const from = firstOfRest(width);
+      if (from != null) {
+        boxes.push(stack.pop());
+        layOutRest(from, top + 1, width, stack, narrow);
+      }
       while (stack.length) {
         const now = stack.pop();
         boxes.push(now);
@@ -411,7 +467,8 @@
           const own = (now.width * tree.bytes[child]) / (tree.bytes[now.node] || 1);
           if (own >= NARROWEST && !isOther(child)) stack.push({ node: child, level: now.level + 1, left, width: own });
           else {
-            rest = rest || { under: now.node, level: now.level + 1, left, width: 0, rows: 0, hit: false };
+            const at = isOther(child) ? null : children[now.node].indexOf(child);
+            rest = rest || { under: now.node, from: at, level: now.level + 1, left, width: 0, rows: 0, hit: false };
             rest.rows += isOther(child) ? note(tree.hidden, child) || 1 : 1;
             rest.width = left + own - rest.left;
             rest.hit = rest.hit || Boolean(hits && aboveHits[child]);
@@ -455,11 +512,15 @@
       }
       return made;
     }
-    function narrowElement({ under, level, left, width, rows, hit }) {
-      const text = width > 76 ? count(rows) + ' smaller' + (hit && width > 150 ? ', some found' : '') : '';
+    function narrowElement({ under, from, level, left, width, rows, hit }) {
+      const text = width > 60 ? count(rows) + ' smaller' + (hit && width > 150 ? ', some found' : '') : '';
       const made = element('div', 'box narrow' + (hit ? ' hit' : ''), text);
-      made.title = count(rows) + ' smaller rows: zoom into ' + brief(label(under)) + ' to see them';
-      made.dataset.under = under;
+      const isHere = from != null;
+      made.title = count(rows) + ' smaller rows below ' + brief(label(under)) + (isHere ? ': a click shows them' : ', not on this page: the command below prints them');
+      if (isHere) {
+        made.dataset.under = under;
+        made.dataset.from = from;
+      } else made.classList.add('nowhere');
       place(made, level, left, width);
       return made;
     }
@@ -490,13 +551,28 @@
         if (place) crumbs.append(' › ');
         crumbs.append(button('plain-button', node ? brief(label(node)) : 'Everything', () => zoomTo(node, true)));
       });
+      if (skip != null) crumbs.append(element('span', 'quiet', ' › the smaller ones, each as wide as among these'));
+      showCommand();
       describe(selected);
       if (hadFocus) drawn.get(selected).focus({ preventScroll: true });
+    }
+    /** The command for what is zoomed: of the nearest box that is one object. */
+    function showCommand() {
+      const way = wayTo(zoom).filter((node) => note(tree.ids, node));
+      const node = way[way.length - 1];
+      zoomed.replaceChildren();
+      findAll('[data-map-command]').forEach((made) => (made.hidden = node !== undefined || Number(made.dataset.mapCommand) !== at));
+      if (node === undefined) return;
+      const least = ['--min-bytes', String(Math.max(1, tree.minimum))];
+      zoomed.append(command(commandFor('heapdump', 'breakdown', ...least, '-n', '0', tree.ids[node])));
+      if (node !== zoom) zoomed.append(element('p', 'quiet', 'Of ' + brief(label(node)) + ', the nearest box above that is one object.'));
     }
     function describe(node) {
       info.replaceChildren();
       const parent = tree.parent[node];
       const words = [size(tree.bytes[node]), share(tree.bytes[node], whole()) + ' of ' + tree.title, count(tree.objects[node]) + ' ' + tree.noun];
+      if (!node) words.splice(1, 1);
+      if (note(tree.ids, node)) words.unshift(tree.ids[node]);
       if (node && parent > 0) words.push(share(tree.bytes[node], tree.bytes[parent]) + ' of ' + brief(label(parent)));
       const deep = note(tree.deep, node);
       if (deep) words.push(count(deep) + ' levels of the same name folded into one');
@@ -511,14 +587,15 @@
             find('#types input[type=search]').focus();
           }),
         );
-        const text = commandFor('heapdump', 'roots', '--type', '/^' + label(node).replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$/');
+        const id = note(tree.ids, node);
+        const text = id ? commandFor('heapdump', 'roots', id) : commandFor('heapdump', 'roots', '--type', patternFor(label(node)));
         const from = button('plain-button', 'Copy the command for its root paths', () => copy(text, from));
         info.append(from);
       }
     }
     function keepAddress() {
       const way = wayTo(zoom).map((node) => children[tree.parent[node]].indexOf(node));
-      putAddress('map', { of: at || '', at: way.join('.'), q: query });
+      putAddress('map', { of: at || '', at: way.join('.'), from: skip, q: query });
     }
     function select(node, focus) {
       const before = drawn.get(selected);
@@ -537,12 +614,13 @@
       }
       describe(node);
     }
-    function zoomTo(node, focus) {
+    function zoomTo(node, focus, from) {
       zoom = node;
-      selected = node;
+      skip = from ?? null;
+      selected = from == null ? node : children[node][from];
       draw();
       keepAddress();
-      if (focus) drawn.get(node).focus({ preventScroll: true });
+      if (focus) drawn.get(selected).focus({ preventScroll: true });
       announce('Zoomed to ' + brief(label(node)) + ', ' + size(tree.bytes[node]));
     }
     function search(text) {
@@ -582,7 +660,8 @@
     box.addEventListener('click', (event) => {
       const made = boxOf(event);
       if (!made) return;
-      if (made.dataset.under) return zoomTo(Number(made.dataset.under), true);
+      if (made.dataset.under) return zoomTo(Number(made.dataset.under), true, Number(made.dataset.from));
+      if (!made.dataset.node) return;
       const node = Number(made.dataset.node);
       if ((node === selected && children[node].length) || made.classList.contains('above')) zoomTo(node, true);
       else select(node, true);
@@ -619,20 +698,19 @@
         case 'Escape':
         case 'Backspace':
           event.preventDefault();
-          return zoomTo(zoom ? tree.parent[zoom] : 0, true);
+          return zoomTo(zoom && skip == null ? tree.parent[zoom] : zoom, true);
         default:
           return;
       }
       event.preventDefault();
       if (target === undefined || (isOther(target) && target !== 0)) return;
-      // What is too narrow is shown by zooming: into what it is part of, else into itself.
-      for (const place of [tree.parent[target], target]) {
+      // What is too narrow is shown by zooming into what it is part of; among smaller ones if need be.
+      const parent = Math.max(0, tree.parent[target]);
+      for (const from of [null, children[parent].indexOf(target)]) {
         if (drawn.has(target)) break;
-        zoom = Math.max(0, place);
-        draw();
-        keepAddress();
+        zoomTo(target ? parent : 0, true, target ? from : null);
       }
-      select(target, true);
+      select(drawn.has(target) ? target : selected, true);
     });
     input.addEventListener('input', later(80, () => {
       search(input.value);
@@ -667,6 +745,9 @@
         }
         if (node) selected = node;
         zoom = node;
+        const from = values.get('from');
+        skip = from && children[node][Number(from)] !== undefined ? Number(from) : null;
+        if (skip != null) selected = children[node][skip];
         input.value = values.get('q') || '';
         search(input.value);
       },
@@ -711,6 +792,7 @@
         text.append(element('i', 'quiet', of.id[row]));
       } else {
         text.append(element('span', 'id', of.id[row]), '  ', typeName(nameOf(of.name[row])));
+        if (note(of.runs, row)) text.append(element('span', 'quiet', ' ×' + count(of.runs[row]) + ', one below the other'));
         const why = button('plain-button why', 'why?', () => toggleWhy(row));
         why.setAttribute('aria-label', 'Why is ' + of.id[row] + ' alive');
         text.append(' ', why);
@@ -773,10 +855,11 @@
       if (path) {
         const list = element('ol', 'path');
         list.append(element('li', 'root', path.root));
-        for (const [id, name, isOnAll] of path.steps) {
-          const step = element('li', name < 0 ? 'quiet' : isOnAll ? 'on-all' : '');
+        for (const [id, name, isOnAll, reference] of path.steps) {
+          const step = element('li', name < 0 ? 'members quiet' : isOnAll ? 'on-all' : '');
           if (name < 0) step.textContent = id;
-          else step.append(element('span', 'id', id), '  ', typeName(nameOf(name), true));
+          else if (reference) step.append(element('span', 'reference', reference), '  ');
+          if (name >= 0) step.append(element('span', 'id', id), '  ', typeName(nameOf(name), true));
           list.append(step);
         }
         cell.append(list, element('p', 'quiet', 'Filled: all paths lead through it, so cutting there frees the object. Hollow: there are other ways around it.'));
@@ -828,11 +911,11 @@
     const fragment = document.createDocumentFragment();
     tops.forEach((row) => fragment.append(rowElement(row, 0)));
     body.replaceChildren(fragment);
+    const shownIds = new Set(of.id.filter((_, row) => of.name[row] >= 0));
     for (const from of findAll('button[data-object]')) {
-      from.addEventListener('click', () => {
-        if (reveal(from.dataset.object)) putAddress('objects', { id: from.dataset.object });
-        else announce('Not among the objects of this page');
-      });
+      const id = [from.dataset.object, from.dataset.else].find((id) => shownIds.has(id));
+      from.hidden = id === undefined;
+      from.addEventListener('click', () => reveal(id) && putAddress('objects', { id }));
     }
     return { reveal };
   }

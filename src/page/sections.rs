@@ -6,13 +6,12 @@ use super::html::Html;
 use super::names::shown;
 use super::suspects;
 use super::tables::{
-    bar_cell, cell, filter_table_close, filter_table_open, optional_count, share, signed_bytes, signed_count,
+    bar_cell, cell, filter_table_close, filter_table_close_with, filter_table_open, optional_count, share,
     table_close, table_open, type_name,
 };
 use super::{PageError, PageOptions};
 use crate::analysis::threshold::Threshold;
 use crate::answers::breakdown::BreakdownOptions;
-use crate::answers::diff::DiffOptions;
 use crate::answers::histogram::HistogramOrder;
 use crate::answers::{
     CommandLine, GroupBy, HistogramOptions, InfoOptions, LeaksOptions, Limits, RetainedBy, ScopeOptions,
@@ -22,13 +21,12 @@ use crate::units::{count_of, format_bytes, format_count};
 pub(super) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of the style and the script, for the page's policy; a test computes them anew.
-pub(super) const STYLE_HASH: &str = "vDWQxUORQpGc+dm13C5Ldw1E2N/KPnWUk/P5gcOLtRE=";
-pub(super) const SCRIPT_HASH: &str = "Dncwhq8t0yhrbUtAJ8MkM0pafZXMaPFBTGcE5bFuUmk=";
+pub(super) const STYLE_HASH: &str = "9DvIETLYofoG7TDwqMf/r77Wp5549SQfv+bYkCkyIF4=";
+pub(super) const SCRIPT_HASH: &str = "bEFCbj1WSvjmSFyaMVaGKIFixOUczjGnJNkQbw1ixn8=";
 
 /// Rows of tables that stand there without a script.
 const TYPES_SHOWN: usize = 50;
 const GROUPS_SHOWN: usize = 20;
-const GROWN_SHOWN: usize = 25;
 const OBJECTS_SHOWN: usize = 20;
 const MAP_ROWS_SHOWN: usize = 40;
 
@@ -82,42 +80,6 @@ impl Sections<'_, '_> {
         html.markup("</section>\n");
     }
 
-    fn growth(&self, html: &mut Html) {
-        let (Some(growth), Some(old)) = (&self.data.growth, &self.options.old_file) else { return };
-        let is_objects = self.data.objects.is_some();
-        html.markup("<section id=\"growth\"><h2>Growth</h2><p class=\"under\">By type, from ").text(shown(old));
-        html.text(format!(" to {}; joined by name, for ids do not carry over.", shown(self.options.title())));
-        if is_objects {
-            html.markup(" Retained: at least so much more would be freed if all objects of the type went.");
-        }
-        if self.data.left_out.grown > 0 {
-            html.text(format!(" {} that changed less are left out.", count_of(self.data.left_out.grown, "types")));
-        }
-        html.markup("</p>\n");
-        let count = if is_objects { "Objects" } else { "Allocations" };
-        let bytes = if is_objects { "Shallow ±" } else { "Bytes ±" };
-        filter_table_open(html, "Growth by type", &["", "Retained ±", bytes, count, "Old", "New", "Type"]);
-        let largest = growth.retained.iter().map(|delta| delta.unwrap_or(0).unsigned_abs()).max().unwrap_or(0);
-        for at in 0..growth.name.len().min(GROWN_SHOWN) {
-            let retained = growth.retained[at];
-            html.markup("<tr>");
-            bar_cell(html, retained.unwrap_or(0).unsigned_abs(), largest);
-            cell(html, retained.map_or("-".into(), signed_bytes));
-            cell(html, signed_bytes(growth.shallow[at]));
-            cell(html, growth.objects[at].map_or("-".into(), signed_count));
-            cell(html, optional_count(growth.old[at]));
-            cell(html, optional_count(growth.new[at]));
-            self.type_cell(html, growth.name[at]);
-            html.markup("</tr>");
-        }
-        filter_table_close(html);
-        let options = DiffOptions { scope: self.scope(), retained: is_objects, ..DiffOptions::default() };
-        let mut line = options.command_line();
-        line.word(old.as_str());
-        self.command(&line, html);
-        html.markup("</section>\n");
-    }
-
     fn map(&self, html: &mut Html) {
         if self.data.maps.is_empty() {
             return;
@@ -158,16 +120,16 @@ impl Sections<'_, '_> {
             self.map_table(map, html);
         }
         html.markup("</details>\n");
+        html.markup("<div id=\"map-zoomed\" class=\"with-script\"></div>");
         for (number, map) in self.data.maps.iter().enumerate() {
-            let minimum = (map.minimum > 1).then_some(Threshold::Bytes(map.minimum));
+            let is_objects = self.data.objects.is_some();
+            let minimum = (is_objects || map.minimum > 1).then_some(Threshold::Bytes(map.minimum.max(1)));
             let mut options =
                 BreakdownOptions { scope: self.scope(), min_size: minimum, ..BreakdownOptions::default() };
             if let PageContent::Allocations(answer) = &self.page.content {
                 options.heaps = suspects::choice_of(&answer.heaps[number].heap);
-                html.markup("<div data-map-command=\"").text(number).markup("\">");
-            } else {
-                html.markup("<div>");
             }
+            html.markup("<div data-map-command=\"").text(number).markup("\">");
             self.command(&options.command_line(), html);
             html.markup("</div>");
         }
@@ -179,6 +141,7 @@ impl Sections<'_, '_> {
             html.markup("<h3>").text(&map.title).markup("</h3>");
         }
         let count = if self.data.objects.is_some() { "Objects" } else { "Allocations" };
+        html.markup("<div class=\"as-table\">");
         table_open(html, "Map as a table", &["Bytes", "Share", count, "Name"]);
         let depth_of = |mut row: usize| {
             let mut depth = 0;
@@ -211,6 +174,7 @@ impl Sections<'_, '_> {
             html.markup("</td></tr>");
         }
         table_close(html);
+        html.markup("</div>\n");
     }
 
     fn types(&self, html: &mut Html) {
@@ -221,7 +185,7 @@ impl Sections<'_, '_> {
         let left_out = &self.data.left_out;
         if left_out.types > 0 {
             let (types, bytes) = (count_of(left_out.types, "smaller types"), format_bytes(left_out.type_bytes));
-            html.text(format!("{types}, {bytes}, are left out; the command below prints them."));
+            html.text(format!("{types}, {bytes}, are added up in the last row; the command below prints them."));
         }
         html.markup("</p>\n");
         if let Some(types) = &self.data.types {
@@ -250,7 +214,18 @@ impl Sections<'_, '_> {
                 html.markup("</tr>");
             }
         }
-        filter_table_close(html);
+        match left_out.types {
+            0 => filter_table_close(html),
+            count => {
+                let (words, objects) = (count_of(count, "smaller types"), format_count(left_out.type_objects));
+                let bytes = format_bytes(left_out.type_bytes);
+                let cells: &[&str] = match self.data.types {
+                    Some(_) => &["", "", &objects, &bytes, "", &words],
+                    None => &["", &bytes, &objects, &words],
+                };
+                filter_table_close_with(html, cells);
+            }
+        }
         self.command(&self.histogram_options(GroupBy::Type).command_line(), html);
         html.markup("</section>\n");
     }
@@ -287,6 +262,9 @@ impl Sections<'_, '_> {
         );
         if objects.minimum > 1 {
             html.text(format!(": everything that retains {} or more", format_bytes(objects.minimum)));
+        }
+        if !objects.runs.is_empty() {
+            html.markup(". What follows one another, as in a list, is one row");
         }
         html.markup(". Open a row for what it keeps alive; <i>why?</i> shows what keeps it alive.</p>\n");
         table_open(html, "Biggest objects", &["", "Retained", "Share", "Shallow", "Objects", "Object"]);
@@ -337,8 +315,18 @@ impl Sections<'_, '_> {
 
     fn again(&self, html: &mut Html) {
         html.markup("<section id=\"again\"><h2>Make it again</h2>");
+        let (options, defaults) = (self.options, PageOptions::default());
         let mut line = CommandLine::new("report");
-        line.option("-o", Some("report.html")).option("--domain", self.options.section.as_deref());
+        line.option("-o", Some("report.html")).option("--domain", options.section.as_deref());
+        if options.threshold != defaults.threshold {
+            line.option("--threshold", Some(&options.threshold.to_string()));
+        }
+        for library in &options.libraries {
+            line.option("--library", Some(library.text()));
+        }
+        if options.max_bytes != defaults.max_bytes {
+            line.option("--max-bytes", Some(&options.max_bytes.to_string()));
+        }
         if let Some(old) = &self.options.old_file {
             line.word(old.as_str());
         }
@@ -380,7 +368,7 @@ impl Sections<'_, '_> {
         html.markup("<div class=\"command\"><code>").text(shown(&self.options.command(line))).markup("</code></div>");
     }
 
-    fn type_cell(&self, html: &mut Html, name: u32) {
+    pub(super) fn type_cell(&self, html: &mut Html, name: u32) {
         html.markup("<td class=\"name\">");
         type_name(html, &self.data.names[name as usize]);
         html.markup("</td>");

@@ -12,7 +12,7 @@ use super::trees::subject_id;
 use crate::answers::breakdown::HeapOrSection;
 use crate::answers::histogram::Totals;
 use crate::answers::leaks::{SubjectKind, SuspectView};
-use crate::answers::{CommandLine, HeapChoice, ObjectRow};
+use crate::answers::{CommandLine, HeapChoice, NamedRow, PathRow};
 use crate::escape::escape_controls;
 use crate::units::{count_of, format_bytes, format_count};
 
@@ -49,9 +49,12 @@ fn ticket(suspect: &SuspectView<'_>, options: &PageOptions) -> String {
     }
     if let Some(path) = suspect.path.row() {
         text += &format!("\n```\n{}\n", shown(&path.holders()));
-        for step in steps(&path.nodes().collect::<Vec<_>>()) {
+        for step in steps(&path) {
             text += &match step {
-                Step::Object(row) => format!("-> {} {}\n", shown(&row.id), shown(&row.type_text())),
+                Step::Object(NamedRow { row, reference, .. }) => {
+                    let name = reference.as_deref().map_or(String::new(), |name| format!("{} = ", shown(name)));
+                    format!("-> {name}{} {}\n", shown(&row.id), shown(&row.type_text()))
+                }
                 Step::Gap(count) => format!("-> ... {} ...\n", count_of(count as u64, "more steps")),
             };
         }
@@ -66,22 +69,34 @@ fn sentences(suspect: &SuspectView<'_>) -> String {
     escape_controls(text).into_owned()
 }
 
-enum Step<'r> {
-    Object(&'r ObjectRow),
+enum Step {
+    Object(NamedRow),
     Gap(usize),
 }
 
-fn steps(rows: &[ObjectRow]) -> Vec<Step<'_>> {
-    if rows.len() <= FIRST_STEPS + LAST_STEPS + 1 {
-        return rows.iter().map(Step::Object).collect();
+/// The first and the last steps of a path; what is between is counted.
+fn steps(path: &PathRow<'_>) -> Vec<Step> {
+    let count = path.length() + 1;
+    let objects = |places| path.nodes_at(places).into_iter().map(Step::Object);
+    if count <= FIRST_STEPS + LAST_STEPS + 1 {
+        return objects(0..count).collect();
     }
-    let (first, last) = (&rows[..FIRST_STEPS], &rows[rows.len() - LAST_STEPS..]);
-    let gap = Step::Gap(rows.len() - FIRST_STEPS - LAST_STEPS);
-    first.iter().map(Step::Object).chain([gap]).chain(last.iter().map(Step::Object)).collect()
+    let gap = Step::Gap(count - FIRST_STEPS - LAST_STEPS);
+    objects(0..FIRST_STEPS).chain([gap]).chain(objects(count - LAST_STEPS..count)).collect()
+}
+
+/// A part of the bar.
+pub(super) struct BarPart {
+    /// Of a suspect: its number.
+    number: Option<usize>,
+    words: String,
+    class: &'static str,
+    bytes: u64,
+    grown_bytes: Option<i64>,
 }
 
 /// How the whole heap is divided: the first suspects, the rest, what is not reachable.
-pub(super) fn bar_parts(sections: &Sections<'_, '_>) -> Vec<(String, &'static str, u64)> {
+fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
     let Totals::Objects(totals) = &sections.page.histogram.totals else { return Vec::new() };
     let PageContent::Objects(objects) = &sections.page.content else { return Vec::new() };
     let mut parts_of_bar = Vec::new();
@@ -90,20 +105,29 @@ pub(super) fn bar_parts(sections: &Sections<'_, '_>) -> Vec<(String, &'static st
         let bytes = suspect.row.retained_bytes.min(rest);
         let class = shown(&parts(suspect.row.type_name).1);
         let part = ["part-1", "part-2", "part-3"][parts_of_bar.len()];
-        parts_of_bar.push((format!("{number} {class}"), part, bytes));
+        let grown_bytes = suspect.growth.map(|growth| growth.retained_bytes_delta);
+        parts_of_bar.push(BarPart { number: Some(number), words: class, class: part, bytes, grown_bytes });
         rest -= bytes;
         if parts_of_bar.len() == PARTS {
             break;
         }
     }
-    parts_of_bar.push(("the rest of what is reachable".into(), "part-rest", rest));
-    let unreachable = totals.shallow_bytes - totals.reachable_bytes.min(totals.shallow_bytes);
-    let words = match sections.page.histogram.unreachable_are_alive.unwrap_or(false) {
-        true => "without a root, but alive",
-        false => "not reachable: garbage not yet collected",
+    let plain = |words: &str, class, bytes| {
+        let words = words.to_string();
+        BarPart { number: None, words, class, bytes, grown_bytes: None }
     };
-    parts_of_bar.push((words.into(), "part-unreachable", unreachable));
-    parts_of_bar.retain(|part| part.2 > 0);
+    let rest_words = if parts_of_bar.is_empty() { "all that is reachable" } else { "the rest of what is reachable" };
+    parts_of_bar.push(plain(rest_words, "part-rest", rest));
+    let unreachable = totals.shallow_bytes - totals.reachable_bytes.min(totals.shallow_bytes);
+    let histogram = &sections.page.histogram;
+    let words = match () {
+        () if totals.excluded_roots.is_some() => "not reachable from the roots that were kept",
+        () if histogram.unrooted_are_alive => "without a root but alive: on the frozen heap, which is never collected",
+        () if sections.roots_inferred() => "not reachable from the inferred roots",
+        () => "not reachable: garbage not yet collected",
+    };
+    parts_of_bar.push(plain(words, "part-unreachable", unreachable));
+    parts_of_bar.retain(|part| part.bytes > 0);
     parts_of_bar
 }
 
@@ -133,7 +157,7 @@ fn apart<'p>(objects: &'p ObjectPage<'_>) -> Vec<(usize, SuspectView<'p>)> {
 /// The bar and its legend.
 pub(super) fn bar_of_heap(sections: &Sections<'_, '_>, html: &mut Html) {
     let parts = bar_parts(sections);
-    let whole: u64 = parts.iter().map(|part| part.2).sum();
+    let whole: u64 = parts.iter().map(|part| part.bytes).sum();
     if whole == 0 {
         return;
     }
@@ -141,23 +165,34 @@ pub(super) fn bar_of_heap(sections: &Sections<'_, '_>, html: &mut Html) {
         "<svg class=\"split\" role=\"img\" aria-label=\"How the heap is divided; the list below has the figures\">",
     );
     let mut left = 0.0;
-    for (name, class, bytes) in &parts {
+    for BarPart { number, class, bytes, .. } in &parts {
         let width = super::tables::percent(*bytes, whole);
         html.markup("<rect class=\"").text(class).markup("\" x=\"").text(format!("{left:.2}%")).markup("\" width=\"");
         html.text(format!("{:.2}%", (width - 0.2).max(0.1))).markup("\" height=\"100%\"/>");
-        if class.starts_with("part-r") || class.starts_with("part-u") || width < 3.0 {
-            left += width;
-            continue;
+        if let Some(number) = number.filter(|_| width >= 3.0) {
+            html.markup("<text class=\"number\" x=\"").text(format!("{:.2}%", left + 0.6)).markup("\" y=\"19\">");
+            html.text(number).markup("</text>");
         }
-        html.markup("<text class=\"number\" x=\"").text(format!("{:.2}%", left + 0.6)).markup("\" y=\"19\">");
-        html.text(name.split(' ').next().unwrap_or_default()).markup("</text>");
         left += width;
     }
     html.markup("</svg><ul class=\"legend\">");
-    for (name, class, bytes) in &parts {
+    for BarPart { number, words, class, bytes, grown_bytes } in &parts {
         html.markup("<li><svg aria-hidden=\"true\"><rect class=\"").text(class);
-        html.markup("\" width=\"100%\" height=\"100%\"/></svg>").text(name);
-        html.text(format!(" {}, {}", format_bytes(*bytes), share(*bytes, whole))).markup("</li>");
+        html.markup("\" width=\"100%\" height=\"100%\"/></svg>");
+        match number {
+            Some(number) => {
+                html.markup("<a href=\"#suspect-").text(number).markup("\">").text(format!("{number}. {words}"));
+                html.markup("</a>")
+            }
+            None => html.text(words),
+        };
+        html.text(format!(" {}", format_bytes(*bytes)));
+        match grown_bytes {
+            Some(0) => _ = html.text(" (did not grow)"),
+            Some(grown) => _ = html.text(format!(" ({})", signed_bytes(*grown))),
+            None => {}
+        }
+        html.text(format!(", {} of the heap", share(*bytes, whole))).markup("</li>");
     }
     html.markup("</ul>\n");
 }
@@ -233,14 +268,27 @@ fn card(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, number: usize, h
     sections.command(&suspect.look_further, html);
     let mut line = CommandLine::new("roots");
     match row.kind {
-        SubjectKind::Group => line.option("--type", Some(row.type_name)),
+        SubjectKind::Group => line.option("--type", Some(&exactly(row.type_name))),
         SubjectKind::Object => line.option("--paths", Some("5")).word(subject_id(suspect)),
     };
     sections.command(&line, html);
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-object=\"");
-    html.text(shown(&suspect.accumulation_point.object.id)).markup("\">Open it in Biggest objects</button>");
+    html.text(shown(&suspect.accumulation_point.object.id)).markup("\" data-else=\"").text(shown(subject_id(suspect)));
+    html.markup("\">Open it in Biggest objects</button>");
     html.markup("<button type=\"button\" class=\"with-script plain-button\" data-ticket=\"").text(number - 1);
     html.markup("\">Copy for a ticket</button></div></article>\n");
+}
+
+/// A pattern of `--type` for a type of this name and no other.
+fn exactly(name: &str) -> String {
+    let mut pattern = String::from("/^");
+    for c in name.chars() {
+        if c.is_ascii_punctuation() {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern + "$/"
 }
 
 fn growth(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html) {
@@ -273,9 +321,8 @@ fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html)
     let mut has_point = false;
     if let Some(path) = suspect.path.row() {
         html.markup("<li class=\"root\">").text(shown(&path.holders())).markup("</li>");
-        let rows: Vec<ObjectRow> = path.nodes().collect();
-        for step in steps(&rows) {
-            let row = match step {
+        for step in steps(&path) {
+            let NamedRow { row, reference, .. } = match step {
                 Step::Object(row) => row,
                 Step::Gap(count) => {
                     let more = count_of(count as u64, "more steps");
@@ -290,6 +337,12 @@ fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html)
                 () if row.id == subject || objects.biggest.is_above(&row.id, subject) => "<li class=\"on-all\">",
                 () => "<li>",
             });
+            if is_point {
+                html.markup("<b>Piles up in</b> ");
+            }
+            if let Some(reference) = reference {
+                html.markup("<span class=\"reference\">").text(shown(&reference)).markup("</span> ");
+            }
             html.markup("<span class=\"id\">").text(shown(&row.id)).markup("</span> ");
             type_name(html, &shown(&row.type_text()));
             let retained = objects.biggest.find(&row.id).map(|object| objects.biggest.retained_bytes(object));
@@ -306,7 +359,7 @@ fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html)
         html.markup("<span class=\"size-of-step\">").text(format_bytes(point.retained_bytes)).markup("</span></li>");
     }
     if let (Some(count), Some(member)) = (point.members, point.member_type) {
-        html.markup("<li class=\"quiet\">").text(format!("{} × ", format_count(count)));
+        html.markup("<li class=\"members quiet\">").text(format!("{} × ", format_count(count)));
         type_name(html, &shown(member));
         if let Some(keeping) = &suspect.keeping {
             let each = if keeping.objects == count { "each keeps" } else { "most of them keep" };

@@ -37,6 +37,21 @@ pub(super) fn filter_table_close(html: &mut Html) {
     html.markup("<button type=\"button\" class=\"more with-script\" hidden>Show more</button>\n");
 }
 
+/// The same with a last row, which stays there whatever the script shows above it.
+pub(super) fn filter_table_close_with(html: &mut Html, foot: &[&str]) {
+    html.markup("</tbody><tfoot><tr>");
+    for (at, text) in foot.iter().enumerate() {
+        html.markup(match at {
+            0 => "<td class=\"bars\">",
+            at if at + 1 == foot.len() => "<td class=\"name quiet\">",
+            _ => "<td>",
+        });
+        html.text(text).markup("</td>");
+    }
+    html.markup("</tr></tfoot></table></div>\n");
+    html.markup("<button type=\"button\" class=\"more with-script\" hidden>Show more</button>\n");
+}
+
 pub(super) fn cell(html: &mut Html, text: impl std::fmt::Display) {
     html.markup("<td>").text(text).markup("</td>");
 }
@@ -54,11 +69,12 @@ pub(super) fn bar(html: &mut Html, value: u64, largest: u64) {
     html.text(format!("{:.2}", percent(value, largest).min(100.0))).markup("\" height=\"1\"/></svg>");
 }
 
-/// A type's name, its namespace dimmed; the whole name is its title.
+/// A type's name, its namespace dimmed; the whole name is its title, where it is not all there or may be cut.
 pub(super) fn type_name(html: &mut Html, name: &str) {
     let (namespace, class) = parts(name);
+    let namespace = brief_namespace(&namespace);
     html.markup("<span class=\"type\"");
-    if format!("{namespace}{class}") != name {
+    if name.chars().count() > SURELY_SHOWN || format!("{namespace}{class}") != name {
         html.markup(" title=\"").text(name).markup("\"");
     }
     html.markup(">");
@@ -66,6 +82,23 @@ pub(super) fn type_name(html: &mut Html, name: &str) {
         html.markup("<span class=\"namespace\">").text(namespace).markup("</span>");
     }
     html.text(class).markup("</span>");
+}
+
+/// Characters of a name that no table cuts.
+const SURELY_SHOWN: usize = 100;
+/// Characters of a namespace beyond which its middle goes: what it is of is the class.
+const LONG_NAMESPACE: usize = 80;
+
+/// The same in the page's script.
+fn brief_namespace(namespace: &str) -> String {
+    let length = namespace.chars().count();
+    if length <= LONG_NAMESPACE {
+        return namespace.to_string();
+    }
+    let half = LONG_NAMESPACE / 2;
+    let first: String = namespace.chars().take(half).collect();
+    let last: String = namespace.chars().skip(length - half).collect();
+    format!("{first}…{last}")
 }
 
 pub(super) fn percent(part: u64, whole: u64) -> f64 {

@@ -8,6 +8,7 @@ use super::prune::{Content, Pruned, Source, prune};
 use crate::answers::biggest::{Biggest, DomNode, ReasonAlive};
 use crate::answers::breakdown::{HeapTree, Kind};
 use crate::answers::leaks::SuspectView;
+use crate::answers::NamedRow;
 use crate::answers::type_map::TypeMap;
 use crate::units::count_of;
 
@@ -30,24 +31,68 @@ impl Source for TypeMap<'_> {
     fn objects(&self, row: u32) -> u64 {
         TypeMap::objects(self, row)
     }
+    fn rank(&self, row: u32) -> usize {
+        TypeMap::rank(self, row)
+    }
+}
+
+/// A row of the biggest objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum ObjectOrRun {
+    Object(DomNode),
+    /// What is left of a run below its first object, from this one on: a list of a million objects is one row, and leaves
+    /// room for others.
+    Run(DomNode),
+}
+
+/// A run of fewer objects is shown object by object.
+const FOLDED: usize = 8;
+
+impl ObjectOrRun {
+    fn first(self) -> DomNode {
+        match self {
+            ObjectOrRun::Object(object) | ObjectOrRun::Run(object) => object,
+        }
+    }
+
+    /// The row's objects without those below it.
+    fn own(self, biggest: &Biggest<'_>) -> impl Iterator<Item = DomNode> {
+        std::iter::successors(Some(self.first()), move |&object| match self {
+            ObjectOrRun::Object(_) => None,
+            ObjectOrRun::Run(_) => biggest.next_of_run(object),
+        })
+    }
 }
 
 impl Source for Biggest<'_> {
-    type Row = DomNode;
-    fn tops(&self) -> Vec<DomNode> {
-        Biggest::tops(self).to_vec()
+    type Row = ObjectOrRun;
+    fn tops(&self) -> Vec<ObjectOrRun> {
+        Biggest::tops(self).iter().map(|&top| ObjectOrRun::Object(top)).collect()
     }
-    fn children(&self, row: DomNode) -> Vec<DomNode> {
-        Biggest::children(self, row)
+    fn children(&self, row: ObjectOrRun) -> Vec<ObjectOrRun> {
+        let mut rows = Vec::new();
+        for object in row.own(self) {
+            let next = self.next_of_run(object);
+            for child in Biggest::children(self, object) {
+                match row {
+                    ObjectOrRun::Run(_) if next == Some(child) => {}
+                    ObjectOrRun::Object(_) if next == Some(child) && self.run_from(child, FOLDED).len() == FOLDED => {
+                        rows.push(ObjectOrRun::Run(child));
+                    }
+                    _ => rows.push(ObjectOrRun::Object(child)),
+                }
+            }
+        }
+        rows
     }
-    fn bytes(&self, row: DomNode) -> u64 {
-        self.retained_bytes(row)
+    fn bytes(&self, row: ObjectOrRun) -> u64 {
+        self.retained_bytes(row.first())
     }
-    fn objects(&self, row: DomNode) -> u64 {
-        self.dominated_objects(row)
+    fn objects(&self, row: ObjectOrRun) -> u64 {
+        self.dominated_objects(row.first())
     }
-    fn rank(&self, row: DomNode) -> usize {
-        Biggest::rank(self, row)
+    fn rank(&self, row: ObjectOrRun) -> usize {
+        Biggest::rank(self, row.first())
     }
 }
 
@@ -96,6 +141,7 @@ impl ObjectPage<'_> {
         for (at, content) in pruned.content.iter().enumerate() {
             let Content::Row(place) = *content else { continue };
             row_of.insert(place, at + 1);
+            columns.ids.extend(map.object_id(place).map(|id| (at + 1, shown(&id))));
             if map.levels(place) > 1 {
                 columns.deep.insert(at + 1, map.levels(place));
             }
@@ -118,20 +164,25 @@ impl ObjectPage<'_> {
         let pruned = prune(&self.biggest, budgets.objects);
         let mut columns = ObjectColumns { minimum: pruned.minimum_bytes, ..ObjectColumns::default() };
         let mut by_size: Vec<(u64, usize, DomNode)> = Vec::new();
+        let biggest = &self.biggest;
         for at in 0..pruned.len() {
             columns.parent.push(pruned.parent[at].map_or(-1, |parent| parent as i64));
             columns.retained.push(pruned.bytes[at]);
             columns.objects.push(pruned.objects[at]);
             match pruned.content[at] {
                 Content::Row(object) => {
-                    let row = self.biggest.row(object);
+                    let row = biggest.row(object.first());
                     columns.id.push(shown(&row.id));
                     columns.name.push(i64::from(names.number(&row.type_text())));
-                    columns.shallow.push(Some(row.shallow_bytes));
-                    by_size.push((pruned.bytes[at], at, object));
+                    let own = object.own(biggest).fold((0u64, 0u64), |(count, bytes), one| {
+                        (count + 1, bytes.saturating_add(biggest.shallow_bytes(one)))
+                    });
+                    columns.shallow.push(Some(own.1));
+                    columns.runs.extend(matches!(object, ObjectOrRun::Run(_)).then_some((at, own.0)));
+                    by_size.push((pruned.bytes[at], at, object.first()));
                 }
                 Content::Other(rows) => {
-                    columns.id.push(format!("{} more", count_of(rows, "smaller objects")));
+                    columns.id.push(count_of(rows, "smaller objects"));
                     columns.name.push(NO_NAME);
                     columns.shallow.push(None);
                 }
@@ -156,18 +207,17 @@ fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData
     let path = reason.path()?;
     let is_on_all = reason.is_on_all_paths();
     let count = path.length() + 1;
+    let left_out = count.saturating_sub(STEPS);
+    let ends = if left_out > 0 { [0..STEPS / 2, count - STEPS / 2..count] } else { [0..count, count..count] };
     let mut steps = Vec::new();
-    for (place, row) in path.nodes().enumerate() {
-        let left_out = count.saturating_sub(STEPS);
-        match place {
-            _ if left_out > 0 && place == STEPS / 2 => {
-                steps.push((format!("… {} …", count_of(left_out as u64, "more steps")), NO_NAME, 0));
-            }
-            _ if left_out > 0 && place > STEPS / 2 && place < STEPS / 2 + left_out => {}
-            _ => {
-                let name = i64::from(names.number(&row.type_text()));
-                steps.push((shown(&row.id), name, u8::from(is_on_all[place])));
-            }
+    for places in ends {
+        if left_out > 0 && places.end == count {
+            steps.push((format!("… {} …", count_of(left_out as u64, "more steps")), NO_NAME, 0, String::new()));
+        }
+        for (NamedRow { row, reference, .. }, &is_on_all) in path.nodes_at(places.clone()).iter().zip(&is_on_all[places]) {
+            let name = i64::from(names.number(&row.type_text()));
+            let reference = reference.as_deref().map(shown).unwrap_or_default();
+            steps.push((shown(&row.id), name, u8::from(is_on_all), reference));
         }
     }
     Some(PathData { root: shown(&path.holders()), steps })

@@ -37,13 +37,33 @@ fn numbers(column: &Value) -> Vec<i64> {
     column.as_array().expect("a column").iter().map(|value| value.as_i64().unwrap_or(0)).collect()
 }
 
+/// A list of 20,000 objects, and 3,000 objects of as many types with long names: neither may crowd out all else.
+fn crowded_dump() -> String {
+    let mut lines = vec!["a 1 crowded.exe 763f9d2".to_string(), "t 1 App.Node".into(), "t 2 App.Head".into()];
+    let name = |at: usize| format!("t {:x} Company.{}.T{at}", at + 3, "x".repeat(200));
+    lines.extend((0..3000).map(name));
+    lines.push("o 8 2 10 10".into());
+    lines.extend((1..20_000).map(|at| format!("o {:x} 1 18 {:x}", at * 16, (at + 1) * 16)));
+    lines.push(format!("o {:x} 1 18", 20_000 * 16));
+    let base = 0x100_0000;
+    lines.extend((0..3000).map(|at| format!("o {:x} {:x} 20", base + at * 16, at + 3)));
+    lines.push("r 8 4 0 2".into());
+    lines.extend((0..3000).map(|at| format!("r {:x} 4 0 2", base + at * 16)));
+    lines.push("c crowded.exe 763fbef".into());
+    lines.join("\n") + "\n"
+}
+
 fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
 #[test]
 fn sums_are_exact_and_figures_those_of_other_commands() {
-    for dump in DUMPS {
+    let folder = temporary();
+    let crowded = folder.path().join("crowded.txt");
+    std::fs::write(&crowded, crowded_dump()).expect("written");
+    let crowded = crowded.display().to_string();
+    for dump in DUMPS.into_iter().chain([crowded.as_str()]) {
         let page = page_of(&[dump]);
         let data = data_of(&page);
         assert!(page.len() < 1_500_000, "{dump}");
@@ -79,11 +99,36 @@ fn sums_are_exact_and_figures_those_of_other_commands() {
             keys.iter().for_each(|(column, key)| assert_eq!(of(column), row[*key], "{dump}"));
         }
         let tops = run(&["dominators", dump, "-q", "-n", "10", "-f", "json"]).expect_code(0).json();
+        let options = ["-q", "-n", "20", "--depth", "1", "--min-bytes", "1", "-f", "json"];
+        let whole = run(&[&["breakdown", dump][..], &options].concat()).expect_code(0).json();
+        let rows = whole["heaps"][0]["tree"]["children"].as_array().expect("children");
+        let map = &data["maps"][0];
+        let below = |at: &usize| map["parent"][*at] == 0 && map["name"][*at].as_i64() >= Some(0);
+        let places: Vec<usize> = (1..numbers(&map["bytes"]).len()).filter(below).collect();
+        for (row, at) in rows.iter().filter(|row| row["kind"] == "backtrace").zip(places) {
+            let name = &data["names"][map["name"][at].as_u64().expect("a number") as usize];
+            assert_eq!((name, &map["bytes"][at]), (&row["name"], &row["bytes"]), "{dump}");
+        }
         for (row, top) in tops["nodes"].as_array().expect("nodes").iter().zip(0..) {
             let at = (0..retained.len()).filter(|&at| parent[at] < 0).nth(top).expect("a row");
             assert_eq!((&objects["id"][at], &objects["retained"][at]), (&row["id"], &row["retained_bytes"]), "{dump}");
         }
     }
+}
+
+#[test]
+fn a_long_list_is_one_row_and_small_types_are_added_up() {
+    let folder = temporary();
+    let dump = folder.path().join("crowded.txt");
+    std::fs::write(&dump, crowded_dump()).expect("written");
+    let page = page_of(&[&dump.display().to_string()]);
+    let data = data_of(&page);
+    let runs: Vec<i64> = data["objects"]["runs"].as_object().expect("runs").values().filter_map(Value::as_i64).collect();
+    assert_eq!(runs, [19_999]);
+    // The head, its first node, the list below it, 198 others and what adds up the rest.
+    assert_eq!(numbers(&data["objects"]["parent"]).iter().filter(|&&parent| parent < 0).count(), 201);
+    assert!(page.contains("smaller types</td></tr></tfoot>"));
+    assert!(page.contains("<span class=\"namespace\">Company.xxx") && page.contains("…xxx"));
 }
 
 #[test]
@@ -114,17 +159,19 @@ fn with_an_older_dump_what_grew_comes_first() {
     assert_eq!(shrunk.last().expect("a suspect").1, -76_980, "{shrunk:?}");
     let page = page_of(&[BEFORE, AFTER]);
     assert!(page.contains("<b class=\"grew\">+75.2 KiB</b>") && page.contains("Did not grow since pair_before.txt"));
+    assert!(page.contains("Paths that grew") && page.contains(" (+75.2 KiB), "));
     assert!(page_of(&[AFTER, BEFORE]).contains("Shrank by 75.2 KiB"));
 }
 
 /// Commands of the page, as a shell takes them.
 fn commands_of(page: &str) -> Vec<String> {
-    let unescape = |text: &str| {
-        let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&amp;", "&")];
-        pairs.iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
-    };
     let commands = page.split("<div class=\"command\"><code>").skip(1).filter_map(|rest| rest.split("</code>").next());
     commands.map(unescape).collect()
+}
+
+fn unescape(text: &str) -> String {
+    let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&amp;", "&")];
+    pairs.iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
 }
 
 #[test]
@@ -146,11 +193,85 @@ fn every_command_of_the_page_runs_in_the_dumps_folder() {
         let page = std::fs::read_to_string(folder.path().join("page.html")).expect("a page");
         let commands = commands_of(&page);
         assert!(commands.len() >= 4, "{commands:?}");
+        let text = unescape(&page);
         for line in commands {
             let ran = shell(&line);
             assert_eq!(ran.code, 0, "{line}\n{}", ran.stderr);
+            // The last word of the first row stands on the page, whatever the form of the row; `info` has no rows.
+            if line.starts_with("heapdump info") {
+                continue;
+            }
+            let first = ran.stdout.lines().nth(1).and_then(|row| row.split_whitespace().last()).unwrap_or_default();
+            let part = first.rsplit(['.', '`', '[', ']']).find(|part| part.len() > 2).unwrap_or(first);
+            assert!(text.contains(part), "{line}: {part}");
         }
     }
+}
+
+#[test]
+fn options_are_those_of_other_commands_and_stand_in_the_commands() {
+    let three = "fixtures/nettrace/three-gcs-net9.nettrace.zst";
+    let first = page_of(&["--snapshot", "1", three]);
+    assert!(first != page_of(&[three]));
+    assert!(commands_of(&first).iter().all(|line| line.contains("--snapshot 1")), "{:?}", commands_of(&first));
+    assert_eq!(data_of(&first)["words"], serde_json::json!(["--snapshot", "1"]));
+    let domain = ["--domain", "BubbleGame.exe", "--threshold", "50KiB", "--library", "Screens", "--max-bytes", "200kB"];
+    let page = page_of(&[&domain[..], &[AFTER]].concat());
+    assert!(page.len() <= 200_000);
+    let again = commands_of(&page).into_iter().find(|line| line.starts_with("heapdump report")).expect("a command");
+    for word in ["--domain BubbleGame.exe", "--threshold 51200", "--library Screens", "--max-bytes 200000"] {
+        assert!(again.contains(word), "{again}");
+    }
+    let totals = run(&["stats", AFTER, "-q", "--domain", "BubbleGame.exe", "-f", "json"]).expect_code(0).json();
+    assert_eq!(data_of(&page)["reachable_bytes"], totals["totals"]["reachable_bytes"]);
+    let kept = page_of(&["--keep-unreachable", AFTER]);
+    assert!(!kept.contains("garbage not yet collected") && page_of(&[AFTER]).contains("garbage not yet collected"));
+    let excluded = page_of(&["--exclude-roots", "static", AFTER]);
+    assert!(excluded.contains("not reachable from the roots that were kept"));
+}
+
+#[test]
+fn what_is_unreachable_is_named_as_what_it_is() {
+    let frozen = page_of(&["fixtures/nettrace/ranges-net9.nettrace.zst"]);
+    assert!(frozen.contains("without a root but alive: on the frozen heap") && !frozen.contains("garbage"));
+    assert!(page_of(&["fixtures/ibm_classic/small.native.txt.gz"]).contains("Roots are inferred"));
+    assert!(page_of(&["fixtures/gcdump/sampled-net31.gcdump.zst"]).contains("The dump is a sample"));
+    assert!(page_of(&["fixtures/nettrace/truncated-net9.nettrace.zst"]).contains("figures may be low"));
+}
+
+#[test]
+fn a_page_is_whole_or_not_there() {
+    let folder = temporary();
+    let page = folder.path().join("page.html");
+    let text = page.display().to_string();
+    std::fs::write(&page, "old").expect("written");
+    run(&["report", "-q", AFTER, "-o", &text]).expect_code(0);
+    assert!(std::fs::read(&page).expect("a page") == page_of(&[AFTER]).as_bytes());
+    let cut = std::fs::read(project(AFTER)).expect("a dump");
+    let cut_dump = folder.path().join("cut.txt");
+    std::fs::write(&cut_dump, &cut[..cut.len() / 2]).expect("written");
+    let cut_dump = cut_dump.display().to_string();
+    let refused = folder.path().join("refused.html").display().to_string();
+    run(&["report", "-q", "--strict", &cut_dump, "-o", &refused]).expect_code(2);
+    assert!(!Path::new(&refused).exists());
+    run(&["report", "-q", &cut_dump, "-o", &refused]).expect_code(0);
+    let nowhere = folder.path().join("no/such/folder/page.html").display().to_string();
+    let ran = run(&["report", "-q", AFTER, "-o", &nowhere]).expect_code(2);
+    assert!(ran.stderr.contains("page.html"), "{}", ran.stderr);
+    // A link to the dump is the dump.
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link.html");
+        std::os::unix::fs::symlink(&cut_dump, &link).expect("a link");
+        run(&["report", "-q", &cut_dump, "-o", &link.display().to_string()]).expect_code(2);
+    }
+    assert_eq!(std::fs::read(&cut_dump).expect("there").len(), cut.len() / 2);
+    // Standard input has no name.
+    let mut command = heapdump(&["report", "-q", "-", "-o", "-"]);
+    command.stdin(std::fs::File::open(project(AFTER)).expect("a dump"));
+    let piped = finish(command).expect_code(0).stdout;
+    assert!(piped.contains("<h1>standard input</h1>"));
+    assert!(commands_of(&piped).iter().all(|line| line.ends_with(" FILE")), "{:?}", commands_of(&piped));
 }
 
 #[test]
@@ -236,7 +357,11 @@ fn a_browser_shows_the_page() {
     let hostile = folder.path().join("hostile.txt");
     std::fs::write(&hostile, hostile_dump()).expect("written");
     let hostile = hostile.display().to_string();
-    let dumps: [&[&str]; 5] = [&[BEFORE, AFTER], &[&hostile], &[DUMPS[1]], &[DUMPS[5]], &[DUMPS[6]]];
+    let crowded = folder.path().join("crowded.txt");
+    std::fs::write(&crowded, crowded_dump()).expect("written");
+    let crowded = crowded.display().to_string();
+    let dumps: [&[&str]; 6] = [&[BEFORE, AFTER], &[&hostile], &[&crowded], &[DUMPS[1]], &[DUMPS[5]], &[DUMPS[6]]];
+    let mut zoomed = 0;
     for dump in dumps {
         let page = folder.path().join("page.html");
         std::fs::write(&page, page_of(dump)).expect("written");
@@ -245,5 +370,14 @@ fn a_browser_shows_the_page() {
         let ran = finish(node);
         assert_eq!(ran.code, 0, "{dump:?}\n{}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.lines().filter(|line| line.starts_with("ok ")).count() > 20, "{}", ran.stdout);
+        let Some(line) = ran.stdout.lines().find_map(|line| line.strip_prefix("zoomed ")) else { continue };
+        let (bytes, command) = line.split_once(' ').expect("bytes and a command");
+        let dump = dump[dump.len() - 1];
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        assert_eq!(Path::new(dump).file_name().and_then(|name| name.to_str()), words.last().copied());
+        let answer = run(&[&words[..words.len() - 1], &[dump, "-q", "-f", "json"]].concat()).expect_code(0).json();
+        assert_eq!(answer["heaps"][0]["tree"]["bytes"].to_string(), bytes, "{command}");
+        zoomed += 1;
     }
+    assert!(zoomed >= 3, "{zoomed}");
 }

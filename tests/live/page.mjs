@@ -30,10 +30,11 @@ async function open(options = {}, hash = '', target = url) {
     dialog.dismiss();
   });
   await page.goto(target + hash);
-  await page.waitForTimeout(150);
+  if (options.javaScriptEnabled !== false && target === url) await page.waitForFunction(() => performance.getEntriesByName('ready').length);
+  await page.waitForTimeout(30);
   return page;
 }
-const settle = (page) => page.waitForTimeout(200);
+const settle = (page) => page.waitForTimeout(130);
 const hashOf = (page) => page.evaluate(() => location.hash);
 const focusOf = (page) => page.evaluate(() => document.activeElement.tagName);
 const sideways = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -68,7 +69,7 @@ await settle(injected);
 check('the policy blocks what is injected', injected.seen.length >= 2 && (await injected.title()) === title, injected.seen);
 
 // Types: sort, filter, address.
-if (await has('types')) {
+if ((await has('types')) && data.names.length) {
   const input = '#types input[type=search]';
   await page.fill(input, data.names[(data.types || data.allocated).name[0]].slice(0, 4));
   await settle(page);
@@ -110,12 +111,40 @@ if (await has('boxes')) {
   await map.keyboard.press('Escape');
   check('map: Escape goes up', !(await hashOf(map)).includes('at='), await hashOf(map));
   check('map: boxes have labels', (await map.evaluate(() => [...document.querySelectorAll('#boxes .box')].filter((b) => b.clientWidth > 60 && !b.textContent.trim()).length)) === 0);
-  await map.fill('#map-find', data.names[0].slice(0, 3));
+  await map.fill('#map-find', (data.names[0] || 'x').slice(0, 3));
   await settle(map);
   const found = await map.textContent('#map-found');
   const percent = Number((found.match(/([\d.]+) %/) || [0, '0'])[1]);
   check('map: what is found is 100 % at most', percent <= 100, found);
   check('map: one stop for Tab', (await map.locator('#boxes .box[tabindex="0"]').count()) === 1);
+}
+
+// The command of a zoomed map, for the test to run: zoomed BYTES COMMAND.
+if (hasObjects) {
+  const [row, id] = Object.entries(data.maps[0].ids).find(([row]) => data.maps[0].parent.includes(Number(row))) || [];
+  if (id !== undefined) {
+    const parent = data.maps[0].parent;
+    const way = [];
+    for (let node = Number(row); node > 0; node = parent[node]) way.unshift(parent.slice(0, node).filter((other) => other === parent[node]).length);
+    const zoomed = await open({}, '#map?at=' + way.join('.'));
+    const command = await zoomed.textContent('#map-zoomed code');
+    check('map: the command of what is zoomed', command.startsWith('heapdump breakdown ') && command.includes(id), command);
+    check('map: one command at a time', (await zoomed.locator('#map .command:visible').count()) === 1);
+    console.log(`zoomed ${data.maps[0].bytes[row]} ${command}`);
+    await zoomed.click('#map-crumbs button');
+    check('map: the command of the whole comes back', !(await zoomed.isVisible('#map-zoomed code')));
+  }
+  // Boxes that are too narrow have a way to them.
+  const narrow = await open({}, '#map');
+  if (await narrow.locator('#boxes .narrow[data-from]').count()) {
+    const before = await narrow.locator('#boxes .box[data-node]').count();
+    await narrow.locator('#boxes .narrow[data-from]').last().click();
+    const hash = await hashOf(narrow);
+    check('map: a click shows the smaller boxes', /from=\d/.test(hash) && (await narrow.locator('#boxes .box[data-node]').count()) > 1, `${hash} ${before}`);
+    const again = await open({}, hash);
+    const texts = (page) => page.locator('#boxes').textContent();
+    check('map: an address brings the smaller boxes back', (await texts(again)) === (await texts(narrow)), hash);
+  }
 }
 
 // Objects by keyboard.
@@ -211,8 +240,9 @@ for (const scheme of ['light', 'dark']) {
 const framed = await open({}, '', 'about:blank');
 await framed.setContent('<iframe sandbox="allow-scripts" width="900" height="600"></iframe>');
 await framed.evaluate((text) => (document.querySelector('iframe').srcdoc = text), source);
-await framed.waitForTimeout(1000);
+await framed.waitForFunction(() => frames.length);
 const inner = framed.frames()[1];
+await inner.waitForFunction(() => performance.getEntriesByName('ready').length);
 check('works in a sandboxed frame', framed.seen.length === 0 && (await inner.evaluate(() => document.documentElement.classList.contains('js'))), framed.seen);
 const paper = await open();
 check('prints', (await paper.pdf({ format: 'A4' })).length > 10_000);

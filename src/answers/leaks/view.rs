@@ -8,6 +8,7 @@ use super::{SuspectGrowth, Suspects, paragraph};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
+use crate::answers::reference_names::ReferenceNames;
 use crate::answers::{CommandLine, ObjectRow, PathRow};
 use crate::graph::HeapGraph;
 
@@ -150,13 +151,14 @@ pub struct SuspectPath<'s> {
     graph: &'s HeapGraph,
     roots: &'s RootsByNode<'s>,
     paths: Option<Cow<'s, RootPaths<'s>>>,
+    names: Option<ReferenceNames<'s>>,
 }
 
 impl SuspectPath<'_> {
     /// The path; `None` when no strong root reaches the suspect.
     pub fn row(&self) -> Option<PathRow<'_>> {
         let path = self.paths.as_ref()?.get(0)?;
-        Some(PathRow::new(self.graph, self.roots, path))
+        Some(PathRow::new(self.graph, self.roots, path).named(self.names))
     }
 }
 
@@ -179,7 +181,7 @@ impl<'s> SuspectView<'s> {
             keeping: point
                 .keeping
                 .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
-            path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at) },
+            path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at), names: suspects.names },
             holds: held_types(graph, suspect),
             growth: suspects.growth.as_ref().map(|growth| growth[at]),
             text: String::new(),
