@@ -139,7 +139,10 @@ impl<'d> Page<'d> {
                 reasons: reasons_alive(dump)?,
             }))
         } else {
-            PageContent::Allocations(breakdown(dump, &BreakdownOptions { scope: scope.clone(), ..BreakdownOptions::default() })?)
+            PageContent::Allocations(breakdown(
+                dump,
+                &BreakdownOptions { scope: scope.clone(), ..BreakdownOptions::default() },
+            )?)
         };
         Ok(Page {
             info: info(dump, &InfoOptions::default())?,

@@ -51,7 +51,12 @@ pub(super) fn growth_by_path(old: &OpenDump, new: &OpenDump, scope: &ScopeOption
     diff(old, new, &path_options(scope.clone(), new.graph().is_some())).ok()
 }
 
-pub(super) fn growth_columns(diff: &Diff, budgets: &Budgets, names: &mut NameTable, left_out: &mut LeftOut) -> GrowthColumns {
+pub(super) fn growth_columns(
+    diff: &Diff,
+    budgets: &Budgets,
+    names: &mut NameTable,
+    left_out: &mut LeftOut,
+) -> GrowthColumns {
     let mut columns = GrowthColumns::default();
     let (grown, shrunk) = (budgets.grown, budgets.shrunk);
     match &diff.rows {
@@ -134,8 +139,10 @@ impl Sections<'_, '_> {
         let Some(first) = rows.first() else { return };
         let is_objects = self.data.objects.is_some();
         html.markup(match is_objects {
-            true => "<h3>Paths that grew</h3><p class=\"under\">What grew under what, by types on the way down the \
-                     dominator tree. A path that grew as much as the one above it only passes the growth on.</p>\n",
+            true => {
+                "<h3>Paths that grew</h3><p class=\"under\">What grew under what, by types on the way down the \
+                     dominator tree. A path that grew as much as the one above it only passes the growth on.</p>\n"
+            }
             false => "<h3>Backtraces that grew</h3>\n",
         });
         let count = if is_objects { "Objects ±" } else { "Allocations ±" };

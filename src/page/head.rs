@@ -57,7 +57,10 @@ impl Sections<'_, '_> {
         }
         if let Some(sample) = self.page.histogram.sample {
             html.markup("<p class=\"warning\" role=\"note\">The dump is a sample: the heap has about ");
-            html.text(format!("{:.1} times as many objects and {:.1} times as many bytes", sample.objects, sample.bytes));
+            html.text(format!(
+                "{:.1} times as many objects and {:.1} times as many bytes",
+                sample.objects, sample.bytes
+            ));
             html.markup(". The figures are those of the sample.</p>\n");
         }
         if !problems.is_empty() {
@@ -151,10 +154,8 @@ impl Sections<'_, '_> {
                 let sizes = |new: u64, old: Option<u64>| changed(new, old, signed_bytes);
                 let heap = [sizes(bytes, old.map(|old| old.shallow_bytes)), count_of(bytes, "bytes")];
                 figures.push(("Heap", format_bytes(bytes), said(&heap)));
-                let objects = [
-                    counts(totals.objects, old.map(|old| old.objects)),
-                    count_of(totals.references, "references"),
-                ];
+                let objects =
+                    [counts(totals.objects, old.map(|old| old.objects)), count_of(totals.references, "references")];
                 figures.push(("Objects", format_count(totals.objects), said(&objects)));
                 let reachable = [
                     sizes(totals.reachable_bytes, old.map(|old| old.reachable_bytes)),

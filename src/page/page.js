@@ -71,7 +71,7 @@
     const start = classStart(shown);
     const namespace = inFull ? shown.slice(0, start) : briefNamespace(shown.slice(0, start));
     if (name.length > SURELY_SHOWN || namespace + shown.slice(start) !== name) made.title = name;
-    if (start) made.append(element('span', 'namespace', namespace));
+    if (start) made.append(element('span', 'namespace', namespace), element('wbr'));
     made.append(shown.slice(start));
     return made;
   }
@@ -134,7 +134,7 @@
   const commandFor = (...words) => words.concat(data.words, data.file).map(shellWord).join(' ');
   /** A pattern of `--type` for a name as it is shown: what was cut out of it, or made readable, stands for anything. */
   function patternFor(name) {
-    const literal = (text) => text.replace(/[.*+?^${}()|[\]\\\/-]/g, '\\$&');
+    const literal = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
     const parts = name.split(/ …\(\d+ more\)… |\\u\{[0-9a-f]+\}/);
     return '/^' + parts.map(literal).join('.+') + '$/';
   }

@@ -6,8 +6,8 @@ use super::html::Html;
 use super::names::shown;
 use super::suspects;
 use super::tables::{
-    bar_cell, cell, filter_table_close, filter_table_close_with, filter_table_open, optional_count, share,
-    table_close, table_open, type_name,
+    bar_cell, cell, filter_table_close, filter_table_close_with, filter_table_open, optional_count, share, table_close,
+    table_open, type_name,
 };
 use super::{PageError, PageOptions};
 use crate::analysis::threshold::Threshold;
@@ -21,8 +21,8 @@ use crate::units::{count_of, format_bytes, format_count};
 pub(super) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of the style and the script, for the page's policy; a test computes them anew.
-pub(super) const STYLE_HASH: &str = "9DvIETLYofoG7TDwqMf/r77Wp5549SQfv+bYkCkyIF4=";
-pub(super) const SCRIPT_HASH: &str = "bEFCbj1WSvjmSFyaMVaGKIFixOUczjGnJNkQbw1ixn8=";
+pub(super) const STYLE_HASH: &str = "ij9OJg05qJnAVEM/jyEirbO4nbM8LW1A+do4j5ZWhWE=";
+pub(super) const SCRIPT_HASH: &str = "sbFECKIpZU0/YhD/FJaYnjErdPAhMl/07VBgxQNnuAM=";
 
 /// Rows of tables that stand there without a script.
 const TYPES_SHOWN: usize = 50;

@@ -283,7 +283,7 @@ fn card(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, number: usize, h
 fn exactly(name: &str) -> String {
     let mut pattern = String::from("/^");
     for c in name.chars() {
-        if c.is_ascii_punctuation() {
+        if r"\.+*?()|[]{}^$".contains(c) {
             pattern.push('\\');
         }
         pattern.push(c);

@@ -79,7 +79,7 @@ pub(super) fn type_name(html: &mut Html, name: &str) {
     }
     html.markup(">");
     if !namespace.is_empty() {
-        html.markup("<span class=\"namespace\">").text(namespace).markup("</span>");
+        html.markup("<span class=\"namespace\">").text(namespace).markup("</span><wbr>");
     }
     html.text(class).markup("</span>");
 }

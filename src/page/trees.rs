@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::data::{Budgets, Data, MapColumns, ObjectColumns, ObjectPage, PathData};
 use super::names::{NameTable, shown};
 use super::prune::{Content, Pruned, Source, prune};
+use crate::answers::NamedRow;
 use crate::answers::biggest::{Biggest, DomNode, ReasonAlive};
 use crate::answers::breakdown::{HeapTree, Kind};
 use crate::answers::leaks::SuspectView;
-use crate::answers::NamedRow;
 use crate::answers::type_map::TypeMap;
 use crate::units::count_of;
 
@@ -214,7 +214,9 @@ fn path_data(reason: &ReasonAlive<'_>, names: &mut NameTable) -> Option<PathData
         if left_out > 0 && places.end == count {
             steps.push((format!("… {} …", count_of(left_out as u64, "more steps")), NO_NAME, 0, String::new()));
         }
-        for (NamedRow { row, reference, .. }, &is_on_all) in path.nodes_at(places.clone()).iter().zip(&is_on_all[places]) {
+        for (NamedRow { row, reference, .. }, &is_on_all) in
+            path.nodes_at(places.clone()).iter().zip(&is_on_all[places])
+        {
             let name = i64::from(names.number(&row.type_text()));
             let reference = reference.as_deref().map(shown).unwrap_or_default();
             steps.push((shown(&row.id), name, u8::from(is_on_all), reference));
