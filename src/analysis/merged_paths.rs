@@ -27,6 +27,45 @@ pub struct PathRow {
     pub objects: u64,
     /// Their weights, added up.
     pub weight_bytes: u64,
+    /// References by which objects of the row above hold objects of this one, evenly chosen among all.
+    pub examples: Examples,
+}
+
+/// References that are evenly chosen among many.
+#[derive(Debug, Clone, Default)]
+pub struct Examples {
+    /// From, to.
+    chosen: Vec<(NodeId, NodeId)>,
+    seen: u64,
+    /// Of so many one is chosen, as a power of two.
+    step: u32,
+}
+
+impl Examples {
+    /// At most so many are chosen.
+    pub const MOST: usize = 32;
+
+    /// What was chosen.
+    pub fn chosen(&self) -> &[(NodeId, NodeId)] {
+        &self.chosen
+    }
+
+    fn add(&mut self, from: NodeId, to: NodeId) {
+        if self.seen & ((1 << self.step) - 1) == 0 {
+            if self.chosen.len() == Self::MOST {
+                let mut number = 0;
+                self.chosen.retain(|_| {
+                    number += 1;
+                    number % 2 == 1
+                });
+                self.step += 1;
+            }
+            if self.seen & ((1 << self.step) - 1) == 0 {
+                self.chosen.push((from, to));
+            }
+        }
+        self.seen += 1;
+    }
 }
 
 /// The merged paths.
@@ -100,7 +139,9 @@ pub fn merge_root_paths(
             parent => {
                 let above = row_of[parent as usize] as usize;
                 merged.folded(above, type_id).unwrap_or_else(|| {
-                    *below.entry((above, type_id)).or_insert_with(|| merged.push(None, type_id, Some(above)))
+                    let row = *below.entry((above, type_id)).or_insert_with(|| merged.push(None, type_id, Some(above)));
+                    merged.rows[row].examples.add(NodeId::new(parent as usize), node);
+                    row
                 })
             }
         };
@@ -125,7 +166,8 @@ pub fn merge_root_paths(
 impl MergedPaths {
     fn push(&mut self, root: Option<Root>, type_id: TypeId, above: Option<usize>) -> usize {
         let depth = above.map_or(0, |above| self.rows[above].depth + 1);
-        self.rows.push(PathRow { root, type_id, above, depth, objects: 0, weight_bytes: 0 });
+        let examples = Examples::default();
+        self.rows.push(PathRow { root, type_id, above, depth, objects: 0, weight_bytes: 0, examples });
         self.rows.len() - 1
     }
 
@@ -151,6 +193,17 @@ fn roots_by_node(graph: &HeapGraph, all_kinds: bool) -> Vec<&Root> {
 mod tests {
     use super::*;
     use crate::graph::{GraphBuilder, IdStyle, ObjectColumns, ResolveOptions, RootKind, RootRecord, Section};
+
+    #[test]
+    fn examples_are_evenly_chosen() {
+        let mut examples = Examples::default();
+        for at in 0..1000 {
+            examples.add(NodeId::new(at), NodeId::new(at + 1));
+            assert!(examples.chosen().len() <= Examples::MOST);
+        }
+        let chosen: Vec<usize> = examples.chosen().iter().map(|(from, _)| from.index()).collect();
+        assert_eq!(chosen, (0..1000).step_by(32).collect::<Vec<_>>());
+    }
 
     #[test]
     fn static_fields_of_different_names_are_rows_of_their_own() {

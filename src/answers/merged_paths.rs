@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
+use super::reference_names::ReferenceNames;
 use super::tree::{Level, preorder};
 use super::{AnswerError, CommandLine, Limits, RootRow, ScopeOptions, Tree, TreeRow};
 use crate::analysis::merged_paths::{MergedPaths, merge_root_paths};
@@ -78,6 +79,7 @@ pub struct MergedPathRows<'d> {
     merged: MergedPaths,
     /// Numbers of merged rows.
     tree: Tree<u32>,
+    names: Option<ReferenceNames<'d>>,
 }
 
 /// Objects of one type that are held in the same way.
@@ -86,6 +88,10 @@ pub struct MergedPathRows<'d> {
 pub struct MergedPathRow<'d> {
     /// At the top: a root of the objects, alike for all of them.
     pub root: Option<RootRow>,
+    /// How objects of the row above refer to them, where the dump says so: `.next`, `[*]` for elements, several names one
+    /// behind the other. Of many references 32, evenly chosen, are looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// The name of their type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
@@ -125,7 +131,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
-        tree: MergedPathRows::new(graph, merged, options.limits),
+        tree: MergedPathRows { names: ReferenceNames::of(dump), ..MergedPathRows::new(graph, merged, options.limits) },
         avoids: avoided.contains(&true),
     })
 }
@@ -150,7 +156,7 @@ impl<'d> MergedPathRows<'d> {
         };
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
-        MergedPathRows { graph, merged, tree }
+        MergedPathRows { graph, merged, tree, names: None }
     }
 
     /// How many rows there are.
@@ -163,7 +169,12 @@ impl<'d> MergedPathRows<'d> {
         self.len() == 0
     }
 
-    /// A row below `len`. O(1).
+    /// Returns true if the dump names references.
+    pub fn have_names(&self) -> bool {
+        self.names.is_some()
+    }
+
+    /// A row below `len`. O(1), and some reads of the dump where it names references.
     pub fn get(&self, row: usize) -> TreeRow<MergedPathRow<'d>> {
         self.tree.rows()[row].map(|number| self.row(number))
     }
@@ -177,6 +188,7 @@ impl<'d> MergedPathRows<'d> {
         let row = &self.merged.rows[number as usize];
         MergedPathRow {
             root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
+            reference: self.names.and_then(|names| names.of_examples(row.examples.chosen())),
             type_name: self.graph.type_name(row.type_id),
             objects: row.objects,
             retained_bytes: row.weight_bytes,

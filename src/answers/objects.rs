@@ -214,7 +214,7 @@ impl<'d> ObjectRows<'d> {
             id: graph.display_id(node),
             shallow_bytes: graph.shallow_bytes(node),
             retained_bytes: self.retained_bytes(node),
-            references: graph.references(node).len() as u64,
+            references: graph.stored_references(node) as u64,
             class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
             type_name: graph.type_name(graph.type_of(node)),
             truncated: value.as_ref().is_some_and(|value| value.as_ref().is_some_and(ShownValue::is_cut)),
@@ -293,7 +293,7 @@ fn compare_nodes(
     let largest_first = |value: &dyn Fn(NodeId) -> u64| value(b).cmp(&value(a));
     let ordering = match order {
         ObjectOrder::Id => Ordering::Equal,
-        ObjectOrder::References => largest_first(&|node| graph.references(node).len() as u64),
+        ObjectOrder::References => largest_first(&|node| graph.stored_references(node) as u64),
         ObjectOrder::RetainedBytes => largest_first(&|node| {
             let retained = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
             retained.map_or(0, |bytes| bytes.saturating_add(1))

@@ -20,32 +20,67 @@ impl<'d> ReferenceNames<'d> {
     /// The name of the first reference between two objects, strong before weak: `.next`, `[12]`, `static Zoo.bus`.
     /// O(references of `from`), and a few reads of the dump.
     pub(super) fn between(&self, from: NodeId, to: NodeId) -> Option<String> {
+        Some(self.text(from, &self.find_between(from, to)?))
+    }
+
+    fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
         let leads_there = |is_weak: bool| {
             let mut references = self.graph.references(from);
             references.position(|reference| reference.node == to && reference.is_weak == is_weak)
         };
-        self.nth(from, leads_there(false).or_else(|| leads_there(true))?)
+        self.find_nth(from, leads_there(false).or_else(|| leads_there(true))?)
+    }
+
+    /// What some references are called: `.next`, `[*]` for elements and entries, several names one behind the other, three
+    /// at most.
+    pub(super) fn of_examples(&self, examples: &[(NodeId, NodeId)]) -> Option<String> {
+        const MOST: usize = 3;
+        let mut names: Vec<String> = Vec::new();
+        for &(from, to) in examples {
+            let found = self.find_between(from, to);
+            let name = match found {
+                Some(ReferenceName::Element(_) | ReferenceName::Entry(_)) => "[*]".to_string(),
+                Some(name) => self.text(from, &name),
+                None => continue,
+            };
+            if names.contains(&name) {
+                continue;
+            }
+            if names.len() == MOST {
+                names.push("...".into());
+                break;
+            }
+            names.push(name);
+        }
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     /// The names of references to an object: of one that refers to it more than once each of its names, in their order.
+    /// Referrers behind the first 16 million references of all together stay without: arrays of millions are read whole.
     pub(super) fn of_referrers(&self, to: NodeId, referrers: impl Iterator<Item = Reference>) -> Vec<Option<String>> {
-        let mut last = (None, 0);
+        let mut left = 1usize << 24;
+        let mut places: Option<(Reference, Box<dyn Iterator<Item = usize> + '_>)> = None;
         let names = referrers.map(|referrer| {
-            let nth = if last.0 == Some(referrer) { last.1 + 1 } else { 0 };
-            last = (Some(referrer), nth);
-            let is_it = |reference: &Reference| reference.node == to && reference.is_weak == referrer.is_weak;
-            let own = self.graph.references(referrer.node).enumerate();
-            let (at, _) = own.filter(|(_, reference)| is_it(reference)).nth(nth)?;
-            self.nth(referrer.node, at)
+            if places.as_ref().is_none_or(|(last, _)| *last != referrer) {
+                let own = self.graph.references(referrer.node);
+                left = left.saturating_sub(own.len());
+                let own = own.enumerate().filter(move |(_, own)| own.node == to && own.is_weak == referrer.is_weak);
+                places = Some((referrer, Box::new(own.map(|(place, _)| place))));
+            }
+            let (_, places) = places.as_mut().filter(|_| left > 0)?;
+            self.nth(referrer.node, places.next()?)
         });
         names.collect()
     }
 
     /// The name of an object's reference, counted in [`HeapGraph::references`].
     fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
+        Some(self.text(from, &self.find_nth(from, nth)?))
+    }
+
+    fn find_nth(&self, from: NodeId, nth: usize) -> Option<ReferenceName> {
         // A dump that cannot be read any more has no names to give.
-        let name = self.details.reference_name(self.graph, from, nth).ok()??;
-        Some(self.text(from, &name))
+        self.details.reference_name(self.graph, from, nth).ok()?
     }
 
     /// The names of an object's first references, in the order of [`HeapGraph::references`].

@@ -117,6 +117,11 @@ impl Paths<'_> {
         Some(PathRow::new(self.graph, &self.roots, path).named(self.names))
     }
 
+    /// Returns true if the dump names references.
+    pub fn have_names(&self) -> bool {
+        self.names.is_some()
+    }
+
     /// What an object says of itself, in words.
     pub(super) fn said(&self, node: NodeId) -> Option<String> {
         Some(self.values?.said_by(node)?.words())

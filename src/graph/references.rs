@@ -196,6 +196,13 @@ impl HeapGraph {
         }
     }
 
+    /// References that are stored in an object, weak ones and repeats included: all but the one to its class. O(1), in
+    /// dumps with weak references O(log of these).
+    pub fn stored_references(&self, node: NodeId) -> usize {
+        let all = self.strong_references(node).len() + self.weak.of_source(node).len();
+        all - usize::from(self.types.class_is_stored(self.type_of(node))).min(all)
+    }
+
     /// The class that an object holds and that is not among its strong references.
     fn class_left_out(&self, node: NodeId) -> Option<NodeId> {
         if !self.types.objects_hold_class {

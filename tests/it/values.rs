@@ -313,6 +313,79 @@ fn a_terminal_shows_values_in_words() {
     assert!(text.stdout.contains("java.lang.String \"\\u{0}\\u{0}"), "{}", text.stdout);
 }
 
+#[test]
+fn lists_say_what_objects_say() {
+    let file = text_of(&fixture("zoo-jdk17-serial.hprof.zst"));
+    let list = |more: &[&str]| run(&[&["list", &file, "-q", "--sort", "id"], more].concat());
+    let all = list(&["--values", "-f", "json"]).expect_code(0).json();
+    let objects = all["objects"].as_array().expect("objects");
+    let count = |type_name: &str, value: &Value| {
+        objects.iter().filter(|object| object["type"] == type_name && object["value"] == *value).count()
+    };
+    assert_eq!(count("java.lang.String", &json!("duplicate text")), 251);
+    assert_eq!(count("java.lang.Integer", &json!(1003)), 21);
+    assert_eq!(count("zoo.Zoo$Colour", &json!("BLUE")), 1);
+    assert_eq!(count("java.lang.Thread", &json!("zoo-worker")), 1);
+    assert_eq!(count("java.lang.Class", &json!("class zoo.Plugin")), 2);
+    assert_eq!(count("zoo.Zoo$Ring", &Value::Null), 3);
+    let csv = list(&["--values", "-f", "csv", "-t", "/^java.lang.String$/"]).expect_code(0).stdout;
+    assert!(csv.starts_with("id,shallow_bytes,retained_bytes,references,class,type,value\n"), "{csv}");
+    assert_eq!(csv.lines().filter(|line| line.ends_with(",java.lang.String,duplicate text")).count(), 251);
+    // One stored reference each: to the array of characters.
+    assert!(csv.lines().skip(1).all(|line| line.split(',').nth(3) == Some("1")), "{csv}");
+    // Without being asked on a terminal alone.
+    let without = list(&["-f", "json", "-n", "5"]).expect_code(0).json();
+    assert!(without["objects"].as_array().expect("objects").iter().all(|object| object.get("value").is_none()));
+    let line = format!("heapdump list {file} -q -t 'zoo.Zoo$Colour' --color never");
+    let drawn = run_on_terminal(&line, 120).expect_code(0).stdout;
+    assert!(drawn.contains("zoo.Zoo$Colour GREEN"), "{drawn}");
+    // Where there are none that is an error.
+    let none = run(&["list", "fixtures/xna_cf/small_1k.txt", "--values"]).expect_code(2);
+    assert!(none.stderr.contains("xna-cf dumps hold no values"), "{}", none.stderr);
+    let pipe = run_with_input(&["list", "--values", "-"], &unpacked("tiny-4byte.hprof")).expect_code(2);
+    assert!(pipe.stderr.contains("no values from a pipe"), "{}", pipe.stderr);
+}
+
+#[test]
+fn paths_and_trees_say_what_objects_say_on_a_terminal() {
+    let file = fixture("zoo-jdk17-serial.hprof.zst");
+    let id = held(&file, &["strings", "elementData", "[4]"])["object"]["id"].as_str().expect("an id").to_string();
+    let file = text_of(&file);
+    let on_terminal =
+        |line: &str| run_on_terminal(&format!("heapdump {line} -q --color never"), 140).expect_code(0).stdout;
+    let path = on_terminal(&format!("roots {id} {file}"));
+    assert_eq!(path.matches("java.lang.String \"pair: \u{1f600}\"").count(), 2, "{path}");
+    let tree = on_terminal(&format!("dominators {file} -t '/^java.lang.Thread$/'"));
+    assert!(tree.contains("java.lang.Thread zoo-worker"), "{tree}");
+    let table = run(&["roots", &id, &file, "-q", "-f", "csv"]).expect_code(0).stdout;
+    assert!(table.starts_with("path,step,id,shallow_bytes,retained_bytes,class,reference,type\n"), "{table}");
+    for end in [",static LauncherHelper.appClass,java.lang.Class\n", ",[25],java.lang.String\n"] {
+        assert!(table.contains(end), "{table}");
+    }
+}
+
+#[test]
+fn merged_paths_name_their_references() {
+    for name in ZOOS {
+        let file = text_of(&fixture(name));
+        let merged = run(&["roots", "--type", "zoo.Zoo$View", &file, "-q", "-f", "json"]).expect_code(0).json();
+        let mut row = &merged["tree"][0];
+        assert_eq!(row.get("reference"), None);
+        let mut names = Vec::new();
+        while let Some(below) = row["children"].get(0) {
+            row = below;
+            names.push(row["reference"].as_str().expect("a name").to_string());
+        }
+        let end: Vec<&str> = names.iter().rev().take(4).rev().map(String::as_str).collect();
+        assert_eq!(end, ["static Zoo.bus", ".listeners", ".elementData", "[*]"], "{name}");
+        let csv = run(&["roots", "--type", "zoo.Zoo$Ring", &file, "-q", "-f", "csv"]).expect_code(0).stdout;
+        assert!(csv.starts_with("level,objects,retained_bytes,reference,type\n"), "{csv}");
+        assert!(csv.contains(",static Zoo.ring,zoo.Zoo$Ring\n"), "{csv}");
+        let drawn = run_on_terminal(&format!("heapdump roots --type 'zoo.Zoo$Ring' {file} -q --color never"), 120);
+        assert!(drawn.stdout.contains("static Zoo.ring  zoo.Zoo$Ring"), "{}", drawn.stdout);
+    }
+}
+
 /// Every object of a dump that breaks off anywhere, or is damaged anywhere, can be asked for everything.
 #[test]
 fn damage_takes_values_away_and_nothing_else() {

@@ -1,6 +1,6 @@
 //! `heapdump roots --type`.
 
-use super::rows::{TYPE, note_inferred_roots, root_text, root_words};
+use super::rows::{REFERENCE, TYPE, note_inferred_roots, root_text, root_words};
 use crate::answers::MergedRootPaths;
 use crate::answers::merged_paths::MergedPathRow;
 use crate::answers::tree::TreeRow;
@@ -17,6 +17,7 @@ impl Present for MergedRootPaths<'_> {
             .add(Column::count("level", "Level"), |place: &mut TreeRow<MergedPathRow<'_>>| place.depth)
             .add(Column::count("objects", "Objects"), |place| place.row.objects)
             .add(Column::bytes("retained_bytes", "Retained"), |place| place.row.retained_bytes)
+            .add_if(self.tree.have_names(), REFERENCE, |place| place.row.reference.take())
             .add(TYPE, |place| match &place.row.root {
                 Some(root) => Cell::text(format!("{} <- {}", place.row.type_name, root_text(root))),
                 None => Cell::text(place.row.type_name),
@@ -43,9 +44,10 @@ impl Present for MergedRootPaths<'_> {
             row: Box::new(move |at| {
                 let place = self.tree.get(at);
                 let row = place.row;
-                let name = match &row.root {
-                    Some(root) => format!("{}: {}", root_words(root), escape_controls(row.type_name)),
-                    None => row.type_name.to_string(),
+                let name = match (&row.root, &row.reference) {
+                    (Some(root), _) => format!("{}: {}", root_words(root), escape_controls(row.type_name)),
+                    (None, Some(reference)) => format!("{reference}  {}", row.type_name),
+                    (None, None) => row.type_name.to_string(),
                 };
                 OutlineRow {
                     depth: place.depth as usize,

@@ -1,6 +1,6 @@
 //! `heapdump show`.
 
-use super::rows::{CLASS, TYPE, VALUE, heading, note_inferred_roots, root_words};
+use super::rows::{CLASS, REFERENCE, TYPE, VALUE, heading, note_inferred_roots, root_words};
 use crate::answers::object_rows::{NodeRows, RelatedRow};
 use crate::answers::values::{FieldRow, ShownValue};
 use crate::answers::{ObjectAnswer, ObjectRow};
@@ -18,7 +18,7 @@ impl Present for ObjectAnswer<'_> {
             .add(Column::word("id", "Object"), |row| row.id.take())
             .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
             .add_if(self.has_classes, CLASS, |row| row.class.take())
-            .add_if(values, Column::word("reference", "Reference"), |row| row.reference.take())
+            .add_if(values, REFERENCE, |row| row.reference.take())
             .add(type_column, |row| std::mem::take(&mut row.text))
             .add_if(values, VALUE, |row| row.value.take())
             .table(row_count, 0, row)

@@ -1,6 +1,6 @@
 //! `heapdump roots OBJID`.
 
-use super::rows::{CLASS, TYPE, heading, note_inferred_roots, root_text};
+use super::rows::{CLASS, REFERENCE, TYPE, heading, note_inferred_roots, root_text};
 use crate::answers::path_lines::{PathLine, PathLines, PathPart};
 use crate::answers::{PathStep, Reachability, RootPathsAnswer};
 use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, TextPage, count_of, escape_controls};
@@ -25,6 +25,7 @@ impl Present for RootPathsAnswer<'_> {
             .add(Column::bytes("shallow_bytes", "Shallow"), |line| line.object().map(|step| step.object.shallow_bytes))
             .add(Column::bytes("retained_bytes", "Retained"), |line| line.object().and_then(|step| step.retained_bytes))
             .add_if(self.has_classes, CLASS, |line| line.object().and_then(|step| step.object.class.take()))
+            .add_if(self.paths.have_names(), REFERENCE, |line| line.object().and_then(|step| step.reference.take()))
             .add(TYPE, |line| match &mut line.part {
                 PathPart::Root(root) => root_text(root),
                 PathPart::Object { step, .. } => std::mem::take(&mut step.object.type_name),

@@ -8,6 +8,8 @@ pub(crate) const CLASS: Column = Column::word("class", "Class").hide_priority(1)
 /// The type of an object.
 pub(crate) const TYPE: Column = Column::text("type", "Type");
 
+/// The name of a field, or of another way to refer to an object.
+pub(crate) const REFERENCE: Column = Column::word("reference", "Reference");
 /// What an object says, or a field holds.
 pub(crate) const VALUE: Column = Column::text("value", "Value");
 
