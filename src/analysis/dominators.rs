@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 pub use children::{ChildNumbers, Children, Step};
 pub use levels::StoredDominators;
 
-use crate::graph::{Column, HeapGraph, NodeId};
+use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
 
 const UNREACHED: u32 = u32::MAX;
 /// Steps for each object after which climbing is given up for buckets.
@@ -253,36 +253,71 @@ fn walk(graph: &HeapGraph) -> Walk {
     // Reserved for the worst case: pages that are not written to cost nothing.
     let mut nodes = Vec::with_capacity(graph.node_count() + 1);
     let mut parents = Vec::with_capacity(graph.node_count() + 1);
-    let mut log = Vec::with_capacity(graph.strong_reference_count() + starts.len() + 1);
-    let mut numbers = vec![UNREACHED; graph.node_count()];
+    let log = Vec::with_capacity(graph.strong_reference_count() + starts.len() + 1);
+    let numbers = vec![UNREACHED; graph.node_count()];
     nodes.push(NodeId::new(0));
     parents.push(0);
     let mut pending: Vec<Pending> = starts.iter().rev().map(|&target| Pending { source: 0, target }).collect();
-    while let Some(Pending { source, target }) = pending.pop() {
-        let known = numbers[target.index()];
-        if known != UNREACHED {
-            log.push(Edge::new(known, source));
-            continue;
-        }
-        let number = nodes.len() as u32;
-        numbers[target.index()] = number;
-        nodes.push(target);
-        parents.push(source);
-        let references = graph.strong_references(target);
-        prefetch(references.iter().map(|below| numbers[below.index()]));
-        for &below in references.iter().rev() {
-            match numbers[below.index()] {
-                UNREACHED => pending.push(Pending { source: number, target: below }),
-                known if known == number => {}
-                known => log.push(Edge::new(known, number)),
-            }
-        }
-        // Where the references of the objects that come next lie.
-        prefetch(references.iter().map(|&below| graph.strong_references(below).len() as u32));
+    let mut tree = Walk { nodes, parents, log, numbers };
+    tree.follow(graph, &mut pending);
+    if graph.unheld_in_tree() && tree.nodes.len() <= graph.node_count() {
+        tree.hang_unheld(graph);
     }
+    let Walk { mut nodes, mut parents, log, numbers } = tree;
     nodes.shrink_to_fit();
     parents.shrink_to_fit();
     Walk { nodes, parents, log, numbers }
+}
+
+impl Walk {
+    /// Follows references depth first until none is left.
+    fn follow(&mut self, graph: &HeapGraph, pending: &mut Vec<Pending>) {
+        let Walk { nodes, parents, log, numbers } = self;
+        while let Some(Pending { source, target }) = pending.pop() {
+            let known = numbers[target.index()];
+            if known != UNREACHED {
+                log.push(Edge::new(known, source));
+                continue;
+            }
+            let number = nodes.len() as u32;
+            numbers[target.index()] = number;
+            nodes.push(target);
+            parents.push(source);
+            let references = graph.strong_references(target);
+            prefetch(references.iter().map(|below| numbers[below.index()]));
+            for &below in references.iter().rev() {
+                match numbers[below.index()] {
+                    UNREACHED => pending.push(Pending { source: number, target: below }),
+                    known if known == number => {}
+                    known => log.push(Edge::new(known, number)),
+                }
+            }
+            // Where the references of the objects that come next lie.
+            prefetch(references.iter().map(|&below| graph.strong_references(below).len() as u32));
+        }
+    }
+
+    /// Hangs what no root reaches on the tree's root: what no other object holds, with all that it holds; then each
+    /// object of the cycles that are left by itself, whose references count for nothing.
+    fn hang_unheld(&mut self, graph: &HeapGraph) {
+        let mut is_held = NodeSet::new(graph.node_count());
+        let is_unheld = |walk: &Walk, node: NodeId| walk.numbers[node.index()] == UNREACHED;
+        for node in graph.nodes().filter(|&node| is_unheld(self, node)) {
+            for &target in graph.strong_references(node) {
+                is_held.insert(target);
+            }
+        }
+        let starts = graph.nodes().rev().filter(|&node| is_unheld(self, node) && !is_held.contains(node));
+        let mut pending: Vec<Pending> = starts.map(|target| Pending { source: 0, target }).collect();
+        self.follow(graph, &mut pending);
+        for node in graph.nodes() {
+            if is_unheld(self, node) {
+                self.numbers[node.index()] = self.nodes.len() as u32;
+                self.nodes.push(node);
+                self.parents.push(0);
+            }
+        }
+    }
 }
 
 /// Sources of back and cross edges by target.

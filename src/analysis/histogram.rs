@@ -57,7 +57,7 @@ impl Estimate {
     }
 }
 
-/// One tally per type, for the nodes of a range (all, or a section's). O(nodes), on all threads.
+/// One tally per type, for the nodes of a range (all, or a section's) that histograms count. O(nodes), on all threads.
 pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) -> Vec<Tally> {
     let types = graph.type_count();
     let pieces = if nodes.len() < 100_000 { 1 } else { rayon::current_num_threads() };
@@ -68,7 +68,8 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
         .into_par_iter()
         .map(|range| {
             let mut tallies = vec![Tally::default(); types];
-            for (node, type_id, bytes) in graph.objects(range) {
+            let counts_all = !graph.counts_bytes_only();
+            for (node, type_id, bytes) in graph.objects(range).filter(|&(_, _, bytes)| counts_all || bytes > 0) {
                 tallies[type_id.index()].add_object(bytes, reachable.contains(node));
             }
             tallies

@@ -69,6 +69,7 @@ impl<'d> Groups<'d> {
     /// When the dump does not say what to group by.
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: bool) -> Result<Self, AnswerError> {
         let graph = scope.graph();
+        let apart = apart || graph.types().have_places();
         if by == GroupBy::Module && !graph.types().have_modules() {
             return Err(AnswerError::NoSuchGroups(by, "which module a type is from"));
         }
@@ -118,13 +119,19 @@ impl<'d> Groups<'d> {
         Ok(Groups { graph, by, names, modules, of_type, places, nodes: scope.range() })
     }
 
+    /// The first type of a group, where groups are types.
+    pub(super) fn type_of_group(&self, group: u32) -> Option<TypeId> {
+        let at = self.of_type.iter().position(|&own| own == group).filter(|_| self.by == GroupBy::Type)?;
+        Some(TypeId::new(at))
+    }
+
     fn by_place(&self) -> bool {
         matches!(self.by, GroupBy::Section | GroupBy::Generation)
     }
 
     /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
     pub(crate) fn of(&self, node: NodeId) -> u32 {
-        if !self.nodes.contains(&node.index()) {
+        if !self.nodes.contains(&node.index()) || !self.graph.counts(node) {
             return NO_SET;
         }
         match self.of_type[self.graph.type_of(node).index()] {

@@ -142,6 +142,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         let row = HistogramRow::new(groups.names[group].clone(), options.group_by, amount);
         rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
     }
+    add_locations(graph, &groups, &mut rows);
     add_retained(dump, graph, options, &groups, &mut rows)?;
     let nodes = scope.range();
     let info = dump.info();
@@ -161,6 +162,9 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         reachable_bytes: sum.reachable_bytes,
         dangling_references: sections.iter().map(|section| section.dangling_references).sum(),
         null_references: sections.iter().map(|section| section.null_references).sum(),
+        objects_without_bytes: graph
+            .counts_bytes_only()
+            .then(|| scope.nodes().filter(|&node| !graph.counts(node)).count() as u64),
         dependent_references: (dependent > 0).then_some(dependent),
         estimate: info.sampled.map(|_| estimate.into()),
         given_roots: RequestedRow::new(reached_by.given_roots, RequestedRow::given),
@@ -178,6 +182,21 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         ..Histogram::new(info.format, Totals::Objects(totals), options)
     };
     Ok(answer.with_rows(rows, options))
+}
+
+/// Says where constructors stand, of rows whose name another row has too.
+fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRow]) {
+    if !graph.types().have_places() {
+        return;
+    }
+    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in &*rows {
+        *uses.entry(&groups.names[row.group as usize]).or_default() += 1;
+    }
+    for row in &mut *rows {
+        let place = groups.type_of_group(row.group).and_then(|type_id| graph.types().place(type_id));
+        row.location = place.filter(|_| uses[groups.names[row.group as usize].as_str()] > 1).map(LocationRow::new);
+    }
 }
 
 /// References of the scope's section, or of all. O(1), or O(objects of the section).

@@ -8,6 +8,7 @@ use super::histogram::{HistogramOrder, LimitCheck, RetainedBy};
 use super::problems::ProblemRow;
 use super::requested_roots::{Amount, ReachedBy};
 use crate::analysis::histogram::Estimate;
+use crate::graph::SourcePlace;
 
 /// How much is in the heap.
 #[derive(Debug, Serialize)]
@@ -104,6 +105,9 @@ pub struct ObjectTotals {
     pub dangling_references: u64,
     /// References to 0.
     pub null_references: u64,
+    /// Objects without bytes, which no row counts; in dumps that have parts of objects apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects_without_bytes: Option<u64>,
     /// References from keys to values of dependent handles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dependent_references: Option<u64>,
@@ -216,12 +220,37 @@ pub struct HistogramRow {
     /// The module a type is from, where types of one name are apart and modules are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// Where the type's constructor stands, where another row has the same name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<LocationRow>,
     /// What the row is of.
     #[serde(flatten)]
     pub name: RowName,
     /// The group's number while the answer is computed.
     #[serde(skip)]
     pub(super) group: u32,
+}
+
+/// A place in a program's source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LocationRow {
+    /// The runtime's number of the script.
+    pub script_id: u32,
+    /// From 1.
+    pub line: u64,
+    /// From 1.
+    pub column: u64,
+}
+
+impl LocationRow {
+    pub(super) fn new(place: SourcePlace) -> Self {
+        LocationRow { script_id: place.script, line: u64::from(place.line) + 1, column: u64::from(place.column) + 1 }
+    }
+
+    /// `123:4:5`
+    pub fn text(&self) -> String {
+        format!("{}:{}:{}", self.script_id, self.line, self.column)
+    }
 }
 
 /// How much there is in a row.
@@ -299,7 +328,7 @@ impl RowName {
 impl HistogramRow {
     pub(super) fn new(name: String, group_by: GroupBy, amount: RowAmount) -> Self {
         let name = RowName::new(name, group_by);
-        HistogramRow { amount, retained_bytes: None, module: None, name, group: 0 }
+        HistogramRow { amount, retained_bytes: None, module: None, location: None, name, group: 0 }
     }
 
     /// The name of the type or group.

@@ -96,6 +96,10 @@ pub struct ShownObject {
     /// The first elements of an array of primitive values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<Vec<ShownValue>>,
+    /// References from what the program holds, in dumps whose format has a rule for it; `None` when only the runtime
+    /// holds the object, or nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Option<u32>>,
 }
 
 /// What an object holds besides references.
@@ -166,8 +170,12 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
             value: inside.value,
             length: inside.length,
             elements: inside.elements,
+            distance: dump
+                .details()
+                .filter(|details| details.has_distances())
+                .map(|details| details.distance(graph, node).ok().flatten()),
         },
-        reachability: Reachability::find(dump, graph, node, retained_bytes.is_some()),
+        reachability: Reachability::find(dump, graph, node),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),
         fields: inside.fields,
         references,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{AnswerError, ScopeOptions};
-use crate::graph::{HeapGraph, Lookup, NodeId, SectionId};
+use crate::graph::{HeapGraph, IdStyle, Lookup, NodeId, SectionId};
 
 /// An object id as it was typed: `7c79f`, `0x0007C79F`, `2#7c79f`. Case, leading zeros and `0x` do not matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,8 @@ pub struct ObjectId {
     text: String,
     /// From 1.
     section: Option<usize>,
-    id: u64,
+    /// Without the section.
+    digits: String,
 }
 
 /// A text is not an object id.
@@ -21,7 +22,11 @@ pub struct NotAnObjectId(pub String);
 
 impl fmt::Display for NotAnObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" is not an object id (hexadecimal, as the dump writes it)", self.0)
+        write!(
+            f,
+            "\"{}\" is not an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal)",
+            self.0
+        )
     }
 }
 
@@ -35,12 +40,12 @@ impl FromStr for ObjectId {
             Some((number, digits)) => (number.parse().ok(), digits),
             None => (None, text),
         };
-        let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")).unwrap_or(digits);
-        let is_valid = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let id = is_valid.then(|| u64::from_str_radix(digits, 16).ok()).flatten();
-        match id {
-            Some(id) if section.is_some() || !text.contains('#') => Ok(ObjectId { text: text.into(), section, id }),
-            _ => Err(NotAnObjectId(text.into())),
+        // Which of both it is shows with the dump: `1234` may be either.
+        let is_id = [IdStyle::Prefixed, IdStyle::Decimal].iter().any(|style| style.parse(digits).is_some());
+        if is_id && (section.is_some() || !text.contains('#')) {
+            Ok(ObjectId { text: text.into(), section, digits: digits.into() })
+        } else {
+            Err(NotAnObjectId(text.into()))
         }
     }
 }
@@ -69,10 +74,13 @@ impl ObjectId {
             return Err(AnswerError::OtherSection(self.text.clone(), asked.number()));
         }
         let section = section.or(asked);
-        let shown = graph.id_style().format(self.id);
-        match graph.find(section, self.id) {
+        let Some(id) = graph.id_style().parse(&self.digits) else {
+            return Err(AnswerError::NoSuchObject(self.text.clone()));
+        };
+        let shown = graph.id_style().format(id);
+        match graph.find(section, id) {
             Lookup::One(node) => Ok(node),
-            Lookup::None => match (section, graph.find(None, self.id)) {
+            Lookup::None => match (section, graph.find(None, id)) {
                 (Some(section), Lookup::One(node)) => {
                     Err(AnswerError::NoSuchObjectInSection(shown, section.number(), graph.display_id(node)))
                 }
@@ -88,15 +96,19 @@ impl ObjectId {
 
 #[cfg(test)]
 mod tests {
-    use super::ObjectId;
+    use super::{IdStyle, ObjectId};
 
     #[test]
     fn ids_in_every_form() {
-        let parse = |text: &str| text.parse::<ObjectId>().map(|id| (id.section, id.id)).ok();
-        assert_eq!(parse("7c79f"), Some((None, 0x7c79f)));
-        assert_eq!(parse("0X0007C79F"), Some((None, 0x7c79f)));
-        assert_eq!(parse("2#0x10"), Some((Some(2), 16)));
-        for wrong in ["", "0x", "x#10", "#10", "10000000000000000", "7c79g", "+1"] {
+        let parse =
+            |text: &str| text.parse::<ObjectId>().map(|id| (id.section, IdStyle::Prefixed.parse(&id.digits))).ok();
+        assert_eq!(parse("7c79f"), Some((None, Some(0x7c79f))));
+        assert_eq!(parse("0X0007C79F"), Some((None, Some(0x7c79f))));
+        let typed = |text: &str| text.parse::<ObjectId>().ok().and_then(|id| IdStyle::Decimal.parse(&id.digits));
+        assert_eq!((typed("@1234"), typed("01234"), typed("7c79f")), (Some(1234), Some(1234), None));
+        assert_eq!(parse("@1234"), Some((None, None)));
+        assert_eq!(parse("2#0x10"), Some((Some(2), Some(16))));
+        for wrong in ["", "0x", "x#10", "#10", "10000000000000000", "7c79g", "+1", "@", "@7c", "@0x10"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

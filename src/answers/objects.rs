@@ -14,6 +14,7 @@ use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId};
+use crate::input::ObjectDetails;
 
 /// What objects are ordered by; ties by section and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,6 +105,10 @@ pub struct ListedObject<'d> {
     /// Of a class object: the class that it stands for. Only in dumps whose classes are objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Option<&'d str>>,
+    /// References from what the program holds, in dumps whose format has a rule for it; `None` when only the runtime
+    /// holds the object, or nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Option<u32>>,
     /// The name of its type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
@@ -140,6 +145,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
     let mut objects = ObjectRows {
         graph,
         tree,
+        distances: dump.details().filter(|details| details.has_distances() && !options.ids_only),
         order: options.order,
         reverse: options.limits.reverse,
         len: options.limits.shown(found),
@@ -163,6 +169,8 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
 pub struct ObjectRows<'d> {
     graph: &'d HeapGraph,
     tree: Option<(&'d Dominators, &'d Retained)>,
+    /// What knows distances, where they are shown.
+    distances: Option<&'d dyn ObjectDetails>,
     order: ObjectOrder,
     reverse: bool,
     len: usize,
@@ -198,6 +206,11 @@ impl<'d> ObjectRows<'d> {
         !self.graph.types().class_objects().is_empty()
     }
 
+    /// Returns true if rows have distances.
+    pub fn has_distances(&self) -> bool {
+        self.distances.is_some()
+    }
+
     /// The object's id of a row below `len`. As [`get`](Self::get).
     pub fn id(&self, row: usize) -> String {
         self.graph.display_id(self.node(row))
@@ -216,6 +229,7 @@ impl<'d> ObjectRows<'d> {
             retained_bytes: self.retained_bytes(node),
             references: graph.stored_references(node) as u64,
             class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
+            distance: self.distances.map(|details| details.distance(graph, node).ok().flatten()),
             type_name: graph.type_name(graph.type_of(node)),
             truncated: value.as_ref().is_some_and(|value| value.as_ref().is_some_and(ShownValue::is_cut)),
             value,

@@ -22,8 +22,8 @@ pub enum Reachability {
 impl Reachability {
     /// O(1) for an object that a strong root reaches, and where no roots were left out; else O(objects + references)
     /// once for all objects.
-    pub(super) fn find(dump: &OpenDump, graph: &HeapGraph, node: NodeId, is_reached: bool) -> Self {
-        if is_reached {
+    pub(super) fn find(dump: &OpenDump, graph: &HeapGraph, node: NodeId) -> Self {
+        if dump.reachable().contains(node) {
             return Reachability::Reached;
         }
         let some_left_out = graph.roots().iter().any(|root| root.excluded);

@@ -184,7 +184,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
             row: ObjectRow { said: paths.said(node), ..ObjectRow::new(graph, node) },
             retained_bytes,
         },
-        reachability: Reachability::find(dump, graph, node, retained_bytes.is_some()),
+        reachability: Reachability::find(dump, graph, node),
         paths,
         roots_inferred: graph.roots_inferred(),
         has_classes: !graph.types().class_objects().is_empty(),

@@ -10,13 +10,14 @@ use super::byte_counts::OVERFLOW;
 use super::columns::{ObjectColumns, PositionRun};
 use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
+use super::numbered::Numbered;
 use super::packed_objects::{Chunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::references::WeakReference;
 use super::roots::RootRecord;
 use super::threads::{Frame, ThreadRecord};
-use super::types::{DescribedType, Field, TypeRecord};
-use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId};
+use super::types::{DescribedType, Field, SourcePlace, TypeRecord};
+use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId, TypeId};
 
 /// A type as readers number it: several slots of one name become one type of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,6 +84,7 @@ pub struct GraphBuilder {
     text_numbers: FxHashMap<Box<str>, u32>,
     /// By type: the text that names the module, `u32::MAX` for none. The last types may have no entry.
     pub(super) type_modules: Vec<u32>,
+    pub(super) type_places: Vec<(TypeId, SourcePlace)>,
     pub(super) described: Vec<DescribedType>,
     pub(super) fields: Vec<Field>,
     pub(super) objects_hold_class: bool,
@@ -95,6 +97,8 @@ pub struct GraphBuilder {
     /// (section, from, to, position): references added to what the objects list themselves.
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     pub(super) generations: Vec<GenerationRange>,
+    /// What came by number instead of by id, for dumps that do.
+    pub(super) numbered: Option<Numbered>,
     pub(super) id_style: IdStyle,
     memory: MemoryShare,
     /// What all names together cost.
@@ -174,6 +178,7 @@ impl GraphBuilder {
             + self.class_objects.len() * size_of::<(u32, TypeSlot)>()
             + self.described.len() * size_of::<DescribedType>()
             + self.fields.len() * size_of::<Field>()
+            + self.type_places.len() * size_of::<(TypeId, SourcePlace)>()
             + self.threads.len() * size_of::<(u32, ThreadRecord)>()
             + self.frame_count * size_of::<Frame<TypeSlot>>()
             + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
@@ -183,6 +188,7 @@ impl GraphBuilder {
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
             + self.stream.as_ref().map_or(0, ReferenceStream::memory_bytes)
             + self.sections.len() * SECTION_BYTES
+            + self.numbered_bytes()
             + names * NAME_BYTES
             + self.name_bytes;
         bytes as u64
@@ -250,6 +256,12 @@ impl GraphBuilder {
         self.slots[slot.0 as usize] = Some(number as u32);
     }
 
+    /// Names a type that stays apart from others of the same name, and says where its constructor stands.
+    pub fn name_type_at(&mut self, slot: TypeSlot, name: &str, place: SourcePlace) {
+        self.name_type_apart(slot, name, None);
+        self.type_places.push((self.type_of(slot), place));
+    }
+
     /// Says more of a type than its name. Said twice, the first counts.
     pub fn describe_type(&mut self, section: SectionId, slot: TypeSlot, record: TypeRecord) {
         let TypeRecord { class_object, loader, superclass, fields } = record;
@@ -276,8 +288,8 @@ impl GraphBuilder {
     }
 
     /// The type that a named slot will have in the graph.
-    pub fn type_of(&self, slot: TypeSlot) -> super::TypeId {
-        super::TypeId(self.slots[slot.0 as usize].unwrap_or(u32::MAX))
+    pub fn type_of(&self, slot: TypeSlot) -> TypeId {
+        TypeId(self.slots[slot.0 as usize].unwrap_or(u32::MAX))
     }
 
     /// Have two types one name?

@@ -25,6 +25,7 @@ mod interop;
 mod interop_all;
 mod names;
 mod node_set;
+mod numbered;
 mod object_order;
 mod packed_objects;
 mod reference_stream;
@@ -55,13 +56,14 @@ pub use interop::{Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Stre
 pub use interop_all::{All, AnyNeighbors, AnyReferenceEdge, EdgesOf, EdgesOfAll};
 pub use names::{NameId, Names};
 pub use node_set::NodeSet;
+pub use numbered::{NumberedObjects, NumberedWeak, ObjectIds};
 pub use references::{Reference, References, Referrers};
 pub use resolve::ResolveOptions;
 pub use resolve_counts::{Occurrences, ResolveCounts};
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, Thread, ThreadId, ThreadRecord};
-pub use types::{Field, FieldKind, Loader, LoaderRecord, TypeRecord, TypeTable};
+pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
 
 use csr::Csr;
 use id_map::IdMap;
@@ -77,15 +79,28 @@ pub enum IdStyle {
     Padded(u8),
     /// `0x7f2da4800010`
     Prefixed,
+    /// `@1234`, in decimal
+    Decimal,
 }
 
 impl IdStyle {
+    /// The id that a user typed in this style; `None` when it is none. Case, leading zeros, `0x` and `@` do not matter.
+    pub fn parse(self, text: &str) -> Option<u64> {
+        let (digits, radix) = match self {
+            IdStyle::Decimal => (text.strip_prefix('@').unwrap_or(text), 10),
+            _ => (text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text), 16),
+        };
+        let is_number = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
+        is_number.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
+    }
+
     /// The id in this style.
     pub fn format(self, id: u64) -> String {
         match self {
             IdStyle::Hex => format!("{id:x}"),
             IdStyle::Padded(digits) => format!("0x{id:0width$X}", width = digits as usize),
             IdStyle::Prefixed => format!("{id:#x}"),
+            IdStyle::Decimal => format!("@{id}"),
         }
     }
 }
@@ -156,6 +171,8 @@ pub struct HeapGraph {
     weak: WeakReferences,
     /// Objects whose class is not among their strong references, though objects hold their classes.
     classes_left_out: usize,
+    unheld_in_tree: bool,
+    counts_bytes_only: bool,
 }
 
 impl HeapGraph {
@@ -307,6 +324,33 @@ impl HeapGraph {
         }
         self.remove_references(through_threads);
         self.store_class_references();
+    }
+
+    /// Returns true if what no root reaches stands in the dominator tree all the same, below its root: the rule of V8
+    /// snapshots. It is not reachable for that.
+    pub fn unheld_in_tree(&self) -> bool {
+        self.unheld_in_tree
+    }
+
+    /// Returns true if objects without bytes are not counted in histograms: in V8 snapshots they are parts of others.
+    pub fn counts_bytes_only(&self) -> bool {
+        self.counts_bytes_only
+    }
+
+    /// Returns true if histograms count the object. O(1).
+    #[inline]
+    pub fn counts(&self, node: NodeId) -> bool {
+        !self.counts_bytes_only || self.shallow_bytes(node) > 0
+    }
+
+    /// Makes that the rule.
+    pub fn count_bytes_only(&mut self) {
+        self.counts_bytes_only = true;
+    }
+
+    /// Makes that the rule.
+    pub fn put_unheld_in_tree(&mut self) {
+        self.unheld_in_tree = true;
     }
 
     /// Sections, at least one unless the dump is empty.

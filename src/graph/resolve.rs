@@ -34,6 +34,9 @@ impl GraphBuilder {
     /// Puts the graph together. O(objects + references), and a sort of the ids only where they are scattered.
     /// Works on all threads of the current rayon pool.
     pub fn resolve(mut self, options: ResolveOptions) -> (HeapGraph, ResolveCounts) {
+        if let Some(numbered) = self.numbered.take() {
+            return self.resolve_numbered(numbered);
+        }
         let mut problems = ResolveCounts::default();
         let maps = self.build_maps();
         let (order, dropped) = self.find_order(&maps);
@@ -182,7 +185,7 @@ impl GraphBuilder {
         (types, names)
     }
 
-    fn finish(
+    pub(super) fn finish(
         mut self,
         order: ObjectOrder,
         resolved: Resolved,
@@ -213,6 +216,7 @@ impl GraphBuilder {
         }));
         splice_added(added, &mut counts, &mut references);
         types.texts = Names(self.texts);
+        types.places = self.type_places;
         let generations = super::generations::runs(&self.generations, &maps);
         let mut graph = HeapGraph {
             node_types: node_types.into(),
@@ -231,6 +235,8 @@ impl GraphBuilder {
             dependent_references,
             generations,
             classes_left_out: 0,
+            unheld_in_tree: false,
+            counts_bytes_only: false,
         };
         graph.store_class_references();
         (graph, problems)

@@ -31,7 +31,8 @@ fn first_of_name(names: &[Box<str>]) -> Option<Box<[TypeId]>> {
 }
 
 impl HeapGraph {
-    /// Are type ids of one name told apart (`--raw-types`)? They are one type unless this says so.
+    /// Are type ids of one name told apart (`--raw-types`)? They are one type unless this says so, or the dump knows
+    /// where their constructors stand.
     pub fn tell_types_apart(&mut self, are_apart: bool) {
         self.types.shown.are_apart = are_apart;
     }
@@ -40,7 +41,7 @@ impl HeapGraph {
     /// looks at all names; O(1) after.
     #[inline]
     pub fn shown_type(&self, type_id: TypeId) -> TypeId {
-        if self.types.shown.are_apart { type_id } else { self.type_of_name(type_id) }
+        if self.types.shown.are_apart || self.types.have_places() { type_id } else { self.type_of_name(type_id) }
     }
 
     /// The same for an object's type.

@@ -12,7 +12,7 @@ use super::id_map::{IdMap, StoredIds};
 use super::names::Names;
 use super::references::WeakReferences;
 use super::threads::{Frame, FrameId, THREAD_NUMBERS, Thread, ThreadId};
-use super::types::{DETAIL_NUMBERS, Field, Limits, TypeDetails, TypeTable};
+use super::types::{DETAIL_NUMBERS, Field, Limits, SourcePlace, TypeDetails, TypeTable};
 use super::{Generation, GenerationRun, HeapGraph, IdStyle, NameId, NodeId, RootFlags, RootKind, RootOrigin};
 use super::{Root, Section, SectionIds, TypeId};
 
@@ -29,6 +29,8 @@ pub struct StoredGraph {
     dependent_references: u64,
     objects_hold_class: bool,
     classes_left_out: usize,
+    unheld_in_tree: bool,
+    counts_bytes_only: bool,
     generations: Vec<(usize, usize, Generation)>,
 }
 
@@ -74,6 +76,8 @@ impl HeapGraph {
             dependent_references: self.dependent_references,
             objects_hold_class: self.types.objects_hold_class,
             classes_left_out: self.classes_left_out,
+            unheld_in_tree: self.unheld_in_tree,
+            counts_bytes_only: self.counts_bytes_only,
             generations: self.generations.iter().map(|run| (run.nodes.start, run.nodes.end, run.generation)).collect(),
         })
     }
@@ -135,6 +139,8 @@ impl HeapGraph {
             dependent_references: stored.dependent_references,
             generations,
             classes_left_out: stored.classes_left_out,
+            unheld_in_tree: stored.unheld_in_tree,
+            counts_bytes_only: stored.counts_bytes_only,
         })
     }
 }
@@ -149,6 +155,8 @@ impl TypeTable {
         Column::from(details).store(sink, "type_details")?;
         let fields: Vec<u32> = self.fields.iter().flat_map(Field::numbers).collect();
         Column::from(fields).store(sink, "fields")?;
+        let places = self.places.iter().flat_map(|(of, place)| [of.0, place.script, place.line, place.column]);
+        Column::from(places.collect::<Vec<u32>>()).store(sink, "type_places")?;
         let multipliers: Vec<u32> = self.multipliers.iter().map(|multiplier| multiplier.to_bits()).collect();
         Column::from(multipliers).store(sink, "multipliers")
     }
@@ -164,6 +172,9 @@ impl TypeTable {
             let fits = (node as usize) < nodes && (class as usize) < limits.types;
             fits.then_some((NodeId(node), TypeId(class)))
         })?;
+        let places = rows(source, "type_places", |[of, script, line, column]: [u32; 4]| {
+            ((of as usize) < limits.types).then_some((TypeId(of), SourcePlace { script, line, column }))
+        })?;
         let multipliers = rows(source, "multipliers", |[bits]: [u32; 1]| Some(f32::from_bits(bits)))?;
         let fits = [0, limits.types].contains(&details.len()) && [0, limits.types].contains(&multipliers.len());
         fits.then(|| TypeTable {
@@ -173,6 +184,7 @@ impl TypeTable {
             class_objects,
             multipliers,
             texts,
+            places,
             objects_hold_class,
             shown: Default::default(),
         })

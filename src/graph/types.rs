@@ -81,6 +81,17 @@ pub struct Field {
     pub is_static: bool,
 }
 
+/// Where in a program's source the constructor of a type stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourcePlace {
+    /// The runtime's number of the script.
+    pub script: u32,
+    /// From 0.
+    pub line: u32,
+    /// From 0.
+    pub column: u32,
+}
+
 /// What a reader says of a type besides its name; objects are still ids.
 #[derive(Debug, Clone, Default)]
 pub struct TypeRecord {
@@ -225,6 +236,8 @@ pub struct TypeTable {
     pub(super) multipliers: Vec<f32>,
     /// Modules, fields and loaders are named here.
     pub(super) texts: Names,
+    /// Types of which the dump says where their constructors stand, ascending.
+    pub(super) places: Vec<(TypeId, SourcePlace)>,
     /// Every object holds the class object of its type.
     pub(super) objects_hold_class: bool,
     pub(super) shown: ShownTypes,
@@ -283,6 +296,17 @@ impl TypeTable {
     pub fn of_class_object(&self, node: NodeId) -> Option<TypeId> {
         let at = self.class_objects.binary_search_by_key(&node, |&(class_object, _)| class_object).ok()?;
         Some(self.class_objects[at].1)
+    }
+
+    /// Where the type's constructor stands, in dumps that tell types apart by that. O(log types).
+    pub fn place(&self, type_id: TypeId) -> Option<SourcePlace> {
+        let at = self.places.binary_search_by_key(&type_id, |&(type_id, _)| type_id).ok()?;
+        Some(self.places[at].1)
+    }
+
+    /// Returns true if the dump tells types apart by where their constructors stand.
+    pub fn have_places(&self) -> bool {
+        !self.places.is_empty()
     }
 
     /// Every class object with the type it stands for, ascending by node.
@@ -367,6 +391,7 @@ impl TypeTable {
             + self.fields.len() * size_of::<Field>()
             + self.class_objects.len() * size_of::<(NodeId, TypeId)>()
             + self.multipliers.len() * size_of::<f32>()
+            + self.places.len() * size_of::<(TypeId, SourcePlace)>()
     }
 }
 

@@ -43,7 +43,7 @@ impl fmt::Display for ReferenceName {
             ReferenceName::Property(name) if is_identifier(name) => write!(f, ".{name}"),
             ReferenceName::Property(name) | ReferenceName::Entry(name) => write!(f, "[{name:?}]"),
             ReferenceName::Element(index) => write!(f, "[{index}]"),
-            ReferenceName::Variable(name) => write!(f, "->{name}"),
+            ReferenceName::Variable(name) => write!(f, " context variable {name}"),
             ReferenceName::Local(_) => f.write_str(" <local>"),
             ReferenceName::Class => f.write_str(" <class>"),
             ReferenceName::Superclass => f.write_str(" <superclass>"),
@@ -172,6 +172,20 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
             Saying::Text(Text { text: start, is_cut })
         };
         nodes.iter().map(|&node| Ok(self.text(graph, node)?.map(say))).collect()
+    }
+
+    /// References from what the program holds to an object; `None` when it is only held by the runtime, or not at all.
+    /// Of formats that have a rule for it.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn distance(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<u32>, ReadError> {
+        Ok(None)
+    }
+
+    /// Returns true for a format that has a rule for distances.
+    fn has_distances(&self) -> bool {
+        false
     }
 
     /// Writes what is needed to find the objects in the dump again, for [`Reader::details`](super::Reader::details), as

@@ -8,11 +8,10 @@ const PROCESS: &str =
 const ELF: &[u8] = b"\x7fELF";
 
 /// How a file begins, what it is, and what to do with it.
-const FOREIGN: [(&[u8], &str, &str); 14] = [
+const FOREIGN: [(&[u8], &str, &str); 13] = [
     (b"\0\x12portable heap dump", "a Java heap dump in PHD format", "Eclipse MAT with IBM's DTFJ opens it"),
     (b"0SECTION ", "a Java core", "it lists threads and holds no objects; the heap dump is a file beside it"),
     (b"FLR\0", "a Java flight recording", "JDK Mission Control opens it"),
-    (b"{\"snapshot\":", "a V8 heap snapshot", "Chromium's developer tools open it"),
     (b"MDMP", "a Windows minidump", PROCESS),
     (b"PAGEDU", "a Windows kernel dump", "WinDbg opens it"),
     (ELF, "an ELF program or library", "name a dump"),

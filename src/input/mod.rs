@@ -8,7 +8,7 @@
 //! - `detect`, `foreign`: whose bytes they are
 //! - `reader`, `read`: the frame around each reader; `options`, `info`, `diagnostics`, `error`, `codes`: its words
 //! - `details`, `reread`: what is read from the dump again when it is printed
-//! - `blocks`, `text`, `sink`, `repeats`: tools for readers of text; `dotnet`: names of .NET types
+//! - `blocks`, `text`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 mod blocks;
 mod codes;
@@ -23,6 +23,7 @@ mod gcdump;
 mod hprof;
 mod ibm_classic;
 mod info;
+mod java_types;
 mod memory_infra;
 mod nettrace;
 mod observer;
@@ -37,6 +38,7 @@ mod source;
 mod stored;
 mod text;
 mod unpack;
+mod v8_snapshot;
 mod xna_cf;
 
 #[cfg(feature = "cli")]
@@ -61,6 +63,7 @@ pub static READERS: &[&dyn Reader] = &[
     &hprof::Hprof,
     &gcdump::Gcdump,
     &nettrace::Nettrace,
+    &v8_snapshot::V8Snapshot,
     &memory_infra::MemoryInfra,
     &ibm_classic::IbmClassic,
     &xna_cf::XnaCf,

@@ -34,6 +34,10 @@ pub enum Rules {
     Heapdump,
     /// Those of Eclipse MAT: its sizes, and weak referents hold.
     Mat,
+    /// Those of Chrome DevTools: what V8 snapshots are read by anyway.
+    Devtools,
+    /// What a V8 snapshot says, as it stands: no sizes moved, no page owns anything.
+    Plain,
 }
 
 impl Rules {
@@ -42,6 +46,8 @@ impl Rules {
         match self {
             Rules::Heapdump => "heapdump",
             Rules::Mat => "mat",
+            Rules::Devtools => "devtools",
+            Rules::Plain => "plain",
         }
     }
 }

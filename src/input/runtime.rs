@@ -8,11 +8,13 @@ pub enum Runtime {
     DotNet,
     /// A Java virtual machine.
     Java,
+    /// V8, or another engine that runs JavaScript.
+    JavaScript,
     /// Machine code without a runtime that knows types.
     Native,
 }
 
 impl Runtime {
     /// Every runtime that a reader names.
-    pub const ALL: [Runtime; 3] = [Runtime::DotNet, Runtime::Java, Runtime::Native];
+    pub const ALL: [Runtime; 4] = [Runtime::DotNet, Runtime::Java, Runtime::JavaScript, Runtime::Native];
 }

@@ -36,4 +36,5 @@ mod same_heap;
 mod samples;
 mod several;
 mod trees;
+mod v8_snapshot;
 mod values;

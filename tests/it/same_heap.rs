@@ -7,6 +7,7 @@ use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use crate::common::synth::{SHAPES, Shape, ibm_classic, xna_cf};
 use crate::common::synth_dotnet::nettrace;
 use crate::common::synth_hprof::{FORMS, hprof};
+use crate::common::synth_v8::{FORMS as FORMS_OF_V8, v8_snapshot};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_paths::find_root_paths;
@@ -17,10 +18,11 @@ use proptest::prelude::*;
 type Writer = fn(&Heap) -> Vec<Vec<u8>>;
 
 /// Formats that a heap is written in.
-pub const WRITERS: [(&str, Writer); 4] = [
+pub const WRITERS: [(&str, Writer); 5] = [
     ("xna-cf", |heap| vec![xna_cf(heap).into_bytes()]),
     ("ibm-classic", |heap| SHAPES.map(|shape| ibm_classic(heap, shape).into_bytes()).into()),
     ("hprof", |heap| FORMS.map(|form| hprof(heap, form)).into()),
+    ("v8-snapshot", |heap| FORMS_OF_V8.map(|form| v8_snapshot(heap, form)).into()),
     ("nettrace", |heap| [false, true].map(|reversed| nettrace(heap, reversed)).into()),
 ];
 

@@ -46,7 +46,8 @@ const FORMATS: &[(&str, Format)] = &[
 const COLORS: &[(&str, ColorArg)] =
     &[("auto", ColorArg(None)), ("always", ColorArg(Some(true))), ("never", ColorArg(Some(false)))];
 const RADIXES: &[(&str, SizeRadix)] = &[("hex", SizeRadix::Hex), ("dec", SizeRadix::Dec)];
-const RULES: &[(&str, Rules)] = &[("heapdump", Rules::Heapdump), ("mat", Rules::Mat)];
+const RULES: &[(&str, Rules)] =
+    &[("heapdump", Rules::Heapdump), ("mat", Rules::Mat), ("devtools", Rules::Devtools), ("plain", Rules::Plain)];
 
 /// Whether there are colours; `None` where the terminal decides.
 #[derive(Debug, Clone, Copy)]
@@ -181,7 +182,7 @@ pub(crate) struct ReadArgs {
     /// Radix of sizes in XNA / .NET CF dumps
     #[arg(long, value_parser = words(RADIXES), default_value = "hex", value_name = "RADIX", hide_short_help = true)]
     pub(crate) size_radix: SizeRadix,
-    /// Whose rules of sizes and holding: mat for those of Eclipse MAT (HPROF)
+    /// Whose rules of sizes and holding: mat for those of Eclipse MAT (HPROF), plain for none (V8)
     #[arg(long, value_parser = words(RULES), default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
     pub(crate) rules: Rules,
     /// Any problem in the input is an error

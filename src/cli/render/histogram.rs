@@ -23,6 +23,7 @@ impl Present for Histogram {
         let reachable = Column::count("reachable_objects", "Reachable #").hide_priority(3);
         let estimated = Column::count("estimated_objects", "Heap # (est.)").hide_priority(2);
         let module = Column::word("module", "Module").hide_priority(1);
+        let location = Column::word("location", "Constructor").hide_priority(1);
         columns
             .add_if(with_graph, reachable, |row| row.reachable().map(|(objects, _)| objects))
             .add_if(with_graph, Column::bytes("reachable_bytes", "Reachable"), |row| {
@@ -35,6 +36,9 @@ impl Present for Histogram {
             .add_if(self.retained.is_some(), Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
             .add_if(rows.iter().any(|row| row.module.is_some()), module, |row| {
                 row.module.as_deref().unwrap_or("(none)")
+            })
+            .add_if(rows.iter().any(|row| row.location.is_some()), location, |row| {
+                row.location.map_or(String::new(), |location| location.text())
             })
             .add(name_column(self.group_by), |row| row.name())
             .table(rows.len(), self.rows_hidden, |at| &rows[at])

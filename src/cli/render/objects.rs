@@ -17,6 +17,9 @@ impl Present for ObjectList<'_> {
             .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
             .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
             .add(Column::count("references", "References"), |row| row.references)
+            .add_if(rows.has_distances(), Column::count("distance", "Distance"), |row| {
+                row.distance.flatten().map(u64::from)
+            })
             .add_if(rows.has_classes(), CLASS, |row| row.class.flatten())
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
             .add_if(is_column, VALUE, |row| row.value.take().flatten().map(|value| value.plain()))

@@ -2,10 +2,10 @@
 
 use super::block::{Block, Counts};
 use super::codes::*;
-use super::java_types::source_form;
 use super::record::{Breakdown, Eof};
 use super::shape::Shape;
 use crate::graph::{GraphBuilder, IdStyle, ResolveOptions, Section, SectionId, TypeSlot};
+use crate::input::java_types::source_form;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{Content, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 

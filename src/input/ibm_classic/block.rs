@@ -9,10 +9,10 @@ use std::hash::{BuildHasher, Hasher};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::codes::*;
-use super::java_types::is_array;
 use super::record::{self, Breakdown, Eof, Word};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::codes::PADDING;
+use crate::input::java_types::is_array;
 use crate::input::sink::RecordSink;
 use crate::input::text::{is_blank, split_field, split_line, trim};
 use crate::input::{Diagnostics, Position};

@@ -17,7 +17,6 @@
 mod assemble;
 mod block;
 mod codes;
-mod java_types;
 mod record;
 mod shape;
 

@@ -1,0 +1,390 @@
+//! One piece of an array as columns: what a thread parses.
+
+use super::layout::{EdgeFields, EdgeKind, Layout, LocationFields, MOST_FIELDS, NodeFields};
+use super::scan::{Place, Region, end_of_string};
+use crate::graph::SourcePlace;
+use crate::input::blocks::Batch;
+
+/// Stands for an edge that leads to no node.
+pub(super) const NOWHERE: u32 = u32::MAX;
+/// Marks a size that is among the large ones.
+pub(super) const LARGE: u32 = u32::MAX;
+
+/// Nodes of a piece.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    pub(super) kinds: Vec<u8>,
+    pub(super) names: Vec<u32>,
+    pub(super) ids: Vec<u64>,
+    pub(super) sizes: Vec<u32>,
+    /// (node of the piece, bytes).
+    pub(super) large: Vec<(u32, u64)>,
+    pub(super) edge_counts: Vec<u32>,
+    /// (node of the piece, state), where there is one.
+    pub(super) detached: Vec<(u32, u8)>,
+}
+
+/// Edges of a piece.
+#[derive(Debug, Default)]
+pub(super) struct Edges {
+    pub(super) kinds: Vec<u8>,
+    pub(super) names: Vec<u32>,
+    pub(super) targets: Vec<u32>,
+    /// Targets that are not on a row's start.
+    pub(super) off_grid: u64,
+}
+
+/// What was parsed of a piece; of one region at a time.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    pub(super) region: Region,
+    pub(super) offset: u64,
+    pub(super) nodes: Nodes,
+    pub(super) edges: Edges,
+    pub(super) locations: Vec<(u32, SourcePlace)>,
+    /// Strings behind one another, and where each ends.
+    pub(super) text: Vec<u8>,
+    pub(super) ends: Vec<u32>,
+    /// Numbers of a piece before the header.
+    pub(super) raw: Vec<i64>,
+    pub(super) bad_numbers: u64,
+    pub(super) incomplete_rows: u64,
+}
+
+impl Batch for Block {
+    fn memory_bytes(&self) -> usize {
+        let Nodes { kinds, names, ids, sizes, large, edge_counts, detached } = &self.nodes;
+        let nodes = kinds.capacity()
+            + 4 * (names.capacity() + sizes.capacity() + edge_counts.capacity())
+            + 8 * (ids.capacity() + detached.capacity())
+            + 16 * large.capacity();
+        let edges = self.edges.kinds.capacity() + 4 * (self.edges.names.capacity() + self.edges.targets.capacity());
+        let rest = self.locations.capacity() * size_of::<(u32, SourcePlace)>()
+            + self.text.capacity()
+            + 4 * self.ends.capacity()
+            + 8 * self.raw.capacity();
+        nodes + edges + rest
+    }
+}
+
+impl Block {
+    fn clear(&mut self) {
+        let Nodes { kinds, names, ids, sizes, large, edge_counts, detached } = &mut self.nodes;
+        (kinds.clear(), names.clear(), ids.clear(), sizes.clear());
+        (large.clear(), edge_counts.clear(), detached.clear());
+        let Edges { kinds, names, targets, off_grid } = &mut self.edges;
+        (kinds.clear(), names.clear(), targets.clear());
+        *off_grid = 0;
+        (self.locations.clear(), self.text.clear(), self.ends.clear(), self.raw.clear());
+        (self.bad_numbers, self.incomplete_rows) = (0, 0);
+    }
+
+    /// Parses a piece.
+    pub(super) fn parse(&mut self, bytes: &[u8], place: &Place) {
+        self.clear();
+        (self.region, self.offset) = (place.region, place.offset);
+        match (place.region, &place.layout) {
+            (Region::Strings, _) => self.parse_strings(bytes),
+            (region, Some(layout)) => {
+                let mut numbers = Numbers { bytes, at: 0, bad: 0 };
+                self.rows(region, layout, place.values, &mut || numbers.next());
+                self.bad_numbers += numbers.bad;
+            }
+            (_, None) => {
+                let mut numbers = Numbers { bytes, at: 0, bad: 0 };
+                self.raw.reserve(place.values);
+                self.raw.extend(std::iter::from_fn(|| numbers.next()));
+                self.bad_numbers += numbers.bad;
+            }
+        }
+    }
+
+    /// Takes the rows of a region from numbers, of which there are about so many.
+    pub(super) fn rows(
+        &mut self,
+        region: Region,
+        layout: &Layout,
+        values: usize,
+        next: &mut impl FnMut() -> Option<i64>,
+    ) {
+        match region {
+            Region::Nodes => self.node_rows(layout.node, values, next),
+            Region::Edges => self.edge_rows(layout, layout.edge, values, next),
+            Region::Locations => {
+                if let Some(fields) = layout.location {
+                    self.location_rows(fields, layout.node.width, next);
+                }
+            }
+            Region::Strings => {}
+        }
+    }
+
+    fn node_rows(&mut self, fields: NodeFields, values: usize, next: &mut impl FnMut() -> Option<i64>) {
+        let rows = values / fields.width;
+        let nodes = &mut self.nodes;
+        nodes.kinds.reserve(rows);
+        nodes.names.reserve(rows);
+        nodes.ids.reserve(rows);
+        nodes.sizes.reserve(rows);
+        nodes.edge_counts.reserve(rows);
+        let mut row = [0; MOST_FIELDS];
+        let mut bad = 0;
+        while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+            let mut narrow = |value: i64| {
+                u32::try_from(value).unwrap_or_else(|_| {
+                    bad += 1;
+                    0
+                })
+            };
+            nodes.kinds.push(u8::try_from(row[fields.kind]).unwrap_or(u8::MAX));
+            // A name is an index; what is out of range is past all strings.
+            nodes.names.push(u32::try_from(row[fields.name]).unwrap_or(u32::MAX));
+            nodes.edge_counts.push(narrow(row[fields.edge_count]));
+            let size = u64::try_from(row[fields.self_size]).unwrap_or_else(|_| {
+                bad += 1;
+                0
+            });
+            nodes.sizes.push(match u32::try_from(size) {
+                Ok(size) if size != LARGE => size,
+                _ => {
+                    nodes.large.push((nodes.sizes.len() as u32, size));
+                    LARGE
+                }
+            });
+            let state = fields.detachedness.map_or(0, |place| row[place]);
+            if state == 1 || state == 2 {
+                nodes.detached.push((nodes.ids.len() as u32, state as u8));
+            }
+            nodes.ids.push(u64::try_from(row[fields.id]).unwrap_or_else(|_| {
+                bad += 1;
+                0
+            }));
+        }
+        self.bad_numbers += bad;
+    }
+
+    fn edge_rows(
+        &mut self,
+        layout: &Layout,
+        fields: EdgeFields,
+        values: usize,
+        next: &mut impl FnMut() -> Option<i64>,
+    ) {
+        let rows = values / fields.width;
+        let edges = &mut self.edges;
+        edges.kinds.reserve(rows);
+        edges.names.reserve(rows);
+        edges.targets.reserve(rows);
+        let mut kinds = [EdgeKind::Other as u8; 256];
+        for (number, &kind) in layout.edge_kinds.iter().enumerate() {
+            kinds[number] = kind as u8;
+        }
+        let width = layout.node.width as u32;
+        let mut row = [0; MOST_FIELDS];
+        while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+            edges.kinds.push(kinds[usize::from(u8::try_from(row[fields.kind]).unwrap_or(u8::MAX))]);
+            // Indices of 2^31 and more are printed as if they had a sign.
+            edges.names.push(row[fields.name] as u32);
+            edges.targets.push(match u32::try_from(row[fields.to]) {
+                Ok(to) if to % width == 0 => to / width,
+                Ok(_) => {
+                    edges.off_grid += 1;
+                    NOWHERE
+                }
+                // Flat indices need not fit 32 bits.
+                Err(_) => match u64::try_from(row[fields.to]).ok().filter(|to| to % u64::from(width) == 0) {
+                    Some(to) => u32::try_from(to / u64::from(width)).unwrap_or(NOWHERE),
+                    None => {
+                        edges.off_grid += 1;
+                        NOWHERE
+                    }
+                },
+            });
+        }
+    }
+
+    fn location_rows(&mut self, fields: LocationFields, width: usize, next: &mut impl FnMut() -> Option<i64>) {
+        let mut row = [0; MOST_FIELDS];
+        while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+            let narrow = |place: usize| u32::try_from(row[place]).unwrap_or(u32::MAX);
+            let object = u64::try_from(row[fields.object]).unwrap_or(u64::MAX) / width as u64;
+            let location =
+                SourcePlace { script: narrow(fields.script), line: narrow(fields.line), column: narrow(fields.column) };
+            self.locations.push((u32::try_from(object).unwrap_or(NOWHERE), location));
+        }
+    }
+
+    fn parse_strings(&mut self, bytes: &[u8]) {
+        let mut at = 0;
+        while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found + 1) {
+            // The scanner cut behind a closing quote.
+            let end = end_of_string(bytes, begin).unwrap_or(bytes.len() + 1);
+            unescape(&bytes[begin..end - 1], &mut self.text);
+            self.ends.push(self.text.len() as u32);
+            at = end.min(bytes.len());
+        }
+    }
+}
+
+/// Fills a row; false when there is none any more.
+#[inline]
+fn next_row(row: &mut [i64], next: &mut impl FnMut() -> Option<i64>, incomplete: &mut u64) -> bool {
+    let width = row.len();
+    for (at, value) in row.iter_mut().enumerate() {
+        match next() {
+            Some(number) => *value = number,
+            None => {
+                *incomplete += u64::from(at > 0 && at < width);
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Whole numbers between commas.
+struct Numbers<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Values that were no whole numbers.
+    bad: u64,
+}
+
+impl Numbers<'_> {
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        let bytes = self.bytes;
+        let mut at = self.at;
+        // What V8 writes between two numbers is a comma, or a line end and a comma.
+        let mut digit = bytes.get(at)?.wrapping_sub(b'0');
+        if digit > 9 {
+            loop {
+                match bytes[at] {
+                    b'0'..=b'9' => break,
+                    b',' | b' ' | b'\n' | b'\r' | b'\t' => {}
+                    _ => {
+                        self.at = at;
+                        return self.unusual();
+                    }
+                }
+                at += 1;
+                if at == bytes.len() {
+                    self.at = at;
+                    return None;
+                }
+            }
+            digit = bytes[at] - b'0';
+        }
+        let start = at;
+        let mut value = u64::from(digit);
+        at += 1;
+        while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit <= 9) {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            at += 1;
+        }
+        self.at = at;
+        if at - start > 18 || matches!(bytes.get(at), Some(b'.' | b'e' | b'E')) {
+            self.at = start;
+            return self.unusual();
+        }
+        Some(value.cast_signed())
+    }
+
+    /// A number with a sign, or something that is none.
+    #[cold]
+    fn unusual(&mut self) -> Option<i64> {
+        let rest = &self.bytes[self.at..];
+        let end = memchr::memchr(b',', rest).unwrap_or(rest.len());
+        self.at += end;
+        let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.trim().parse().ok());
+        self.bad += u64::from(value.is_none());
+        Some(value.unwrap_or(0))
+    }
+}
+
+/// Appends the text of a JSON string without its quotes; what is no text becomes U+FFFD.
+pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
+    if memchr::memchr(b'\\', raw).is_none() {
+        return push_lossy(raw, out);
+    }
+    let mut at = 0;
+    while at < raw.len() {
+        let Some(found) = memchr::memchr(b'\\', &raw[at..]) else {
+            return push_lossy(&raw[at..], out);
+        };
+        push_lossy(&raw[at..at + found], out);
+        at += found + 2;
+        let mut buffer = [0; 4];
+        let character = match raw.get(at - 1) {
+            Some(b'n') => '\n',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'u') => {
+                let unit = unit(raw, at);
+                at += 4;
+                match unit {
+                    Some(high @ 0xd800..0xdc00) if raw.get(at..at + 2) == Some(b"\\u") => match self::unit(raw, at + 2)
+                    {
+                        Some(low @ 0xdc00..0xe000) => {
+                            at += 6;
+                            char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00))
+                        }
+                        _ => None,
+                    },
+                    unit => unit.and_then(char::from_u32),
+                }
+                .unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            Some(&other) if other.is_ascii() => other.into(),
+            _ => char::REPLACEMENT_CHARACTER,
+        };
+        out.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
+    }
+}
+
+fn unit(raw: &[u8], at: usize) -> Option<u32> {
+    let digits = std::str::from_utf8(raw.get(at..at + 4)?).ok()?;
+    u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
+}
+
+fn push_lossy(bytes: &[u8], out: &mut Vec<u8>) {
+    if bytes.is_ascii() {
+        out.extend_from_slice(bytes);
+    } else {
+        out.extend_from_slice(String::from_utf8_lossy(bytes).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_whatever_they_hold() {
+        let cases: [(&[u8], &str); 7] = [
+            (b"plain", "plain"),
+            (br#"a\n\t\"\\\/\b\f"#, "a\n\t\"\\/\u{8}\u{c}"),
+            (br"w\u00F6rld \uD83D\uDE00", "wörld 😀"),
+            (br"\ud800x\udc00", "\u{fffd}x\u{fffd}"),
+            (br"\u12", "\u{fffd}"),
+            ("schön".as_bytes(), "schön"),
+            (b"a\xffb", "a\u{fffd}b"),
+        ];
+        for (raw, text) in cases {
+            let mut out = Vec::new();
+            unescape(raw, &mut out);
+            assert_eq!(String::from_utf8(out).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_in_every_form() {
+        let bytes = b" 1,2\n,-294967296 ,\r\n[,9007199254740993, 1.5,x,12345678901234567890,7 ";
+        let mut numbers = Numbers { bytes, at: 0, bad: 0 };
+        let values: Vec<i64> = std::iter::from_fn(|| numbers.next()).collect();
+        assert_eq!(values, [1, 2, -294_967_296, 0, 9_007_199_254_740_993, 0, 0, 0, 7]);
+        assert_eq!(numbers.bad, 4);
+    }
+}

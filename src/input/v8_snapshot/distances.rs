@@ -1,0 +1,118 @@
+//! How far nodes are from what a page or a program holds.
+
+use rustc_hash::FxHashSet;
+
+use super::block::NOWHERE;
+use super::layout::{EdgeKind, Kind};
+use super::rules::{Bits, WeakMapPair, user_roots};
+use super::snapshot::Snapshot;
+
+/// Never reached.
+pub(super) const NONE: u32 = u32::MAX;
+/// Distances from here on are from V8's own roots.
+pub(super) const SYSTEM: u32 = 100_000_000;
+
+/// Distances by ordinal: breadth first in the order of the file. O(nodes + edges).
+pub(super) fn distances(snapshot: &Snapshot) -> Vec<u32> {
+    let mut walk = Walk::new(snapshot);
+    let user = user_roots(snapshot);
+    for &node in &user {
+        walk.distances[node as usize] = 1;
+    }
+    let has_user_roots = !user.is_empty();
+    walk.from(user);
+    if let Some(root) = snapshot.root() {
+        walk.distances[root as usize] = if has_user_roots { SYSTEM } else { 0 };
+        walk.from(vec![root]);
+    }
+    walk.distances
+}
+
+struct Walk<'a> {
+    snapshot: &'a Snapshot,
+    distances: Vec<u32>,
+    /// Entries of WeakMaps of which one of two edges was met.
+    pending: FxHashSet<&'a str>,
+    pair_names: Bits,
+    sloppy_maps: Vec<u32>,
+    native_contexts: Vec<u32>,
+    map_descriptors: Vec<u32>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        let strings = &snapshot.strings;
+        let mut pair_names = Bits::new(strings.len());
+        for index in 0..strings.len() as u32 {
+            if strings.get(index).is_some_and(|name| WeakMapPair::parse(name).is_some()) {
+                pair_names.insert(index);
+            }
+        }
+        Walk {
+            snapshot,
+            distances: vec![NONE; snapshot.len()],
+            pending: FxHashSet::default(),
+            pair_names,
+            sloppy_maps: strings.indices_of("sloppy_function_map"),
+            native_contexts: strings.indices_of("system / NativeContext"),
+            map_descriptors: strings.indices_of("(map descriptors)"),
+        }
+    }
+
+    fn from(&mut self, mut open: Vec<u32>) {
+        let snapshot = self.snapshot;
+        let mut at = 0;
+        while let Some(&node) = open.get(at) {
+            at += 1;
+            let distance = self.distances[node as usize].saturating_add(1);
+            for edge in snapshot.edges(node) {
+                let target = snapshot.targets[edge];
+                if target == NOWHERE
+                    || snapshot.is_kind(edge, EdgeKind::Weak)
+                    || self.distances[target as usize] != NONE
+                    || self.is_passed_over(node, edge)
+                {
+                    continue;
+                }
+                self.distances[target as usize] = distance;
+                open.push(target);
+            }
+        }
+    }
+
+    fn is_passed_over(&mut self, node: u32, edge: usize) -> bool {
+        let snapshot = self.snapshot;
+        let edge_name = snapshot.edge_names[edge];
+        let is_numbered = snapshot.is_kind(edge, EdgeKind::Element) || snapshot.is_kind(edge, EdgeKind::Hidden);
+        let node_name = snapshot.names[node as usize];
+        match snapshot.kind(node) {
+            Kind::Hidden if !is_numbered && self.sloppy_maps.contains(&edge_name) => {
+                if self.native_contexts.contains(&node_name) {
+                    return true;
+                }
+            }
+            Kind::Array if self.map_descriptors.contains(&node_name) => {
+                let number =
+                    if is_numbered { Some(edge_name) } else { leading_number(&snapshot.strings.name(edge_name)) };
+                if number.is_some_and(|number| number >= 2 && number % 3 == 1) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        if snapshot.is_kind(edge, EdgeKind::Internal)
+            && self.pair_names.has(edge_name)
+            && let Some(pair) = snapshot.strings.get(edge_name).and_then(WeakMapPair::parse)
+            && !self.pending.remove(pair.entry)
+        {
+            self.pending.insert(pair.entry);
+            return true;
+        }
+        false
+    }
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let digits = text.len() - text.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+    text[..digits].parse().ok()
+}

@@ -1,0 +1,231 @@
+//! The header: which field stands where in a row, and what numbers of types mean. Nothing else in this folder knows.
+
+use serde_json::Value;
+
+use crate::input::{ReadError, ReadErrorKind};
+
+/// Values in one row; more have not been seen by far.
+pub(super) const MOST_FIELDS: usize = 32;
+
+/// Kinds of nodes that rules know; each header numbers them for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Hidden,
+    Array,
+    String,
+    ConsString,
+    SlicedString,
+    Object,
+    Code,
+    Closure,
+    RegExp,
+    Number,
+    Native,
+    Synthetic,
+    /// Any other: known by its name in the header.
+    Other,
+}
+
+impl Kind {
+    fn of(name: &str) -> Kind {
+        match name {
+            "hidden" => Kind::Hidden,
+            "array" => Kind::Array,
+            "string" => Kind::String,
+            "concatenated string" => Kind::ConsString,
+            "sliced string" => Kind::SlicedString,
+            "object" => Kind::Object,
+            "code" => Kind::Code,
+            "closure" => Kind::Closure,
+            "regexp" => Kind::RegExp,
+            "number" => Kind::Number,
+            "native" => Kind::Native,
+            "synthetic" => Kind::Synthetic,
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// Kinds of edges that rules know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum EdgeKind {
+    Context,
+    Element,
+    Property,
+    Internal,
+    Hidden,
+    Shortcut,
+    Weak,
+    Other,
+}
+
+impl EdgeKind {
+    fn of(name: &str) -> EdgeKind {
+        match name {
+            "context" => EdgeKind::Context,
+            "element" => EdgeKind::Element,
+            "property" => EdgeKind::Property,
+            "internal" => EdgeKind::Internal,
+            "hidden" => EdgeKind::Hidden,
+            "shortcut" => EdgeKind::Shortcut,
+            "weak" => EdgeKind::Weak,
+            _ => EdgeKind::Other,
+        }
+    }
+}
+
+/// Where the fields of a node are in its row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NodeFields {
+    pub(super) width: usize,
+    pub(super) kind: usize,
+    pub(super) name: usize,
+    pub(super) id: usize,
+    pub(super) self_size: usize,
+    pub(super) edge_count: usize,
+    pub(super) detachedness: Option<usize>,
+}
+
+/// Where the fields of an edge are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EdgeFields {
+    pub(super) width: usize,
+    pub(super) kind: usize,
+    pub(super) name: usize,
+    pub(super) to: usize,
+}
+
+/// Where the fields of a location are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LocationFields {
+    pub(super) width: usize,
+    pub(super) object: usize,
+    pub(super) script: usize,
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+/// What the header says.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) node: NodeFields,
+    pub(super) edge: EdgeFields,
+    pub(super) location: Option<LocationFields>,
+    /// By number.
+    pub(super) kinds: Vec<Kind>,
+    pub(super) kind_names: Vec<String>,
+    pub(super) edge_kinds: Vec<EdgeKind>,
+    /// Ordinal of the root.
+    pub(super) root: u32,
+    pub(super) node_count: Option<u64>,
+    pub(super) edge_count: Option<u64>,
+    /// Bytes outside of all nodes.
+    pub(super) extra_native_bytes: u64,
+}
+
+impl Layout {
+    /// Reads the value of `"snapshot"`.
+    ///
+    /// # Errors
+    /// When it is not the header of a snapshot.
+    pub(super) fn parse(json: &[u8]) -> Result<Layout, ReadError> {
+        let header: Value =
+            serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;
+        let meta = &header["meta"];
+        let node_fields = Fields::of(meta, "node_fields")?;
+        let edge_fields = Fields::of(meta, "edge_fields")?;
+        let node = NodeFields {
+            width: node_fields.0.len(),
+            kind: node_fields.place("type")?,
+            name: node_fields.place("name")?,
+            id: node_fields.place("id")?,
+            self_size: node_fields.place("self_size")?,
+            edge_count: node_fields.place("edge_count")?,
+            detachedness: node_fields.find("detachedness"),
+        };
+        let edge = EdgeFields {
+            width: edge_fields.0.len(),
+            kind: edge_fields.place("type")?,
+            name: edge_fields.place("name_or_index")?,
+            to: edge_fields.place("to_node")?,
+        };
+        let kind_names = names_at(&meta["node_types"], node.kind);
+        let edge_names = names_at(&meta["edge_types"], edge.kind);
+        let root = header["root_index"].as_u64().unwrap_or(0) / node.width as u64;
+        Ok(Layout {
+            location: Fields::of(meta, "location_fields").ok().and_then(|fields| {
+                Some(LocationFields {
+                    width: fields.0.len(),
+                    object: fields.find("object_index")?,
+                    script: fields.find("script_id")?,
+                    line: fields.find("line")?,
+                    column: fields.find("column")?,
+                })
+            }),
+            node,
+            edge,
+            kinds: kind_names.iter().map(|name| Kind::of(name)).collect(),
+            kind_names,
+            edge_kinds: edge_names.iter().map(|name| EdgeKind::of(name)).collect(),
+            root: u32::try_from(root).unwrap_or(u32::MAX),
+            node_count: header["node_count"].as_u64(),
+            edge_count: header["edge_count"].as_u64(),
+            extra_native_bytes: header["extra_native_bytes"].as_u64().unwrap_or(0),
+        })
+    }
+
+    /// The kind of a node's type number.
+    #[inline]
+    pub(super) fn kind(&self, number: u8) -> Kind {
+        self.kinds.get(usize::from(number)).copied().unwrap_or(Kind::Other)
+    }
+
+    /// The name of a node's type number.
+    pub(super) fn kind_name(&self, number: u8) -> String {
+        self.kind_names.get(usize::from(number)).cloned().unwrap_or_else(|| format!("type {number}"))
+    }
+
+    /// The kinds that the header has, with what it says besides: for people.
+    pub(super) fn describe(&self) -> String {
+        format!("{} node fields, {} node types", self.node.width, self.kind_names.len())
+    }
+}
+
+fn unreadable(text: &str) -> ReadError {
+    ReadError::new(ReadErrorKind::NotSupported(format!("a V8 heap snapshot whose header {text}")))
+}
+
+/// Names of the fields of one kind of row.
+struct Fields(Vec<String>);
+
+impl Fields {
+    fn of(meta: &Value, key: &str) -> Result<Fields, ReadError> {
+        let names = names_of(&meta[key]);
+        match names.len() {
+            0 => Err(unreadable(&format!("has no {key}"))),
+            1..=MOST_FIELDS => Ok(Fields(names)),
+            count => Err(unreadable(&format!("has {count} {key}; {MOST_FIELDS} can be read"))),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|field| field == name)
+    }
+
+    fn place(&self, name: &str) -> Result<usize, ReadError> {
+        self.find(name).ok_or_else(|| unreadable(&format!("has no field {name}")))
+    }
+}
+
+fn names_of(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().map(|name| name.as_str().unwrap_or_default().to_string()).collect()
+}
+
+/// The names of an enumeration: `types` has a list of names for the field at `place`.
+fn names_at(types: &Value, place: usize) -> Vec<String> {
+    // A type takes one byte.
+    let mut names = names_of(&types[place]);
+    names.truncate(usize::from(u8::MAX));
+    names
+}

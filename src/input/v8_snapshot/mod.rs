@@ -1,0 +1,119 @@
+//! V8 heap snapshots: of Node.js, Chromium, Electron, Deno and others.
+//!
+//! ```text
+//! {"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count", ...], ...},"node_count":..., ...},
+//!  "nodes":[9,1,1,0,5, ...],      rows of numbers; fields and their order stand in the header
+//!  "edges":[1,1,7, ...],          rows of (type, name or index, flat index of the target), by node in turn
+//!  "locations":[...],
+//!  "strings":["<dummy>", ...]}    every name is an index into these
+//! ```
+//!
+//! `scan` cuts the stream into pieces that threads parse (`block`) into columns (`snapshot`); `rules` and `classes` are
+//! Chrome DevTools' reading of them, `assemble` makes the graph. docs/formats/v8-snapshot.md has the layout, the rules,
+//! the codes, and where each is from.
+
+mod assemble;
+mod block;
+mod classes;
+mod codes;
+mod details;
+mod distances;
+mod layout;
+mod rules;
+mod scan;
+mod snapshot;
+
+use super::codes::GraphCodes;
+use super::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError};
+use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, Source};
+use crate::graph::ColumnSource;
+use codes::*;
+use details::V8Details;
+use snapshot::Snapshot;
+
+/// The reader.
+pub(super) struct V8Snapshot;
+
+/// Problems by which objects may be lost.
+static LOST: [&crate::input::Code; 3] = [&TRUNCATED, &BAD_NUMBER, &INCOMPLETE_ROW];
+
+impl Reader for V8Snapshot {
+    fn name(&self) -> &'static str {
+        "v8-snapshot"
+    }
+
+    fn title(&self) -> &'static str {
+        "V8 heap snapshot"
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime::JavaScript
+    }
+
+    /// By the keys of its header, which other programs may have moved back.
+    fn detect(&self, start: &[u8]) -> Detected {
+        let has = |key: &[u8]| memchr::memmem::find(start, key).is_some();
+        if has(b"\"snapshot\"") && has(b"\"node_fields\"") {
+            return Detected::Yes;
+        }
+        let begins = [&b"{\"edges\":["[..], b"{\"nodes\":["];
+        let rest = begins.iter().find_map(|begin| start.strip_prefix(*begin));
+        match rest.and_then(|rest| rest.iter().find(|byte| !byte.is_ascii_whitespace())) {
+            Some(b'0'..=b'9') => Detected::Maybe,
+            _ => Detected::No,
+        }
+    }
+
+    fn is_text(&self) -> bool {
+        true
+    }
+
+    fn rules(&self) -> &'static [Rules] {
+        &[Rules::Heapdump, Rules::Devtools, Rules::Plain]
+    }
+
+    fn graph_codes(&self) -> &'static GraphCodes {
+        &GRAPH_CODES
+    }
+
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let reread = source.reread();
+        let (mut snapshot, share) =
+            Snapshot::read(source, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
+        let classes = assemble::apply_rules(&mut snapshot, &reading.options);
+        fill_info(&snapshot, reading);
+        let end = Position::Byte(snapshot.end);
+        let assembled = assemble::assemble(snapshot, classes, share, &reading.options, &mut reading.diagnostics)?;
+        reading.details = reread.map(|reread| Box::new(V8Details::new(reread)) as Box<dyn ObjectDetails>);
+        let extent = Extent { end, objects: assembled.objects, lost: &LOST };
+        let objects = Objects::new(assembled.builder).then(|graph, _, _| {
+            graph.put_unheld_in_tree();
+            graph.count_bytes_only();
+        });
+        Ok(ParsedDump { extent, content: Content::Objects(Box::new(objects)) })
+    }
+
+    fn details(&self, _columns: &dyn ColumnSource, input: Reread) -> Option<Box<dyn ObjectDetails>> {
+        Some(Box::new(V8Details::new(input)))
+    }
+
+    /// Classes of plain objects follow from their edges, and sizes from who refers to what: the snapshot is read whole.
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        let (mut snapshot, _share) =
+            Snapshot::read(source, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
+        let classes = assemble::apply_rules(&mut snapshot, &reading.options);
+        fill_info(&snapshot, reading);
+        let types = assemble::totals(&snapshot, &classes);
+        let objects = types.iter().map(|(_, objects, _)| objects).sum();
+        let extent = Extent { end: Position::Byte(snapshot.end), objects, lost: &LOST };
+        Ok(ParsedTypes { extent, types, sections: vec![String::new()] })
+    }
+}
+
+fn fill_info(snapshot: &Snapshot, reading: &mut Reading) {
+    reading.info.version = Some(snapshot.layout.describe());
+    reading.info.records = assemble::records(snapshot);
+    if snapshot.layout.extra_native_bytes > 0 {
+        reading.info.records.push(("extra_native_bytes", snapshot.layout.extra_native_bytes));
+    }
+}

@@ -1,0 +1,392 @@
+//! The file as a stream: which array of the one object a piece belongs to. Arrays are cut into pieces of whole rows, which
+//! several threads can parse apart; what no reader needs is passed over.
+
+use std::sync::Arc;
+
+use super::layout::Layout;
+use crate::graph::{MemoryBudget, MemoryShare};
+use crate::input::blocks::{BlockSource, Buffer};
+use crate::input::{ReadError, ReadErrorKind, Source};
+
+const WINDOW_BYTES: usize = 1 << 20;
+/// A header that is longer is none.
+const MOST_HEADER_BYTES: usize = 16 << 20;
+/// Keys of the one object are words.
+const MOST_KEY_BYTES: usize = 1 << 10;
+
+/// The arrays that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Region {
+    #[default]
+    Nodes,
+    Edges,
+    Locations,
+    Strings,
+}
+
+/// What a parser knows of a piece.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) region: Region,
+    /// What the rows look like; `None` when the header has not come yet: numbers are kept as they are.
+    pub(super) layout: Option<Arc<Layout>>,
+    /// Values in it, at most.
+    pub(super) values: usize,
+    /// Where in the input it begins.
+    pub(super) offset: u64,
+}
+
+/// Where the scanner is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the first brace.
+    Start,
+    /// Between the values of the one object.
+    Between,
+    Numbers(Region),
+    Strings,
+    End,
+}
+
+/// How far the input came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// To its last brace.
+    End,
+    /// All arrays were whole, the last brace is missing.
+    LastBrace,
+    /// It broke off within this array.
+    Within(Region),
+    /// It broke off elsewhere, before the last array.
+    Elsewhere,
+}
+
+/// Cuts a snapshot into pieces.
+pub(super) struct Scanner {
+    source: Source,
+    window: Vec<u8>,
+    share: MemoryShare,
+    /// What of the window is still to be looked at.
+    at: usize,
+    len: usize,
+    /// Where the window begins in the input.
+    offset: u64,
+    is_ended: bool,
+    state: State,
+    /// The header, once it came.
+    pub(super) layout: Option<Arc<Layout>>,
+    /// Arrays that were read to their ends.
+    pub(super) whole: Vec<Region>,
+    pub(super) reached: Reached,
+    pub(super) has_data_after_end: bool,
+}
+
+impl Scanner {
+    pub(super) fn new(source: Source, budget: &MemoryBudget) -> Self {
+        Scanner {
+            source,
+            window: Vec::new(),
+            share: budget.for_buffer(),
+            at: 0,
+            len: 0,
+            offset: 0,
+            is_ended: false,
+            state: State::Start,
+            layout: None,
+            whole: Vec::new(),
+            reached: Reached::Elsewhere,
+            has_data_after_end: false,
+        }
+    }
+
+    /// Bytes of the input so far.
+    pub(super) fn end(&self) -> u64 {
+        self.offset + self.len as u64
+    }
+
+    /// Reads more behind what is left of the window; false at the end of the input.
+    fn refill(&mut self) -> Result<bool, ReadError> {
+        if self.is_ended {
+            return Ok(false);
+        }
+        self.window.copy_within(self.at..self.len, 0);
+        self.offset += self.at as u64;
+        self.len -= self.at;
+        self.at = 0;
+        let wanted = self.len + WINDOW_BYTES;
+        if self.window.len() < wanted {
+            self.share.hold(2 * wanted as u64)?;
+            self.window.resize(wanted, 0);
+        }
+        let filled = self.source.fill(&mut self.window[self.len..wanted])?;
+        self.is_ended = filled < wanted - self.len;
+        self.len += filled;
+        Ok(filled > 0)
+    }
+
+    fn byte(&mut self) -> Result<Option<u8>, ReadError> {
+        if self.at == self.len && !self.refill()? {
+            return Ok(None);
+        }
+        Ok(Some(self.window[self.at]))
+    }
+
+    /// Passes over blanks and looks at what follows.
+    fn after_blanks(&mut self) -> Result<Option<u8>, ReadError> {
+        loop {
+            match self.byte()? {
+                Some(b' ' | b'\t' | b'\r' | b'\n') => self.at += 1,
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// A key, from its first quote on, unescaped as far as keys of this format need it. `None` when there is none.
+    fn key(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
+        self.at += 1;
+        let mut key = Vec::new();
+        loop {
+            match self.byte()? {
+                None => return Ok(None),
+                Some(b'"') => break self.at += 1,
+                Some(byte) => {
+                    self.at += 1;
+                    if key.len() < MOST_KEY_BYTES {
+                        key.push(byte);
+                    }
+                    if byte == b'\\' && self.byte()?.is_some() {
+                        self.at += 1;
+                    }
+                }
+            }
+        }
+        if self.after_blanks()? == Some(b':') {
+            self.at += 1;
+            return Ok(Some(key));
+        }
+        Ok(None)
+    }
+
+    /// Passes over a value, which is kept when `most` bytes are wanted of it. `None` when the input ends within it.
+    fn value(&mut self, most: usize) -> Result<Option<Vec<u8>>, ReadError> {
+        let (mut kept, mut depth) = (Vec::new(), 0u64);
+        let (mut is_text, mut is_escaped) = (false, false);
+        let mut any = false;
+        loop {
+            let Some(byte) = self.byte()? else { return Ok(None) };
+            if !is_text && depth == 0 && (byte == b',' || byte == b'}' || byte == b']') {
+                break;
+            }
+            self.at += 1;
+            if kept.len() < most {
+                kept.push(byte);
+            }
+            if is_text {
+                match byte {
+                    _ if is_escaped => is_escaped = false,
+                    b'\\' => is_escaped = true,
+                    b'"' => is_text = false,
+                    _ => {}
+                }
+            } else {
+                match byte {
+                    b'"' => is_text = true,
+                    b'{' | b'[' => (depth, any) = (depth + 1, true),
+                    b'}' | b']' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                if any && depth == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(Some(kept))
+    }
+
+    /// Goes on to the next array that is read. False at the end.
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        loop {
+            match (self.after_blanks()?, self.state) {
+                (Some(b'{'), State::Start) => {
+                    self.at += 1;
+                    self.state = State::Between;
+                }
+                (Some(b','), State::Between) => self.at += 1,
+                (Some(b'}'), State::Between) => {
+                    self.at += 1;
+                    self.reached = Reached::End;
+                    self.has_data_after_end = self.after_blanks()?.is_some();
+                    return self.end_here();
+                }
+                (Some(b'"'), State::Between) => {
+                    let Some(key) = self.key()? else { return self.end_here() };
+                    let region = match &key[..] {
+                        b"nodes" => Region::Nodes,
+                        b"edges" => Region::Edges,
+                        b"locations" => Region::Locations,
+                        b"strings" => Region::Strings,
+                        b"snapshot" => {
+                            let Some(json) = self.value(MOST_HEADER_BYTES)? else { return self.end_here() };
+                            self.layout = Some(Arc::new(Layout::parse(&json)?));
+                            continue;
+                        }
+                        _ => {
+                            if self.value(0)?.is_none() {
+                                return self.end_here();
+                            }
+                            continue;
+                        }
+                    };
+                    if self.after_blanks()? != Some(b'[') || self.whole.contains(&region) {
+                        if self.value(0)?.is_none() {
+                            return self.end_here();
+                        }
+                        continue;
+                    }
+                    self.at += 1;
+                    self.state = if region == Region::Strings { State::Strings } else { State::Numbers(region) };
+                    return Ok(true);
+                }
+                (None, State::Between) => {
+                    if self.whole.contains(&Region::Strings) && self.whole.contains(&Region::Edges) {
+                        self.reached = Reached::LastBrace;
+                    }
+                    return self.end_here();
+                }
+                _ => return self.end_here(),
+            }
+        }
+    }
+
+    fn end_here(&mut self) -> Result<bool, ReadError> {
+        self.state = State::End;
+        if self.layout.is_none() {
+            return Err(ReadError::new(ReadErrorKind::NotSupported(
+                "a V8 heap snapshot without its header: the file is cut off, or another program changed it (truncated)"
+                    .into(),
+            )));
+        }
+        Ok(false)
+    }
+
+    /// Values in a row of a region.
+    fn width(&self, region: Region) -> usize {
+        self.layout.as_ref().map_or(1, |layout| match region {
+            Region::Nodes => layout.node.width,
+            Region::Edges => layout.edge.width,
+            Region::Locations => layout.location.map_or(1, |fields| fields.width),
+            Region::Strings => 1,
+        })
+    }
+
+    /// The next piece of an array of numbers: how many bytes of the window, and values. `None` when nothing is left.
+    fn numbers(&mut self, region: Region) -> Result<Option<(usize, usize)>, ReadError> {
+        let width = self.width(region);
+        loop {
+            if self.len - self.at < WINDOW_BYTES / 2 && !self.is_ended {
+                self.refill()?;
+            }
+            let bytes = &self.window[self.at..self.len];
+            if let Some(end) = memchr::memchr(b']', bytes) {
+                let values = count_commas(&bytes[..end]) + 1;
+                self.whole.push(region);
+                self.state = State::Between;
+                return Ok(Some((end, values)));
+            }
+            let commas = count_commas(bytes);
+            let mut cut = memchr::memrchr(b',', bytes).map_or(0, |at| at + 1);
+            for _ in 0..commas % width {
+                cut = memchr::memrchr(b',', &bytes[..cut - 1]).map_or(0, |at| at + 1);
+            }
+            if cut > 0 {
+                return Ok(Some((cut, commas - commas % width)));
+            }
+            if !self.refill()? {
+                self.reached = Reached::Within(region);
+                self.at = self.len;
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next piece of the array of strings: whole strings.
+    fn strings(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
+        loop {
+            if self.len - self.at < WINDOW_BYTES / 2 && !self.is_ended {
+                self.refill()?;
+            }
+            let bytes = &self.window[self.at..self.len];
+            let (mut at, mut cut, mut count) = (0, 0, 0);
+            while let Some(begin) = memchr::memchr2(b'"', b']', &bytes[at..]).map(|found| at + found) {
+                if bytes[begin] == b']' {
+                    self.whole.push(Region::Strings);
+                    self.state = State::Between;
+                    return Ok(Some((begin, count)));
+                }
+                let Some(end) = end_of_string(bytes, begin + 1) else { break };
+                (at, cut, count) = (end, end, count + 1);
+            }
+            if cut > 0 {
+                return Ok(Some((cut, count)));
+            }
+            if !self.refill()? {
+                self.reached = Reached::Within(Region::Strings);
+                self.at = self.len;
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Behind the closing quote of a string whose first character is at `from`; `None` when it is not there.
+pub(super) fn end_of_string(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let found = at + memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[found] == b'"' {
+            return Some(found + 1);
+        }
+        at = found + 2;
+    }
+}
+
+fn count_commas(bytes: &[u8]) -> usize {
+    // Sums of bytes over short runs become vector instructions.
+    let runs = bytes.chunks(192);
+    runs.map(|run| usize::from(run.iter().map(|&byte| u8::from(byte == b',')).sum::<u8>())).sum()
+}
+
+impl BlockSource for Scanner {
+    type Place = Place;
+
+    fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Place)>, ReadError> {
+        loop {
+            let (region, piece) = match self.state {
+                State::End => return Ok(None),
+                State::Start | State::Between => {
+                    if !self.advance()? {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+                State::Numbers(region) => (region, self.numbers(region)?),
+                State::Strings => (Region::Strings, self.strings()?),
+            };
+            let Some((bytes, values)) = piece else {
+                self.end_here()?;
+                continue;
+            };
+            if buffer.text.len() < bytes {
+                buffer.resize(bytes)?;
+            }
+            buffer.text[..bytes].copy_from_slice(&self.window[self.at..self.at + bytes]);
+            let offset = self.offset + self.at as u64;
+            // The bracket behind the last piece.
+            self.at += bytes + usize::from(self.state == State::Between);
+            if bytes == 0 {
+                continue;
+            }
+            return Ok(Some((bytes, Place { region, layout: self.layout.clone(), values, offset })));
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! All rows of a snapshot as columns, by ordinal: the number of a node's row.
+
+use std::sync::Arc;
+
+use super::block::{Block, LARGE, NOWHERE};
+use super::codes::*;
+use super::layout::{EdgeKind, Kind, Layout};
+use super::scan::{Reached, Region, Scanner};
+use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
+use crate::input::blocks::parse_blocks_of;
+use crate::input::{Diagnostics, Position, ReadError, Source};
+
+/// Strings behind one another.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    text: Vec<u8>,
+    ends: Vec<u64>,
+}
+
+impl Strings {
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The string of an index; `None` for one that the file does not have.
+    pub(super) fn get(&self, index: u32) -> Option<&str> {
+        let at = index as usize;
+        let end = *self.ends.get(at)?;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        // What was appended is UTF-8.
+        std::str::from_utf8(self.text.get(start as usize..end as usize)?).ok()
+    }
+
+    /// The string of an index, or what stands in for it.
+    pub(super) fn name(&self, index: u32) -> std::borrow::Cow<'_, str> {
+        self.get(index).map_or_else(|| format!("<string {index}>").into(), Into::into)
+    }
+
+    /// All indices of a text: one, unless another program changed the file.
+    pub(super) fn indices_of(&self, text: &str) -> Vec<u32> {
+        let mut start = 0;
+        let mut found = Vec::new();
+        for (index, &end) in self.ends.iter().enumerate() {
+            if end - start == text.len() as u64 && self.text[start as usize..end as usize] == *text.as_bytes() {
+                found.push(index as u32);
+            }
+            start = end;
+        }
+        found
+    }
+}
+
+/// A snapshot.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) layout: Arc<Layout>,
+    /// By ordinal: the number of its type.
+    pub(super) kinds: Vec<u8>,
+    /// By ordinal: its name among the strings.
+    pub(super) names: Vec<u32>,
+    pub(super) ids: ObjectIds,
+    /// By ordinal: its size in the file, or `LARGE`.
+    pub(super) sizes: Vec<u32>,
+    /// (ordinal, bytes), ascending.
+    pub(super) large: Vec<(u32, u64)>,
+    /// Where the edges of each node begin, and behind the last where they end.
+    pub(super) first_edge: Vec<u32>,
+    pub(super) edge_kinds: Vec<u8>,
+    pub(super) edge_names: Vec<u32>,
+    /// Ordinals, or `NOWHERE`.
+    pub(super) targets: Vec<u32>,
+    /// (ordinal, 1 attached or 2 detached), ascending.
+    pub(super) detached: Vec<(u32, u8)>,
+    /// Ascending by ordinal, one each.
+    pub(super) locations: Vec<(u32, SourcePlace)>,
+    pub(super) strings: Strings,
+    /// The references are all there.
+    pub(super) has_edges: bool,
+    pub(super) end: u64,
+    pub(super) edge_rows: u64,
+}
+
+/// A snapshot that is being read.
+struct Content {
+    kinds: Vec<u8>,
+    names: Vec<u32>,
+    ids: ObjectIds,
+    sizes: Vec<u32>,
+    large: Vec<(u32, u64)>,
+    edge_counts: Vec<u32>,
+    edge_kinds: Vec<u8>,
+    edge_names: Vec<u32>,
+    targets: Vec<u32>,
+    detached: Vec<(u32, u8)>,
+    locations: Vec<(u32, SourcePlace)>,
+    strings: Strings,
+    /// Numbers that came before the header.
+    raw: Vec<(Region, Vec<i64>)>,
+    diagnostics: Diagnostics,
+    share: MemoryShare,
+}
+
+impl Content {
+    fn take(&mut self, block: &mut Block) -> Result<(), ReadError> {
+        let at = Position::Byte(block.offset);
+        self.diagnostics.add(&BAD_NUMBER, block.bad_numbers, at, String::new);
+        self.diagnostics.add(&INCOMPLETE_ROW, block.incomplete_rows, at, String::new);
+        if !block.raw.is_empty() {
+            match self.raw.last_mut().filter(|(region, _)| *region == block.region) {
+                Some((_, values)) => values.append(&mut block.raw),
+                None => self.raw.push((block.region, std::mem::take(&mut block.raw))),
+            }
+        }
+        self.take_nodes(block)?;
+        let edges = &block.edges;
+        if self.targets.len() + edges.targets.len() > u32::MAX as usize - 1 {
+            return Err(BuildError::TooManyReferences.into());
+        }
+        append(&mut self.edge_kinds, &edges.kinds);
+        append(&mut self.edge_names, &edges.names);
+        append(&mut self.targets, &edges.targets);
+        append(&mut self.locations, &block.locations);
+        let before = self.strings.text.len() as u64;
+        append(&mut self.strings.text, &block.text);
+        make_room(&mut self.strings.ends, block.ends.len());
+        self.strings.ends.extend(block.ends.iter().map(|&end| before + u64::from(end)));
+        Ok(self.share.hold(self.memory_bytes())?)
+    }
+
+    fn take_nodes(&mut self, block: &Block) -> Result<(), ReadError> {
+        let first = self.kinds.len();
+        let nodes = &block.nodes;
+        if first + nodes.kinds.len() > u32::MAX as usize - 1 {
+            return Err(BuildError::TooManyObjects.into());
+        }
+        let first = first as u32;
+        append(&mut self.kinds, &nodes.kinds);
+        append(&mut self.names, &nodes.names);
+        append(&mut self.sizes, &nodes.sizes);
+        append(&mut self.edge_counts, &nodes.edge_counts);
+        self.ids.extend(&nodes.ids);
+        self.large.extend(nodes.large.iter().map(|&(node, bytes)| (first + node, bytes)));
+        self.detached.extend(nodes.detached.iter().map(|&(node, state)| (first + node, state)));
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let raw: usize = self.raw.iter().map(|(_, values)| 8 * values.len()).sum();
+        let nodes = self.kinds.len() * 13 + self.ids.bytes() + self.large.len() * 16 + self.detached.len() * 8;
+        let edges = self.targets.len() * 9 + self.locations.len() * 16;
+        (raw + nodes + edges + self.strings.text.len() + 8 * self.strings.ends.len()) as u64
+    }
+
+    /// Reads the numbers that came before the header.
+    fn read_raw(&mut self, layout: &Layout) -> Result<(), ReadError> {
+        for (region, values) in std::mem::take(&mut self.raw) {
+            let mut block = Block { region, ..Block::default() };
+            let mut numbers = values.iter().copied();
+            block.rows(region, layout, values.len(), &mut || numbers.next());
+            self.take(&mut block)?;
+        }
+        Ok(())
+    }
+}
+
+fn append<T: Copy>(column: &mut Vec<T>, more: &[T]) {
+    make_room(column, more.len());
+    column.extend_from_slice(more);
+}
+
+impl Snapshot {
+    /// Reads a source to its end. What was counted stays in `budget` as long as the second of what it returns lives.
+    ///
+    /// # Errors
+    /// When the source cannot be read, has no header, or takes more memory than it may.
+    pub(super) fn read(
+        source: Source,
+        threads: usize,
+        budget: &MemoryBudget,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(Snapshot, MemoryShare), ReadError> {
+        let threads = if source.is_whole() { 1 } else { threads };
+        let mut content = Content {
+            kinds: Vec::new(),
+            names: Vec::new(),
+            ids: ObjectIds::default(),
+            sizes: Vec::new(),
+            large: Vec::new(),
+            edge_counts: Vec::new(),
+            edge_kinds: Vec::new(),
+            edge_names: Vec::new(),
+            targets: Vec::new(),
+            detached: Vec::new(),
+            locations: Vec::new(),
+            strings: Strings::default(),
+            raw: Vec::new(),
+            diagnostics: std::mem::take(diagnostics),
+            share: budget.for_content(),
+        };
+        let scanner = parse_blocks_of(
+            Scanner::new(source, budget),
+            budget,
+            threads,
+            |bytes, place, block: &mut Block| block.parse(bytes, &place),
+            |block| content.take(block),
+        )?;
+        // The scanner does not end without one.
+        let Some(layout) = scanner.layout.clone() else {
+            return Err(ReadError::new(crate::input::ReadErrorKind::Empty));
+        };
+        content.read_raw(&layout)?;
+        Ok(content.finish(&scanner, layout, diagnostics))
+    }
+
+    /// Nodes.
+    pub(super) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    #[inline]
+    pub(super) fn kind(&self, ordinal: u32) -> Kind {
+        self.layout.kind(self.kinds[ordinal as usize])
+    }
+
+    /// Bytes of the node itself in the file. O(1), for giants O(log giants).
+    pub(super) fn self_size(&self, ordinal: u32) -> u64 {
+        match self.sizes[ordinal as usize] {
+            LARGE => {
+                let at = self.large.binary_search_by_key(&ordinal, |&(at, _)| at);
+                at.map_or(u64::from(LARGE), |at| self.large[at].1)
+            }
+            bytes => u64::from(bytes),
+        }
+    }
+
+    /// The edges of a node.
+    #[inline]
+    pub(super) fn edges(&self, ordinal: u32) -> std::ops::Range<usize> {
+        self.first_edge[ordinal as usize] as usize..self.first_edge[ordinal as usize + 1] as usize
+    }
+
+    #[inline]
+    pub(super) fn is_kind(&self, edge: usize, kind: EdgeKind) -> bool {
+        self.edge_kinds[edge] == kind as u8
+    }
+
+    /// The root, which a damaged file may not have.
+    pub(super) fn root(&self) -> Option<u32> {
+        Some(self.layout.root).filter(|&root| (root as usize) < self.len())
+    }
+
+    /// Returns true for what is no object: the root, and synthetic nodes without bytes.
+    #[inline]
+    pub(super) fn is_category(&self, ordinal: u32) -> bool {
+        ordinal == self.layout.root || (self.kind(ordinal) == Kind::Synthetic && self.sizes[ordinal as usize] == 0)
+    }
+}
+
+impl Content {
+    fn finish(
+        mut self,
+        scanner: &Scanner,
+        layout: Arc<Layout>,
+        diagnostics: &mut Diagnostics,
+    ) -> (Snapshot, MemoryShare) {
+        let end = Position::Byte(scanner.end());
+        let is_whole = |region| scanner.whole.contains(&region);
+        let problems = &mut self.diagnostics;
+        let is_cut = scanner.reached != Reached::End;
+        problems.add(&TRUNCATED, is_cut.into(), end, || match scanner.reached {
+            Reached::Within(Region::Nodes) => "within its nodes".into(),
+            Reached::Within(Region::Edges) => "within its edges".into(),
+            Reached::Within(Region::Strings) => "within its strings".into(),
+            Reached::LastBrace => "behind its strings".into(),
+            _ => "between its arrays".into(),
+        });
+        problems.add(&DATA_AFTER_END, scanner.has_data_after_end.into(), end, String::new);
+        let has_edges = is_whole(Region::Nodes) && is_whole(Region::Edges);
+        problems.add(&NO_EDGES, (!has_edges).into(), end, String::new);
+        problems.add(&NAMES_MISSING, (has_edges && !is_whole(Region::Strings)).into(), end, String::new);
+        let (nodes, rows) = (self.kinds.len(), self.targets.len());
+        let differs = |stated: Option<u64>, found: usize| stated.is_some_and(|stated| stated != found as u64);
+        if has_edges && (differs(layout.node_count, nodes) || differs(layout.edge_count, rows)) {
+            let stated = (layout.node_count.unwrap_or(0), layout.edge_count.unwrap_or(0));
+            problems.add(&COUNT_MISMATCH, 1, Position::Byte(0), || {
+                format!("{} nodes and {} edges stated, {nodes} and {rows} found", stated.0, stated.1)
+            });
+        }
+        let mut first_edge = std::mem::take(&mut self.edge_counts);
+        let mut sum = 0u64;
+        for count in &mut first_edge {
+            let own = u64::from(*count);
+            *count = sum.min(rows as u64) as u32;
+            sum += own;
+        }
+        first_edge.push(sum.min(rows as u64) as u32);
+        problems.add(
+            &EDGE_COUNT_MISMATCH,
+            if has_edges { sum.abs_diff(rows as u64) } else { 0 },
+            Position::Byte(0),
+            || format!("{sum} edges counted, {rows} found"),
+        );
+        for target in &mut self.targets {
+            *target = if (*target as usize) < nodes { *target } else { NOWHERE };
+        }
+        self.locations.retain(|&(ordinal, _)| (ordinal as usize) < nodes);
+        // Stable, so that the last of several stays last.
+        self.locations.sort_by_key(|&(ordinal, _)| ordinal);
+        self.locations.reverse();
+        self.locations.dedup_by_key(|&mut (ordinal, _)| ordinal);
+        self.locations.reverse();
+        if is_whole(Region::Strings) {
+            let strings = self.strings.len();
+            let past = self.names.iter().filter(|&&name| name as usize >= strings).count();
+            problems.add(&BAD_STRING_INDEX, past as u64, Position::Byte(0), String::new);
+        }
+        *diagnostics = self.diagnostics;
+        let snapshot = Snapshot {
+            layout,
+            kinds: self.kinds,
+            names: self.names,
+            ids: self.ids,
+            sizes: self.sizes,
+            large: self.large,
+            first_edge,
+            edge_kinds: self.edge_kinds,
+            edge_names: self.edge_names,
+            targets: self.targets,
+            detached: self.detached,
+            locations: self.locations,
+            strings: self.strings,
+            has_edges,
+            end: scanner.end(),
+            edge_rows: rows as u64,
+        };
+        (snapshot, self.share)
+    }
+}

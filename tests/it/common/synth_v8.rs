@@ -1,0 +1,102 @@
+//! Heaps as V8 heap snapshots.
+
+use std::fmt::Write;
+
+use super::heap::{Heap, Target};
+
+/// How a snapshot is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// Fields of a node in another order, with one that nobody knows.
+    pub strange_fields: bool,
+    /// A line end after each row.
+    pub lines: bool,
+    /// Objects in descending order of their ids.
+    pub descending: bool,
+    /// Keys in the order of the alphabet: the header comes after nodes and edges.
+    pub sorted_keys: bool,
+}
+
+pub const FORMS: [Form; 3] = [
+    Form { strange_fields: false, lines: true, descending: false, sorted_keys: false },
+    Form { strange_fields: true, lines: false, descending: true, sorted_keys: false },
+    Form { strange_fields: false, lines: false, descending: true, sorted_keys: true },
+];
+
+/// The heap below `(GC roots)` and `(Strong roots)`. References to nothing are left out, missing objects are past the end.
+pub fn v8_snapshot(heap: &Heap, form: Form) -> Vec<u8> {
+    let count = heap.objects.len();
+    let mut order: Vec<usize> = (0..count).collect();
+    if form.descending {
+        order.reverse();
+    }
+    let fields: &[&str] = match form.strange_fields {
+        true => &["id", "colour", "edge_count", "self_size", "name", "type"],
+        false => &["type", "name", "id", "self_size", "edge_count"],
+    };
+    let mut strings = vec!["".to_string(), "(GC roots)".into(), "(Strong roots)".into(), "field".into()];
+    let mut rows = Vec::new();
+    let mut edges: Vec<[usize; 3]> = Vec::new();
+    let mut node = |kind: usize, name: usize, id: u64, size: u64, edge_count: usize| {
+        let value = |field: &&str| match *field {
+            "type" => kind as u64,
+            "name" => name as u64,
+            "id" => id,
+            "self_size" => size,
+            "edge_count" => edge_count as u64,
+            _ => 77,
+        };
+        rows.push(fields.iter().map(value).collect::<Vec<u64>>());
+    };
+    let place = |number: usize| 3 + order.iter().position(|&at| at == number).expect("an object");
+    let (element, property) = (0, 1);
+    node(1, 0, 1, 0, 1);
+    edges.push([element, 1, 1]);
+    node(1, 1, 3, 0, 1);
+    edges.push([element, 2, 2]);
+    node(1, 2, 5, 0, heap.roots.len());
+    edges.extend(heap.roots.iter().map(|root| [element, 0, place(root.object)]));
+    for &number in &order {
+        let object = &heap.objects[number];
+        let name = strings.iter().position(|text| text == object.type_name).unwrap_or_else(|| {
+            strings.push(object.type_name.into());
+            strings.len() - 1
+        });
+        let targets: Vec<usize> = object
+            .references
+            .iter()
+            .filter_map(|target| match *target {
+                Target::Object(number) => Some(place(number)),
+                Target::Null => None,
+                Target::Missing => Some(count + 3),
+            })
+            .collect();
+        node(0, name, Heap::address(number), object.bytes, targets.len());
+        edges.extend(targets.into_iter().map(|target| [property, 3, target]));
+    }
+    let mut types: Vec<String> = fields.iter().map(|_| "\"number\"".to_string()).collect();
+    types[fields.iter().position(|&field| field == "type").expect("there")] = "[\"object\",\"synthetic\"]".into();
+    let end = if form.lines { "\n" } else { "" };
+    let list = |rows: Vec<Vec<u64>>| {
+        let rows: Vec<String> =
+            rows.iter().map(|row| row.iter().map(u64::to_string).collect::<Vec<_>>().join(",") + end).collect();
+        format!("[{}]", rows.join(","))
+    };
+    let width = fields.len();
+    let edge_rows = edges.iter().map(|&[kind, name, to]| vec![kind as u64, name as u64, (to * width) as u64]).collect();
+    let mut header = String::new();
+    let _ = write!(
+        header,
+        "{{\"meta\":{{\"node_fields\":{fields:?},\"node_types\":[{}],\"edge_fields\":[\"type\",\"name_or_index\",\"to_node\"],\
+         \"edge_types\":[[\"element\",\"property\"],\"string_or_number\",\"node\"]}},\"node_count\":{},\"edge_count\":{}}}",
+        types.join(","),
+        rows.len(),
+        edges.len()
+    );
+    let nodes = list(rows);
+    let edges = list(edge_rows);
+    let values = [("snapshot", header), ("nodes", nodes), ("edges", edges), ("strings", format!("{strings:?}"))];
+    let order = if form.sorted_keys { [2, 1, 0, 3] } else { [0, 1, 2, 3] };
+    let parts: Vec<String> = order.iter().map(|&at| format!("\"{}\":{}", values[at].0, values[at].1)).collect();
+    format!("{{{}}}", parts.join(",")).into_bytes()
+}

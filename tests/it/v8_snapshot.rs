@@ -1,0 +1,220 @@
+//! V8 heap snapshots: every node against what Chrome DevTools makes of it, the forms of one snapshot, damage, names.
+
+use std::io::Read;
+
+use serde_json::Value;
+
+use crate::common::cmd::{project, run, run_with_input};
+use heapdump::analysis::dominators::Dominator;
+use heapdump::dump::{self, OpenOptions};
+use heapdump::graph::{HeapGraph, Lookup, NodeId};
+use heapdump::input::{ReadOptions, ReferenceName, Rules, Source};
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    project("fixtures/v8_snapshot").join(name)
+}
+
+fn unpacked(path: &std::path::Path) -> Vec<u8> {
+    let mut source = Source::open(path).expect("a file");
+    let mut bytes = vec![0; 16 << 20];
+    let length = source.fill(&mut bytes).expect("readable");
+    bytes.truncate(length);
+    bytes
+}
+
+fn node(graph: &HeapGraph, id: u64) -> Option<NodeId> {
+    match graph.find(None, id) {
+        Lookup::One(node) => Some(node),
+        _ => None,
+    }
+}
+
+/// Compares every node with a row of (id, self size, shallow, retained, distance, dominator, detachedness, class).
+fn check_every_node(name: &str, expected: &str) -> usize {
+    let dump = dump::open(fixture(name)).expect("readable");
+    let graph = dump.graph().expect("objects");
+    let details = dump.details().expect("a file");
+    let (dominators, retained) = dump.dominators().expect("memory");
+    let rows = unpacked(&project("tests/nodes/v8").join(expected));
+    let rows = String::from_utf8(rows).expect("text");
+    let mut objects = 0;
+    for row in rows.lines() {
+        let cells: Vec<&str> = row.split('\t').collect();
+        let number = |at: usize| cells[at].parse::<i64>().expect("a number");
+        let class: String = serde_json::from_str(cells[7]).expect("a text");
+        let Some(node) = node(graph, number(0) as u64) else {
+            // The root and its categories are no objects.
+            assert_eq!((class.as_str(), cells[1]), ("(synthetic)", "0"), "{name}: {row}");
+            continue;
+        };
+        objects += 1;
+        assert_eq!(graph.shallow_bytes(node), number(2) as u64, "{name}: {row}");
+        assert_eq!(retained.bytes_of(dominators, node), Some(number(3) as u64), "{name}: {row}");
+        let distance = Some(number(4) as u32).filter(|_| (0..100_000_000).contains(&number(4)));
+        assert_eq!(details.distance(graph, node).expect("readable"), distance, "{name}: {row}");
+        let dominator = match dominators.dominator_of(node) {
+            Dominator::Node(dominator) => Some(dominator),
+            _ => None,
+        };
+        assert_eq!(dominator, self::node(graph, number(5) as u64), "{name}: {row}");
+        assert_eq!(graph.type_name(graph.type_of(node)), class, "{name}: {row}");
+        let is_reached = distance.is_some() || number(4) >= 100_000_000;
+        assert_eq!(dump.reachable().contains(node), is_reached, "{name}: {row}");
+    }
+    assert_eq!(objects, graph.node_count(), "{name}");
+    objects
+}
+
+#[test]
+fn every_node_is_as_devtools_has_it() {
+    for name in ["tiny", "tiny-one-line", "tiny-pretty", "tiny-sorted-keys", "tiny-new-fields"] {
+        assert_eq!(check_every_node(&format!("{name}.heapsnapshot"), "tiny.nodes.tsv"), 19);
+    }
+    assert_eq!(check_every_node("tiny-old-fields.heapsnapshot", "tiny-old-fields.nodes.tsv"), 19);
+    assert_eq!(check_every_node("page156.heapsnapshot.zst", "page156.nodes.tsv.zst"), 36_824);
+}
+
+fn listed(arguments: &[&str]) -> Vec<Value> {
+    let mut all = vec!["list", "-q", "-f", "json", "--sort", "id"];
+    all.extend(arguments);
+    run(&all).expect_code(0).json()["objects"].as_array().expect("rows").clone()
+}
+
+#[test]
+fn damage_that_changes_nothing_gives_the_same_objects() {
+    let whole = listed(&[&fixture("tiny.heapsnapshot").display().to_string()]);
+    for name in ["no-closing-brace", "count-too-small", "count-too-large", "string-past-end"] {
+        let path = fixture(&format!("{name}.heapsnapshot"));
+        assert_eq!(listed(&[&path.display().to_string()]), whole, "{name}");
+    }
+}
+
+#[test]
+fn a_pipe_gives_what_the_file_gives() {
+    let path = fixture("page156.heapsnapshot.zst");
+    let arguments = ["stats", "--retained", "-f", "json"];
+    let from_file = run(&[&arguments[..], &[&path.display().to_string()]].concat()).expect_code(0).json();
+    for bytes in [std::fs::read(&path).expect("readable"), unpacked(&path)] {
+        assert_eq!(run_with_input(&arguments, &bytes).expect_code(0).json(), from_file);
+    }
+}
+
+#[test]
+fn one_thread_and_many_read_the_same() {
+    let path = fixture("page156.heapsnapshot.zst").display().to_string();
+    let with = |threads| run(&["list", "-f", "csv", "--threads", threads, &path]).expect_code(0).stdout;
+    assert_eq!(with("1"), with("3"));
+}
+
+#[test]
+fn classes_of_one_name_are_told_apart_and_parts_without_bytes_not_counted() {
+    let path = fixture("page156.heapsnapshot.zst").display().to_string();
+    let stats = run(&["stats", "-f", "json", &path]).expect_code(0).json();
+    let rows = stats["types"].as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["shallow_bytes"] != 0));
+    let objects: u64 = rows.iter().map(|row| row["objects"].as_u64().expect("a count")).sum();
+    assert_eq!(stats["totals"]["objects"], objects);
+    assert_eq!(stats["totals"]["objects_without_bytes"].as_u64().expect("counted") + objects, 36_824);
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["type"].as_str()).collect();
+    for row in rows.iter().filter(|row| !row["location"].is_null()) {
+        let repeats = names.iter().filter(|&&name| row["type"] == name).count();
+        assert!(repeats > 1 && row["location"]["line"].as_u64() > Some(0), "{row}");
+    }
+    let counted = run(&["stats", "--shallow", "-f", "json", &path]).expect_code(0).json();
+    assert_eq!(counted["types"].as_array().map(Vec::len), Some(rows.len()));
+}
+
+#[test]
+fn references_and_roots_have_their_names() {
+    let path = fixture("tiny.heapsnapshot").display().to_string();
+    let roots = |id: &str| run(&["roots", id, "-f", "json", &path]).expect_code(0).json();
+    let names = |answer: &Value| {
+        let nodes = answer["paths"][0]["nodes"].as_array().expect("nodes").clone();
+        nodes.iter().skip(1).map(|node| node["reference"].as_str().expect("a name").to_string()).collect::<Vec<_>>()
+    };
+    for id in ["@17", "17"] {
+        let answer = roots(id);
+        assert_eq!(answer["object"]["id"], "@17");
+        assert_eq!(answer["paths"][0]["root"]["kind"], "static");
+        assert_eq!(answer["paths"][0]["root"]["name"], "Window / https://example.org");
+        assert_eq!(names(&answer).len(), 2);
+    }
+    assert_eq!(names(&roots("@13")), [".app", ".cache"]);
+    let shown = run(&["show", "@9", "-f", "json", &path]).expect_code(0).json();
+    let rows = shown["references"].as_array().expect("rows");
+    let strong = rows.iter().filter(|row| row["weak"] != true);
+    let references: Vec<&str> = strong.filter_map(|row| row["reference"].as_str()).collect();
+    assert_eq!(references, [".cache", "[0]", "[4000000000]", "{properties}"]);
+    assert_eq!(shown["object"]["distance"], 2);
+    assert_eq!(shown["roots"][0]["container"], "(Global handles)");
+    run(&["roots", "@37", &path]).expect_code(1);
+    run(&["roots", "@99", &path]).expect_code(2);
+    run(&["show", "1f", &path]).expect_code(2);
+}
+
+#[test]
+fn texts_are_put_together() {
+    let dump = dump::open(fixture("tiny.heapsnapshot")).expect("readable");
+    let (graph, details) = (dump.graph().expect("objects"), dump.details().expect("a file"));
+    let text = |id: u64| details.text(graph, node(graph, id).expect("an object")).expect("readable");
+    assert_eq!(text(31).as_deref(), Some("Hello, "));
+    assert_eq!(text(23).as_deref(), Some("Hello, wörld 😀 \"quoted\"\n"));
+    assert_eq!(text(9), None);
+    let table = node(graph, 15).expect("an object");
+    let names: Vec<ReferenceName> =
+        (0..3).filter_map(|nth| details.reference_name(graph, table, nth).expect("readable")).collect();
+    assert!(names.iter().any(|name| name.to_string().contains("WeakMap (table @15)")), "{names:?}");
+}
+
+#[test]
+fn plain_rules_leave_sizes_where_the_file_has_them() {
+    let options =
+        OpenOptions { read: ReadOptions { rules: Rules::Plain, ..ReadOptions::default() }, ..OpenOptions::default() };
+    let dump = options.open(fixture("tiny.heapsnapshot")).expect("readable");
+    let graph = dump.graph().expect("objects");
+    let mut rows = String::new();
+    std::fs::File::open(project("tests/nodes/v8/tiny.nodes.tsv"))
+        .expect("there")
+        .read_to_string(&mut rows)
+        .expect("text");
+    for row in rows.lines() {
+        let cells: Vec<u64> = row.split('\t').take(2).map(|cell| cell.parse().expect("a number")).collect();
+        if let Some(node) = node(graph, cells[0]) {
+            assert_eq!(graph.shallow_bytes(node), cells[1], "{row}");
+        }
+    }
+    let path = fixture("tiny.heapsnapshot").display().to_string();
+    let devtools = run(&["list", "-f", "json", "--rules", "devtools", &path]).expect_code(0).stdout;
+    assert_eq!(run(&["list", "-f", "json", &path]).expect_code(0).stdout, devtools);
+    run(&["list", "--rules", "mat", &path]).expect_code(2);
+}
+
+#[test]
+fn an_index_answers_as_its_snapshot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.heapsnapshot.zst");
+    std::fs::copy(fixture("page156.heapsnapshot.zst"), &path).expect("copied");
+    let path = path.display().to_string();
+    let questions: [&[&str]; 3] = [&["stats", "--retained"], &["list", "-n", "200"], &["dominators"]];
+    let ask = |question: &[&str]| run(&[question, &["-f", "json", &path]].concat()).expect_code(0).stdout;
+    let before = questions.map(ask);
+    run(&["index", &path]).expect_code(0);
+    assert_eq!(questions.map(ask), before);
+}
+
+#[test]
+fn ids_that_repeat_stay_two_objects() {
+    let path = fixture("duplicate-id.heapsnapshot").display().to_string();
+    assert_eq!(listed(&[&path]).len(), 19);
+    run(&["stats", "--strict", &path]).expect_code(2);
+}
+
+#[test]
+fn what_is_not_named_has_a_number() {
+    let path = fixture("cut-before-strings.heapsnapshot").display().to_string();
+    let stats = run(&["stats", "-q", "-f", "json", &path]).expect_code(0).json();
+    let rows = stats["types"].as_array().expect("rows");
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["type"].as_str()).collect();
+    assert!(names.contains(&"<string 5>") && names.contains(&"Detached <string 17>"), "{names:?}");
+    assert!(names.contains(&"Function"), "{names:?}");
+}
