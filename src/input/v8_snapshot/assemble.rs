@@ -1,6 +1,6 @@
 //! From the rows of a snapshot to a graph: nodes that are objects, edges that hold and that do not, roots by category.
 
-use super::block::{LARGE, NOWHERE};
+use super::block::NOWHERE;
 use super::classes::{Classes, classify, name_of_kind};
 use super::codes::*;
 use super::layout::{EdgeKind, Kind};
@@ -92,7 +92,6 @@ pub(super) fn assemble(
     let numbered = NumberedObjects { ids, types, shallow, large, counts, references: targets, weak, dangling };
     // The builder counts them from here on.
     drop(share);
-    debug_assert!(LARGE == u32::MAX);
     builder.append_numbered(section, numbered)?;
     Ok(Assembled { builder, objects })
 }

@@ -70,12 +70,22 @@ impl Batch for Block {
 impl Block {
     fn clear(&mut self) {
         let Nodes { kinds, names, ids, sizes, large, edge_counts, detached } = &mut self.nodes;
-        (kinds.clear(), names.clear(), ids.clear(), sizes.clear());
-        (large.clear(), edge_counts.clear(), detached.clear());
+        kinds.clear();
+        names.clear();
+        ids.clear();
+        sizes.clear();
+        large.clear();
+        edge_counts.clear();
+        detached.clear();
         let Edges { kinds, names, targets, off_grid } = &mut self.edges;
-        (kinds.clear(), names.clear(), targets.clear());
+        kinds.clear();
+        names.clear();
+        targets.clear();
         *off_grid = 0;
-        (self.locations.clear(), self.text.clear(), self.ends.clear(), self.raw.clear());
+        self.locations.clear();
+        self.text.clear();
+        self.ends.clear();
+        self.raw.clear();
         (self.bad_numbers, self.incomplete_rows) = (0, 0);
     }
 

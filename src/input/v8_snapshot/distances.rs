@@ -86,10 +86,12 @@ impl<'a> Walk<'a> {
         let is_numbered = snapshot.is_kind(edge, EdgeKind::Element) || snapshot.is_kind(edge, EdgeKind::Hidden);
         let node_name = snapshot.names[node as usize];
         match snapshot.kind(node) {
-            Kind::Hidden if !is_numbered && self.sloppy_maps.contains(&edge_name) => {
-                if self.native_contexts.contains(&node_name) {
-                    return true;
-                }
+            Kind::Hidden
+                if !is_numbered
+                    && self.sloppy_maps.contains(&edge_name)
+                    && self.native_contexts.contains(&node_name) =>
+            {
+                return true;
             }
             Kind::Array if self.map_descriptors.contains(&node_name) => {
                 let number =
