@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::reference_names::ReferenceNames;
+use super::values::Values;
 use super::{AnswerError, ObjectId, ObjectRow, PathRow, ScopeOptions};
 pub use crate::analysis::dominators::DomNode;
 use crate::analysis::dominators::{Children, Dominators};
@@ -21,6 +22,7 @@ pub struct Biggest<'d> {
     retained: &'d Retained,
     children: Children<'d>,
     tops: Vec<DomNode>,
+    values: Option<Values<'d>>,
 }
 
 /// The dominator tree of a section, or of all. O(objects), and the dominator tree.
@@ -35,7 +37,8 @@ pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<
     let nodes = scope.range();
     let tops = dominators.children_of(DomNode::ROOT).into_iter();
     let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index())).collect();
-    Ok(Biggest { graph, dominators, retained, children: dominators.children(), tops })
+    let (children, values) = (dominators.children(), Values::of(dump));
+    Ok(Biggest { graph, dominators, retained, children, tops, values })
 }
 
 impl Biggest<'_> {
@@ -93,6 +96,16 @@ impl Biggest<'_> {
     /// Its id, type and size.
     pub fn row(&self, object: DomNode) -> ObjectRow {
         ObjectRow::new(self.graph, self.node(object))
+    }
+
+    /// What each of some objects says of itself, in words, where the dump knows; nothing of class objects, whose types say
+    /// it. Reads the dump.
+    pub fn said_by(&self, objects: &[DomNode]) -> Vec<Option<String>> {
+        let Some(values) = &self.values else { return vec![None; objects.len()] };
+        let nodes: Vec<NodeId> = objects.iter().map(|&object| self.node(object)).collect();
+        let is_class = |node: NodeId| self.graph.types().of_class_object(node).is_some();
+        let said = values.said(&nodes).into_iter().zip(nodes);
+        said.map(|(said, node)| said.filter(|_| !is_class(node)).map(|said| said.words())).collect()
     }
 
     /// The object of an id; `None` when there is none or no strong root reaches it. O(log objects).

@@ -258,6 +258,8 @@ pub(super) struct ObjectColumns {
     pub(super) objects: Vec<u64>,
     /// By row that stands for a run of objects, one below the other: how many they are. Its shallow bytes are theirs.
     pub(super) runs: BTreeMap<usize, u64>,
+    /// By row: what its object says of itself, where the dump knows.
+    pub(super) said: BTreeMap<usize, String>,
     #[serde(skip)]
     pub(super) minimum: u64,
 }

@@ -792,6 +792,7 @@
         text.append(element('i', 'quiet', of.id[row]));
       } else {
         text.append(element('span', 'id', of.id[row]), '  ', typeName(nameOf(of.name[row])));
+        if (note(of.said, row)) text.append(' ', element('span', 'said', of.said[row]));
         if (note(of.runs, row)) text.append(element('span', 'quiet', ' ×' + count(of.runs[row]) + ', one below the other'));
         const why = button('plain-button why', 'why?', () => toggleWhy(row));
         why.setAttribute('aria-label', 'Why is ' + of.id[row] + ' alive');

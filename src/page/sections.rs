@@ -21,8 +21,8 @@ use crate::units::{count_of, format_bytes, format_count};
 pub(super) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of the style and the script, for the page's policy; a test computes them anew.
-pub(super) const STYLE_HASH: &str = "ij9OJg05qJnAVEM/jyEirbO4nbM8LW1A+do4j5ZWhWE=";
-pub(super) const SCRIPT_HASH: &str = "sbFECKIpZU0/YhD/FJaYnjErdPAhMl/07VBgxQNnuAM=";
+pub(super) const STYLE_HASH: &str = "HKwPuIBYacaTbDkg8R2CwBGibKLUuD6q2TGdRK1j0pU=";
+pub(super) const SCRIPT_HASH: &str = "DP/766zMA68hnY1zY91shIhFk8lYSn+2tPAORvtC+iM=";
 
 /// Rows of tables that stand there without a script.
 const TYPES_SHOWN: usize = 50;
@@ -280,6 +280,9 @@ impl Sections<'_, '_> {
             html.markup("<td class=\"tree\"><span class=\"id\">").text(&objects.id[row]).markup("</span> ");
             if objects.name[row] >= 0 {
                 type_name(html, &self.data.names[objects.name[row] as usize]);
+            }
+            if let Some(said) = objects.said.get(&row) {
+                html.markup(" <span class=\"said\">").text(said).markup("</span>");
             }
             html.markup("</td></tr>");
         }

@@ -188,6 +188,10 @@ impl ObjectPage<'_> {
                 }
             }
         }
+        let objects: Vec<DomNode> = by_size.iter().map(|&(.., object)| object).collect();
+        for (&(_, at, _), said) in by_size.iter().zip(biggest.said_by(&objects)) {
+            columns.said.extend(said.map(|said| (at, beginning(&said))));
+        }
         by_size.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, at, object) in by_size.iter().take(budgets.paths) {
             if let Some(reason) = self.reasons.of(&self.biggest, object) {
@@ -195,6 +199,17 @@ impl ObjectPage<'_> {
             }
         }
         data.objects = Some(columns);
+    }
+}
+
+/// Characters of what an object says.
+const SAID: usize = 60;
+
+fn beginning(text: &str) -> String {
+    let text = shown(text);
+    match text.char_indices().nth(SAID) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 

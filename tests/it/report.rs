@@ -232,6 +232,19 @@ fn options_are_those_of_other_commands_and_stand_in_the_commands() {
 }
 
 #[test]
+fn what_the_dump_knows_of_objects_and_references_stands_on_the_page() {
+    let page = page_of(&["fixtures/hprof/zoo-jdk17-serial.hprof.zst"]);
+    let data = data_of(&page);
+    let said = data["objects"]["said"].as_object().expect("an object");
+    let text = said.values().filter_map(Value::as_str).find(|text| text.starts_with('"')).expect("a text");
+    assert!(said.values().filter_map(Value::as_str).all(|text| text.chars().count() <= 61), "{said:?}");
+    assert!(!text.is_empty() && page.contains("<span class=\"reference\">static "));
+    let paths = data["paths"].as_object().expect("paths");
+    let named = |path: &Value| path["steps"].as_array().is_some_and(|steps| steps.iter().any(|step| step[3] != ""));
+    assert!(paths.values().any(named));
+}
+
+#[test]
 fn what_is_unreachable_is_named_as_what_it_is() {
     let frozen = page_of(&["fixtures/nettrace/ranges-net9.nettrace.zst"]);
     assert!(frozen.contains("without a root but alive: on the frozen heap") && !frozen.contains("garbage"));
