@@ -24,6 +24,7 @@ mod hprof;
 mod ibm_classic;
 mod info;
 mod java_types;
+mod members;
 mod memory_infra;
 mod nettrace;
 mod observer;

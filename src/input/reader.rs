@@ -6,6 +6,7 @@ use super::details::ObjectDetails;
 use super::diagnostics::{Code, Diagnostics};
 use super::error::{Position, ReadError};
 use super::info::FormatInfo;
+use super::members::UNPACKING_BYTES_OF_THREAD;
 use super::options::{ReadOptions, Rules};
 use super::reread::Reread;
 use super::runtime::Runtime;
@@ -112,8 +113,11 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// For a source that is about to be read, which gets its limit of memory here.
+    /// For a source that is about to be read, which gets its limits of memory and threads here.
     pub(super) fn new(reader: &dyn Reader, source: &mut Source, options: &ReadOptions) -> Self {
+        // What is unpacked ahead takes memory of its own.
+        let most = options.max_memory_bytes.map_or(u64::MAX, |bytes| bytes / UNPACKING_BYTES_OF_THREAD);
+        source.use_threads(options.threads.min(usize::try_from(most).unwrap_or(usize::MAX)));
         Reading {
             options: options.clone(),
             budget: source.limit_memory(options.max_memory_bytes),

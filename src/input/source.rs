@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
+use super::members::Workers;
 use super::observer::{NoObserver, Observer};
 use super::unpack::{BrokenNote, Packing, Windows};
 use crate::graph::{MemoryBudget, MemoryShare};
@@ -31,6 +32,7 @@ pub struct Source {
     observer: Arc<dyn Observer>,
     /// What the packing's windows take.
     windows: Windows,
+    workers: Workers,
     budget: MemoryBudget,
     windows_share: MemoryShare,
     path: Option<PathBuf>,
@@ -94,13 +96,13 @@ impl Source {
     fn build(reader: impl Read + Send + 'static, observed: Observed) -> Result<Self, ReadError> {
         let (file_bytes, observer) = (observed.total_bytes, Arc::clone(&observed.observer));
         let broken = BrokenNote::default();
-        let windows = Windows::default();
+        let (windows, workers) = (Windows::default(), Workers::default());
         let mut compression = Vec::new();
         let mut reader: Box<dyn Read + Send> = Box::new(Counted { inner: reader, observed, done_bytes: 0 });
         let mut start = read_start(&mut reader)?;
         while let Some(packing) = Packing::recognise(&start).filter(|_| compression.len() < MAX_LAYERS) {
             compression.push(packing.name());
-            reader = packing.unpack(Cursor::new(std::mem::take(&mut start)).chain(reader), &broken, &windows);
+            reader = packing.unpack(Cursor::new(std::mem::take(&mut start)).chain(reader), &broken, &windows, &workers);
             start = read_start(&mut reader)?;
         }
         let (encoding, mark) = Encoding::recognise(&start);
@@ -129,6 +131,7 @@ impl Source {
             file_bytes,
             observer,
             windows,
+            workers,
             budget,
             windows_share,
             path: None,
@@ -193,6 +196,11 @@ impl Source {
     pub(super) fn share_budget(&mut self, budget: &MemoryBudget) {
         self.budget = budget.clone();
         self.windows_share = budget.for_buffer();
+    }
+
+    /// Sets how many threads may unpack it.
+    pub(super) fn use_threads(&mut self, threads: usize) {
+        self.workers.store(threads, Ordering::Relaxed);
     }
 
     /// The account.

@@ -1,9 +1,11 @@
 //! Undoing gzip and zstd. One interface: packed bytes go in, unpacked ones come out in order, whoever unpacks them; members
-//! and frames that follow one another are one stream, which is where unpacking on several threads would begin.
+//! and frames that follow one another are one stream. Members of gzip are unpacked on several threads (`members`).
 
 use std::io::{self, BufReader, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+
+use super::members::{GzipMembers, Workers};
 
 /// Packed bytes that are read at a time.
 const PACKED_BYTES: usize = 256 * 1024;
@@ -40,17 +42,20 @@ impl Packing {
     }
 
     /// What is packed in `packed`. Data that breaks off is its end, with a note in `broken`; `windows` has the bytes that
-    /// unpacking keeps.
+    /// unpacking keeps, and `workers` says how many threads it may take.
     pub(super) fn unpack(
         self,
         packed: impl Read + Send + 'static,
         broken: &BrokenNote,
         windows: &Windows,
+        workers: &Workers,
     ) -> Box<dyn Read + Send> {
-        let packed = BufReader::with_capacity(PACKED_BYTES, packed);
         match self {
-            Packing::Gzip => tolerant(flate2::bufread::MultiGzDecoder::new(packed), broken),
-            Packing::Zstd => tolerant(ZstdFrames::new(packed, Arc::clone(windows)), broken),
+            Packing::Gzip => tolerant(GzipMembers::new(packed, workers, windows), broken),
+            Packing::Zstd => {
+                let packed = BufReader::with_capacity(PACKED_BYTES, packed);
+                tolerant(ZstdFrames::new(packed, Arc::clone(windows)), broken)
+            }
         }
     }
 }
