@@ -14,7 +14,7 @@ use crate::analysis::allocation_totals::Amount;
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
-use crate::input::{FormatInfo, SnapshotInfo};
+use crate::input::{FormatInfo, Loss, SnapshotInfo};
 
 /// What is asked: nothing but one section, where there are several.
 #[derive(Debug, Clone, Default)]
@@ -86,11 +86,17 @@ pub struct ObjectInfo {
     /// How sizes were derived, where the format does not state them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<String>,
+    /// What is lost of a cut or damaged dump.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LossRow>,
     /// What was wrong with the file.
     pub problems: Vec<ProblemRow>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
+    /// Roots are inferred though the format has roots: they were lost.
+    #[serde(skip)]
+    pub roots_lost: bool,
     /// The dump is a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampled: Option<SampleRow>,
@@ -100,6 +106,27 @@ pub struct ObjectInfo {
     /// Root records by kind, of all sections.
     #[serde(skip)]
     pub roots_by_kind: BTreeMap<String, u64>,
+}
+
+/// What is lost of a cut or damaged dump.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LossRow {
+    /// Bytes of the dump that were read, unpacked.
+    pub read_bytes: u64,
+    /// Bytes that are missing or cannot be read, as far as the dump says.
+    pub lost_bytes: u64,
+    /// How many of all were read, 0 to 100, where the dump says how many are lost.
+    pub percent_read: Option<f64>,
+    /// What was in the others.
+    pub lost: Vec<String>,
+}
+
+impl LossRow {
+    fn new(loss: &Loss) -> Self {
+        let percent_read = loss.percent_read();
+        LossRow { read_bytes: loss.read_bytes, lost_bytes: loss.lost_bytes, percent_read, lost: loss.lost.clone() }
+    }
 }
 
 /// A section.
@@ -307,8 +334,10 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph) -> ObjectInfo {
         trailer: info.trailer.clone(),
         sizes: info.sizes.clone(),
         reason: info.reason.clone(),
+        loss: info.loss.as_ref().map(LossRow::new),
         problems: problems_of(dump.diagnostics()),
         roots_inferred: graph.roots_inferred(),
+        roots_lost: graph.roots_inferred() && info.loss.is_some(),
         sampled: info
             .sampled
             .map(|(objects_multiplier, bytes_multiplier)| SampleRow { objects_multiplier, bytes_multiplier }),

@@ -36,6 +36,9 @@ pub struct FormatInfo {
     pub sizes: Option<String>,
     /// The format has no root records: roots must be inferred.
     pub has_no_roots: bool,
+    /// What the file lacks of its dump, or what of it could not be read; `None` for one that is whole.
+    #[serde(default)]
+    pub loss: Option<Loss>,
     /// The snapshots in the file, in the order of time, where the format can hold several.
     pub snapshots: Vec<SnapshotInfo>,
     /// There is a frozen heap, which is never collected: objects without roots are alive there.
@@ -43,6 +46,25 @@ pub struct FormatInfo {
     /// The dump is a sample: the heap has about that many times the dump's objects and bytes.
     #[serde(with = "stored::bits")]
     pub sampled: Option<(f32, f32)>,
+}
+
+/// What is lost of a cut or damaged dump.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Bytes of the dump that were read, unpacked.
+    pub read_bytes: u64,
+    /// Bytes that are missing or cannot be read, as far as the dump says; 0 where it does not.
+    pub lost_bytes: u64,
+    /// What was in them, or must have been: phrases.
+    pub lost: Vec<String>,
+}
+
+impl Loss {
+    /// Of all bytes how many were read, 0 to 100; `None` where the dump does not say how many are lost.
+    pub fn percent_read(&self) -> Option<f64> {
+        let all = self.read_bytes as f64 + self.lost_bytes as f64;
+        (self.lost_bytes > 0).then(|| self.read_bytes as f64 * 100.0 / all)
+    }
 }
 
 /// One of the snapshots in a file.

@@ -49,7 +49,7 @@ pub use detect::detect;
 pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
-pub use info::{FormatInfo, SnapshotInfo};
+pub use info::{FormatInfo, Loss, SnapshotInfo};
 pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SnapshotChoice};
 pub use read::{Counted, Dump, Loaded, count_types, read};

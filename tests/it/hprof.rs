@@ -25,7 +25,14 @@ fn unpacked(name: &str) -> Vec<u8> {
 
 #[test]
 fn measured_sizes_fill_the_heap_and_never_exceed_it() {
-    for (name, header) in [("zoo-jdk11-serial.hprof.zst", "header 12"), ("zoo-jdk17-serial.hprof.zst", "header 12")] {
+    // The collector Z leaves gaps.
+    for (name, header, percent) in [
+        ("zoo-jdk11-serial.hprof.zst", "header 12, references 4,", 98),
+        ("zoo-jdk17-serial.hprof.zst", "header 12, references 4,", 98),
+        ("zoo-jdk21-serial.hprof.zst", "header 12, references 4,", 98),
+        ("zoo-jdk17-zgc.hprof.zst", "header 12, references 8,", 80),
+        ("zoo-jdk25-coh.hprof.zst", "header 8, references 4,", 98),
+    ] {
         let (graph, loaded) = graph(&unpacked(name));
         let sizes = loaded.info.sizes.expect("derived");
         assert!(sizes.contains(header) && sizes.ends_with("measured"), "{name}: {sizes}");
@@ -42,7 +49,7 @@ fn measured_sizes_fill_the_heap_and_never_exceed_it() {
             );
             equal += usize::from(bytes == distance);
         }
-        assert!(equal * 100 >= nodes.len() * 98, "{name}: {equal} of {}", nodes.len());
+        assert!(equal * 100 >= nodes.len() * percent, "{name}: {equal} of {}", nodes.len());
     }
 }
 

@@ -140,6 +140,11 @@ fn occurring() -> BTreeMap<String, Keys> {
         add(&["show", id, ZOO]);
     }
     add(&["list", ZOO, "--values", "-t", "java.lang.String", "--sort", "retained", "-n", "9"]);
+    let directory = tempfile::tempdir().unwrap();
+    let cut = directory.path().join("cut.hprof");
+    let whole = std::fs::read(project("fixtures/hprof/tiny-8byte-segments.hprof")).expect("readable");
+    std::fs::write(&cut, &whole[..whole.len() - 300]).expect("written");
+    add(&["info", &cut.display().to_string()]);
     add(&["info", OLD, TRACE_66]);
     add(&["stats", OLD, NEW]);
     add(&["leaks", OLD, NEW]);

@@ -20,6 +20,7 @@ mod findings_types;
 mod fixtures;
 mod golden;
 mod hprof;
+mod hprof_damage;
 mod index;
 mod json_keys;
 mod leaks;

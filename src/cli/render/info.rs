@@ -48,7 +48,15 @@ impl Fields {
     }
 
     fn add_objects(&mut self, info: &ObjectInfo) {
+        // What all other figures rest on.
+        self.add("roots_inferred", info.roots_lost.then_some(true));
         self.add_format(&info.format);
+        if let Some(loss) = &info.loss {
+            self.add("loss.read_bytes", Some(loss.read_bytes));
+            self.add("loss.lost_bytes", Some(loss.lost_bytes));
+            self.add("loss.percent_read", loss.percent_read.map(|percent| format!("{percent:.2}")));
+            self.add("loss.lost", Some(loss.lost.join("; ")));
+        }
         for section in &info.sections {
             let field = |name: &str| format!("section.{}.{name}", section.number);
             self.add(field("name"), Some(&section.name));
@@ -72,7 +80,7 @@ impl Fields {
         for (kind, count) in &info.roots_by_kind {
             self.add(format!("roots.{}", kind.replace(' ', "-")), Some(count));
         }
-        self.add("roots_inferred", info.roots_inferred.then_some(true));
+        self.add("roots_inferred", (info.roots_inferred && !info.roots_lost).then_some(true));
         self.add("trailer", info.trailer.as_ref());
         self.add("sizes", info.sizes.as_ref());
         self.add("reason", info.reason.as_ref());
@@ -110,7 +118,19 @@ impl Fields {
 
 fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
     let style = *page.style();
+    if info.roots_lost {
+        page.field("inferred", "the dump has lost its roots: what is reachable or retained rests on inferred ones");
+    }
     format_lines(&info.format, page);
+    if let Some(loss) = &info.loss {
+        let read = match loss.percent_read {
+            Some(percent) => format!("{percent:.2} % of the dump ({})", style.bytes(loss.read_bytes)),
+            None => format!("all {} that are there", style.bytes(loss.read_bytes)),
+        };
+        let lost_bytes = if loss.lost_bytes > 0 { style.bytes(loss.lost_bytes) + ": " } else { String::new() };
+        page.field("read", &read);
+        page.field("lost", &format!("{lost_bytes}{}", loss.lost.join("; ")));
+    }
     for section in &info.sections {
         let times = match (section.started_ms, section.duration_ms) {
             (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),

@@ -127,6 +127,8 @@ pub(super) struct Block<S> {
     pub(super) counts: Counts,
     /// Where a piece could not be read on, and whether the file ended there.
     pub(super) unreadable: Vec<(u64, bool)>,
+    /// Bytes of pieces behind these places.
+    pub(super) unread_bytes: u64,
     pub(super) measure: Measure,
     /// Which objects are where in the file.
     pub(super) extents: Vec<Extent>,
@@ -161,6 +163,7 @@ impl<S: HeapSink> Default for Block<S> {
             ids: (u64::MAX, 0),
             counts: Counts::default(),
             unreadable: Vec::new(),
+            unread_bytes: 0,
             measure: Measure::default(),
             extents: Vec::new(),
             class_ids: Arc::default(),
@@ -203,7 +206,10 @@ pub(super) fn parse_block<S: HeapSink>(
             parse_piece::<4, S>(data, piece, layouts, block)
         };
         match parsed {
-            Err(Unreadable(at)) => block.unreadable.push((piece.offset + at as u64, piece.is_cut)),
+            Err(Unreadable(at)) => {
+                block.unreadable.push((piece.offset + at as u64, piece.is_cut));
+                block.unread_bytes += (data.len() - at) as u64;
+            }
             Ok(()) if piece.is_cut => block.unreadable.push((piece.offset + data.len() as u64, true)),
             Ok(()) => {}
         }
@@ -227,6 +233,7 @@ impl<S: HeapSink> Block<S> {
         self.nulls = 0;
         self.counts = Counts::default();
         self.unreadable.clear();
+        self.unread_bytes = 0;
         self.measure.clear();
         self.heaps.clear();
         self.extents.clear();

@@ -80,6 +80,7 @@ pub(super) struct Content {
     pub(super) nulls: u64,
     /// (offset, the file ends there).
     pub(super) unreadable: Vec<(u64, bool)>,
+    pub(super) unread_bytes: u64,
     /// Instances by slot.
     pub(super) measure: Measure,
     /// By class object: the next object that is none.
@@ -115,6 +116,7 @@ impl Content {
             class_instances: Vec::new(),
             nulls: 0,
             unreadable: Vec::new(),
+            unread_bytes: 0,
             measure: Measure::default(),
             behind_classes: FxHashMap::default(),
             mismatches: FxHashMap::default(),
@@ -179,6 +181,7 @@ impl Content {
         self.roots.append(&mut block.roots);
         self.nulls += block.nulls;
         self.unreadable.append(&mut block.unreadable);
+        self.unread_bytes += block.unread_bytes;
         self.extents.append(&mut block.extents);
         self.class_instances.append(&mut block.class_instances);
         self.heaps.extend(block.heaps.drain(..).map(|(object, heap)| (first + object, heap)));

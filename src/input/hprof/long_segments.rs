@@ -23,6 +23,7 @@ impl SegmentReader {
         let offset = self.stream.offset();
         if !self.stream.need(1)? {
             if segment.left.is_some() {
+                self.note_missing(segment, 0);
                 self.problem(&TRUNCATED, offset, String::new);
             }
             self.state = State::Ended;
@@ -33,6 +34,8 @@ impl SegmentReader {
         match first {
             SubBytes::Bad => return self.lose_rest(segment, offset),
             SubBytes::More => {
+                self.note_missing(segment, self.stream.ahead().len());
+                self.note_rest_unread();
                 self.problem(&TRUNCATED, offset, String::new);
                 self.state = State::Ended;
                 return Ok(true);
@@ -59,6 +62,9 @@ impl SegmentReader {
                 }
                 let got = self.stream.take(&mut buffer.text[..wanted])?;
                 block.push(got, offset, got < wanted, segment.heap);
+                if got < wanted {
+                    self.note_missing(segment, got);
+                }
                 self.go_on(segment, bytes, got < wanted);
                 return Ok(true);
             }
@@ -86,6 +92,7 @@ impl SegmentReader {
         if got < wanted && at < got && !is_bad {
             // The last one is cut: its parser reports it.
             block.push(got, offset, true, heap);
+            self.note_missing(segment, got);
             self.state = State::Ended;
             return Ok(true);
         }
@@ -110,7 +117,10 @@ impl SegmentReader {
         self.problem(&BAD_SUBRECORD, offset, String::new);
         match segment.left {
             Some(_) => self.skip_segment(segment)?,
-            None => self.state = State::Ended,
+            None => {
+                self.note_rest_unread();
+                self.state = State::Ended;
+            }
         }
         Ok(true)
     }
@@ -136,7 +146,9 @@ impl SegmentReader {
     ) -> Result<bool, ReadError> {
         let id_bytes = self.header.id_bytes;
         let offset = self.stream.offset();
-        if self.stream.left().is_some_and(|left| left < bytes) {
+        if let Some(there) = self.stream.left().filter(|&there| there < bytes) {
+            self.note_missing(segment, usize::try_from(there).unwrap_or(usize::MAX));
+            self.note_rest_unread();
             self.problem(&TRUNCATED, offset, String::new);
             self.state = State::Ended;
             return Ok(true);
@@ -163,6 +175,7 @@ impl SegmentReader {
             // Only then is it an object.
             let skipped = self.stream.skip(rest)?;
             if skipped < rest {
+                self.note_missing(segment, usize::try_from(bytes - (rest - skipped)).unwrap_or(usize::MAX));
                 self.problem(&TRUNCATED, offset, String::new);
                 self.state = State::Ended;
                 return Ok(true);
@@ -193,6 +206,11 @@ impl SegmentReader {
         let got = self.stream.take(&mut buffer.text[block.bytes..block.bytes + wanted])?;
         let whole = got - got % id_bytes;
         block.push(whole, offset, got < wanted, segment.heap);
+        if got < wanted {
+            // Elements that follow were counted as there.
+            self.note_missing(segment, 0);
+            self.lost.missing += segment.elements_left * id_bytes as u64 - got as u64;
+        }
         if let Some(piece) = block.pieces.last_mut() {
             piece.leading_elements = (whole / id_bytes) as u64;
             piece.ends_in_array = true;

@@ -19,6 +19,7 @@ mod content;
 mod details;
 mod finder;
 mod long_segments;
+mod loss;
 mod machine;
 mod measure;
 mod records;
@@ -100,6 +101,7 @@ impl Reader for Hprof {
         fill_info(&assembler, reading);
         reading.info.sizes = Some(sizes.describe());
         reading.info.has_no_roots = has_no_roots;
+        reading.info.loss = loss::loss_of(&assembler, has_no_roots);
         reading.details = reread.map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
         let builder = std::mem::take(&mut assembler.content.builder);

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::block::{Heap, Piece};
 use super::classes::{Classes, Layouts};
 use super::codes::*;
+use super::loss::LostBytes;
 use super::records::{ClassDump, Frame, Header, LoadClass, RecordHead, Trace};
 use super::stream::Stream;
 use super::texts::Texts;
@@ -98,6 +99,7 @@ pub(super) struct SegmentReader {
     pub(super) segment_count: u64,
     pub(super) class_count: u64,
     pub(super) diagnostics: Diagnostics,
+    pub(super) lost: LostBytes,
 }
 
 pub(super) fn lock(classes: &Mutex<Classes>) -> MutexGuard<'_, Classes> {
@@ -144,6 +146,7 @@ impl SegmentReader {
             segment_count: 0,
             class_count: 0,
             diagnostics: Diagnostics::default(),
+            lost: LostBytes::default(),
         })
     }
 
@@ -209,6 +212,9 @@ impl SegmentReader {
         let fits = self.fits(head.length);
         if !record::is_known(head.tag) && (self.is_after_end() || head.tag == 0 || !fits) {
             let code = if self.is_after_end() { &DATA_AFTER_END } else { &BAD_RECORD };
+            if !self.is_after_end() {
+                self.note_rest_unread();
+            }
             self.problem(code, start, || format!("a record of kind {:#04x}", head.tag));
             self.state = State::Ended;
             return Ok(());
@@ -235,7 +241,9 @@ impl SegmentReader {
             _ if record::is_known(head.tag) => {}
             tag => self.problem(&UNKNOWN_RECORD, start, || format!("kind {tag:#04x}")),
         }
-        if self.stream.skip(head.length.into())? < head.length.into() {
+        let skipped = self.stream.skip(head.length.into())?;
+        if skipped < head.length.into() {
+            self.lost.missing += u64::from(head.length) - skipped;
             self.problem(&TRUNCATED, start, String::new);
             self.state = State::Ended;
         }
@@ -377,6 +385,7 @@ impl SegmentReader {
                 let got = self.stream.take(&mut buffer.text[block.bytes..block.bytes + left])?;
                 block.push(got, offset, got < left, segment.heap);
                 if got < left {
+                    self.note_missing(segment, got);
                     self.state = State::Ended;
                 } else {
                     self.end_segment(segment);
@@ -397,6 +406,10 @@ impl SegmentReader {
     pub(super) fn skip_segment(&mut self, segment: Segment) -> Result<(), ReadError> {
         let length = segment.left.unwrap_or(u64::MAX);
         let skipped = self.stream.skip(length)?;
+        if segment.is_chosen {
+            self.lost.unread += skipped;
+            self.lost.missing += segment.left.map_or(0, |left| left - skipped);
+        }
         if skipped == length {
             self.end_segment(segment);
             return Ok(());

@@ -1,0 +1,49 @@
+//! What is lost of a dump that is cut or damaged.
+
+use super::assemble::Assembler;
+use super::codes::*;
+use super::segments::{Segment, SegmentReader};
+use crate::input::{Code, Loss};
+
+/// Bytes that did not come to be parsed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LostBytes {
+    /// Of the dump, but not in the file.
+    pub(super) missing: u64,
+    /// In the file, but passed over.
+    pub(super) unread: u64,
+}
+
+impl SegmentReader {
+    /// The file ends within a segment, of which so many bytes came since its `left` was counted.
+    pub(super) fn note_missing(&mut self, segment: Segment, came: usize) {
+        self.lost.missing += segment.left.map_or(0, |left| left.saturating_sub(came as u64));
+    }
+
+    /// What follows in the file is not read.
+    pub(super) fn note_rest_unread(&mut self) {
+        self.lost.unread += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
+    }
+}
+
+/// What is lost; `None` of a dump that is whole.
+pub(super) fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
+    let problems = assembler.diagnostics.sorted();
+    let count = |code: &Code| problems.iter().find(|problem| problem.code.name == code.name).map_or(0, |one| one.count);
+    let reader = assembler.reader;
+    let unread = reader.lost.unread + assembler.content.unread_bytes;
+    let lost_bytes = reader.lost.missing + unread;
+    let is_cut = count(&TRUNCATED) + count(&NO_END) > 0;
+    if lost_bytes == 0 && !is_cut {
+        return None;
+    }
+    let mut lost = Vec::new();
+    let mut add = |is_lost: bool, what: &str| lost.extend(is_lost.then(|| what.to_string()));
+    add(reader.lost.missing > 0, "the end of the last record");
+    add(count(&BAD_SUBRECORD) + count(&BAD_RECORD) > 0, "what stands behind entries that cannot be read");
+    add(has_no_roots, "all root records");
+    add(count(&NO_END) > 0, "the end record, and whatever came before it");
+    let classes = count(&NO_CLASS_DUMP);
+    add(classes > 0, &format!("descriptions of classes: {classes} that objects are of have none"));
+    Some(Loss { read_bytes: reader.end().saturating_sub(unread), lost_bytes, lost })
+}

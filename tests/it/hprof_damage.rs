@@ -1,0 +1,130 @@
+//! Cut and damaged Java heap dumps through the program: what is said of them, and that nothing ends it.
+
+use crate::common::cmd::{project, run};
+use heapdump::input::Source;
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let mut source = Source::open(&project("fixtures/hprof").join(name)).expect("a dump");
+    let mut bytes = vec![0; 8 << 20];
+    let length = source.fill(&mut bytes).expect("readable");
+    bytes.truncate(length);
+    bytes
+}
+
+/// Offset and declared end of the record that `at` is in.
+fn record_at(bytes: &[u8], at: usize) -> (usize, usize) {
+    let mut start = bytes.iter().position(|&byte| byte == 0).expect("a header") + 13;
+    loop {
+        let length = u32::from_be_bytes(bytes[start + 5..start + 9].try_into().unwrap()) as usize;
+        let end = start + 9 + length;
+        if at < end {
+            return (start, end);
+        }
+        start = end;
+    }
+}
+
+#[test]
+fn a_cut_dump_says_how_much_of_it_was_read_and_what_is_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let whole = unpacked("zoo-jdk17-serial.hprof.zst");
+    let cut = whole.len() * 6 / 10;
+    let (_, end) = record_at(&whole, cut);
+    let path = directory.path().join("cut.hprof").display().to_string();
+    std::fs::write(&path, &whole[..cut]).unwrap();
+    let ran = run(&["info", "-f", "json", &path]).expect_code(0).json();
+    let loss = &ran["loss"];
+    let (read, lost) = (loss["read_bytes"].as_u64().unwrap(), loss["lost_bytes"].as_u64().unwrap());
+    assert_eq!(read + lost, end as u64, "all that the last record should have");
+    assert!(read <= cut as u64 && read + 4096 > cut as u64, "{read} of {cut}: all but the object that is cut");
+    let percent = loss["percent_read"].as_f64().unwrap();
+    assert!((percent - read as f64 * 100.0 / end as f64).abs() < 1e-6, "{percent}");
+    let phrases = loss["lost"].to_string();
+    assert!(phrases.contains("end of the last record") && phrases.contains("all root records"), "{phrases}");
+    // What all figures rest on comes first.
+    let table = run(&["info", &path]).expect_code(0).stdout;
+    let first = table.lines().find(|line| !line.starts_with("field")).expect("a line");
+    assert_eq!(first.split_whitespace().collect::<Vec<_>>(), ["roots_inferred", "true"], "{table}");
+    assert!(run(&["info", "-f", "json", "fixtures/hprof/zoo-jdk17-serial.hprof.zst"]).json().get("loss").is_none());
+}
+
+#[test]
+fn damage_in_the_middle_is_counted_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut bytes = std::fs::read(project("fixtures/hprof/tiny-8byte-segments.hprof")).unwrap();
+    let mut at = 0;
+    let (start, end) = loop {
+        let (start, end) = record_at(&bytes, at.max(40));
+        if bytes[start] == 0x1C {
+            break (start, end);
+        }
+        at = end;
+    };
+    bytes[start + 9] = 0x5A;
+    let path = directory.path().join("damaged.hprof").display().to_string();
+    std::fs::write(&path, &bytes).unwrap();
+    let loss = &run(&["info", "-f", "json", &path]).expect_code(0).json()["loss"];
+    assert_eq!(loss["lost_bytes"], end - start - 9, "the segment whose first entry is of no known kind");
+    assert_eq!(loss["read_bytes"], bytes.len() - (end - start - 9));
+}
+
+/// Numbers that are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+/// Some bytes changed, taken out, repeated or cut off.
+fn damaged(whole: &[u8], numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    for _ in 0..=numbers.below(4) {
+        let at = numbers.below(bytes.len());
+        let length = (1 + numbers.below(64)).min(bytes.len() - at);
+        match numbers.below(6) {
+            0 => bytes[at] = numbers.below(256) as u8,
+            1 => bytes[at..at + length].fill(0),
+            2 => drop(bytes.drain(at..at + length)),
+            3 => {
+                let copy = bytes[at..at + length].to_vec();
+                let to = numbers.below(bytes.len());
+                drop(bytes.splice(to..to, copy));
+            }
+            4 => bytes[at..at + length].fill(0xFF),
+            _ => bytes.truncate(at.max(64)),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_thousand_random_damages_end_in_an_answer_or_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("damaged.hprof").display().to_string();
+    let mut numbers = Numbers(13);
+    let mut answers = 0;
+    let names = ["tiny-4byte.hprof", "tiny-8byte-segments.hprof", "android.hprof", "two-dumps.hprof"];
+    let wholes: Vec<Vec<u8>> =
+        names.iter().map(|name| std::fs::read(project("fixtures/hprof").join(name)).unwrap()).collect();
+    for round in 0..1000 {
+        let bytes = damaged(&wholes[round % wholes.len()], &mut numbers);
+        std::fs::write(&path, &bytes).unwrap();
+        let words: &[&str] = match round % 5 {
+            0 => &["stats", "--retained"],
+            1 => &["stats", "--shallow"],
+            2 => &["dominators", "--depth", "3"],
+            3 => &["info"],
+            _ => &["leaks", "--threshold", "0"],
+        };
+        let ran = run(&[words, &["--no-index", &path]].concat());
+        let said = format!("round {round}, {words:?}: code {}\n{}", ran.code, ran.stderr);
+        assert!(matches!(ran.code, 0 | 2), "{said}");
+        assert!(!ran.stderr.contains("panicked"), "{said}");
+        assert!(ran.code == 0 || (ran.stdout.is_empty() && ran.stderr.starts_with("heapdump: ")), "{said}");
+        answers += usize::from(ran.code == 0);
+    }
+    assert!(answers > 500, "{answers}");
+}
