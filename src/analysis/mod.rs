@@ -32,6 +32,7 @@ pub mod cutoff;
 pub mod diff;
 pub mod dominator_paths;
 pub mod dominators;
+pub mod held;
 pub mod histogram;
 pub mod merged_paths;
 pub mod reachability;

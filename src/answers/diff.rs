@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use super::diff_rows::*;
-use super::groups::Groups;
+use super::groups::{Groups, TypesApart};
 use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
 use super::{AnswerError, CommandLine, GroupBy, Limits, ScopeOptions};
 use crate::allocations::{AllocationDump, AllocationHeap};
@@ -158,7 +158,7 @@ impl Side {
     fn find(dump: &OpenDump, graph: &HeapGraph, options: &DiffOptions, row_bytes: u64) -> Result<Self, AnswerError> {
         let scope = options.scope.resolve(graph)?;
         let group_by = if let DiffBy::Groups(by) = options.by { by } else { GroupBy::Type };
-        let groups = Groups::new(&scope, group_by, false)?;
+        let groups = Groups::new(&scope, group_by, TypesApart::Never)?;
         let tallies = groups.tally(dump.reachable());
         let mut totals = Tally::default();
         tallies.iter().for_each(|tally| totals.add(tally));

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
-use super::groups::Groups;
+use super::groups::{Groups, TypesApart};
 use super::histogram_rows::{RowName, is_false};
 use super::object_rows::FEW_ROWS;
 use super::tree::{Level, preorder};
@@ -331,7 +331,8 @@ impl Part<'_, '_> {
         from: DomNode,
         by: GroupBy,
     ) -> Result<DominatorGroups, AnswerError> {
-        let groups = Groups::new(scope, by, self.options.types_apart)?;
+        let groups =
+            Groups::new(scope, by, if self.options.types_apart { TypesApart::Always } else { TypesApart::Never })?;
         let children = self.dominators.children();
         let set_of = |node| groups.of(node);
         let topmost =

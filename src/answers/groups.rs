@@ -1,12 +1,14 @@
-//! Groups of objects: by type, package, section, module or generation.
+//! Groups of objects: by type, package, section, module, generation, loader, part of the heap, or how they are held.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::histogram_rows::LoaderRow;
 use super::{AnswerError, Scope};
+use crate::analysis::held::{HeldBy, held_by};
 use crate::analysis::histogram::{Estimate, Tally, package_of, tally_types};
 use crate::analysis::retained_sets::NO_SET;
-use crate::graph::{Generation, HeapGraph, NodeId, NodeSet, SectionId, TypeId};
+use crate::graph::{Generation, HeapGraph, Loader, NodeId, NodeSet, SectionId, TypeId};
 
 /// What objects are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,17 +25,43 @@ pub enum GroupBy {
     Module,
     /// The generation of the collector that they are in.
     Generation,
+    /// What loaded their type.
+    Loader,
+    /// The part of the heap that they are in.
+    Heap,
+    /// How they are held: strongly, or only by references that the runtime may give up.
+    Held,
 }
 
 impl GroupBy {
+    /// All of them, each with the word for it.
+    pub const ALL: &[(&str, GroupBy)] = &[
+        ("type", GroupBy::Type),
+        ("package", GroupBy::Package),
+        ("domain", GroupBy::Section),
+        ("module", GroupBy::Module),
+        ("generation", GroupBy::Generation),
+        ("loader", GroupBy::Loader),
+        ("heap", GroupBy::Heap),
+        ("held", GroupBy::Held),
+    ];
+
     /// The word for it, in JSON and on the command line.
     pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, by)| *by == self).map_or("", |(name, _)| name)
+    }
+
+    /// What one group is called above a column, and several in a sentence.
+    pub fn titles(self) -> (&'static str, &'static str) {
         match self {
-            GroupBy::Type => "type",
-            GroupBy::Package => "package",
-            GroupBy::Section => "domain",
-            GroupBy::Module => "module",
-            GroupBy::Generation => "generation",
+            GroupBy::Type => ("Type", "types"),
+            GroupBy::Package => ("Package", "packages"),
+            GroupBy::Section => ("Section", "sections"),
+            GroupBy::Module => ("Module", "modules"),
+            GroupBy::Generation => ("Generation", "generations"),
+            GroupBy::Loader => ("Loader", "loaders"),
+            GroupBy::Heap => ("Heap", "heaps"),
+            GroupBy::Held => ("Held", "groups"),
         }
     }
 
@@ -54,29 +82,64 @@ pub(crate) struct Groups<'d> {
     pub(crate) names: Vec<String>,
     /// The module of each group, where types of one name are apart and modules are known; else empty.
     pub(super) modules: Vec<String>,
+    /// By group, where the groups are types: the first of its types.
+    types: Vec<TypeId>,
     /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
     of_type: Vec<u32>,
     /// Where places decide (sections, generations): runs of objects, ascending, and the group of each.
     places: Vec<(Range<usize>, u32)>,
+    /// By object, where that is what they are grouped by.
+    held: Vec<HeldBy>,
     nodes: Range<usize>,
 }
 
+/// Which types of one name are groups of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TypesApart {
+    /// None.
+    Never,
+    /// Those of different loaders.
+    ByLoader,
+    /// All that the dump tells apart.
+    Always,
+}
+
+impl TypesApart {
+    /// Rows of types, with `--raw-types` or without.
+    pub(crate) fn of_rows(always: bool) -> Self {
+        if always { TypesApart::Always } else { TypesApart::ByLoader }
+    }
+}
+
 impl<'d> Groups<'d> {
-    /// Groups the objects of a scope. With `apart` types of one name that the dump tells apart are groups of their own.
-    /// O(types).
+    /// Groups the objects of a scope. O(types); by how objects are held O(objects + references).
     ///
     /// # Errors
     /// When the dump does not say what to group by.
-    pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: bool) -> Result<Self, AnswerError> {
+    pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: TypesApart) -> Result<Self, AnswerError> {
         let graph = scope.graph();
-        let apart = apart || graph.types().have_places();
+        let apart = if graph.types().have_places() { TypesApart::Always } else { apart };
         if by == GroupBy::Module && !graph.types().have_modules() {
             return Err(AnswerError::NoSuchGroups(by, "which module a type is from"));
         }
         if by == GroupBy::Generation && graph.generations().is_empty() {
             return Err(AnswerError::NoSuchGroups(by, "where generations are"));
         }
-        let mut numbers: BTreeMap<(&str, usize), u32> = BTreeMap::new();
+        if by == GroupBy::Loader && graph.types().ids().all(|id| graph.types().loader(id) == Loader::Unknown) {
+            return Err(AnswerError::NoSuchGroups(by, "what loaded its types"));
+        }
+        if by == GroupBy::Heap && graph.heap_parts().names.is_empty() {
+            return Err(AnswerError::NoSuchGroups(by, "in which part of the heap objects are"));
+        }
+        let held = match by {
+            GroupBy::Held => held_by(graph).ok_or(AnswerError::NoSuchGroups(
+                by,
+                "which references the runtime may give up, or all hold by its rules",
+            ))?,
+            _ => Vec::new(),
+        };
+        let mut numbers: BTreeMap<(String, String), u32> = BTreeMap::new();
+        let mut types = Vec::new();
         let mut names = Vec::new();
         let mut modules = Vec::new();
         let of_type = (0..graph.type_count())
@@ -86,14 +149,23 @@ impl<'d> Groups<'d> {
                 }
                 let type_id = TypeId::new(index);
                 let key = match by {
-                    GroupBy::Section | GroupBy::Generation => return 0,
-                    GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)"), 0),
-                    GroupBy::Type if apart => (graph.type_name(type_id), graph.shown_type(type_id).index()),
-                    _ => (by.of_type_name(graph.type_name(type_id)), 0),
+                    GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Held => return 0,
+                    GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
+                    GroupBy::Loader => (loader_text(graph, graph.types().loader(type_id)), String::new()),
+                    GroupBy::Type => {
+                        let apart = match apart {
+                            TypesApart::Never => String::new(),
+                            TypesApart::ByLoader => loader_key(graph, graph.types().loader(type_id)),
+                            TypesApart::Always => graph.shown_type(type_id).index().to_string(),
+                        };
+                        (graph.type_name(type_id).to_string(), apart)
+                    }
+                    GroupBy::Package => (by.of_type_name(graph.type_name(type_id)).to_string(), String::new()),
                 };
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
-                    names.push(name.to_string());
-                    if by == GroupBy::Type && apart && graph.types().have_modules() {
+                    names.push(name.clone());
+                    types.push(type_id);
+                    if by == GroupBy::Type && apart == TypesApart::Always && graph.types().have_modules() {
                         modules.push(graph.types().module(type_id).unwrap_or("(none)").to_string());
                     }
                     names.len() as u32 - 1
@@ -114,9 +186,14 @@ impl<'d> Groups<'d> {
                 places = graph.generations().iter().map(|run| (run.nodes.clone(), number(run.generation))).collect();
                 names = known.iter().map(|generation| generation.name()).collect();
             }
+            GroupBy::Heap => {
+                names = graph.heap_parts().names.clone();
+                places = graph.heap_parts().runs.clone();
+            }
+            GroupBy::Held => names = HeldBy::ALL.iter().map(|held| held.name().to_string()).collect(),
             _ => {}
         }
-        Ok(Groups { graph, by, names, modules, of_type, places, nodes: scope.range() })
+        Ok(Groups { graph, by, names, modules, types, of_type, places, held, nodes: scope.range() })
     }
 
     /// The first type of a group, where groups are types.
@@ -126,7 +203,12 @@ impl<'d> Groups<'d> {
     }
 
     fn by_place(&self) -> bool {
-        matches!(self.by, GroupBy::Section | GroupBy::Generation)
+        matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap)
+    }
+
+    /// What loaded the types of a group.
+    pub(super) fn loader_of(&self, group: u32) -> Option<LoaderRow> {
+        loader_row(self.graph, self.graph.types().loader(*self.types.get(group as usize)?))
     }
 
     /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
@@ -140,6 +222,7 @@ impl<'d> Groups<'d> {
                 let at = self.places.partition_point(|(nodes, _)| nodes.end <= node.index());
                 self.places.get(at).map_or(NO_SET, |&(_, group)| group)
             }
+            _ if self.by == GroupBy::Held => self.held[node.index()] as u32,
             group => group,
         }
     }
@@ -153,6 +236,11 @@ impl<'d> Groups<'d> {
                 for node in nodes.clone().map(NodeId::new).filter(|&node| self.of(node) != NO_SET) {
                     tallies[*group as usize].add_object(self.graph.shallow_bytes(node), reachable.contains(node));
                 }
+            }
+        } else if self.by == GroupBy::Held {
+            for node in self.nodes.clone().map(NodeId::new).filter(|&node| self.of(node) != NO_SET) {
+                let tally = &mut tallies[self.held[node.index()] as usize];
+                tally.add_object(self.graph.shallow_bytes(node), reachable.contains(node));
             }
         } else {
             for (tally, &group) in tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.of_type) {
@@ -183,6 +271,34 @@ impl<'d> Groups<'d> {
         }
         (of_groups, total)
     }
+}
+
+/// Tells loaders apart; empty for the runtime itself and where the dump does not say.
+fn loader_key(graph: &HeapGraph, loader: Loader) -> String {
+    match loader {
+        Loader::Unknown | Loader::Runtime => String::new(),
+        _ => loader_text(graph, loader),
+    }
+}
+
+fn loader_row(graph: &HeapGraph, loader: Loader) -> Option<LoaderRow> {
+    match loader {
+        Loader::Unknown => None,
+        Loader::Runtime => Some(LoaderRow { id: None, type_name: None, name: None }),
+        Loader::Object(node) => Some(LoaderRow {
+            id: Some(graph.display_id(node)),
+            type_name: Some(graph.type_name(graph.type_of(node)).to_string()),
+            name: None,
+        }),
+        Loader::Named(name) => {
+            Some(LoaderRow { id: None, type_name: None, name: Some(graph.types().text(name).to_string()) })
+        }
+    }
+}
+
+/// A loader as a group.
+fn loader_text(graph: &HeapGraph, loader: Loader) -> String {
+    loader_row(graph, loader).map_or_else(|| "(unknown)".into(), |row| row.text())
 }
 
 /// Sections' names, with their numbers where several have the same.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::groups::Groups;
+use super::groups::{Groups, TypesApart};
 use super::heaps::{HeapChoice, HeapRow};
 pub use super::histogram_rows::*;
 use super::problems::problems_of;
@@ -129,7 +129,7 @@ pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogra
 fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     options.heaps.check_on_objects()?;
     let scope = options.scope.resolve(graph)?;
-    let groups = Groups::new(&scope, options.group_by, options.types_apart)?;
+    let groups = Groups::new(&scope, options.group_by, TypesApart::of_rows(options.types_apart))?;
     let tallies = groups.tally(dump.reachable());
     let (estimates, estimate) = if graph.is_sample() { groups.estimated() } else { Default::default() };
     let mut rows: Vec<HistogramRow> = Vec::new();
@@ -143,6 +143,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
     }
     add_locations(graph, &groups, &mut rows);
+    add_loaders(&groups, &mut rows);
     add_retained(dump, graph, options, &groups, &mut rows)?;
     let nodes = scope.range();
     let info = dump.info();
@@ -196,6 +197,15 @@ fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRo
     for row in &mut *rows {
         let place = groups.type_of_group(row.group).and_then(|type_id| graph.types().place(type_id));
         row.location = place.filter(|_| uses[groups.names[row.group as usize].as_str()] > 1).map(LocationRow::new);
+    }
+}
+
+/// Says of rows of one name what loaded their types, where the dump says so.
+fn add_loaders(groups: &Groups<'_>, rows: &mut [HistogramRow]) {
+    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+    rows.iter().for_each(|row| *uses.entry(row.name().to_string()).or_default() += 1);
+    for row in rows.iter_mut().filter(|row| uses[row.name()] > 1) {
+        row.loader = groups.loader_of(row.group);
     }
 }
 
@@ -329,7 +339,7 @@ fn of_allocations(
 fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions) {
     let compare = |a: &HistogramRow, b: &HistogramRow| -> Ordering {
         let by_figure = b.figure(options.order).cmp(&a.figure(options.order));
-        by_figure.then_with(|| (a.name(), &a.module).cmp(&(b.name(), &b.module)))
+        by_figure.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)))
     };
     rows.sort_by(compare);
     if options.limits.reverse {

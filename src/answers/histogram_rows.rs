@@ -1,5 +1,7 @@
 //! The rows and totals of a histogram.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::GroupBy;
@@ -223,6 +225,9 @@ pub struct HistogramRow {
     /// Where the type's constructor stands, where another row has the same name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<LocationRow>,
+    /// What loaded the type, where rows of several loaders have its name and the dump says; `null` for the runtime itself.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "loader_or_null")]
+    pub loader: Option<LoaderRow>,
     /// What the row is of.
     #[serde(flatten)]
     pub name: RowName,
@@ -251,6 +256,38 @@ impl LocationRow {
     pub fn text(&self) -> String {
         format!("{}:{}:{}", self.script_id, self.line, self.column)
     }
+}
+
+/// What loaded a type: an object, or a loader that the dump knows by name; neither for the runtime itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LoaderRow {
+    /// The loader's id.
+    pub id: Option<String>,
+    /// The name of its type.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// Its own name.
+    pub name: Option<String>,
+}
+
+impl LoaderRow {
+    /// The loader in a line: `zoo.Zoo$TwinLoader 0x7f2da4800010`.
+    pub fn text(&self) -> String {
+        match (&self.name, &self.type_name, &self.id) {
+            (Some(name), ..) => name.clone(),
+            (None, Some(type_name), Some(id)) => format!("{type_name} {id}"),
+            _ => "(runtime)".into(),
+        }
+    }
+
+    fn is_runtime(&self) -> bool {
+        self.name.is_none() && self.id.is_none()
+    }
+}
+
+/// The runtime is no loader: `null`.
+fn loader_or_null<S: serde::Serializer>(loader: &Option<LoaderRow>, to: S) -> Result<S::Ok, S::Error> {
+    loader.as_ref().filter(|loader| !loader.is_runtime()).serialize(to)
 }
 
 /// How much there is in a row.
@@ -328,12 +365,20 @@ impl RowName {
 impl HistogramRow {
     pub(super) fn new(name: String, group_by: GroupBy, amount: RowAmount) -> Self {
         let name = RowName::new(name, group_by);
-        HistogramRow { amount, retained_bytes: None, module: None, location: None, name, group: 0 }
+        HistogramRow { amount, retained_bytes: None, module: None, location: None, loader: None, name, group: 0 }
     }
 
     /// The name of the type or group.
     pub fn name(&self) -> &str {
         self.name.text()
+    }
+
+    /// The name with its loader, where that tells it from another row.
+    pub fn whole_name(&self) -> Cow<'_, str> {
+        match &self.loader {
+            Some(loader) => format!("{} ({})", self.name(), loader.text()).into(),
+            None => self.name().into(),
+        }
     }
 
     /// Shallow bytes of objects, or bytes of allocations.

@@ -15,6 +15,7 @@ use super::packed_objects::{Chunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::references::WeakReference;
 use super::roots::RootRecord;
+use super::spaces::Holding;
 use super::threads::{Frame, ThreadRecord};
 use super::types::{DescribedType, Field, SourcePlace, TypeRecord};
 use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId, TypeId};
@@ -99,6 +100,10 @@ pub struct GraphBuilder {
     pub(super) generations: Vec<GenerationRange>,
     /// What came by number instead of by id, for dumps that do.
     pub(super) numbered: Option<Numbered>,
+    /// Names of parts of the heap, and (object, part) where objects go over to another part.
+    pub(super) heap_parts: (Vec<String>, Vec<(u32, u32)>),
+    /// (section, from, to, how).
+    pub(super) soft: Option<Vec<(u32, u64, u64, Holding)>>,
     pub(super) id_style: IdStyle,
     memory: MemoryShare,
     /// What all names together cost.
@@ -186,6 +191,8 @@ impl GraphBuilder {
             + self.objects.positions.len() * size_of::<PositionRun>()
             + self.objects.chunks.len() * size_of::<Chunk>()
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
+            + self.heap_parts.1.len() * size_of::<(u32, u32)>()
+            + self.soft.as_ref().map_or(0, |soft| soft.len() * size_of::<(u32, u64, u64, Holding)>())
             + self.stream.as_ref().map_or(0, ReferenceStream::memory_bytes)
             + self.sections.len() * SECTION_BYTES
             + self.numbered_bytes()
@@ -380,6 +387,19 @@ impl GraphBuilder {
     /// Where the collector keeps its generations; for dumps of one section.
     pub fn set_generations(&mut self, ranges: Vec<GenerationRange>) {
         self.generations = ranges;
+    }
+
+    /// In which part of the heap objects are: (object as it was appended, part) where they go over to another one,
+    /// ascending.
+    pub fn set_heap_parts(&mut self, names: Vec<String>, changes: Vec<(u32, u32)>) {
+        self.heap_parts = (names, changes);
+    }
+
+    /// Says which references of reference objects the runtime may give up: (from, to, how). Readers add them to the
+    /// objects' references as well.
+    pub fn add_soft_references(&mut self, section: SectionId, soft: impl Iterator<Item = (u64, u64, Holding)>) {
+        let known = self.soft.get_or_insert_default();
+        known.extend(soft.map(|(from, to, holding)| (section.0, from, to, holding)));
     }
 
     /// Appends `objects` of sealed columns to `section`, which must be the one begun last. `type_slots` translates the

@@ -36,6 +36,7 @@ mod resolve_records;
 mod resolve_references;
 mod roots;
 mod shown_types;
+mod spaces;
 mod stored;
 mod threads;
 mod two_streams;
@@ -61,6 +62,7 @@ pub use references::{Reference, References, Referrers};
 pub use resolve::ResolveOptions;
 pub use resolve_counts::{Occurrences, ResolveCounts};
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
+pub use spaces::{HeapParts, Holding, SoftReference};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, Thread, ThreadId, ThreadRecord};
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
@@ -168,7 +170,10 @@ pub struct HeapGraph {
     frames: Vec<Frame>,
     dependent_references: u64,
     generations: Vec<GenerationRun>,
+    heap_parts: HeapParts,
     weak: WeakReferences,
+    /// Ascending; `None` where the dump does not tell them from others.
+    soft: Option<Vec<SoftReference>>,
     /// Objects whose class is not among their strong references, though objects hold their classes.
     classes_left_out: usize,
     unheld_in_tree: bool,
@@ -179,6 +184,16 @@ impl HeapGraph {
     /// Objects. O(1).
     pub fn node_count(&self) -> usize {
         self.node_types.len()
+    }
+
+    /// Parts of the heap that the dump tells apart; none where it does not. O(1).
+    pub fn heap_parts(&self) -> &HeapParts {
+        &self.heap_parts
+    }
+
+    /// Strong references that the runtime may give up, ascending by source; `None` where the dump does not tell. O(1).
+    pub fn soft_references(&self) -> Option<&[SoftReference]> {
+        self.soft.as_deref()
     }
 
     /// All objects, ascending.

@@ -13,6 +13,7 @@ use super::packed_objects::position_of;
 use super::references::WeakReferences;
 use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::resolve_references::{Resolved, Resolver, count_cross_section, resolve_references};
+use super::spaces::{HeapParts, resolve_soft};
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
 
 /// What a reader knows only after the whole dump.
@@ -204,6 +205,8 @@ impl GraphBuilder {
         let weak = order.weak(resolved.weak);
         let (mut counts, mut references) =
             order.references(std::mem::take(&mut self.objects.counts), resolved.references);
+        let (part_names, changes) = std::mem::take(&mut self.heap_parts);
+        let heap_parts = HeapParts::new(part_names, &changes, node_types.len(), &order);
         drop(order);
         let mut types = self.describe_types(names, &slot_types, &maps, &mut class_objects);
         let (threads, frames) = self.resolve_threads(&slot_types, &maps);
@@ -217,6 +220,7 @@ impl GraphBuilder {
         splice_added(added, &mut counts, &mut references);
         types.texts = Names(self.texts);
         types.places = self.type_places;
+        let soft = self.soft.map(|soft| resolve_soft(soft, &maps));
         let generations = super::generations::runs(&self.generations, &maps);
         let mut graph = HeapGraph {
             node_types: node_types.into(),
@@ -234,6 +238,8 @@ impl GraphBuilder {
             frames,
             dependent_references,
             generations,
+            heap_parts,
+            soft,
             classes_left_out: 0,
             unheld_in_tree: false,
             counts_bytes_only: false,

@@ -11,6 +11,7 @@ use super::csr::{Csr, Offsets};
 use super::id_map::{IdMap, StoredIds};
 use super::names::Names;
 use super::references::WeakReferences;
+use super::spaces::{HeapParts, SOFT_NUMBERS, soft_of, store_soft};
 use super::threads::{Frame, FrameId, THREAD_NUMBERS, Thread, ThreadId};
 use super::types::{DETAIL_NUMBERS, Field, Limits, SourcePlace, TypeDetails, TypeTable};
 use super::{Generation, GenerationRun, HeapGraph, IdStyle, NameId, NodeId, RootFlags, RootKind, RootOrigin};
@@ -32,6 +33,8 @@ pub struct StoredGraph {
     unheld_in_tree: bool,
     counts_bytes_only: bool,
     generations: Vec<(usize, usize, Generation)>,
+    heap_parts: HeapParts,
+    tells_soft: bool,
 }
 
 /// Numbers of one root record: node, kind, its number where it has one, flags, container, name, origin, thread, frame,
@@ -60,6 +63,7 @@ impl HeapGraph {
         let roots: Vec<u32> = self.roots.iter().flat_map(numbers_of).collect();
         Column::from(roots).store(sink, "roots")?;
         self.weak.store(sink)?;
+        store_soft(self.soft.as_deref().unwrap_or_default(), sink)?;
         self.types.store(sink)?;
         let threads: Vec<u32> = self.threads.iter().flat_map(Thread::numbers).collect();
         Column::from(threads).store(sink, "threads")?;
@@ -78,6 +82,8 @@ impl HeapGraph {
             classes_left_out: self.classes_left_out,
             unheld_in_tree: self.unheld_in_tree,
             counts_bytes_only: self.counts_bytes_only,
+            heap_parts: self.heap_parts.clone(),
+            tells_soft: self.soft.is_some(),
             generations: self.generations.iter().map(|run| (run.nodes.start, run.nodes.end, run.generation)).collect(),
         })
     }
@@ -121,6 +127,7 @@ impl HeapGraph {
         let threads = rows(source, "threads", |numbers: [u32; THREAD_NUMBERS]| {
             Thread::from_numbers(numbers, &limits, frames.len())
         })?;
+        let soft = rows(source, "soft", |numbers: [u32; SOFT_NUMBERS]| soft_of(numbers, nodes))?;
         let roots = rows(source, "roots", |numbers| root_of(numbers, &limits, threads.len(), frames.len()))?;
         Some(HeapGraph {
             node_types,
@@ -128,6 +135,8 @@ impl HeapGraph {
             references: Csr::from_stored(source, "references", nodes, stored.references)?,
             referrers: OnceLock::from(Csr::from_stored(source, "referrers", nodes, stored.references)?),
             weak: WeakReferences::from_stored(source, nodes)?,
+            soft: stored.tells_soft.then_some(soft),
+            heap_parts: stored.heap_parts.checked(nodes)?,
             ids,
             sections: stored.sections.clone(),
             roots,

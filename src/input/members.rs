@@ -9,11 +9,9 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use flate2::bufread::GzDecoder;
-
-use super::unpack::Windows;
 
 /// Packed bytes that are read at a time.
 const PACKED_BYTES: usize = 256 * 1024;
@@ -29,6 +27,8 @@ pub(super) const UNPACKING_BYTES_OF_THREAD: u64 = 64 << 20;
 const MEMBER_START: [u8; 3] = [0x1F, 0x8B, 0x08];
 const LEAST_MEMBER_BYTES: usize = 20;
 
+/// Bytes that unpacking keeps: to refer back to, or unpacked ahead.
+pub(super) type Windows = Arc<AtomicU64>;
 /// How many threads may unpack; 0 while that is not known.
 pub(super) type Workers = Arc<AtomicUsize>;
 

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
-use super::members::Workers;
+use super::members::{Windows, Workers};
 use super::observer::{NoObserver, Observer};
-use super::unpack::{BrokenNote, Packing, Windows};
+use super::unpack::{BrokenNote, Packing};
 use crate::graph::{MemoryBudget, MemoryShare};
 
 /// Bytes that are looked at to recognise packing, encoding and format.

@@ -2,19 +2,16 @@
 //! and frames that follow one another are one stream. Members of gzip are unpacked on several threads (`members`).
 
 use std::io::{self, BufReader, Read};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use super::members::{GzipMembers, Workers};
+use super::members::{GzipMembers, Windows, Workers};
 
 /// Packed bytes that are read at a time.
 const PACKED_BYTES: usize = 256 * 1024;
 
 /// Where a broken packing noted that it ended early.
 pub(super) type BrokenNote = Arc<Mutex<Option<String>>>;
-
-/// Bytes that unpacking keeps to refer back to.
-pub(super) type Windows = Arc<AtomicU64>;
 
 /// How bytes are packed.
 #[derive(Debug, Clone, Copy)]

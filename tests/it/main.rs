@@ -21,6 +21,7 @@ mod fixtures;
 mod golden;
 mod hprof;
 mod hprof_damage;
+mod hprof_groups;
 mod index;
 mod json_keys;
 mod leaks;

@@ -3,10 +3,4 @@
 use crate::answers::GroupBy;
 
 /// The groups that every dump of objects may have.
-pub(crate) const GROUPS: &[(&str, GroupBy)] = &[
-    ("type", GroupBy::Type),
-    ("package", GroupBy::Package),
-    ("domain", GroupBy::Section),
-    ("module", GroupBy::Module),
-    ("generation", GroupBy::Generation),
-];
+pub(crate) const GROUPS: &[(&str, GroupBy)] = GroupBy::ALL;

@@ -2,14 +2,15 @@
 
 use crate::answers::histogram::{Histogram, HistogramRow, LimitCheck, ObjectTotals, RetainedBy, Totals};
 use crate::answers::{GroupBy, ReachedBy};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
+use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, TextPage, count_of, escape_controls};
 use crate::units::format_bytes;
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
 
-    fn table(&self, _: &Style) -> Table<'_> {
+    fn table(&self, style: &Style) -> Table<'_> {
         let rows = self.rows.as_slice();
+        let is_bare = !matches!(style.format, Format::Table | Format::Markdown);
         let with_estimate = self.sample.is_some() && rows.iter().any(|row| row.estimate().is_some());
         let with_graph = matches!(self.totals, Totals::Objects(_));
         let columns = match self.totals {
@@ -40,7 +41,9 @@ impl Present for Histogram {
             .add_if(rows.iter().any(|row| row.location.is_some()), location, |row| {
                 row.location.map_or(String::new(), |location| location.text())
             })
-            .add(name_column(self.group_by), |row| row.name())
+            .add(name_column(self.group_by), move |row| {
+                if is_bare { Cell::from(row.name()) } else { Cell::text(row.whole_name()) }
+            })
             .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }
 
@@ -140,22 +143,10 @@ pub(crate) fn limit_sentences(file: &str, answer: &Histogram) -> impl Iterator<I
 
 /// The column with a group's name.
 pub(crate) fn name_column(by: GroupBy) -> Column {
-    match by {
-        GroupBy::Type => Column::text("type", "Type"),
-        GroupBy::Package => Column::text("group", "Package"),
-        GroupBy::Section => Column::text("group", "Section"),
-        GroupBy::Module => Column::text("group", "Module"),
-        GroupBy::Generation => Column::text("group", "Generation"),
-    }
+    Column::text(if by == GroupBy::Type { "type" } else { "group" }, by.titles().0)
 }
 
 /// Several groups, in words.
 pub(crate) fn plural(by: GroupBy) -> &'static str {
-    match by {
-        GroupBy::Type => "types",
-        GroupBy::Package => "packages",
-        GroupBy::Section => "sections",
-        GroupBy::Module => "modules",
-        GroupBy::Generation => "generations",
-    }
+    by.titles().1
 }

@@ -123,13 +123,9 @@ fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
     }
     format_lines(&info.format, page);
     if let Some(loss) = &info.loss {
-        let read = match loss.percent_read {
-            Some(percent) => format!("{percent:.2} % of the dump ({})", style.bytes(loss.read_bytes)),
-            None => format!("all {} that are there", style.bytes(loss.read_bytes)),
-        };
-        let lost_bytes = if loss.lost_bytes > 0 { style.bytes(loss.lost_bytes) + ": " } else { String::new() };
-        page.field("read", &read);
-        page.field("lost", &format!("{lost_bytes}{}", loss.lost.join("; ")));
+        let part = loss.percent_read.map_or(String::new(), |percent| format!(", {percent:.2} % of the dump"));
+        page.field("read", &format!("{}{part}", style.bytes(loss.read_bytes)));
+        page.field("lost", &loss.lost.join("; "));
     }
     for section in &info.sections {
         let times = match (section.started_ms, section.duration_ms) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::block::{FIRST_PRIMITIVE, PRIMITIVES, RawRoot, TypeKind};
+use super::block::{FIRST_PRIMITIVE, PRIMITIVES};
+use super::block_parts::{RawRoot, TypeKind};
 use super::classes::{Classes, Layout};
 use super::codes::*;
 use super::content::{Content, SlotType};
@@ -154,6 +155,7 @@ impl<'a> Assembler<'a> {
         });
         self.content.types = types;
         self.append_classes(sizes)?;
+        self.add_spaces();
         let chosen = self.reader.dumps.get(self.reader.chosen().wrapping_sub(1));
         let section = self.content.builder.section_mut(self.content.section);
         section.null_references += self.content.nulls;
@@ -189,6 +191,12 @@ impl<'a> Assembler<'a> {
                 continue;
             }
             columns.push_object(instance.id, number, 0, instance.position);
+            self.note_heap(columns.len() - 1, instance.heap);
+            if let Some((at, holding)) = layout.soft
+                && let Some(target) = id_of(values, at as usize, id_bytes).filter(|&target| target != 0)
+            {
+                self.content.soft.push((instance.id, target, holding));
+            }
             for &at in &layout.references {
                 match id_of(values, at as usize, id_bytes) {
                     Some(0) => self.content.nulls += 1,
@@ -234,6 +242,7 @@ impl<'a> Assembler<'a> {
         }
         for dump in &self.classes.dumps {
             columns.push_object(dump.id, 0, sizes.class_object(dump, self.texts()), dump.position);
+            self.note_heap(columns.len() - 1, dump.heap);
             for id in dump.class_references(of_boot_loader) {
                 columns.push_reference(id);
             }

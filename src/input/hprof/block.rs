@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::classes::{Layout, Layouts};
+use super::block_parts::*;
+use super::classes::Layouts;
 use super::measure::{Measure, Previous};
 use super::records::ClassDump;
 use super::sinks::HeapSink;
 use super::wire::{element_bytes, id_at, sub, u32_at};
+use crate::graph::Holding;
 use crate::input::blocks::Batch;
 
 /// Types of primitive arrays come first among a block's types: their numbers in the format less this.
@@ -17,92 +19,6 @@ pub(super) const FIRST_PRIMITIVE: u8 = 4;
 pub(super) const PRIMITIVES: usize = 8;
 /// An object's position is known to so many bytes: a place for each would cost more memory than the object.
 const POSITION_BYTES: usize = 4096;
-
-/// A part of a segment within a block: sub-records, one after another.
-#[derive(Debug, Clone)]
-pub(super) struct Piece {
-    /// Its bytes in the block.
-    pub(super) range: std::ops::Range<usize>,
-    /// Its offset in the file.
-    pub(super) offset: u64,
-    /// The file ends with it, before the segment does.
-    pub(super) is_cut: bool,
-    /// The values of its last sub-record, a large array of numbers, were passed over.
-    pub(super) skips_values: bool,
-    /// It begins with so many elements of the array that the piece before ended in.
-    pub(super) leading_elements: u64,
-    /// Its last sub-record, a large array of objects, goes on in the next pieces.
-    pub(super) ends_in_array: bool,
-    /// The Android heap at its start, 0 for the default one; else the id of the name and the type of a `HEAP_INFO`.
-    pub(super) heap: Heap,
-}
-
-/// A part of the file with whole sub-records.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Extent {
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
-    /// Objects of it have ids from this ...
-    pub(super) least: u64,
-    /// ... to this.
-    pub(super) greatest: u64,
-}
-
-/// An Android heap: its type and the id of its name.
-pub(super) type Heap = Option<(u32, u64)>;
-
-/// A root record.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RawRoot {
-    pub(super) tag: u8,
-    pub(super) object: u64,
-    /// Serial of the thread; of a root of a JNI reference its id.
-    pub(super) thread: u64,
-    /// Number of the frame, or for a thread's own root the serial of its trace.
-    pub(super) number: u32,
-    pub(super) position: u64,
-}
-
-/// An instance whose class was not known.
-#[derive(Debug, Clone)]
-pub(super) struct Deferred {
-    pub(super) id: u64,
-    pub(super) class: u64,
-    pub(super) position: u64,
-    /// Its values in the block's `deferred_bytes`.
-    pub(super) bytes: std::ops::Range<usize>,
-}
-
-/// A type as one block numbers it.
-#[derive(Debug, Clone)]
-pub(super) struct LocalType {
-    /// The class; for arrays of primitives the basic type.
-    pub(super) class: u64,
-    pub(super) kind: TypeKind,
-    /// Where the first object of it in a block is.
-    pub(super) position: u64,
-    /// What is known of an instance's class.
-    pub(super) layout: Option<Arc<Layout>>,
-    /// Where the first instance is whose bytes are more or fewer than its fields'.
-    pub(super) mismatch: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum TypeKind {
-    Instance,
-    ObjectArray,
-    PrimitiveArray,
-}
-
-/// Sub-records by kind.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
-    pub(super) instances: u64,
-    pub(super) object_arrays: u64,
-    pub(super) primitive_arrays: u64,
-    pub(super) classes: u64,
-    pub(super) roots: u64,
-}
 
 /// What is found in a block. Used again for others: its types keep their numbers.
 #[derive(Debug)]
@@ -122,6 +38,8 @@ pub(super) struct Block<S> {
     /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
     pub(super) class_instances: Vec<(u64, u64, Vec<u64>)>,
     pub(super) nulls: u64,
+    /// (from, to, how) of references that hold until the runtime gives them up.
+    pub(super) soft: Vec<(u64, u64, Holding)>,
     /// The least and the greatest id of the piece at hand.
     ids: (u64, u64),
     pub(super) counts: Counts,
@@ -160,6 +78,7 @@ impl<S: HeapSink> Default for Block<S> {
             deferred_bytes: Vec::new(),
             class_instances: Vec::new(),
             nulls: 0,
+            soft: Vec::new(),
             ids: (u64::MAX, 0),
             counts: Counts::default(),
             unreadable: Vec::new(),
@@ -178,6 +97,7 @@ impl<S: HeapSink> Batch for Block<S> {
             + self.deferred_bytes.capacity()
             + self.deferred.capacity() * size_of::<Deferred>()
             + self.roots.capacity() * size_of::<RawRoot>()
+            + self.soft.capacity() * size_of::<(u64, u64, Holding)>()
             + self.types.len() * (size_of::<LocalType>() + 64)
     }
 }
@@ -231,6 +151,7 @@ impl<S: HeapSink> Block<S> {
         self.deferred_bytes.clear();
         self.class_instances.clear();
         self.nulls = 0;
+        self.soft.clear();
         self.counts = Counts::default();
         self.unreadable.clear();
         self.unread_bytes = 0;
@@ -345,7 +266,8 @@ fn instance<const W: usize, S: HeapSink>(
             let start = block.deferred_bytes.len();
             block.deferred_bytes.extend_from_slice(values);
             let bytes = start..block.deferred_bytes.len();
-            block.deferred.push(Deferred { id, class, position, bytes });
+            let heap = block.heap();
+            block.deferred.push(Deferred { id, class, position, heap, bytes });
         } else {
             block.sink.push_object(id, number, 0, position);
         }
@@ -369,6 +291,11 @@ fn instance<const W: usize, S: HeapSink>(
     *previous = Previous::instance(id, number);
     block.sink.push_object(id, number, 0, position);
     if S::KEEPS_REFERENCES {
+        if let Some((at, holding)) = layout.soft
+            && let Some(target) = id_at::<W>(values, at as usize).filter(|&target| target != 0)
+        {
+            block.soft.push((id, target, holding));
+        }
         for &at in &layout.references {
             match id_at::<W>(values, at as usize) {
                 Some(0) => block.nulls += 1,
@@ -457,7 +384,8 @@ fn primitive_array<const W: usize, S: HeapSink>(
 }
 
 fn class_dump<S: HeapSink>(rest: &[u8], position: u64, id_bytes: usize, block: &mut Block<S>) -> Option<usize> {
-    let (behind, dump) = ClassDump::parse(&rest[1..], id_bytes, position).ok()?;
+    let (behind, mut dump) = ClassDump::parse(&rest[1..], id_bytes, position).ok()?;
+    dump.heap = block.heap();
     block.counts.classes += 1;
     block.classes.push(dump);
     Some(rest.len() - behind.len())
@@ -487,6 +415,11 @@ fn small<const W: usize, S: HeapSink>(rest: &[u8], position: u64, block: &mut Bl
 }
 
 impl<S: HeapSink> Block<S> {
+    /// The Android heap of what comes next.
+    fn heap(&self) -> Heap {
+        self.heaps.last().and_then(|&(_, heap)| heap)
+    }
+
     fn set_heap(&mut self, heap: Heap) {
         if self.heaps.last().map_or(heap.is_some(), |last| last.1 != heap) {
             self.heaps.push((self.sink.object_count() as u32, heap));

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::records::{ClassDump, LoadClass};
 use super::texts::Texts;
 use super::wire::{OBJECT, value_bytes};
+use crate::graph::Holding;
 
 /// Where an instance of a class has its references, in the order of the file: the class's own fields, then those of its
 /// superclass, and so on up.
@@ -18,6 +19,8 @@ pub(super) struct Layout {
     pub(super) bytes: u32,
     /// The offset among them of a reference that holds nothing: the referent of a weak or phantom reference.
     pub(super) weak: Option<u32>,
+    /// The offset of a reference that holds until the runtime gives it up.
+    pub(super) soft: Option<(u32, Holding)>,
     /// The class is `java.lang.Class`.
     pub(super) is_class: bool,
 }
@@ -163,15 +166,21 @@ impl Classes {
             && chain.iter().any(|dump| {
                 named(dump, "java.lang.ref.WeakReference") || named(dump, "java.lang.ref.PhantomReference")
             });
+        let holding =
+            [("java.lang.ref.SoftReference", Holding::Soft), ("java.lang.ref.FinalReference", Holding::Final)];
+        let holding = holding
+            .into_iter()
+            .find(|(name, _)| weak && !is_weak && chain.len() > 2 && chain.iter().any(|dump| named(dump, name)));
         let mut layout =
             Layout { is_class: chain.first().is_some_and(|dump| named(dump, "java.lang.Class")), ..Layout::default() };
         let mut references = Vec::new();
         for dump in chain {
-            let holds_referent = is_weak && named(dump, "java.lang.ref.Reference");
+            let has_referent = (is_weak || holding.is_some()) && named(dump, "java.lang.ref.Reference");
             for field in &dump.fields {
                 if field.basic_type == OBJECT {
-                    if holds_referent && texts.get(field.name) == Some(b"referent") {
-                        layout.weak = Some(layout.bytes);
+                    if has_referent && texts.get(field.name) == Some(b"referent") {
+                        layout.weak = is_weak.then_some(layout.bytes);
+                        layout.soft = holding.map(|(_, holding)| (layout.bytes, holding));
                     }
                     references.push(layout.bytes);
                 }

@@ -4,12 +4,15 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
-use super::block::{Block, Counts, Deferred, Extent, FIRST_PRIMITIVE, Heap, PRIMITIVES, RawRoot, TypeKind};
+use super::block::{Block, FIRST_PRIMITIVE, PRIMITIVES};
+use super::block_parts::{Counts, Deferred, Extent, Heap, RawRoot, TypeKind};
 use super::classes::Classes;
 use super::measure::{Measure, Nearest};
 use super::segments::lock;
 use super::sinks::{HeapSink, RESIDUES, TypeCount, TypeCounts};
-use crate::graph::{BuildError, GraphBuilder, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId};
+use crate::graph::{
+    BuildError, GraphBuilder, Holding, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId,
+};
 use crate::input::ReadError;
 use crate::input::repeats::RepeatWatch;
 
@@ -94,6 +97,7 @@ pub(super) struct Content {
     /// By slot, where objects are only counted.
     pub(super) totals: Vec<TypeTotal>,
     pub(super) repeats: BlockRepeats,
+    pub(super) soft: Vec<(u64, u64, Holding)>,
     share: MemoryShare,
     budget: MemoryBudget,
 }
@@ -124,6 +128,7 @@ impl Content {
             heaps: Vec::new(),
             totals: Vec::new(),
             repeats: BlockRepeats::default(),
+            soft: Vec::new(),
             share: budget.for_content(),
             budget: budget.clone(),
         };
@@ -184,6 +189,12 @@ impl Content {
         self.unread_bytes += block.unread_bytes;
         self.extents.append(&mut block.extents);
         self.class_instances.append(&mut block.class_instances);
+        self.soft.append(&mut block.soft);
+        // Each segment begins in the default heap.
+        let begins_elsewhere = block.heaps.first().is_some_and(|&(object, _)| object == 0);
+        if !begins_elsewhere && self.heaps.last().is_some_and(|(_, heap)| heap.is_some()) {
+            self.heaps.push((first, None));
+        }
         self.heaps.extend(block.heaps.drain(..).map(|(object, heap)| (first + object, heap)));
         for (local, &slot) in block.types.iter().zip(&block.slots) {
             if let Some(position) = local.mismatch {
@@ -201,6 +212,7 @@ impl Content {
             + self.deferred.list.capacity() * size_of::<Deferred>()
             + self.extents.capacity() * size_of::<Extent>()
             + self.roots.capacity() * size_of::<RawRoot>()
+            + self.soft.capacity() * size_of::<(u64, u64, Holding)>()
             + self.types.len() * (size_of::<Nearest>() + size_of::<TypeTotal>() + 64);
         Ok(self.share.hold(own as u64)?)
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::block::Extent;
+use super::block_parts::Extent;
 use super::records::ClassDump;
 use super::sub_bytes::{SubBytes, sub_bytes};
 use super::wire::{id_of, sub};

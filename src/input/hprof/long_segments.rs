@@ -1,7 +1,7 @@
 //! Segments that are longer than a block: cut between sub-records, which takes a walk over their heads. Arrays that are
 //! longer than a block pass in parts, those of numbers without their values.
 
-use super::block::Piece;
+use super::block_parts::Piece;
 use super::codes::*;
 use super::segments::{BLOCK_BYTES, FULL_BYTES, Filling, MOST_WHOLE_BYTES, Segment, SegmentReader, State};
 use super::sub_bytes::{SubBytes, sub_bytes};

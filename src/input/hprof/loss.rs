@@ -2,29 +2,7 @@
 
 use super::assemble::Assembler;
 use super::codes::*;
-use super::segments::{Segment, SegmentReader};
 use crate::input::{Code, Loss};
-
-/// Bytes that did not come to be parsed.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LostBytes {
-    /// Of the dump, but not in the file.
-    pub(super) missing: u64,
-    /// In the file, but passed over.
-    pub(super) unread: u64,
-}
-
-impl SegmentReader {
-    /// The file ends within a segment, of which so many bytes came since its `left` was counted.
-    pub(super) fn note_missing(&mut self, segment: Segment, came: usize) {
-        self.lost.missing += segment.left.map_or(0, |left| left.saturating_sub(came as u64));
-    }
-
-    /// What follows in the file is not read.
-    pub(super) fn note_rest_unread(&mut self) {
-        self.lost.unread += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
-    }
-}
 
 /// What is lost; `None` of a dump that is whole.
 pub(super) fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {

@@ -13,6 +13,7 @@
 
 mod assemble;
 mod block;
+mod block_parts;
 mod classes;
 mod codes;
 mod content;
@@ -27,6 +28,7 @@ mod sayings;
 mod segments;
 mod sinks;
 mod sizes;
+mod spaces;
 mod stream;
 mod sub_bytes;
 mod texts;

@@ -178,6 +178,8 @@ pub(super) struct ClassDump {
     pub(super) fields: Box<[Field]>,
     /// Offset of the record in the file.
     pub(super) position: u64,
+    /// The Android heap that the class object is in, as far as the caller knows.
+    pub(super) heap: Option<(u32, u64)>,
 }
 
 /// The value of a basic type, in the low bytes.
@@ -246,6 +248,7 @@ impl ClassDump {
             statics: statics.into(),
             fields: fields.into(),
             position,
+            heap: None,
         };
         Ok((rest, dump))
     }

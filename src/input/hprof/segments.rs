@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::block::{Heap, Piece};
+use super::block_parts::{Heap, Piece};
 use super::classes::{Classes, Layouts};
 use super::codes::*;
-use super::loss::LostBytes;
 use super::records::{ClassDump, Frame, Header, LoadClass, RecordHead, Trace};
 use super::stream::Stream;
 use super::texts::Texts;
@@ -77,6 +76,15 @@ pub(super) struct Filling {
     pub(super) bytes: usize,
     pub(super) pieces: Vec<Piece>,
     pub(super) dump: usize,
+}
+
+/// Bytes that did not come to be parsed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LostBytes {
+    /// Of the dump, but not in the file.
+    pub(super) missing: u64,
+    /// In the file, but passed over.
+    pub(super) unread: u64,
 }
 
 /// Reads records and cuts segments into blocks.
@@ -350,6 +358,18 @@ impl SegmentReader {
         }))
     }
 
+    // ---- what is lost
+
+    /// The file ends within a segment, of which so many bytes came since its `left` was counted.
+    pub(super) fn note_missing(&mut self, segment: Segment, came: usize) {
+        self.lost.missing += segment.left.map_or(0, |left| left.saturating_sub(came as u64));
+    }
+
+    /// What follows in the file is not read.
+    pub(super) fn note_rest_unread(&mut self) {
+        self.lost.unread += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
+    }
+
     // ---- segments
 
     /// Takes what is next of a segment into the block. False if there is no more room.
@@ -431,7 +451,8 @@ impl SegmentReader {
             let ahead = self.stream.ahead();
             let (available, offset) = (ahead.len(), self.stream.offset());
             match ClassDump::parse(&ahead[1..available.min(room)], self.header.id_bytes, offset) {
-                Ok((behind, dump)) => {
+                Ok((behind, mut dump)) => {
+                    dump.heap = segment.heap;
                     let length = available.min(room) - behind.len();
                     lock(&self.classes).add(dump, self.dumps.len());
                     self.class_count += 1;

@@ -1,0 +1,100 @@
+//! What a dump says of where objects are (heaps of Android) and of references that hold for as long as the runtime lets
+//! them (soft references, finalizers).
+
+use std::io;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::column::{Column, ColumnSink};
+use super::object_order::ObjectOrder;
+use super::{NodeId, SectionIds};
+
+/// Parts of the heap by name, as runs of nodes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeapParts {
+    /// The parts' names.
+    pub names: Vec<String>,
+    /// Which nodes are in which, ascending; all of them, or none where the dump does not say.
+    pub runs: Vec<(Range<usize>, u32)>,
+}
+
+impl HeapParts {
+    /// From (object, part) where objects as they were appended go over to another part.
+    pub(super) fn new(names: Vec<String>, changes: &[(u32, u32)], objects: usize, order: &ObjectOrder) -> Self {
+        if names.is_empty() {
+            return Self::default();
+        }
+        let mut of_object = vec![0u32; objects];
+        for (at, &(object, part)) in changes.iter().enumerate() {
+            let end = changes.get(at + 1).map_or(objects, |next| next.0 as usize);
+            if let Some(objects) = of_object.get_mut(object as usize..end) {
+                objects.fill(part);
+            }
+        }
+        let mut runs: Vec<(Range<usize>, u32)> = Vec::new();
+        for (node, part) in order.column(of_object).into_iter().enumerate() {
+            match runs.last_mut() {
+                Some((nodes, last)) if *last == part => nodes.end = node + 1,
+                _ => runs.push((node..node + 1, part)),
+            }
+        }
+        HeapParts { names, runs }
+    }
+
+    /// The same from an index, if it is of so many nodes.
+    pub(super) fn checked(&self, nodes: usize) -> Option<Self> {
+        let fits = |(run, part): &(Range<usize>, u32)| {
+            run.start <= run.end && run.end <= nodes && (*part as usize) < self.names.len()
+        };
+        let ascend = self.runs.windows(2).all(|pair| pair[0].0.end == pair[1].0.start);
+        (ascend && self.runs.iter().all(fits)).then(|| self.clone())
+    }
+}
+
+/// How a reference holds that the runtime may give up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Holding {
+    /// Until memory runs short.
+    Soft,
+    /// Until the object's finalizer has run.
+    Final,
+}
+
+/// A strong reference that the runtime may give up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SoftReference {
+    /// The reference object.
+    pub source: NodeId,
+    /// What it holds.
+    pub target: NodeId,
+    /// How.
+    pub holding: Holding,
+}
+
+/// Those of (section, from, to, holding) that have both objects, ascending.
+pub(super) fn resolve_soft(soft: Vec<(u32, u64, u64, Holding)>, maps: &[SectionIds]) -> Vec<SoftReference> {
+    let mut resolved: Vec<SoftReference> = soft
+        .into_iter()
+        .filter_map(|(section, from, to, holding)| {
+            let map = &maps[section as usize];
+            Some(SoftReference { source: map.node(from)?, target: map.node(to)?, holding })
+        })
+        .collect();
+    resolved.sort_unstable();
+    resolved
+}
+
+/// Numbers of one in a column: source, target, 1 for `Final`.
+pub(super) const SOFT_NUMBERS: usize = 3;
+
+pub(super) fn store_soft(soft: &[SoftReference], sink: &mut dyn ColumnSink) -> io::Result<()> {
+    let numbers = soft.iter().flat_map(|soft| [soft.source.0, soft.target.0, (soft.holding == Holding::Final).into()]);
+    Column::from(numbers.collect::<Vec<u32>>()).store(sink, "soft")
+}
+
+pub(super) fn soft_of([source, target, kind]: [u32; SOFT_NUMBERS], nodes: usize) -> Option<SoftReference> {
+    let holding = if kind == 0 { Holding::Soft } else { Holding::Final };
+    let fits = (source as usize) < nodes && (target as usize) < nodes && kind < 2;
+    fits.then_some(SoftReference { source: NodeId(source), target: NodeId(target), holding })
+}
