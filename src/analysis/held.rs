@@ -39,7 +39,9 @@ impl HeldBy {
 pub fn held_by(graph: &HeapGraph) -> Option<Vec<HeldBy>> {
     let soft = graph.soft_references()?;
     let mut sources = NodeSet::new(graph.node_count());
-    soft.iter().for_each(|soft| drop(sources.insert(soft.source)));
+    for soft in soft {
+        sources.insert(soft.source);
+    }
     let mut walk = Walk {
         graph,
         soft,

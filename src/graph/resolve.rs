@@ -194,6 +194,7 @@ impl GraphBuilder {
         mut problems: ResolveCounts,
     ) -> (HeapGraph, ResolveCounts) {
         let (slot_types, names) = self.final_types();
+        let object_count = self.objects.types.len();
         // One column after another, so that no two of them are there twice.
         let shallow = order.column(std::mem::take(&mut self.objects.shallow));
         let shallow = ByteCounts::new(shallow, &order.few(std::mem::take(&mut self.objects.large)));
@@ -206,7 +207,7 @@ impl GraphBuilder {
         let (mut counts, mut references) =
             order.references(std::mem::take(&mut self.objects.counts), resolved.references);
         let (part_names, changes) = std::mem::take(&mut self.heap_parts);
-        let heap_parts = HeapParts::new(part_names, &changes, node_types.len(), &order);
+        let heap_parts = HeapParts::new(part_names, &changes, object_count, &order);
         drop(order);
         let mut types = self.describe_types(names, &slot_types, &maps, &mut class_objects);
         let (threads, frames) = self.resolve_threads(&slot_types, &maps);
