@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{HistogramOrder, SizeLimit};
 use crate::answers::{GroupBy, HistogramOptions, RetainedBy};
-use crate::cli::args::groups::GROUPS;
 use crate::cli::args::heaps::HeapArgs;
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
 use crate::units::parse_size;
@@ -15,7 +14,7 @@ use crate::units::parse_size;
 #[derive(Debug, Args)]
 pub(crate) struct HistogramArgs {
     /// What to group by
-    #[arg(long, value_parser = words(GROUPS), default_value = "type", value_name = "GROUP")]
+    #[arg(long, value_parser = words(GroupBy::ALL), default_value = "type", value_name = "GROUP")]
     by: GroupBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row; `exact` takes each row out
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]

@@ -5,7 +5,6 @@
 
 pub(crate) mod diff;
 pub(crate) mod export;
-pub(crate) mod groups;
 pub(crate) mod heaps;
 pub(crate) mod histogram;
 pub(crate) mod object;

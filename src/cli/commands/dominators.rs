@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 use crate::answers::dominator_tree::DominatorOrder;
 use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
 use crate::cli::Outcome;
-use crate::cli::args::groups::GROUPS;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
@@ -28,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "by", value_parser = clap::value_parser!(u32).range(1..=500))]
     depth: u32,
     /// Group the objects: all of a group, and what its topmost members retain
-    #[arg(long, value_parser = words(GROUPS), value_name = "GROUP")]
+    #[arg(long, value_parser = words(GroupBy::ALL), value_name = "GROUP")]
     by: Option<GroupBy>,
     #[command(flatten)]
     rows: RowArgs,
