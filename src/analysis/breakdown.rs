@@ -37,6 +37,19 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Root => "root",
+            Kind::Backtrace => "backtrace",
+            Kind::Type => "type",
+            Kind::SelfCost => "self",
+            Kind::Other => "other",
+        }
+    }
+}
+
 /// Which axis a row belongs to: `<self>` and `<other>` exist on both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,6 +1,9 @@
 //! Sizes from which on something counts: bytes, or a share of a whole. One place decides how shares are rounded.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::units::parse_size;
 
 /// A share in percent, exact to twelve decimal places: 7 % of 100 bytes are 7 bytes, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +72,31 @@ impl Threshold {
         }
     }
 
+    /// Returns true for a share over 100 %.
+    pub fn is_more_than_a_whole(self) -> bool {
+        matches!(self, Threshold::Share(percent) if percent.units > 100 * UNITS_OF_ONE as u64)
+    }
+
     /// The most bytes that do not go over it.
     pub fn at_most(self, whole: u64) -> u64 {
         match self {
             Threshold::Bytes(bytes) => bytes,
             Threshold::Share(percent) => percent.at_most(whole),
+        }
+    }
+}
+
+/// A size, or a share of a whole as `10%`.
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim().strip_suffix('%') {
+            Some(share) => match share.trim().parse().ok().and_then(Percent::new) {
+                Some(percent) => Ok(Threshold::Share(percent)),
+                None => Err(format!("\"{text}\" is not a share; write it as 10%")),
+            },
+            None => parse_size(text).map(Threshold::Bytes),
         }
     }
 }

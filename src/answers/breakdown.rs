@@ -9,7 +9,7 @@ use super::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
 use super::histogram_rows::is_false;
 use super::problems::{ProblemRow, problems_of};
 use super::tree::{Level, MAX_DEPTH, Single, preorder};
-use super::{AnswerError, CommandLine, Limits, ObjectId, ScopeOptions, Tree, TreeRow};
+use super::{AnswerError, CommandLine, Limits, ObjectId, Order, OrderWords, ScopeOptions, Tree, TreeRow};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::breakdown::{Axes, BreakdownTree, Node, Row};
@@ -40,6 +40,12 @@ pub enum BreakdownBy {
     Caller,
 }
 
+impl BreakdownBy {
+    /// The axes that can come first, by the words for them.
+    pub const WORDS: &[(&str, BreakdownBy)] =
+        &[("backtrace", BreakdownBy::Backtrace), ("type", BreakdownBy::Type), ("both", BreakdownBy::Both)];
+}
+
 /// What children are ordered by; ties by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BreakdownOrder {
@@ -50,6 +56,14 @@ pub enum BreakdownOrder {
     Allocations,
     /// Name.
     Name,
+}
+
+impl Order for BreakdownOrder {
+    const WORDS: OrderWords<Self> = &[
+        (&["bytes"], BreakdownOrder::Bytes),
+        (&["allocations"], BreakdownOrder::Allocations),
+        (&["name"], BreakdownOrder::Name),
+    ];
 }
 
 /// Which heaps, and how their trees are laid out.
@@ -148,6 +162,28 @@ pub enum HeapOrSection {
     Heap(HeapRow),
     /// The objects of one section, of all, or below one object.
     Objects(SectionRow),
+}
+
+impl HeapOrSection {
+    /// What it is of, in words, for a title.
+    pub fn title(&self) -> String {
+        let objects = match self {
+            HeapOrSection::Heap(heap) => return heap.title.clone(),
+            HeapOrSection::Objects(objects) => objects,
+        };
+        if let Some(object) = &objects.object {
+            let class = object.class.as_ref().map_or(String::new(), |class| format!(" {class}"));
+            let BreakdownObject { id, type_name, .. } = object;
+            return format!("{id}, {type_name}{class}: types on the way down the dominator tree");
+        }
+        let whole = match (&objects.section, &objects.process) {
+            (Some((number, name)), _) if name.is_empty() => format!("section {number}"),
+            (Some((number, name)), _) => format!("section {number} ({name})"),
+            (None, Some(name)) => name.clone(),
+            (None, None) => "all sections".to_string(),
+        };
+        format!("{whole}, types on the way down the dominator tree")
+    }
 }
 
 impl BreakdownHeap<'_> {

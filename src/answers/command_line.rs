@@ -14,6 +14,16 @@ impl CommandLine {
         CommandLine { words: vec!["heapdump".into(), command.into()] }
     }
 
+    /// Options alone, of whatever command.
+    pub fn of_options() -> Self {
+        CommandLine { words: Vec::new() }
+    }
+
+    /// The words.
+    pub fn into_words(self) -> Vec<String> {
+        self.words
+    }
+
     /// Adds a word.
     pub fn word(&mut self, word: impl Into<String>) -> &mut Self {
         self.words.push(word.into());

@@ -34,6 +34,17 @@ pub enum DiffBy {
     Backtraces,
 }
 
+impl DiffBy {
+    /// Groups of one model or the other, by the words for them. Paths and kinds of roots have none.
+    pub const WORDS: &[(&str, DiffBy)] = &[
+        ("type", DiffBy::Groups(GroupBy::Type)),
+        ("package", DiffBy::Groups(GroupBy::Package)),
+        ("domain", DiffBy::Groups(GroupBy::Section)),
+        ("module", DiffBy::Groups(GroupBy::Module)),
+        ("backtrace", DiffBy::Backtraces),
+    ];
+}
+
 impl Default for DiffBy {
     fn default() -> Self {
         DiffBy::Groups(GroupBy::Type)
@@ -56,6 +67,33 @@ pub enum DiffOrder {
     NewBytes,
     /// Name.
     Name,
+}
+
+impl DiffOrder {
+    /// The orders that a diff has, each by the words for it: its short name, and its key as in CSV.
+    pub fn words(by: DiffBy, of_objects: bool, retained: bool) -> Vec<(Vec<&'static str>, Self)> {
+        let of_names = match by {
+            DiffBy::Groups(by) if by != GroupBy::Type => vec![by.name(), "group", "name"],
+            _ => vec!["type", "name"],
+        };
+        let mut words = match of_objects {
+            true => vec![
+                (vec!["shallow", "shallow_bytes_delta"], DiffOrder::Growth),
+                (vec!["objects", "objects_delta"], DiffOrder::CountGrowth),
+                (of_names, DiffOrder::Name),
+            ],
+            false => vec![
+                (vec!["delta", "total_bytes_delta"], DiffOrder::Growth),
+                (vec!["new", "total_bytes_new"], DiffOrder::NewBytes),
+                (vec!["old", "total_bytes_old"], DiffOrder::OldBytes),
+                (vec!["name"], DiffOrder::Name),
+            ],
+        };
+        if retained {
+            words.push((vec!["retained", "retained_bytes_delta"], DiffOrder::RetainedGrowth));
+        }
+        words
+    }
 }
 
 /// How two dumps are compared.

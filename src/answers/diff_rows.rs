@@ -1,5 +1,6 @@
 //! The rows and totals of a diff.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use serde::ser::SerializeMap;
@@ -94,6 +95,20 @@ pub struct UnmatchedHeaps {
     pub old: Vec<String>,
     /// In the new one alone.
     pub new: Vec<String>,
+}
+
+impl UnmatchedHeaps {
+    /// The same in words: a sentence for each dump that has some.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        const SHOWN: usize = 6;
+        let lone = [("old", &self.old), ("new", &self.new)].into_iter().filter(|(_, heaps)| !heaps.is_empty());
+        lone.map(|(side, heaps)| {
+            let shown = &heaps[..heaps.len().min(SHOWN)];
+            let more = heaps.len() - shown.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("only the {side} dump has heaps of {}{more}", shown.join(", "))
+        })
+    }
 }
 
 /// The rows of a diff, of either model.
@@ -296,6 +311,20 @@ pub enum AllocationDiffName<'d> {
     Type(&'d str),
     /// A backtrace, from the top down; first the heap where there are several.
     Path(Vec<&'d str>),
+}
+
+impl AllocationDiffName<'_> {
+    /// The type; the names of a path in a line, of a long one without its middle.
+    pub fn shortened(&self) -> Cow<'_, str> {
+        const SHOWN: usize = 40;
+        let names = match self {
+            AllocationDiffName::Type(name) => return (*name).into(),
+            AllocationDiffName::Path(names) if names.len() <= SHOWN => return names.join(" > ").into(),
+            AllocationDiffName::Path(names) => names,
+        };
+        let (start, end) = (&names[..SHOWN / 2], &names[names.len() - SHOWN / 2..]);
+        format!("{} > ... {} left out ... > {}", start.join(" > "), names.len() - SHOWN, end.join(" > ")).into()
+    }
 }
 
 impl AllocationDiffRows {

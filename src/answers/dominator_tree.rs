@@ -12,7 +12,9 @@ use super::histogram_rows::{RowName, is_false};
 use super::object_rows::FEW_ROWS;
 use super::tree::{Level, preorder};
 use super::values::{ShownValue, Values};
-use super::{AnswerError, CommandLine, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow};
+use super::{
+    AnswerError, CommandLine, GroupBy, Limits, ObjectId, ObjectRow, Order, OrderWords, Scope, ScopeOptions, Tree, TreeRow,
+};
 use crate::analysis::dominators::{DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
@@ -29,6 +31,14 @@ pub enum DominatorOrder {
     ShallowBytes,
     /// Objects, most first.
     Objects,
+}
+
+impl Order for DominatorOrder {
+    const WORDS: OrderWords<Self> = &[
+        (&["retained", "retained_bytes"], DominatorOrder::RetainedBytes),
+        (&["shallow", "shallow_bytes"], DominatorOrder::ShallowBytes),
+        (&["objects", "dominated_objects"], DominatorOrder::Objects),
+    ];
 }
 
 /// Which part of the dominator tree.
@@ -74,11 +84,7 @@ impl DominatorTreeOptions {
             _ if self.depth != 1 => line.option("--depth", Some(&self.depth.to_string())),
             _ => &mut line,
         };
-        match self.order {
-            DominatorOrder::RetainedBytes => {}
-            DominatorOrder::ShallowBytes => _ = line.option("--sort", Some("shallow")),
-            DominatorOrder::Objects => _ = line.option("--sort", Some("objects")),
-        }
+        self.order.add_to(&mut line);
         line.switch("--raw-types", self.types_apart);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Info, Limits};
+use super::{Info, Limits, OrderWords};
 
 /// What several files are. The serde form is the JSON of `info` with several files.
 #[derive(Serialize)]
@@ -46,6 +46,19 @@ pub enum FileOrder {
     Problems,
 }
 
+impl FileOrder {
+    /// The orders, each by the words for it: its short name, and its key as in CSV.
+    pub const WORDS: OrderWords<Self> = &[
+        (&["file"], FileOrder::File),
+        (&["format"], FileOrder::Format),
+        (&["sections"], FileOrder::Sections),
+        (&["objects"], FileOrder::Objects),
+        (&["shallow", "shallow_bytes"], FileOrder::ShallowBytes),
+        (&["bytes", "total_bytes"], FileOrder::TotalBytes),
+        (&["problems"], FileOrder::Problems),
+    ];
+}
+
 impl InfoOfFile {
     /// How often anything was wrong.
     pub fn problem_count(&self) -> u64 {
@@ -65,6 +78,19 @@ impl InfoOfFile {
 }
 
 impl InfoOfFiles {
+    /// The folder that all files are in, as they were named, with the slash behind it; else empty.
+    pub fn shared_folder(&self) -> &str {
+        let [first, rest @ ..] = &self.files[..] else { return "" };
+        let mut folder = &first.file[..first.file.rfind('/').map_or(0, |slash| slash + 1)];
+        for InfoOfFile { file, .. } in rest {
+            while !file.starts_with(folder) {
+                // Never longer than before, and empty at the latest without another slash.
+                folder = &folder[..folder.trim_end_matches('/').rfind('/').map_or(0, |slash| slash + 1)];
+            }
+        }
+        folder
+    }
+
     /// Rows of these files; without an order, and where they are equal, as they were named. O(files x log).
     pub fn new(files: Vec<(String, Info)>, order: Option<FileOrder>, limits: Limits) -> Self {
         let mut files: Vec<InfoOfFile> = files.into_iter().map(|(file, info)| InfoOfFile { file, info }).collect();

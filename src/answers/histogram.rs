@@ -19,6 +19,7 @@ use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set, 
 use crate::analysis::selection::TypePattern;
 use crate::dump::{AnswerNeed, Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
+use crate::units::format_bytes;
 
 /// How retained bytes of a row are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,6 +50,37 @@ pub enum HistogramOrder {
     Name,
 }
 
+impl HistogramOrder {
+    /// The orders that a histogram has, each by the words for it: its short name, and its key as in CSV. `with_graph`:
+    /// of objects whose references are known.
+    pub fn words(options: &HistogramOptions, with_graph: bool, of_allocations: bool) -> Vec<(Vec<&'static str>, Self)> {
+        let of_names = match options.group_by {
+            GroupBy::Type => vec!["type"],
+            by => vec![by.name(), "group"],
+        };
+        let mut words = match of_allocations {
+            true => vec![
+                (vec!["bytes", "total_bytes"], HistogramOrder::Bytes),
+                (vec!["allocations"], HistogramOrder::Count),
+                (vec!["type"], HistogramOrder::Name),
+            ],
+            false => vec![
+                (vec!["objects"], HistogramOrder::Count),
+                (vec!["shallow", "shallow_bytes"], HistogramOrder::Bytes),
+                (of_names, HistogramOrder::Name),
+            ],
+        };
+        if with_graph {
+            words.push((vec!["reachable-objects", "reachable_objects"], HistogramOrder::ReachableObjects));
+            words.push((vec!["reachable", "reachable_bytes"], HistogramOrder::ReachableBytes));
+        }
+        if options.retained.is_some() {
+            words.push((vec!["retained", "retained_bytes"], HistogramOrder::RetainedBytes));
+        }
+        words
+    }
+}
+
 /// What a type's objects may take at most.
 #[derive(Debug, Clone)]
 pub struct SizeLimit {
@@ -70,6 +102,12 @@ pub struct LimitCheck {
 }
 
 impl LimitCheck {
+    /// What is taken, and the limit, in words.
+    pub fn statement(&self) -> String {
+        let (bytes, limit) = (self.bytes.unwrap_or(0), format_bytes(self.limit_bytes));
+        format!("{} takes {} ({bytes} bytes), over the limit of {limit}", self.pattern, format_bytes(bytes))
+    }
+
     /// Returns true if more is taken than may be.
     pub fn is_over(&self) -> bool {
         self.bytes.is_some_and(|bytes| bytes > self.limit_bytes)

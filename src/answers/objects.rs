@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
 use super::values::{ShownValue, Values};
-use super::{AnswerError, CommandLine, Limits, ScopeOptions};
+use super::{AnswerError, CommandLine, Limits, Order, OrderWords, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
@@ -32,17 +32,14 @@ pub enum ObjectOrder {
     Type,
 }
 
-impl ObjectOrder {
-    /// The word for it, as `list --sort` takes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ObjectOrder::ShallowBytes => "shallow",
-            ObjectOrder::RetainedBytes => "retained",
-            ObjectOrder::Id => "id",
-            ObjectOrder::References => "refs",
-            ObjectOrder::Type => "type",
-        }
-    }
+impl Order for ObjectOrder {
+    const WORDS: OrderWords<Self> = &[
+        (&["shallow", "shallow_bytes"], ObjectOrder::ShallowBytes),
+        (&["retained", "retained_bytes"], ObjectOrder::RetainedBytes),
+        (&["id"], ObjectOrder::Id),
+        (&["refs", "references"], ObjectOrder::References),
+        (&["type"], ObjectOrder::Type),
+    ];
 }
 
 /// Which objects, in which order.
@@ -64,9 +61,7 @@ impl ObjectsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("list");
-        if self.order != ObjectOrder::default() {
-            line.option("--sort", Some(self.order.name()));
-        }
+        self.order.add_to(&mut line);
         line.switch("--reverse", self.limits.reverse);
         line.option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
         line.switch("--ids", self.ids_only).switch("--values", self.values);

@@ -17,7 +17,7 @@ use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::files::{Target, is_trusted_owner};
+use crate::files::{Inputs, Target, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
 use crate::input::{
@@ -168,14 +168,22 @@ fn dump_of_index(index: &Path) -> Option<PathBuf> {
     (index.extension().is_some_and(|own| own == EXTENSION) && dump.is_file()).then_some(dump)
 }
 
-/// Files that may answer for a dump besides itself: the index beside it, or the dump beside an index.
-pub fn companions(path: &Path) -> Vec<PathBuf> {
-    let index = Some(path_of_index(path)).filter(|index| index::is_index(index));
-    index.into_iter().chain(dump_of_index(path)).collect()
+/// What an output made of dumps must not replace: the dumps, `None` for standard input; the indexes that may answer for
+/// them; the dumps behind indexes; an output that is itself an index of a dump.
+pub fn inputs_of<'p>(dumps: impl IntoIterator<Item = Option<&'p Path>>, output: Option<&Path>) -> Inputs {
+    let mut inputs = Inputs::new();
+    for dump in dumps {
+        inputs.add_dump(dump);
+        let Some(dump) = dump else { continue };
+        let index = Some(path_of_index(dump)).filter(|index| index::is_index(index));
+        index.into_iter().chain(dump_of_index(dump)).for_each(|path| inputs.add(&path));
+        output.into_iter().filter(|output| is_index_of(output, dump)).for_each(|output| inputs.add(output));
+    }
+    inputs
 }
 
 /// Returns true if one is the index of the other, whatever they are called.
-pub fn is_index_of(index: &Path, dump: &Path) -> bool {
+fn is_index_of(index: &Path, dump: &Path) -> bool {
     index::is_index(index)
         && dump.is_file()
         && Index::open(index).is_ok_and(|index| is_of(&index, dump).unwrap_or(false))

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::allocations::AllocationDump;
 use crate::analysis::retained_sets::EXACT_BYTES_PER_OBJECT;
 use crate::graph::HeapGraph;
+use crate::units::format_bytes;
 
 /// Beside the graph, per object: what the dominator tree takes while it is computed, and what it and the retained sizes
 /// take after that, with what the allocator does not give back. Measured, as the others.
@@ -124,22 +125,25 @@ pub struct MemoryError {
     pub limit_bytes: u64,
 }
 
+impl MemoryError {
+    /// What takes how much, in words; what it may take is left to be said.
+    pub fn statement(&self) -> String {
+        let needed = self.needed_bytes.map_or("more".into(), format_bytes);
+        match self.what {
+            MemoryUse::Dump | MemoryUse::MappedIndex => "the dump takes more memory than it may".into(),
+            MemoryUse::Graph => format!("its graph takes at least {needed} of memory"),
+            MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
+            MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
+            MemoryUse::ExactRetained => format!("exact retained sizes take {needed} of memory with the graph"),
+            MemoryUse::Answer => format!("the answer takes {needed} of memory with the graph"),
+            MemoryUse::Index => format!("an index takes {needed} of memory with the graph"),
+        }
+    }
+}
+
 impl fmt::Display for MemoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.what {
-            MemoryUse::Dump => "the dump takes",
-            MemoryUse::Graph => "the graph of the dump takes at least",
-            MemoryUse::Dominators => "the dominator tree takes with the graph",
-            MemoryUse::Referrers => "the references to each object take with the graph",
-            MemoryUse::ExactRetained => "exact retained sizes take with the graph",
-            MemoryUse::Answer => "the answer takes with the graph",
-            MemoryUse::Index => "an index takes with the graph",
-            MemoryUse::MappedIndex => "takes up to",
-        };
-        match self.needed_bytes {
-            Some(bytes) => write!(f, "{what} {bytes} bytes of memory, and {} are allowed", self.limit_bytes),
-            None => write!(f, "{what} more than the {} bytes of memory that are allowed", self.limit_bytes),
-        }
+        write!(f, "{}, and {} are allowed", self.statement(), format_bytes(self.limit_bytes))
     }
 }
 

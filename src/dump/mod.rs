@@ -4,6 +4,7 @@
 //! Here: opening (from the dump or from its index), roots as they are asked for, the memory limit, derived results.
 //! Not here: formats (see `input`), algorithms (see `analysis`), questions and their answers (see `answers`), printing.
 
+mod checked_output;
 mod error;
 mod index;
 mod memory;
@@ -15,8 +16,9 @@ use std::sync::{Arc, OnceLock};
 
 pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
+pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{NoValues, OpenError};
-pub use index::{IndexUse, WriteIndexError, companions, is_index_of, path_of_index, write_index};
+pub use index::{IndexUse, WriteIndexError, inputs_of, path_of_index, write_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, OpenOptions, open};
 pub use roots::RootPolicy;

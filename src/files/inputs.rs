@@ -79,6 +79,14 @@ impl Inputs {
         self.add_facts(&path.display().to_string(), path, path.metadata().ok(), mode_of);
     }
 
+    /// Adds the file that a command reads, or standard input for `None`.
+    pub fn add_dump(&mut self, path: Option<&Path>) {
+        match path {
+            Some(path) => self.add(path),
+            None => self.add_standard_input(),
+        }
+    }
+
     fn add_facts(&mut self, name: &str, path: &Path, facts: Option<Metadata>, mode: impl Fn(&Metadata) -> u32) {
         let Some(facts) = facts.filter(Metadata::is_file) else { return };
         let Some(identity) = Identity::of(path, &facts) else { return };

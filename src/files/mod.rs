@@ -8,11 +8,13 @@
 //! - When the program is ended by a signal, nothing that is not whole is left.
 
 mod inputs;
+mod lazy_output;
 mod output;
 mod target;
 mod unfinished;
 
 pub use inputs::{Inputs, is_trusted_owner, owner_of};
+pub use lazy_output::LazyOutput;
 pub use output::{Output, nameless_file};
 pub use target::{Target, TargetError};
 pub use unfinished::{give_way_to_signals, remove_unfinished};

@@ -56,6 +56,27 @@ pub struct Output {
     aside: Option<(Unfinished, PathBuf)>,
 }
 
+impl Target {
+    /// Makes sure, before long work, that it can be written.
+    ///
+    /// # Errors
+    /// When no file can be made in its folder.
+    pub fn check_writable(&self) -> io::Result<()> {
+        match &self.place {
+            Place::File(_) => self.begin().map(drop),
+            Place::StandardOutput | Place::Stream(_) => Ok(()),
+        }
+    }
+
+    /// Begins to write. Of a FIFO this waits for its reader.
+    ///
+    /// # Errors
+    /// When no file can be made in its folder, or what is there cannot be opened.
+    pub fn begin(&self) -> io::Result<Output> {
+        Output::begin(self)
+    }
+}
+
 impl Output {
     pub(super) fn begin(target: &Target) -> io::Result<Self> {
         let (raw, aside) = match &target.place {

@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::inputs::{ANY_MODE, Inputs, mode_of, standard_facts};
-use super::output::Output;
 
 /// Links behind links that are followed.
 const MOST_LINKS: usize = 40;
@@ -94,25 +93,6 @@ impl Target {
     /// Is it standard output?
     pub fn is_standard_output(&self) -> bool {
         matches!(self.place, Place::StandardOutput)
-    }
-
-    /// Makes sure, before long work, that it can be written.
-    ///
-    /// # Errors
-    /// When no file can be made in its folder.
-    pub fn check_writable(&self) -> io::Result<()> {
-        match &self.place {
-            Place::File(_) => Output::begin(self).map(drop),
-            Place::StandardOutput | Place::Stream(_) => Ok(()),
-        }
-    }
-
-    /// Begins to write. Of a FIFO this waits for its reader.
-    ///
-    /// # Errors
-    /// When no file can be made in its folder, or what is there cannot be opened.
-    pub fn begin(&self) -> io::Result<Output> {
-        Output::begin(self)
     }
 }
 

@@ -118,6 +118,13 @@ impl RootKind {
         }
     }
 
+    /// The kind that a user names: as [`RootKind::name`] gives it or with dashes for blanks, in small or capital letters.
+    pub fn from_words(text: &str) -> Option<RootKind> {
+        let spaced = text.to_lowercase().replace('-', " ");
+        let known = || Self::ALL.iter().copied().find(|kind| kind.name().replace('-', " ") == spaced);
+        Self::from_name(&spaced).or_else(known)
+    }
+
     /// What the kind means, in words for people who have not read a format's document.
     pub fn meaning(self) -> &'static str {
         self.words().1

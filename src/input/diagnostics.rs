@@ -1,5 +1,7 @@
 //! Problems met in a dump: kinds with stable codes, how often, and where first. Bounded memory whatever the input.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::{Position, ReadError, ReadErrorKind};
@@ -51,6 +53,15 @@ pub struct Problem {
     pub first_at: Position,
     /// What stood there, shortened; may be empty.
     pub first_text: String,
+}
+
+/// `bad-line (3 times, first at line 7: "x"): lines that are no record`
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = if self.first_text.is_empty() { String::new() } else { format!(": {}", self.first_text) };
+        let count = if self.count == 1 { String::new() } else { format!("{} times, first ", self.count) };
+        write!(f, "{} ({count}at {}{text}): {}", self.code.name, self.first_at, self.code.meaning)
+    }
 }
 
 fn leaked_code<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Code, D::Error> {

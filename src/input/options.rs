@@ -1,5 +1,7 @@
 //! How a dump is to be read.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use super::xna_cf::XnaCfOptions;
@@ -77,4 +79,17 @@ pub enum SnapshotChoice {
     Number(usize),
     /// The last one.
     Last,
+}
+
+/// A number from 1, or `last`.
+impl FromStr for SnapshotChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<usize>() {
+            _ if text == "last" => Ok(SnapshotChoice::Last),
+            Ok(number) if number > 0 => Ok(SnapshotChoice::Number(number)),
+            _ => Err(format!("\"{text}\" is neither a number from 1 nor \"last\"")),
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod json;
 mod markdown;
 mod plain;
 mod present;
+mod progress_line;
 mod several;
 mod terminal;
 mod tree;
@@ -21,6 +22,7 @@ pub use crate::units::{count_of, format_bytes, format_count, parse_size};
 pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
 pub use columns::Columns;
 pub use present::{Present, TextPage, write, write_each};
+pub use progress_line::{progress_line, progress_prefix};
 pub use terminal::shorten_middle;
 pub use tree::{Outline, OutlineRow};
 
@@ -39,6 +41,18 @@ pub enum Format {
     Json,
     /// One JSON object per row.
     JsonLines,
+}
+
+impl Format {
+    /// The forms, by the words for them.
+    pub const WORDS: &[(&str, Format)] = &[
+        ("table", Format::Table),
+        ("markdown", Format::Markdown),
+        ("csv", Format::Csv),
+        ("tsv", Format::Tsv),
+        ("json", Format::Json),
+        ("jsonl", Format::JsonLines),
+    ];
 }
 
 /// How to print.

@@ -292,8 +292,8 @@ fn files_of_readers_use_each_other_one_way() {
     assert!(left.is_empty(), "circles: {left:#?}");
 }
 
-/// Lines of the command line with its unit tests, for 14 commands.
-const MAX_CLI_LINES: usize = 4360;
+/// Lines of the command line with its unit tests, for 14 commands with `help`.
+const MAX_CLI_LINES: usize = 3500;
 /// More for each further command, in percent.
 const PERCENT_FOR_A_COMMAND: usize = 6;
 
@@ -307,8 +307,8 @@ fn the_command_line_is_small() {
     for file in &commands {
         assert!(lines(file) <= 100, "{} has {} lines", file.display(), lines(file));
     }
-    // All files but `mod.rs`.
-    let further = (commands.len() - 1).saturating_sub(14);
+    // All files but `mod.rs`, and `help`, which is clap's.
+    let further = commands.len().saturating_sub(14);
     let most = MAX_CLI_LINES + MAX_CLI_LINES * PERCENT_FOR_A_COMMAND * further / 100;
     let sum: usize = all.iter().map(lines).sum();
     assert!(sum <= most, "src/cli has {sum} lines, and {most} at most");

@@ -175,3 +175,21 @@ fn temporary_folder(name: &str) -> std::path::PathBuf {
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
+
+/// clap repeats what it cannot use; characters of Unicode's private planes stay what they are.
+#[test]
+fn wrong_arguments_are_repeated_without_their_controls() {
+    for (words, expected) in [
+        (&["st\u{1b}[31mats"][..], r"subcommand 'st\u{1b}[31mats'"),
+        (&["stats", "--\u{1b}[31m\u{ad}"], r"argument '--\u{1b}[31m\u{ad}' found"),
+        (&["stats", "-\u{9b}"], r"argument '-\u{9b}' found"),
+        (&["stats", "-f", "cs\nv\u{e0041}"], r"value 'cs\u{a}v\u{e0041}' for '--format <FORM>'"),
+        (&["stats", "-n", "\u{202e}1\u{100000}"], "value '\\u{202e}1\u{100000}' for"),
+        (&["completions", "ba\u{7f}sh"], r"value 'ba\u{7f}sh' for '<SHELL>'"),
+    ] {
+        let ran = run(words).expect_code(2);
+        check(expected, &ran);
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("error: ") && ran.stderr.ends_with("try '--help'.\n"), "{}", ran.stderr);
+    }
+}

@@ -1,13 +1,13 @@
 //! Options of exports: the form, and what each form takes.
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::analysis::cutoff::Cutoff;
 use crate::analysis::threshold::Threshold;
 use crate::answers::ObjectId;
 use crate::cli::args::heaps::HeapArgs;
-use crate::cli::args::options::{SectionArgs, parse_smallest, parse_threshold};
+use crate::cli::args::options::{SectionArgs, parse_smallest};
 use crate::export::{DotOptions, FoldedOptions};
 
 /// What an export is written as.
@@ -96,7 +96,7 @@ impl FormArgs {
             options.depth = depth as usize;
         }
         if let Some(text) = &self.min_bytes {
-            options.min_size = parse_threshold(text)?;
+            options.min_size = text.parse().map_err(Error::msg)?;
         }
         Ok(options)
     }

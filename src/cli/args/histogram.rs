@@ -54,6 +54,9 @@ impl HistogramArgs {
         if !size_limits.is_empty() && self.scope.types.type_pattern.is_some() {
             bail!("--fail-over names its types itself: leave --type out");
         }
+        if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package) {
+            bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
+        }
         Ok(HistogramOptions {
             scope: self.scope.options()?,
             heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
@@ -74,37 +77,16 @@ impl HistogramArgs {
         self.by != GroupBy::Type || self.retained.is_some() || !self.fail_over.is_empty()
     }
 
-    /// The order of objects that are only counted.
-    pub(crate) fn order_of_counts(&self) -> Result<HistogramOrder> {
-        if !matches!(self.by, GroupBy::Type | GroupBy::Package) {
-            bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
-        }
-        self.order(false, false)
-    }
-
-    /// What `--sort` means for objects with their graph, for objects that are only counted, or for allocations.
-    pub(crate) fn order(&self, with_graph: bool, of_allocations: bool) -> Result<HistogramOrder> {
-        let of_names = [self.by.name(), if self.by == GroupBy::Type { "type" } else { "group" }];
-        let mut known: Vec<(&[&str], HistogramOrder)> = match of_allocations {
-            true => vec![
-                (&["bytes", "total_bytes"], HistogramOrder::Bytes),
-                (&["allocations"], HistogramOrder::Count),
-                (&["type"], HistogramOrder::Name),
-            ],
-            false => vec![
-                (&["objects"], HistogramOrder::Count),
-                (&["shallow", "shallow_bytes"], HistogramOrder::Bytes),
-                (&of_names, HistogramOrder::Name),
-            ],
-        };
-        if with_graph {
-            known.push((&["reachable-objects", "reachable_objects"], HistogramOrder::ReachableObjects));
-            known.push((&["reachable", "reachable_bytes"], HistogramOrder::ReachableBytes));
-        }
-        if self.retained.is_some() {
-            known.push((&["retained", "retained_bytes"], HistogramOrder::RetainedBytes));
-        }
-        Ok(self.rows.order(&known)?.unwrap_or_default())
+    /// The options in the order that was asked for, which depends on what there is: objects with their references,
+    /// objects that are only counted, allocation totals.
+    pub(crate) fn ordered(
+        &self,
+        options: &HistogramOptions,
+        with_graph: bool,
+        of_allocations: bool,
+    ) -> Result<HistogramOptions> {
+        let order = self.rows.order_of(&HistogramOrder::words(options, with_graph, of_allocations))?;
+        Ok(HistogramOptions { order: order.unwrap_or_default(), ..options.clone() })
     }
 }
 

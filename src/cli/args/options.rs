@@ -1,15 +1,15 @@
 //! Options that several commands have, in groups: a command takes the groups that act there, and no others. `-h` shows
 //! those that are used every day, `--help` and the manual page all.
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
-use crate::answers::{Limits, ScopeOptions};
-use crate::input::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
-use crate::report::{Format, parse_size};
+use crate::answers::{CommandLine, Limits, Order, ScopeOptions};
+use crate::input::{ReadOptions, Rules, SizeRadix};
+use crate::report::Format;
 
 /// What every command that asks a dump has: the form of the answer, and how the dump is read.
 #[derive(Debug, Args)]
@@ -35,14 +35,6 @@ pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     words.try_map(|word| known.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or("unknown"))
 }
 
-const FORMATS: &[(&str, Format)] = &[
-    ("table", Format::Table),
-    ("markdown", Format::Markdown),
-    ("csv", Format::Csv),
-    ("tsv", Format::Tsv),
-    ("json", Format::Json),
-    ("jsonl", Format::JsonLines),
-];
 const COLORS: &[(&str, ColorArg)] =
     &[("auto", ColorArg(None)), ("always", ColorArg(Some(true))), ("never", ColorArg(Some(false)))];
 const RADIXES: &[(&str, SizeRadix)] = &[("hex", SizeRadix::Hex), ("dec", SizeRadix::Dec)];
@@ -58,7 +50,7 @@ pub(crate) struct ColorArg(pub(crate) Option<bool>);
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// The output form
-    #[arg(short, long, value_parser = words(FORMATS), default_value = "table", value_name = "FORM")]
+    #[arg(short, long, value_parser = words(Format::WORDS), default_value = "table", value_name = "FORM")]
     pub(crate) format: Format,
     /// Sizes as 1.2 MiB [default on a terminal]
     #[arg(long, overrides_with = "bytes", hide_short_help = true)]
@@ -151,18 +143,16 @@ pub(crate) struct InputArgs {
 impl InputArgs {
     /// The options that change what an answer says, for commands that ask the same.
     pub(crate) fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let mut option = |name: &str, value: Option<&str>| {
-            words.extend(value.map(|value| [name.to_string(), value.to_string()]).into_iter().flatten());
-        };
+        let ReadArgs { snapshot, input_format, size_radix, raw_types, .. } = &self.read;
         let kinds = self.exclude_roots.join(",");
-        option("--exclude-roots", (!kinds.is_empty()).then_some(&kinds));
-        option("--snapshot", self.read.snapshot.as_deref());
-        option("--input-format", self.read.input_format.as_deref());
-        option("--size-radix", matches!(self.read.size_radix, SizeRadix::Dec).then_some("dec"));
-        words.extend(self.keep_unreachable.then(|| "--keep-unreachable".to_string()));
-        words.extend(self.read.raw_types.then(|| "--raw-types".to_string()));
-        words
+        let mut line = CommandLine::of_options();
+        line.option("--exclude-roots", Some(&*kinds).filter(|kinds| !kinds.is_empty()))
+            .option("--snapshot", snapshot.as_deref())
+            .option("--input-format", input_format.as_deref())
+            .option("--size-radix", matches!(size_radix, SizeRadix::Dec).then_some("dec"))
+            .switch("--keep-unreachable", self.keep_unreachable)
+            .switch("--raw-types", *raw_types);
+        line.into_words()
     }
 }
 
@@ -201,8 +191,9 @@ pub(crate) struct ReadArgs {
 
 impl ReadArgs {
     pub(crate) fn read_options(&self) -> Result<ReadOptions> {
+        let snapshot = self.snapshot.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--snapshot: {why}")));
         let mut options = ReadOptions {
-            snapshot: self.snapshot_choice()?,
+            snapshot: snapshot.transpose()?.unwrap_or_default(),
             input_format: self.input_format.clone(),
             raw_types: self.raw_types,
             strict: self.strict,
@@ -215,17 +206,6 @@ impl ReadArgs {
         options.rules = self.rules;
         options.xna_cf.size_radix = self.size_radix;
         Ok(options)
-    }
-
-    fn snapshot_choice(&self) -> Result<SnapshotChoice> {
-        let Some(wanted) = self.snapshot.as_deref() else { return Ok(SnapshotChoice::FirstComplete) };
-        if wanted == "last" {
-            return Ok(SnapshotChoice::Last);
-        }
-        match wanted.parse::<usize>() {
-            Ok(number) if number > 0 => Ok(SnapshotChoice::Number(number)),
-            _ => bail!("--snapshot: \"{wanted}\" is neither a number from 1 nor \"last\""),
-        }
     }
 }
 
@@ -264,46 +244,36 @@ impl RowArgs {
         Limits { rows: self.limit.limit_here(), reverse: self.sort.reverse }
     }
 
-    /// What `--sort` asks for, of these columns: each has a short name, its key as in CSV, and what it stands for.
-    pub(crate) fn order<T: Copy>(&self, columns: &[(&[&str], T)]) -> Result<Option<T>> {
+    /// What `--sort` asks for.
+    pub(crate) fn order<T: Order>(&self) -> Result<T> {
+        Ok(self.order_of(T::WORDS)?.unwrap_or_default())
+    }
+
+    /// What `--sort` asks for, of these columns.
+    pub(crate) fn order_of<W: AsRef<[&'static str]>, T: Copy>(&self, columns: &[(W, T)]) -> Result<Option<T>> {
         let Some(asked) = self.sort.sort.as_deref() else { return Ok(None) };
-        match columns.iter().find(|(names, _)| names.contains(&asked)) {
+        match columns.iter().find(|(names, _)| names.as_ref().contains(&asked)) {
             Some((_, order)) => Ok(Some(*order)),
             None => {
-                let names: Vec<&str> = columns.iter().map(|(names, _)| names[0]).collect();
+                let names: Vec<&str> = columns.iter().map(|(names, _)| names.as_ref()[0]).collect();
                 bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
             }
         }
     }
 }
 
-/// A size, or a share of a whole as `10%`.
-pub(crate) fn parse_threshold(text: &str) -> Result<Threshold> {
-    match text.trim().strip_suffix('%') {
-        Some(share) => match share.trim().parse().ok().and_then(Percent::new) {
-            Some(percent) => Ok(Threshold::Share(percent)),
-            None => bail!("\"{text}\" is not a share; write it as 10%"),
-        },
-        None => parse_size(text).map(Threshold::Bytes).map_err(Error::msg),
-    }
-}
-
 /// The smallest nodes that are shown: bytes, or a share of the heap.
 pub(crate) fn parse_smallest(bytes: Option<&str>, percent: Option<f64>) -> Result<Option<Threshold>> {
-    let share = |percent: f64, option: &str| match Percent::new(percent).filter(|_| percent <= 100.0) {
-        Some(percent) => Ok(Some(Threshold::Share(percent))),
-        None => bail!("{option}: a share is 0 to 100 percent"),
+    const WRONG: &str = "a share is 0 to 100 percent";
+    let (option, parsed) = match (bytes, percent) {
+        (None, None) => return Ok(None),
+        (Some(text), None) => ("--min-bytes", text.parse()),
+        (_, Some(percent)) => {
+            ("--min-percent", Percent::new(percent).map(Threshold::Share).ok_or_else(|| WRONG.to_string()))
+        }
     };
-    match (bytes, percent) {
-        (None, None) => Ok(None),
-        (_, Some(percent)) => share(percent, "--min-percent"),
-        (Some(text), None) => match text.strip_suffix('%').map(|number| number.trim().parse::<f64>()) {
-            Some(Ok(percent)) => share(percent, "--min-bytes"),
-            Some(Err(_)) => bail!("--min-bytes: \"{text}\" is no share; write it as 1%"),
-            None => match parse_size(text) {
-                Ok(bytes) => Ok(Some(Threshold::Bytes(bytes))),
-                Err(why) => bail!("--min-bytes: {why}"),
-            },
-        },
+    match parsed {
+        Ok(size) if size.is_more_than_a_whole() => bail!("{option}: {WRONG}"),
+        parsed => parsed.map(Some).map_err(|why| anyhow!("{option}: {why}")),
     }
 }

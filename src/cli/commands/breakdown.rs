@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::answers::breakdown::{BreakdownBy, BreakdownOrder, small_share};
+use crate::answers::breakdown::{BreakdownBy, small_share};
 use crate::answers::{BreakdownOptions, breakdown};
 use crate::cli::Outcome;
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<String>,
     /// Which axis comes first; both: every backtrace broken down along both
-    #[arg(long, value_parser = words(AXES), default_value = "backtrace", value_name = "AXIS")]
+    #[arg(long, value_parser = words(BreakdownBy::WORDS), default_value = "backtrace", value_name = "AXIS")]
     by: BreakdownBy,
     /// Levels below the top, at most 500; not every reader of JSON takes so many: -f jsonl has them flat [default: all;
     /// 20 for dumps of objects]
@@ -53,15 +53,6 @@ pub(crate) struct Args {
     common: Common,
 }
 
-const AXES: &[(&str, BreakdownBy)] =
-    &[("backtrace", BreakdownBy::Backtrace), ("type", BreakdownBy::Type), ("both", BreakdownBy::Both)];
-
-const ORDERS: &[(&[&str], BreakdownOrder)] = &[
-    (&["bytes"], BreakdownOrder::Bytes),
-    (&["allocations"], BreakdownOrder::Allocations),
-    (&["name"], BreakdownOrder::Name),
-];
-
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let (common, min_size) = (&args.common, parse_smallest(args.min_bytes.as_deref(), args.min_percent)?);
     let (object, file) = split_object_and_file(&args.words);
@@ -72,7 +63,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         by: if args.invert { BreakdownBy::Caller } else { args.by },
         depth: args.depth,
         min_size: min_size.or_else(|| common.output.style().terminal.then(small_share)),
-        order: args.rows.order(ORDERS)?.unwrap_or_default(),
+        order: args.rows.order()?,
         limits: args.rows.limits(),
     };
     ask(session, file.as_deref(), &common.input, |asked| {

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::cli::Outcome;
 use crate::cli::terminal::help;
-use crate::cli::terminal::target::{find_target_of_text, write};
+use crate::cli::terminal::target::{find_target, write};
 
 /// Completions for a shell
 ///
@@ -20,6 +20,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut help::command(), "heapdump", &mut script);
-    write(&find_target_of_text(None)?, &script)?;
+    write(&find_target(&[], None)?, &script)?;
     Ok(Outcome::Done)
 }

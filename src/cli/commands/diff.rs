@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 
 use crate::analysis::threshold::Threshold;
+use crate::answers::diff::DiffOrder;
 use crate::answers::{DiffOptions, diff};
 use crate::cli::Outcome;
 use crate::cli::args::diff::DiffRowArgs;
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
-use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_threshold};
-use crate::cli::render::diff::{over_the_limit, unmatched_heaps};
+use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
+use crate::cli::render::diff::over_the_limit;
 use crate::cli::terminal::{asking::ask_together, session::Session};
 
 /// What grew between two dumps, by type
@@ -46,7 +47,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     // A wrong limit is told before the work, not after.
-    let growth_limit = args.fail_over.as_deref().map(parse_threshold).transpose()?;
+    let growth_limit = args.fail_over.as_deref().map(str::parse).transpose().map_err(Error::msg)?;
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let (old, new) = (&asked[0], &asked[asked.len() - 1]);
         let answer = diff(old.dump, new.dump, &options).map_err(|error| old.explain(error))?;
         answer.fuller_dumps.iter().for_each(|dump| old.note(&fuller_dump_note(dump)));
-        unmatched_heaps(&answer).iter().for_each(|sentence| old.note(sentence));
+        answer.unmatched_heaps.sentences().for_each(|sentence| old.note(&format!("note: {sentence}")));
         session.print_answer(&answer, &args.common.output)?;
         let over = over_the_limit(&answer, options.scope.types.is_some());
         over.iter().for_each(|sentence| session.print_sentence(sentence));
@@ -71,7 +72,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 impl Args {
     fn options(&self, of_objects: bool, files: usize, growth_limit: Option<Threshold>) -> Result<DiffOptions> {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
-        let (by, order) = (self.rows.by(of_objects)?, self.rows.order(&self.order, of_objects)?);
+        let by = self.rows.rows(of_objects)?;
+        let orders = DiffOrder::words(self.rows.by, of_objects, self.rows.retained);
         if !of_objects && files < 2 && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
@@ -81,7 +83,7 @@ impl Args {
             by,
             retained: self.rows.retained,
             unchanged: self.rows.all,
-            order,
+            order: self.order.order_of(&orders)?.unwrap_or_default(),
             limits: self.order.limits(),
             growth_limit,
         })

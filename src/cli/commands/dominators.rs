@@ -2,7 +2,6 @@
 
 use anyhow::{Result, bail};
 
-use crate::answers::dominator_tree::DominatorOrder;
 use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
@@ -43,12 +42,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         [file] if args.scope.types.type_pattern.is_some() => (None, Some(file.into())),
         words => split_object_and_file(words),
     };
-    let known: [(&[&str], _); 3] = [
-        (&["retained", "retained_bytes"], DominatorOrder::RetainedBytes),
-        (&["shallow", "shallow_bytes"], DominatorOrder::ShallowBytes),
-        (&["objects", "dominated_objects"], DominatorOrder::Objects),
-    ];
-    let order = args.rows.order(&known)?.unwrap_or_default();
+    let order = args.rows.order()?;
     let scope = args.scope.options()?;
     if object.is_some() && scope.types.is_some() && args.by.is_none() {
         bail!("--type begins at the objects of a type, OBJID at one object: leave one of them out");

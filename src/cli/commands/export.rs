@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use crate::answers::AnswerError;
 use crate::cli::Outcome;
 use crate::cli::args::export::{Form, FormArgs};
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
@@ -49,7 +50,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let Args { to, form, heaps, section, input, .. } = args;
     form.check(*to, heaps)?;
-    let target = find_target(&Input::find(args.file.as_deref())?, args.output_file.as_deref())?;
+    let target = find_target(&[Input::find(args.file.as_deref())?], args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
     let rule = if *to == Form::MemoryInfra { form.cutoff()? } else { None };
     ask(session, args.file.as_deref(), input, |asked| {
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             fuller.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
             return Ok(Outcome::Done);
         }
-        asked.check_objects()?;
+        dump.graph().ok_or_else(|| asked.explain(AnswerError::NotObjects))?;
         if *to == Form::Dot {
             let options = form.drawing(object.clone(), section)?;
             write_export(asked, &target, |out| write_dot(dump, &options, out))?;

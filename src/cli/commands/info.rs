@@ -53,23 +53,13 @@ fn info_of(asked: &Asked<'_>) -> Result<Info> {
 }
 
 fn run_several(args: &Args, session: &Session) -> Result<Outcome> {
-    let known: [(&[&str], _); 7] = [
-        (&["file"], FileOrder::File),
-        (&["format"], FileOrder::Format),
-        (&["sections"], FileOrder::Sections),
-        (&["objects"], FileOrder::Objects),
-        (&["shallow", "shallow_bytes"], FileOrder::ShallowBytes),
-        (&["bytes", "total_bytes"], FileOrder::TotalBytes),
-        (&["problems"], FileOrder::Problems),
-    ];
-    let order = args.rows.order(&known)?;
-    let answers = ask_each(session, &args.files, &args.common.input, |input, file| {
+    let order = args.rows.order_of(FileOrder::WORDS)?;
+    let (answers, failed) = ask_each(session, &args.files, &args.common.input, |input, file| {
         Ok(ask_input(session, input, Some(file), &args.common.input, info_of)?.1)
     })?;
-    let outcome = answers.outcome(Outcome::Done);
-    if !answers.of_files.is_empty() {
-        let answer = InfoOfFiles::new(answers.of_files, order, args.rows.limits());
+    if !answers.is_empty() {
+        let answer = InfoOfFiles::new(answers, order, args.rows.limits());
         session.print_answer(&answer, &args.common.output)?;
     }
-    Ok(outcome)
+    Ok(failed.unwrap_or(Outcome::Done))
 }

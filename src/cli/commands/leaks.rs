@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 
 use crate::answers::{Leaks, LeaksOptions, leaks, leaks_since};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns, parse_threshold};
+use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns};
 use crate::cli::terminal::asking::{ask, ask_together};
 use crate::cli::terminal::session::Session;
 
@@ -62,7 +62,7 @@ impl Args {
 
     fn options(&self) -> Result<LeaksOptions> {
         Ok(LeaksOptions {
-            threshold: parse_threshold(&self.threshold)?,
+            threshold: self.threshold.parse().map_err(Error::msg)?,
             libraries: parse_patterns("--library", &self.library)?,
             scope: self.scope.options()?,
             rows: self.limit.limit_here(),

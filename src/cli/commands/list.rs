@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::answers::objects::ObjectOrder;
 use crate::answers::{ObjectsOptions, objects};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
@@ -36,16 +35,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let known: [(&[&str], _); 5] = [
-        (&["shallow", "shallow_bytes"], ObjectOrder::ShallowBytes),
-        (&["retained", "retained_bytes"], ObjectOrder::RetainedBytes),
-        (&["id"], ObjectOrder::Id),
-        (&["refs", "references"], ObjectOrder::References),
-        (&["type"], ObjectOrder::Type),
-    ];
     let options = ObjectsOptions {
         scope: args.scope.options()?,
-        order: args.rows.order(&known)?.unwrap_or_default(),
+        order: args.rows.order()?,
         limits: args.rows.limits(),
         ids_only: args.ids,
         values: args.values,

@@ -8,7 +8,7 @@ use clap::Command;
 use crate::cli::Outcome;
 use crate::cli::render::manual::page;
 use crate::cli::terminal::help;
-use crate::cli::terminal::target::{find_target_of_text, write};
+use crate::cli::terminal::target::{find_target, write};
 
 /// Manual pages
 ///
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         for command in [program].into_iter().chain(commands) {
             let (name, text) = page(command)?;
             let path = folder.join(format!("{name}.1"));
-            write(&find_target_of_text(Some(&path))?, &text)?;
+            write(&find_target(&[], Some(&path))?, &text)?;
         }
         return Ok(Outcome::Done);
     }
@@ -49,6 +49,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
             }
         },
     };
-    write(&find_target_of_text(None)?, &page(command)?.1)?;
+    write(&find_target(&[], None)?, &page(command)?.1)?;
     Ok(Outcome::Done)
 }

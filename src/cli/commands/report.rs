@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 
 use crate::cli::Outcome;
-use crate::cli::args::options::{InputArgs, SectionArgs, parse_patterns, parse_threshold};
+use crate::cli::args::options::{InputArgs, SectionArgs, parse_patterns};
 use crate::cli::terminal::asking::{Asked, ask, ask_together};
 use crate::cli::terminal::load::Input;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::{find_target_of_several, write};
+use crate::cli::terminal::target::{find_target, write};
 use crate::page::{PageError, PageOptions, write_page};
 use crate::report::parse_size;
 
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = args.options()?;
     // The page is made before anything is written.
     let write_to = |old: Option<&Asked<'_>>, new: &Asked<'_>, inputs: &[Input]| {
-        let target = find_target_of_several(inputs, Some(output))?;
+        let target = find_target(inputs, Some(output))?;
         let mut names = inputs.iter().rev().map(file_name);
         let (file, old_file) = (names.next().flatten(), names.next().flatten());
         let options = PageOptions { file, old_file, ..options.clone() };
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 
 /// The name on the page: without its folder, which is nobody else's matter.
 fn file_name(input: &Input) -> Option<String> {
-    let Input::Path(path) = input else { return None };
+    let path = input.path()?;
     Some(path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned())
 }
 
@@ -85,7 +85,7 @@ impl Args {
         let max_bytes = parse_size(&self.max_bytes).map_err(|error| anyhow::anyhow!("--max-bytes: {error}"))?;
         Ok(PageOptions {
             section: self.section.domain.clone(),
-            threshold: parse_threshold(&self.threshold)?,
+            threshold: self.threshold.parse().map_err(Error::msg)?,
             libraries: parse_patterns("--library", &self.library)?,
             max_bytes,
             read_words: self.input.words(),

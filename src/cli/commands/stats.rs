@@ -40,12 +40,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = args.options()?;
     let (input, output) = (&args.common.input, &args.common.output);
     if files.len() > 1 {
-        let answers = ask_each(session, files, input, |place, file| match args.shallow {
+        let (answers, failed) = ask_each(session, files, input, |place, file| match args.shallow {
             true => count(args, session, &options, place, Some(file)),
             false => Ok(ask_input(session, place, Some(file), input, |asked| answer(args, &options, asked))?.1),
         })?;
-        session.print_each(&answers.of_files, output)?;
-        return Ok(answers.outcome(outcome(args, session, &answers.of_files)));
+        session.print_each(&answers, output)?;
+        let outcome = outcome(args, session, &answers);
+        return Ok(failed.unwrap_or(outcome));
     }
     let file = files.first().map(PathBuf::as_path);
     let print = |answer| {
@@ -65,7 +66,7 @@ fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -
     if !is_graph && args.needs_objects() {
         bail!("the dump holds allocation totals, no objects: leave --by, --retained and --fail-over out");
     }
-    let options = HistogramOptions { order: args.order(is_graph, !is_graph)?, ..options.clone() };
+    let options = args.ordered(options, is_graph, !is_graph)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
     answer.fuller_dump.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
     Ok(answer)
@@ -79,11 +80,10 @@ fn count(
     input: &Input,
     file: Option<&str>,
 ) -> Result<Histogram> {
-    let options = HistogramOptions { order: args.order_of_counts()?, ..options.clone() };
+    let options = args.ordered(options, false, false)?;
     let counted = count_types(session, input, file, &args.common.input.read)?;
     if !args.common.is_quiet() {
-        notes::warn(session, &counted.diagnostics, file);
-        notes::note_problem(session, &counted.diagnostics, &crate::input::POSSIBLE_REPEAT, file);
+        notes::warn_of_counted(session, &counted.diagnostics, file);
     }
     Ok(histogram_of_counts(&counted, &options)?)
 }

@@ -1,6 +1,6 @@
 //! `heapdump breakdown`.
 
-use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownObject, BreakdownRow, HeapOrSection, Kind};
+use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow, HeapOrSection};
 use crate::answers::tree::TreeRow;
 use crate::report::{
     Cell, Column, Columns, Format, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,
@@ -35,7 +35,7 @@ impl Present for Breakdown<'_> {
                 false => "exact",
             })
             .add(Column::count("depth", "Depth"), |(_, place)| place.depth)
-            .add(Column::word("kind", "Kind"), |(_, place)| kind_name(place.row.kind))
+            .add(Column::word("kind", "Kind"), |(_, place)| place.row.kind.name())
             .add(Column::text("name", "Name"), move |(_, TreeRow { depth, row, .. })| match indent {
                 true => Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row))),
                 false => Cell::text(row.name),
@@ -48,31 +48,12 @@ impl Present for Breakdown<'_> {
             if place > 0 {
                 page.line("");
             }
-            let title = page.style().bold(&escape_controls(&title_of(&heap.heap)));
+            let title = page.style().bold(&escape_controls(&heap.heap.title()));
             page.line(format!("{title}\n"));
             let style = *page.style();
             page.tree(&outline(heap, style));
         }
     }
-}
-
-fn title_of(heap: &HeapOrSection) -> String {
-    let objects = match heap {
-        HeapOrSection::Heap(heap) => return heap.title.clone(),
-        HeapOrSection::Objects(objects) => objects,
-    };
-    if let Some(object) = &objects.object {
-        let class = object.class.as_ref().map_or(String::new(), |class| format!(" {class}"));
-        let BreakdownObject { id, type_name, .. } = object;
-        return format!("{id}, {type_name}{class}: types on the way down the dominator tree");
-    }
-    let whole = match (&objects.section, &objects.process) {
-        (Some((number, name)), _) if name.is_empty() => format!("section {number}"),
-        (Some((number, name)), _) => format!("section {number} ({name})"),
-        (None, Some(name)) => name.clone(),
-        (None, None) => "all sections".to_string(),
-    };
-    format!("{whole}, types on the way down the dominator tree")
 }
 
 fn outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'t> {
@@ -109,16 +90,6 @@ fn outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'t> {
                 },
             }
         }),
-    }
-}
-
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Root => "root",
-        Kind::Backtrace => "backtrace",
-        Kind::Type => "type",
-        Kind::SelfCost => "self",
-        Kind::Other => "other",
     }
 }
 

@@ -2,13 +2,10 @@
 
 use super::histogram::name_column;
 use crate::answers::diff::{
-    AllocationDiffName, AllocationDiffRow, AllocationDiffRows, Amounts, Change, DiffRows, DiffTotals, ObjectDiffRows,
-    RETAINED_KEYS, delta,
+    AllocationDiffRow, AllocationDiffRows, Amounts, Change, DiffRows, DiffTotals, ObjectDiffRows, RETAINED_KEYS, delta,
 };
 use crate::answers::{Diff, DiffBy, GroupBy};
-use crate::report::{
-    Cell, Column, Columns, Present, Style, Table, TextPage, Unit, count_of, format_bytes, format_count,
-};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit, count_of, format_bytes, format_count};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
@@ -95,35 +92,8 @@ fn allocation_table(rows: &AllocationDiffRows) -> Table<'_> {
         .add(Column::bytes("total_bytes_new", "New").hide_priority(1), |row| row.total_bytes_new)
         .add(Column::bytes("total_bytes_delta", "Growth"), |row| row.total_bytes_delta)
         .add(Column::count("allocations_delta", "Allocations"), |row| row.allocations_delta)
-        .add(name, |row| match &row.name {
-            AllocationDiffName::Type(name) => Cell::text(*name),
-            AllocationDiffName::Path(names) => Cell::text(shortened(names)),
-        })
+        .add(name, |row| row.name.shortened().into_owned())
         .table(rows.len(), rows.hidden(), |at| rows.get(at))
-}
-
-/// The names of a path; long ones without their middle.
-fn shortened(names: &[&str]) -> String {
-    const SHOWN: usize = 40;
-    if names.len() <= SHOWN {
-        return names.join(" > ");
-    }
-    let (start, end) = (&names[..SHOWN / 2], &names[names.len() - SHOWN / 2..]);
-    format!("{} > ... {} left out ... > {}", start.join(" > "), names.len() - SHOWN, end.join(" > "))
-}
-
-/// What to say beside the answer: heaps that only one dump has.
-pub(crate) fn unmatched_heaps(answer: &Diff) -> Vec<String> {
-    const SHOWN: usize = 6;
-    let sides = [("old", &answer.unmatched_heaps.old), ("new", &answer.unmatched_heaps.new)];
-    let lone = sides.into_iter().filter(|(_, heaps)| !heaps.is_empty());
-    lone.map(|(side, heaps)| {
-        let shown = &heaps[..heaps.len().min(SHOWN)];
-        let more = heaps.len() - shown.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("note: only the {side} dump has heaps of {}{more}", shown.join(", "))
-    })
-    .collect()
 }
 
 /// By how much more the heap grew than it may; `None` if it did not.

@@ -1,9 +1,8 @@
 //! `heapdump stats`.
 
-use crate::answers::histogram::{Histogram, HistogramRow, LimitCheck, ObjectTotals, RetainedBy, Totals};
+use crate::answers::histogram::{Histogram, HistogramRow, ObjectTotals, RetainedBy, Totals};
 use crate::answers::{GroupBy, ReachedBy};
 use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, TextPage, count_of, escape_controls};
-use crate::units::format_bytes;
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
@@ -52,7 +51,7 @@ impl Present for Histogram {
             Totals::Objects(totals) => self.object_lines(totals, page),
             Totals::Counted(totals) => {
                 let size = page.style().bold(&page.style().bytes(totals.shallow_bytes));
-                let types = count_of(totals.types as u64, plural(self.group_by));
+                let types = count_of(totals.types as u64, self.group_by.titles().1);
                 page.line(format!("{size} in {} of {types}\n", count_of(totals.objects, "objects")));
             }
             Totals::Allocations(totals) => {
@@ -85,7 +84,7 @@ impl Histogram {
             "{} in {} of {}",
             style.bold(&style.bytes(totals.shallow_bytes)),
             count_of(totals.objects, "objects"),
-            count_of(totals.types as u64, plural(self.group_by)),
+            count_of(totals.types as u64, self.group_by.titles().1),
         ));
         page.line(format!(
             "{} in {} reachable from roots{}, {share:.1} %{}",
@@ -94,18 +93,15 @@ impl Histogram {
             if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
             if given_roots.objects > 0 { "; the others were given roots on request" } else { "" },
         ));
+        let (alive, lost) = (count_of(no_root.objects, "objects"), count_of(excluded_roots.objects, "objects"));
         match no_root.objects {
             count if count == 0 || !self.unrooted_are_alive => {}
-            1 => page.line("1 object has no root but is alive: it is on the frozen heap"),
-            count => page.line(format!(
-                "{} have no root but are alive: they are on the frozen heap",
-                count_of(count, "objects")
-            )),
+            1 => page.line(format!("{alive} has no root but is alive: it is on the frozen heap")),
+            _ => page.line(format!("{alive} have no root but are alive: they are on the frozen heap")),
         }
-        match excluded_roots.objects {
-            0 => {}
-            1 => page.line("1 object lost its roots on request (--exclude-roots)"),
-            count => page.line(format!("{} lost their roots on request (--exclude-roots)", count_of(count, "objects"))),
+        if excluded_roots.objects > 0 {
+            let whose = if excluded_roots.objects == 1 { "its" } else { "their" };
+            page.line(format!("{lost} lost {whose} roots on request (--exclude-roots)"));
         }
         if let (Some(sample), Some(estimate)) = (self.sample, totals.estimate) {
             page.line(format!(
@@ -130,23 +126,13 @@ impl Histogram {
 /// What the limits of types came to, for standard error. `file` is the dump's name where there are several.
 pub(crate) fn limit_sentences(file: &str, answer: &Histogram) -> impl Iterator<Item = String> {
     let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
-    answer.limit_checks.iter().filter_map(move |LimitCheck { pattern, limit_bytes, bytes }| match *bytes {
-        None => Some(format!("{file}note: no type in the dump matches --fail-over {pattern}")),
-        Some(bytes) if bytes > *limit_bytes => Some(format!(
-            "{file}{pattern} takes {} ({bytes} bytes), over the limit of {}",
-            format_bytes(bytes),
-            format_bytes(*limit_bytes)
-        )),
-        Some(_) => None,
+    answer.limit_checks.iter().filter_map(move |check| match check.bytes {
+        None => Some(format!("{file}note: no type in the dump matches --fail-over {}", check.pattern)),
+        Some(_) => check.is_over().then(|| format!("{file}{}", check.statement())),
     })
 }
 
 /// The column with a group's name.
 pub(crate) fn name_column(by: GroupBy) -> Column {
     Column::text(if by == GroupBy::Type { "type" } else { "group" }, by.titles().0)
-}
-
-/// Several groups, in words.
-pub(crate) fn plural(by: GroupBy) -> &'static str {
-    by.titles().1
 }

@@ -3,18 +3,13 @@
 use crate::answers::files_info::{InfoOfFile, InfoOfFiles};
 use crate::answers::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records, SnapshotRow};
 use crate::answers::problems::ProblemRow;
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};
 
 impl Present for Info {
     const COMMAND: &'static str = "info";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        let mut fields = Fields::default();
-        match self {
-            Info::Objects(info) => fields.add_objects(info),
-            Info::Allocations(info) => fields.add_allocations(info),
-        }
-        let Fields(rows) = fields;
+        let rows = self.fields();
         Columns::new()
             .add(Column::word("field", "Field"), |row: &mut (String, String)| std::mem::take(&mut row.0))
             .add(Column::text("value", "Value"), |row| std::mem::take(&mut row.1))
@@ -25,93 +20,6 @@ impl Present for Info {
         match self {
             Info::Objects(info) => object_lines(info, page),
             Info::Allocations(info) => allocation_lines(info, page),
-        }
-    }
-}
-
-/// Field and value, for pipes.
-#[derive(Default)]
-struct Fields(Vec<(String, String)>);
-
-impl Fields {
-    /// Adds a field that has a value.
-    fn add(&mut self, field: impl Into<String>, value: Option<impl ToString>) {
-        self.0.extend(value.map(|value| (field.into(), value.to_string())));
-    }
-
-    fn add_format(&mut self, format: &FormatRow) {
-        self.add("format", Some(&format.format));
-        self.add("version", format.version.as_ref());
-        self.add("producer", format.producer.clone().flatten());
-        self.add("encoding", format.encoding.as_ref());
-        self.add("compression", (!format.compression.is_empty()).then(|| format.compression.join(" ")));
-    }
-
-    fn add_objects(&mut self, info: &ObjectInfo) {
-        // What all other figures rest on.
-        self.add("roots_inferred", info.roots_lost.then_some(true));
-        self.add_format(&info.format);
-        if let Some(loss) = &info.loss {
-            self.add("loss.read_bytes", Some(loss.read_bytes));
-            self.add("loss.lost_bytes", Some(loss.lost_bytes));
-            self.add("loss.percent_read", loss.percent_read.map(|percent| format!("{percent:.2}")));
-            self.add("loss.lost", Some(loss.lost.join("; ")));
-        }
-        for section in &info.sections {
-            let field = |name: &str| format!("section.{}.{name}", section.number);
-            self.add(field("name"), Some(&section.name));
-            self.add(field("started"), section.started_ms);
-            self.add(field("ended"), section.ended_ms);
-            self.add(field("complete"), Some(section.complete));
-            self.add(field("objects"), Some(section.objects));
-            self.add(field("shallow_bytes"), Some(section.shallow_bytes));
-        }
-        for snapshot in &info.snapshots {
-            let field = |name: &str| format!("snapshot.{}.{name}", snapshot.number);
-            self.add(field("taken_at"), snapshot.taken_at.as_ref());
-            self.add(field("complete"), Some(snapshot.complete));
-            self.add(field("objects"), snapshot.objects);
-            self.add(field("shallow_bytes"), snapshot.shallow_bytes);
-            self.add(field("chosen"), Some(snapshot.chosen));
-        }
-        let sampled = info.sampled.map(|sample| format!("{} {}", sample.objects_multiplier, sample.bytes_multiplier));
-        self.add("sampled", sampled);
-        self.add_records(&info.records);
-        for (kind, count) in &info.roots_by_kind {
-            self.add(format!("roots.{}", kind.replace(' ', "-")), Some(count));
-        }
-        self.add("roots_inferred", (info.roots_inferred && !info.roots_lost).then_some(true));
-        self.add("trailer", info.trailer.as_ref());
-        self.add("sizes", info.sizes.as_ref());
-        self.add("reason", info.reason.as_ref());
-        self.add_problems(&info.problems);
-    }
-
-    fn add_allocations(&mut self, info: &AllocationInfo) {
-        self.add_format(&info.format);
-        for (at, heap) in info.heaps.iter().enumerate() {
-            let field = |name: &str| format!("heap.{}.{name}", at + 1);
-            self.add(field("dump"), Some(heap.dump));
-            self.add(field("pid"), Some(heap.pid));
-            self.add(field("process"), heap.process.as_ref());
-            self.add(field("part"), (heap.part > 1).then_some(heap.part));
-            self.add(field("allocator"), Some(&heap.allocator));
-            self.add(field("total_bytes"), Some(heap.total_bytes));
-            self.add(field("allocations"), heap.allocations);
-        }
-        self.add_records(&info.records);
-        self.add_problems(&info.problems);
-    }
-
-    fn add_records(&mut self, records: &Records) {
-        for (kind, count) in &records.0 {
-            self.add(format!("records.{kind}"), Some(count));
-        }
-    }
-
-    fn add_problems(&mut self, problems: &[ProblemRow]) {
-        for problem in problems {
-            self.add(format!("problem.{}", problem.code), Some(format!("{} {}", problem.count, problem.first_at)));
         }
     }
 }
@@ -147,11 +55,8 @@ fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
         page.field("sampled", &format!("figures of the heap are estimates: objects x{objects:.3}, bytes x{bytes:.3}"));
     }
     record_lines(&info.records, page);
-    let roots: Vec<String> = info
-        .roots_by_kind
-        .iter()
-        .map(|(kind, count)| format!("{} {kind}", crate::report::format_count(*count)))
-        .collect();
+    let roots = info.roots_by_kind.iter().map(|(kind, count)| format!("{} {kind}", format_count(*count)));
+    let roots: Vec<String> = roots.collect();
     let inferred = if info.roots_inferred { " (inferred: the dump has none)" } else { "" };
     page.field("roots", &format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
     if let Some(trailer) = &info.trailer {
@@ -233,19 +138,6 @@ fn problem_lines(problems: &[ProblemRow], page: &mut TextPage<'_>) {
     }
 }
 
-/// The folder that all files are in, as they were named, with the slash behind it.
-fn shared_folder(files: &[InfoOfFile]) -> &str {
-    let [first, rest @ ..] = files else { return "" };
-    let mut folder = &first.file[..first.file.rfind('/').map_or(0, |slash| slash + 1)];
-    for InfoOfFile { file, .. } in rest {
-        while !file.starts_with(folder) {
-            // Never longer than before, and empty at the latest without another slash.
-            folder = &folder[..folder.trim_end_matches('/').rfind('/').map_or(0, |slash| slash + 1)];
-        }
-    }
-    folder
-}
-
 /// The table, with files' names from this byte on.
 fn table_from(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
     let with_allocations = answer.files.iter().any(|file| file.info.allocated().is_some());
@@ -278,7 +170,7 @@ impl Present for InfoOfFiles {
 
     /// Narrow terminals have room for the part of a path that differs, not for the shared folder.
     fn text(&self, page: &mut TextPage<'_>) {
-        let folder = shared_folder(&self.files);
+        let folder = self.shared_folder();
         if !folder.is_empty() {
             page.line(format!("in {}", escape_controls(folder)));
         }

@@ -28,8 +28,7 @@ impl Present for Leaks<'_> {
             _ => {}
         }
         for (number, suspect) in self.suspects.iter().enumerate() {
-            let title = page.style().bold(&format!("Suspect {}", number + 1));
-            page.line(title);
+            page.line(page.style().bold(&format!("Suspect {}", number + 1)));
             page.paragraph(&escape_controls(&suspect.text));
             page.line("");
         }

@@ -57,7 +57,7 @@ impl Present for RootPathsAnswer<'_> {
             let width =
                 lines.iter_mut().filter_map(PathLine::object).map(|step| step.object.id.len()).max().unwrap_or(0);
             for line in lines {
-                let (place, PathStep { object, retained_bytes, .. }) = match line.part {
+                let (place, PathStep { object, retained_bytes, reference, .. }) = match line.part {
                     PathPart::Root(_) => continue,
                     PathPart::Object { number, step } => (number, *step),
                     PathPart::LeftOut { objects } => {
@@ -73,6 +73,10 @@ impl Present for RootPathsAnswer<'_> {
                     style.size(object.shallow_bytes),
                     retained_text(retained_bytes),
                 );
+                let start = match reference {
+                    Some(name) => format!("{start}{}  ", escape_controls(&name)),
+                    None => start,
+                };
                 let name = style.fit(start.chars().count(), &object.type_text());
                 page.line(start + &name);
             }

@@ -79,11 +79,6 @@ impl Asked<'_> {
         }
     }
 
-    /// Makes sure that the dump holds objects.
-    pub(crate) fn check_objects(&self) -> Result<()> {
-        self.dump.graph().map(drop).ok_or_else(|| self.explain(AnswerError::NotObjects))
-    }
-
     /// Prints a sentence that quiet leaves out.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_quiet {

@@ -9,22 +9,11 @@ use crate::cli::args::options::InputArgs;
 use crate::cli::terminal::load::{self, Input};
 use crate::cli::terminal::session::Session;
 
-/// What the files answered, in the order of the command line.
-pub(crate) struct Answers<T> {
-    /// Each with the name of its file.
-    pub(crate) of_files: Vec<(String, T)>,
-    /// At least one file could not be read (already reported).
-    pub(crate) failed: bool,
-}
+/// What each file answered, with its name, and how the command ends if one could not be read.
+type Answers<T> = (Vec<(String, T)>, Option<Outcome>);
 
-impl<T> Answers<T> {
-    /// How a command ends that would end like this if all files had been read.
-    pub(crate) fn outcome(&self, outcome: Outcome) -> Outcome {
-        if self.failed { Outcome::Failed } else { outcome }
-    }
-}
-
-/// Asks every file. A file that cannot be read is reported on standard error, and the next one is asked.
+/// Asks every file, in the order of the command line. One that cannot be read is reported on standard error, and the
+/// next one is asked.
 ///
 /// # Errors
 /// When the options are wrong, whatever the files.
@@ -39,18 +28,18 @@ pub(crate) fn ask_each<T>(
     }
     input.read.read_options()?;
     load::excluded_roots(input)?;
-    let mut answers = Answers { of_files: Vec::new(), failed: false };
+    let (mut answers, mut failed) = (Vec::new(), None);
     for file in files {
         let place = Input::find(Some(file))?;
         let name = file.display().to_string();
         match answer(&place, &name) {
-            Ok(answer) => answers.of_files.push((name, answer)),
+            Ok(answer) => answers.push((name, answer)),
             Err(error) => {
-                answers.failed = true;
+                failed = Some(Outcome::Failed);
                 let (text, name) = (format!("{error:#}"), place.name());
                 session.print_sentence(&if text.starts_with(&name) { text } else { format!("{name}: {text}") });
             }
         }
     }
-    Ok(answers)
+    Ok((answers, failed))
 }

@@ -45,18 +45,3 @@ fn template(command: &Command) -> String {
     }
     text + &format!("{header}Options:{header:#}\n{{options}}{{after-help}}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_command_is_in_one_group() {
-        let command = command();
-        command.clone().debug_assert();
-        for name in command.get_subcommands().map(Command::get_name) {
-            let groups = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();
-            assert_eq!(groups, 1, "{name}");
-        }
-    }
-}

@@ -10,9 +10,7 @@ use sysinfo::System;
 use crate::cli::args::options::{InputArgs, ReadArgs};
 use crate::cli::terminal::progress::Watch;
 use crate::cli::terminal::session::Session;
-use crate::dump::{
-    Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy,
-};
+use crate::dump::{Counted, IndexUse, MemoryError, MemoryLimit, OpenDump, OpenError, OpenOptions, RootPolicy};
 use crate::graph::RootKind;
 use crate::report::{format_bytes, parse_size};
 
@@ -47,17 +45,7 @@ impl Memory {
             true => format!("and --max-memory allows {limit}"),
             false => format!("and {limit} are free; --max-memory SIZE allows more"),
         };
-        let needed = error.needed_bytes.map_or(String::new(), format_bytes);
-        let what = match error.what {
-            MemoryUse::Graph => format!("its graph takes at least {needed} of memory"),
-            MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
-            MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
-            MemoryUse::ExactRetained => format!("exact retained sizes take {needed} of memory with the graph"),
-            MemoryUse::Answer => format!("the answer takes {needed} of memory with the graph"),
-            MemoryUse::Index => format!("an index takes {needed} of memory with the graph"),
-            _ => "the dump takes more memory than it may".to_string(),
-        };
-        anyhow!("{what}, {whose}")
+        anyhow!("{}, {whose}", error.statement())
     }
 
     fn explain_open(&self, error: OpenError) -> Error {
@@ -105,11 +93,13 @@ impl Input {
         }
     }
 
+    /// `None` for standard input.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        if let Input::Path(path) = self { Some(path) } else { None }
+    }
+
     pub(crate) fn name(&self) -> String {
-        match self {
-            Input::Path(path) => path.display().to_string(),
-            Input::Stdin => "standard input".into(),
-        }
+        self.path().map_or("standard input".into(), |path| path.display().to_string())
     }
 
     /// Opens the dump.
@@ -170,17 +160,18 @@ pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArg
 
 /// Kinds of roots that are left out, as the graph names them.
 pub(crate) fn excluded_roots(input: &InputArgs) -> Result<Vec<String>> {
-    let mut kinds = Vec::new();
-    for kind in &input.exclude_roots {
-        // As info prints it, with or without the dash; weak roots hold nothing, so leaving them out is no mistake.
-        let spaced = kind.to_lowercase().replace('-', " ");
-        let (weak, name) = spaced.strip_prefix("weak ").map_or(("", &*spaced), |name| ("weak ", name));
-        let mut named = RootKind::ALL.iter().copied();
-        let known = RootKind::from_name(name).or_else(|| named.find(|kind| kind.name().replace('-', " ") == name));
-        let Some(known) = known else {
-            bail!("--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
+    let kinds = input.exclude_roots.iter().map(|kind| {
+        // Weak roots hold nothing, so leaving them out is no mistake.
+        let (weak, name) = match kind.get(..5).filter(|start| matches!(&*start.to_lowercase(), "weak " | "weak-")) {
+            Some(_) => ("weak ", &kind[5..]),
+            None => ("", kind.as_str()),
         };
-        kinds.push(format!("{weak}{}", known.name()));
-    }
-    Ok(kinds)
+        match RootKind::from_words(name) {
+            Some(known) => Ok(format!("{weak}{}", known.name())),
+            None => Err(anyhow!(
+                "--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump"
+            )),
+        }
+    });
+    kinds.collect()
 }

@@ -6,7 +6,6 @@
 pub(crate) mod asking;
 pub(crate) mod each_file;
 pub(crate) mod help;
-pub(crate) mod indexes;
 pub(crate) mod load;
 pub(crate) mod notes;
 pub(crate) mod output;

@@ -2,7 +2,7 @@
 
 use crate::cli::terminal::session::Session;
 use crate::graph::HeapGraph;
-use crate::input::{Code, Diagnostics, FormatInfo, Problem, Severity};
+use crate::input::{Diagnostics, FormatInfo, POSSIBLE_REPEAT, Severity};
 
 /// Notes on an object graph besides its problems.
 pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
@@ -30,21 +30,15 @@ pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &Format
 pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
     for problem in diagnostics.sorted() {
         if problem.code.severity == Severity::Warning {
-            session.print_note("warning", file, &line_of(problem));
+            session.print_note("warning", file, &problem.to_string());
         }
     }
 }
 
-/// The same for one problem whose severity is a note.
-pub(crate) fn note_problem(session: &Session, diagnostics: &Diagnostics, code: &Code, file: Option<&str>) {
-    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.code == code) {
-        session.print_note("note", file, &line_of(problem));
+/// The same where only types were counted: a repeat is no more than possible there.
+pub(crate) fn warn_of_counted(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
+    warn(session, diagnostics, file);
+    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| *problem.code == POSSIBLE_REPEAT) {
+        session.print_note("note", file, &problem.to_string());
     }
-}
-
-fn line_of(problem: &Problem) -> String {
-    let text = if problem.first_text.is_empty() { String::new() } else { format!(": {}", problem.first_text) };
-    let count = if problem.count == 1 { String::new() } else { format!("{} times, first ", problem.count) };
-    let (name, at, meaning) = (problem.code.name, problem.first_at, problem.code.meaning);
-    format!("{name} ({count}at {at}{text}): {meaning}")
 }

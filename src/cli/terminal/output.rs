@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use crate::cli::Outcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, TypeArgs};
-use crate::cli::terminal::indexes::AnswerOutput;
 use crate::cli::terminal::session::Session;
+use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, write, write_each};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
@@ -68,9 +68,10 @@ impl Session {
         }
     }
 
-    fn print(&self, write: impl FnOnce(&mut AnswerOutput<'_>) -> io::Result<()>) -> Result<()> {
+    fn print(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         self.progress.end();
-        let mut out = AnswerOutput::begin(&self.indexes);
+        let out = io::BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+        let mut out = CheckedOutput::begin(&self.indexes, out);
         write(&mut out)?;
         Ok(out.finish()?)
     }

@@ -9,16 +9,10 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::input::{Observer, Phase};
-use crate::report::{escape_controls, format_bytes, shorten_middle};
+use crate::report::{escape_controls, progress_line, progress_prefix};
 
 const DELAY: Duration = Duration::from_millis(500);
 const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
-/// A bar of fewer characters shows nothing.
-const MIN_BAR_WIDTH: usize = 8;
-/// Characters of a file's name beside the bar.
-const MAX_NAME_WIDTH: usize = 30;
-/// The first phase, and the only one with a known end.
-const READING: &str = "reading";
 
 /// The one line of standard error that shows progress, however many dumps are open.
 pub(crate) struct Progress {
@@ -40,7 +34,7 @@ struct Line {
 struct Work {
     /// The file, where there are several.
     prefix: String,
-    phase: &'static str,
+    phase: Phase,
     since: Instant,
 }
 
@@ -55,18 +49,15 @@ impl Progress {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints something to standard error where the progress may stand, which comes back below.
-    fn print_aside(&self, print: impl FnOnce()) {
+    /// Prints a sentence beside the answer, on standard error, above the progress: why the exit code is 1, what is wrong
+    /// with a dump.
+    pub(crate) fn print_sentence(&self, text: &str) {
+        // A closed standard error must not change the answer.
+        let print = || drop(writeln!(std::io::stderr(), "heapdump: {}", escape_controls(text)));
         match &self.line().bar {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
-    }
-
-    /// Prints a sentence beside the answer, on standard error: why the exit code is 1, what is wrong with a dump.
-    pub(crate) fn print_sentence(&self, text: &str) {
-        // A closed standard error must not change the answer.
-        self.print_aside(|| drop(writeln!(std::io::stderr(), "heapdump: {}", escape_controls(text))));
     }
 
     /// Clears the progress line before output is printed.
@@ -106,8 +97,14 @@ impl Progress {
         });
         let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
         let [done, total] = self.bytes.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
+        // The first phase is the only one with a known end, and goes on after the last byte.
+        let (step, bytes) = match phase {
+            Phase::Reading if total > 0 && done >= total => ("resolving references", None),
+            Phase::Reading => (phase.name(), Some((done, total))),
+            phase => (phase.name(), None),
+        };
         // One message and not indicatif's own fields: it draws after every field that is set.
-        bar.set_message(text(prefix, phase, since.elapsed(), (done, total), width));
+        bar.set_message(progress_line(prefix, step, since.elapsed(), bytes, width));
     }
 }
 
@@ -123,7 +120,7 @@ impl Watch {
     /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
     pub(crate) fn start(progress: &Arc<Progress>, quiet: bool, file: Option<&str>) -> Self {
         let is_shown = !quiet && std::io::stderr().is_terminal();
-        let prefix = file.map_or(String::new(), prefix);
+        let prefix = file.map_or(String::new(), progress_prefix);
         let watch = Watch { progress: Arc::clone(progress), prefix, quiet, is_shown };
         watch.bytes_read(0, None);
         watch.phase(Phase::Reading);
@@ -136,8 +133,7 @@ impl Observer for Watch {
         if !self.is_shown {
             return;
         }
-        self.progress.line().work =
-            Some(Work { prefix: self.prefix.clone(), phase: phase.name(), since: Instant::now() });
+        self.progress.line().work = Some(Work { prefix: self.prefix.clone(), phase, since: Instant::now() });
         self.progress.start_drawer();
     }
 
@@ -156,71 +152,5 @@ impl Observer for Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.progress.end();
-    }
-}
-
-/// A file's name before what is done with it; which folder it is in matters less.
-fn prefix(file: &str) -> String {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    format!("{}: ", shorten_middle(&escape_controls(name), MAX_NAME_WIDTH))
-}
-
-/// The whole line: `reading [=====>     ] 1.2 GiB of 3.0 GiB, 310.5 MiB/s, 6 s left`, `computing dominators, 12 s`.
-fn text(prefix: &str, name: &str, elapsed: Duration, (done, total): (u64, u64), width: usize) -> String {
-    if name != READING {
-        return match elapsed.as_secs() {
-            0 => format!("{prefix}{name}"),
-            _ => format!("{prefix}{name}, {}", seconds(elapsed)),
-        };
-    }
-    if total > 0 && done >= total {
-        // The last step of reading, after the last byte.
-        return format!("{prefix}resolving references");
-    }
-    // By the average since the start, which jumps about less than any other.
-    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
-    let per_second = format!("{}/s", format_bytes(rate as u64));
-    if total == 0 || done == 0 {
-        return format!("{prefix}{name}, {}, {per_second}", format_bytes(done));
-    }
-    let left = ((total - done) as f64 / rate).min(1e6).ceil();
-    let left = seconds(Duration::from_secs_f64(left));
-    let figures = format!("{} of {}, {per_second}, {left} left", format_bytes(done), format_bytes(total));
-    // The bar takes what the words leave, if that is enough to show anything.
-    let room = width.saturating_sub(prefix.chars().count() + name.len() + figures.len() + 5);
-    if room < MIN_BAR_WIDTH {
-        return format!("{prefix}{name}, {figures}");
-    }
-    let full = (room as u128 * u128::from(done) / u128::from(total)) as usize;
-    format!("{prefix}{name} [{:=<full$}{:room$}] {figures}", "", ">", room = room - full)
-}
-
-/// `7 s`, `2 min 5 s`.
-fn seconds(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rate_and_time_left_are_those_of_the_file() {
-        let second = Duration::from_secs(1);
-        let line = text("", READING, second, (1 << 20, 4 << 20), 80);
-        assert_eq!(line, "reading [=======>                     ] 1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3 s left");
-        assert_eq!(line.len(), 79);
-        let line = text("a: ", READING, second, (1 << 20, 200 << 20), 50);
-        assert_eq!(line, "a: reading, 1.0 MiB of 200.0 MiB, 1.0 MiB/s, 3 min 19 s left");
-        assert_eq!(text("", READING, second, (4 << 20, 4 << 20), 80), "resolving references");
-        // The end of a pipe is not known; before the first byte nothing is.
-        assert_eq!(text("", READING, 2 * second, (3 << 20, 0), 80), "reading, 3.0 MiB, 1.5 MiB/s");
-        assert_eq!(text("", READING, Duration::ZERO, (0, 10), 80), "reading, 0 B, 0 B/s");
-        assert!(text("", READING, Duration::ZERO, (u64::MAX - 1, u64::MAX), 80).ends_with("1 s left"));
-        assert_eq!(text("b: ", "computing dominators", Duration::ZERO, (9, 9), 80), "b: computing dominators");
-        assert_eq!(text("", "computing dominators", 125 * second, (9, 9), 80), "computing dominators, 2 min 5 s");
     }
 }

@@ -4,9 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result};
 
-use crate::cli::terminal::indexes::Indexes;
 use crate::cli::terminal::progress::Progress;
-use crate::dump::{MemoryLimit, OpenDump};
+use crate::dump::{IndexesInUse, MemoryLimit, OpenDump};
 
 /// One run of the program: its progress line, the indexes and the memory in use, and what was said. It holds the dumps
 /// that were asked until it is dropped: giving a large graph back piece by piece takes longer than letting the system
@@ -14,7 +13,7 @@ use crate::dump::{MemoryLimit, OpenDump};
 #[derive(Default)]
 pub struct Session {
     pub(crate) progress: Arc<Progress>,
-    pub(crate) indexes: Indexes,
+    pub(crate) indexes: IndexesInUse,
     /// All dumps of a command share one account.
     pub(crate) memory: OnceLock<MemoryLimit>,
     has_threads: OnceLock<()>,

@@ -46,32 +46,3 @@ fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char]) -
 fn chars(word: &OsString) -> impl Iterator<Item = char> {
     word.to_string_lossy().chars().collect::<Vec<_>>().into_iter()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_are_repeated_without_their_controls() {
-        let message = |words: &[&str]| {
-            let words: Vec<OsString> = ["heapdump"].iter().chain(words).map(OsString::from).collect();
-            let error = help::command().try_get_matches_from(&words).unwrap_err();
-            let mut controls: Vec<char> = words.iter().flat_map(chars).filter(|&ch| is_control_like(ch)).collect();
-            controls.dedup();
-            escaped_message(&error, &words, &controls)
-        };
-        for (words, expected) in [
-            (&["st\u{1b}[31mats"][..], r"subcommand 'st\u{1b}[31mats'"),
-            (&["stats", "--\u{1b}[31m\u{ad}"], r"argument '--\u{1b}[31m\u{ad}' found"),
-            (&["stats", "-\u{9b}"], r"argument '-\u{9b}' found"),
-            (&["stats", "-f", "cs\nv\u{e0041}"], r"value 'cs\u{a}v\u{e0041}' for '--format <FORM>'"),
-            (&["stats", "-n", "\u{202e}1\u{100000}"], "value '\\u{202e}1\u{100000}' for"),
-            (&["completions", "ba\u{7f}sh"], r"value 'ba\u{7f}sh' for '<SHELL>'"),
-        ] {
-            let text = message(words);
-            assert!(text.contains(expected), "{text}");
-            assert!(text.lines().all(|line| !line.contains(is_control_like)), "{text}");
-            assert!(text.ends_with("try '--help'.\n") && text.lines().next().unwrap().starts_with("error: "), "{text}");
-        }
-    }
-}

@@ -1,19 +1,19 @@
-//! Indexes that the answers of this command come from. An answer is printed when all that was read of them was as
-//! written; when one turns out damaged, nothing of the answer is printed, and the command runs again without indexes.
+//! Answers from indexes that are checked while they are read: an answer is written when all that was read of them was as
+//! it had been made; when one turns out damaged, nothing of the answer is written, and it can be asked again without.
 
-use std::io::{self, StdoutLock, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::dump::{IndexCheck, OpenDump};
+use super::{IndexCheck, OpenDump};
 
-/// An answer is held back up to this size; before a larger one is printed, the whole index is checked.
+/// An answer is held back up to this size; before a larger one is written, the whole index is checked.
 const HELD_BYTES: usize = 1 << 20;
 
-/// The indexes that the dumps of a run came from.
+/// The indexes that open dumps came from.
 #[derive(Default)]
-pub(crate) struct Indexes {
+pub struct IndexesInUse {
     in_use: Mutex<Vec<InUse>>,
     are_ignored: AtomicBool,
 }
@@ -24,13 +24,13 @@ struct InUse {
     is_quiet: bool,
 }
 
-impl Indexes {
+impl IndexesInUse {
     fn in_use(&self) -> MutexGuard<'_, Vec<InUse>> {
         self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remembers the index that a dump came from, if it came from one.
-    pub(crate) fn remember(&self, dump: &OpenDump, is_quiet: bool) {
+    pub fn remember(&self, dump: &OpenDump, is_quiet: bool) {
         if let Some(check) = dump.index_check() {
             let path = dump.path().map(Path::to_path_buf).unwrap_or_default();
             self.in_use().push(InUse { path, check, is_quiet });
@@ -38,12 +38,13 @@ impl Indexes {
     }
 
     /// Returns true if indexes are not to be used any more.
-    pub(crate) fn are_ignored(&self) -> bool {
+    pub fn are_ignored(&self) -> bool {
         self.are_ignored.load(Ordering::Relaxed)
     }
 
-    /// If an index in use is damaged: says so, and uses none from now on. Returns true if the command is to run again.
-    pub(crate) fn give_up_damaged(&self, say: impl FnOnce(&str)) -> bool {
+    /// If an index in use is damaged: says so, and all are ignored from now on. Returns true if what was asked is to be
+    /// asked again.
+    pub fn give_up_damaged(&self, say: impl FnOnce(&str)) -> bool {
         let mut in_use = self.in_use();
         let damaged = in_use.iter().find_map(|index| Some((index, index.check.damage()?)));
         let Some((InUse { path, is_quiet, .. }, why)) = damaged else { return false };
@@ -65,32 +66,32 @@ impl Indexes {
     ///
     /// # Errors
     /// When one is damaged.
-    pub(crate) fn verify_all(&self) -> io::Result<()> {
+    pub fn verify_all(&self) -> io::Result<()> {
         self.in_use().iter().for_each(|index| index.check.verify_all());
         self.check()
     }
 }
 
-/// Standard output for an answer.
-pub(crate) struct AnswerOutput<'s> {
-    indexes: &'s Indexes,
-    out: io::BufWriter<StdoutLock<'static>>,
+/// Where an answer from indexes is written.
+pub struct CheckedOutput<'s, W> {
+    indexes: &'s IndexesInUse,
+    out: W,
     /// What is held back; `None` once what follows cannot be wrong.
     held: Option<Vec<u8>>,
 }
 
-impl<'s> AnswerOutput<'s> {
+impl<'s, W: Write> CheckedOutput<'s, W> {
     /// Begins an answer.
-    pub(crate) fn begin(indexes: &'s Indexes) -> Self {
+    pub fn begin(indexes: &'s IndexesInUse, out: W) -> Self {
         let held = (!indexes.in_use().is_empty()).then(Vec::new);
-        AnswerOutput { indexes, out: io::BufWriter::with_capacity(64 * 1024, io::stdout().lock()), held }
+        CheckedOutput { indexes, out, held }
     }
 
-    /// Ends the answer: prints what was held back.
+    /// Ends the answer: writes what was held back.
     ///
     /// # Errors
-    /// When an index is damaged, and nothing was printed; or when standard output cannot be written to.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    /// When an index is damaged, and nothing was written; or when `out` cannot be written to.
+    pub fn finish(mut self) -> io::Result<()> {
         if let Some(held) = self.held.take() {
             self.indexes.check()?;
             self.out.write_all(&held)?;
@@ -99,7 +100,7 @@ impl<'s> AnswerOutput<'s> {
     }
 }
 
-impl Write for AnswerOutput<'_> {
+impl<W: Write> Write for CheckedOutput<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.held {
             Some(held) if held.len() + bytes.len() <= HELD_BYTES => {
