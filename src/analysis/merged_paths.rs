@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::root_paths::display_rank;
+use super::roots_by_node::display_rank;
 use crate::graph::{HeapGraph, NodeId, Root, TypeId};
 
 /// Rows deeper than this count for the one at this depth.

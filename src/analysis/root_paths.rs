@@ -1,7 +1,7 @@
 //! Shortest paths to an object from objects that roots hold: why it is alive.
 
-use super::roots_by_node::RootsByNode;
-use crate::graph::{HeapGraph, NodeId, NodeSet, Root, RootKind};
+use super::roots_by_node::{RootsByNode, display_rank};
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root};
 
 /// Shortest paths to one object. What they have in common is kept once: their nodes are walked, not listed, so that
 /// thousands of long paths take no more memory than the graph has objects.
@@ -192,12 +192,6 @@ pub fn find_root_paths<'g>(
     let starts = starts.iter().zip(roots);
     let starts = starts.filter_map(|(&(node, length), root)| root.map(|root| Start { root, node, length })).collect();
     RootPaths { starts, links: Links::Next(next_hop, queue) }
-}
-
-/// Orders the root records of an object: the one with the smallest rank is shown. Strong before weak, then by kind, then
-/// those that name a variable, method or class.
-pub(super) fn display_rank(root: &Root) -> (bool, RootKind, bool) {
-    (root.is_weak(), root.kind, root.container.is_none() && root.name.is_none())
 }
 
 /// For each start the record to show for it.

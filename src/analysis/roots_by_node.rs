@@ -1,7 +1,6 @@
 //! The root records of each object, found by binary search.
 
-use super::root_paths::display_rank;
-use crate::graph::{HeapGraph, NodeId, Root};
+use crate::graph::{HeapGraph, NodeId, Root, RootKind};
 
 /// The places of a graph's root records, by object.
 #[derive(Debug)]
@@ -52,4 +51,10 @@ impl<'g> RootsByNode<'g> {
     pub fn display_root(&self, node: NodeId, wanted: impl Fn(&Root) -> bool) -> Option<&'g Root> {
         self.of(node).filter(|root| wanted(root)).min_by_key(|root| display_rank(root))
     }
+}
+
+/// Orders the root records of an object: the one with the smallest rank is shown. Strong before weak, then by kind, then
+/// those that name a variable, method or class.
+pub(super) fn display_rank(root: &Root) -> (bool, RootKind, bool) {
+    (root.is_weak(), root.kind, root.container.is_none() && root.name.is_none())
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::open::OpenOptions;
+use super::options::{IndexUse, OpenOptions};
 use super::{Observer, OpenDump, OpenError, Phase};
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
@@ -23,16 +23,6 @@ use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError,
 use crate::input::{
     Diagnostics, FormatInfo, ObjectDetails, READERS, ReadOptions, Reread, Rules, SizeRadix, SnapshotChoice,
 };
-
-/// Is an index used?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IndexUse {
-    /// Where there is one that belongs to the dump as it is now, and was made with the same reading options.
-    #[default]
-    WhereFresh,
-    /// Never.
-    Never,
-}
 
 /// What follows from a graph and its strong roots, ready in an index.
 pub(super) struct Derived {

@@ -9,6 +9,7 @@ mod error;
 mod index;
 mod memory;
 mod open;
+mod options;
 mod roots;
 
 use std::path::{Path, PathBuf};
@@ -18,9 +19,10 @@ pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{NoValues, OpenError};
-pub use index::{IndexUse, WriteIndexError, inputs_of, path_of_index, write_index};
+pub use index::{WriteIndexError, inputs_of, path_of_index, write_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
-pub use open::{Counted, OpenOptions, open};
+pub use open::{Counted, open};
+pub use options::{IndexUse, OpenOptions};
 pub use roots::RootPolicy;
 
 use crate::allocations::AllocationDump;

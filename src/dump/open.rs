@@ -4,50 +4,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::index::{Choice, IndexUse, Indexed, dump_behind};
-use super::memory::{MemoryLimit, MemoryUse};
+use super::index::{Choice, Indexed, dump_behind};
+use super::memory::MemoryUse;
+use super::options::OpenOptions;
 use super::roots::complete_roots;
-use super::{MemoryError, NoObserver, Observer, OpenDump, OpenError, RootPolicy};
+use super::{MemoryError, OpenDump, OpenError};
 use crate::graph::BuildError;
 use crate::input::{self, Dump, Loaded, ReadError, ReadErrorKind, ReadOptions, SnapshotChoice, Source};
 
 pub use crate::input::Counted;
-
-/// How a dump is opened. Fill what matters and leave the rest to `Default`.
-#[derive(Clone)]
-pub struct OpenOptions {
-    /// How it is read. Default: format detected, all cores.
-    pub read: ReadOptions,
-    /// Which roots it is seen with. Default: those of the dump.
-    pub roots: RootPolicy,
-    /// How much memory it and the answers from it may take. Default: no limit.
-    pub memory: MemoryLimit,
-    /// Is an index used? Default: yes, where there is a fresh one.
-    pub index: IndexUse,
-    /// Who watches. Default: nobody.
-    pub observer: Arc<dyn Observer>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        OpenOptions {
-            read: ReadOptions::default(),
-            roots: RootPolicy::default(),
-            memory: MemoryLimit::default(),
-            index: IndexUse::WhereFresh,
-            observer: Arc::new(NoObserver),
-        }
-    }
-}
-
-impl std::fmt::Debug for OpenOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let OpenOptions { read, roots, memory, index, observer: _ } = self;
-        let mut text = f.debug_struct("OpenOptions");
-        text.field("read", read).field("roots", roots).field("memory", memory).field("index", index);
-        text.finish_non_exhaustive()
-    }
-}
 
 /// Opens a dump as it is: format detected by content, unpacked on the way, by its index where there is a fresh one.
 ///

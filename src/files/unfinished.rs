@@ -105,7 +105,7 @@ mod signals {
             super::remove(&mut files);
             let _ = emulate_default_handler(signal);
             // Only if the system would not let it end so.
-            std::process::exit(128 + signal);
+            std::process::abort();
         })?;
         for signal in wanted {
             flag::register(signal, Arc::clone(&HAS_COME))?;

@@ -11,25 +11,10 @@ use super::names::Names;
 use super::object_order::{ObjectOrder, Runs};
 use super::packed_objects::position_of;
 use super::references::WeakReferences;
-use super::resolve_counts::{Occurrences, ResolveCounts};
+use super::resolve_counts::{Dropped, Occurrences, ResolveCounts, ResolveOptions};
 use super::resolve_references::{Resolved, Resolver, count_cross_section, resolve_references};
 use super::spaces::{HeapParts, resolve_soft};
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
-
-/// What a reader knows only after the whole dump.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ResolveOptions {
-    /// The first reference of every object that is no class object is a word about the object (its class), not a
-    /// reference of the graph. It is dropped and counted.
-    /// Default: false.
-    pub drop_first_references: bool,
-}
-
-/// An object that repeats another's id.
-pub(super) struct Dropped {
-    pub(super) object: u32,
-    kept: u32,
-}
 
 impl GraphBuilder {
     /// Puts the graph together. O(objects + references), and a sort of the ids only where they are scattered.

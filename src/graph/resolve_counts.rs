@@ -47,3 +47,18 @@ pub struct ResolveCounts {
     /// First references that were dropped as words about their objects (`ResolveOptions::drop_first_references`).
     pub dropped_first_references: u64,
 }
+
+/// What a reader knows only after the whole dump.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ResolveOptions {
+    /// The first reference of every object that is no class object is a word about the object (its class), not a
+    /// reference of the graph. It is dropped and counted.
+    /// Default: false.
+    pub drop_first_references: bool,
+}
+
+/// An object that repeats another's id.
+pub(super) struct Dropped {
+    pub(super) object: u32,
+    pub(super) kept: u32,
+}

@@ -7,7 +7,7 @@ use super::columns::PositionRun;
 use super::id_map::{IdMap, IdRange};
 use super::packed_objects::{Chunk, position_of};
 use super::references::WeakReference;
-use super::resolve::{Dropped, ResolveOptions};
+use super::resolve_counts::{Dropped, ResolveOptions};
 use super::resolve_counts::ResolveCounts;
 use super::{NodeId, SectionIds};
 

@@ -14,11 +14,11 @@ const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
     (
         "input",
         &["graph", "allocations"],
-        &["nom", "memchr", "flate2", "ruzstd", "rustc_hash", "serde", "serde_json", "time"],
+        &["base64", "nom", "memchr", "flate2", "ruzstd", "rustc_hash", "serde", "serde_json", "time"],
     ),
-    ("analysis", &["graph", "allocations"], &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"]),
+    ("analysis", &["graph", "allocations", "units"], &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"]),
     ("index", &["files", "graph"], &["bytemuck", "memmap2", "rayon", "serde", "serde_json", "twox_hash"]),
-    ("dump", &["files", "graph", "allocations", "input", "analysis", "index"], &["rayon", "serde"]),
+    ("dump", &["files", "graph", "allocations", "input", "analysis", "index", "units"], &["rayon", "serde"]),
     ("answers", &["graph", "allocations", "input", "analysis", "dump", "units"], &["rayon", "serde", "shlex", "time"]),
     ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
     (
@@ -49,8 +49,9 @@ const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 29] = [
+const OUTSIDE: [&str; 30] = [
     "anyhow",
+    "base64",
     "bytemuck",
     "clap",
     "clap_complete",

@@ -8,6 +8,10 @@
 
 use std::io;
 
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
 use crate::graph::{BuildError, MemoryShare};
 use crate::input::Source;
 
@@ -92,50 +96,64 @@ impl<'s> Page<'s> {
         }
         let offset = self.before + self.at as u64;
         let share = self.source.budget().for_buffer();
-        let mut decoder = Decoder { content: Vec::new(), share, bits: 0, count: 0, plain: false };
+        let mut decoder = Decoder { content: Vec::new(), share, text: Vec::new(), is_plain: false };
         let closed = self.pass(CLOSING, |byte| decoder.push(byte))?;
+        decoder.decode().map_err(io::Error::other)?;
         Ok(Some(Block { content: decoder.content, offset, closed, _share: decoder.share }))
     }
 }
+
+/// Characters that are decoded at once; they come four by four.
+const DECODED_AT_ONCE: usize = 1 << 12;
+/// Either alphabet, with or without signs at its end, as traces have it.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true),
+);
 
 /// Decodes base64, line ends in it or not; text that begins as JSON does stays as it is.
 struct Decoder {
     content: Vec<u8>,
     share: MemoryShare,
-    bits: u32,
-    count: u32,
-    plain: bool,
+    /// What is still to be decoded.
+    text: Vec<u8>,
+    is_plain: bool,
 }
 
 impl Decoder {
     fn push(&mut self, byte: u8) -> Result<(), BuildError> {
-        if self.content.len() == self.content.capacity() {
+        if self.content.is_empty() && self.text.is_empty() && matches!(byte, b'{' | b'[') {
+            self.is_plain = true;
+        }
+        match byte {
+            _ if self.is_plain => self.text.push(byte),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => self.text.push(byte),
+            b'-' => self.text.push(b'+'),
+            b'_' => self.text.push(b'/'),
+            _ => {}
+        }
+        if self.text.len() == DECODED_AT_ONCE { self.decode() } else { Ok(()) }
+    }
+
+    fn decode(&mut self) -> Result<(), BuildError> {
+        if self.content.capacity() - self.content.len() < self.text.len() {
             // While it moves, it is there twice.
             let (length, larger) = (self.content.len(), (2 * self.content.len()).max(1 << 16));
             self.share.hold((length + larger) as u64)?;
             self.content.reserve_exact(larger - length);
             self.share.hold(larger as u64)?;
         }
-        if self.content.is_empty() && self.count == 0 && matches!(byte, b'{' | b'[') {
-            self.plain = true;
-        }
-        if self.plain {
-            self.content.push(byte);
-            return Ok(());
-        }
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return Ok(()),
-        };
-        self.bits = self.bits << 6 | u32::from(value);
-        self.count += 6;
-        if self.count >= 8 {
-            self.count -= 8;
-            self.content.push((self.bits >> self.count) as u8);
+        if self.is_plain {
+            self.content.append(&mut self.text);
+        } else {
+            // A character alone at the end says nothing: it has six bits of eight.
+            let whole = self.text.len() - usize::from(self.text.len() % 4 == 1);
+            let start = self.content.len();
+            self.content.resize(start + whole / 4 * 3 + whole % 4, 0);
+            // Nothing but the alphabet is left, so it can be decoded.
+            let length = BASE64.decode_slice(&self.text[..whole], &mut self.content[start..]).unwrap_or(0);
+            self.content.truncate(start + length);
+            self.text.clear();
         }
         Ok(())
     }

@@ -1,0 +1,53 @@
+//! How a dump is opened.
+
+use std::sync::Arc;
+
+use super::memory::MemoryLimit;
+use super::roots::RootPolicy;
+use crate::input::{NoObserver, Observer, ReadOptions};
+
+/// Is an index used?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IndexUse {
+    /// Where there is one that belongs to the dump as it is now, and was made with the same reading options.
+    #[default]
+    WhereFresh,
+    /// Never.
+    Never,
+}
+
+/// How a dump is opened. Fill what matters and leave the rest to `Default`.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// How it is read. Default: format detected, all cores.
+    pub read: ReadOptions,
+    /// Which roots it is seen with. Default: those of the dump.
+    pub roots: RootPolicy,
+    /// How much memory it and the answers from it may take. Default: no limit.
+    pub memory: MemoryLimit,
+    /// Is an index used? Default: yes, where there is a fresh one.
+    pub index: IndexUse,
+    /// Who watches. Default: nobody.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            read: ReadOptions::default(),
+            roots: RootPolicy::default(),
+            memory: MemoryLimit::default(),
+            index: IndexUse::WhereFresh,
+            observer: Arc::new(NoObserver),
+        }
+    }
+}
+
+impl std::fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let OpenOptions { read, roots, memory, index, observer: _ } = self;
+        let mut text = f.debug_struct("OpenOptions");
+        text.field("read", read).field("roots", roots).field("memory", memory).field("index", index);
+        text.finish_non_exhaustive()
+    }
+}
