@@ -159,7 +159,7 @@ fn dump_of_index(index: &Path) -> Option<PathBuf> {
 }
 
 /// What an output made of dumps must not replace: the dumps, `None` for standard input; the indexes that may answer for
-/// them; the dumps behind indexes; an output that is itself an index of a dump.
+/// them; the dumps behind indexes, wherever they are.
 pub fn inputs_of<'p>(dumps: impl IntoIterator<Item = Option<&'p Path>>, output: Option<&Path>) -> Inputs {
     let mut inputs = Inputs::new();
     for dump in dumps {
@@ -167,7 +167,7 @@ pub fn inputs_of<'p>(dumps: impl IntoIterator<Item = Option<&'p Path>>, output: 
         let Some(dump) = dump else { continue };
         let index = Some(path_of_index(dump)).filter(|index| index::is_index(index));
         index.into_iter().chain(dump_of_index(dump)).for_each(|path| inputs.add(&path));
-        output.into_iter().filter(|output| is_index_of(output, dump)).for_each(|output| inputs.add(output));
+        output.into_iter().filter(|output| is_index_of(dump, output)).for_each(|output| inputs.add(output));
     }
     inputs
 }
