@@ -218,7 +218,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         roots_inferred: graph.roots_inferred(),
         retained: options.retained,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(info.format, Totals::Objects(totals), options)
+        ..Histogram::new(&info.format, Totals::Objects(totals), options)
     };
     Ok(answer.with_rows(rows, options))
 }
@@ -318,7 +318,7 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     let answer = Histogram {
         sections: Some(counted.sections.clone()),
         problems: problems_of(&counted.diagnostics),
-        ..Histogram::new(counted.info.format, Totals::Counted(totals), options)
+        ..Histogram::new(&counted.info.format, Totals::Counted(totals), options)
     };
     Ok(answer.with_rows(rows, options))
 }
@@ -369,7 +369,7 @@ fn of_allocations(
         heaps: Some(heaps),
         fuller_dump: chosen.fuller_dump,
         problems: problems_of(dump.diagnostics()),
-        ..Histogram::new(dump.info().format, Totals::Allocations(totals), options)
+        ..Histogram::new(&dump.info().format, Totals::Allocations(totals), options)
     };
     Ok(answer.with_rows(rows, options))
 }

@@ -310,7 +310,7 @@ fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatRow 
         title: info.title.to_string(),
         version: info.version.clone(),
         producer,
-        encoding: info.encoding.map(str::to_string),
+        encoding: info.encoding.as_deref().map(str::to_string),
         compression: info.compression.iter().map(ToString::to_string).collect(),
     }
 }

@@ -144,7 +144,7 @@ fn search<'d>(
     let tops = children.of(DomNode::ROOT).filter(|&number| nodes.contains(&dominators.node_at(number).index()));
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
     let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
-    let is_library = library_types(graph, dump.info().format, &options.libraries);
+    let is_library = library_types(graph, &dump.info().format, &options.libraries);
     dump.phase(Phase::FindingSuspects);
     let suspect_search = SuspectSearch {
         graph,

@@ -22,10 +22,10 @@ pub struct ProblemRow {
 /// The problems of a dump, by code.
 pub(super) fn problems_of(diagnostics: &Diagnostics) -> Vec<ProblemRow> {
     let row = |problem: &&crate::input::Problem| ProblemRow {
-        code: problem.code.name.to_string(),
+        code: problem.code.to_string(),
         count: problem.count,
         first_at: problem.first_at.to_string(),
-        meaning: problem.code.meaning.to_string(),
+        meaning: problem.meaning.to_string(),
     };
     diagnostics.sorted().iter().map(row).collect()
 }

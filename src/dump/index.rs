@@ -271,7 +271,7 @@ fn load(
     let bytes = std::fs::metadata(path).map_err(IndexError::Io)?.len();
     options.memory.check_mapped(bytes).map_err(Rejection::Size)?;
     let meta: IndexMeta = index.content()?;
-    if asked.is_some_and(|asked| !meta.options.serves(asked, meta.info.format)) {
+    if asked.is_some_and(|asked| !meta.options.serves(asked, &meta.info.format)) {
         return Err(Rejection::Options(meta.options.words()));
     }
     if meta.diagnostics.check(options.read.strict).is_err() {

@@ -1,6 +1,6 @@
 //! Problems that any format can have, with their stable codes. A format's own are in `codes.rs` of its folder.
 
-use super::diagnostics::{Code, Diagnostics};
+use super::diagnostics::{Code, Diagnostics, Problem};
 use super::error::{ReadError, ReadErrorKind};
 
 /// The packed input broke off.
@@ -62,10 +62,10 @@ pub(super) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'sta
     if objects > 0 {
         return Ok(());
     }
-    let is_loss = |code: &'static Code| code == &BROKEN_COMPRESSION || lost.contains(&code);
-    let losses = problems.sorted().into_iter().filter(|problem| is_loss(problem.code));
+    let is_loss = |problem: &&Problem| problem.is(&BROKEN_COMPRESSION) || lost.iter().any(|code| problem.is(code));
+    let losses = problems.sorted().into_iter().filter(is_loss);
     losses.min_by_key(|problem| problem.first_at).map_or(Ok(()), |problem| {
-        Err(ReadError::new(ReadErrorKind::NothingRead(problem.code.name, problem.meaning_and_text()))
+        Err(ReadError::new(ReadErrorKind::NothingRead(problem.code.to_string(), problem.meaning_and_text()))
             .at(problem.first_at))
     })
 }

@@ -2,20 +2,18 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::error::{Position, ReadError, ReadErrorKind};
-use super::stored::{FixedText, leaked};
+use super::stored::FixedText;
 
 /// A kind of problem. The name is part of the JSON output and of the format's document.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Code {
     /// `dangling-ref`
-    #[serde(deserialize_with = "leaked")]
-    pub name: FixedText,
+    pub name: &'static str,
     /// What it means, to follow a count: "references to objects that are not in the dump".
-    #[serde(deserialize_with = "leaked")]
-    pub meaning: FixedText,
+    pub meaning: &'static str,
     /// How much it matters.
     pub severity: Severity,
 }
@@ -44,9 +42,12 @@ impl Code {
 /// All problems of one kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Problem {
-    /// The kind.
-    #[serde(deserialize_with = "leaked_code")]
-    pub code: &'static Code,
+    /// The name of its [`Code`].
+    pub code: FixedText,
+    /// What the code means.
+    pub meaning: FixedText,
+    /// How much it matters.
+    pub severity: Severity,
     /// How often it was met.
     pub count: u64,
     /// Where first.
@@ -60,19 +61,20 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = if self.first_text.is_empty() { String::new() } else { format!(": {}", self.first_text) };
         let count = if self.count == 1 { String::new() } else { format!("{} times, first ", self.count) };
-        write!(f, "{} ({count}at {}{text}): {}", self.code.name, self.first_at, self.code.meaning)
+        write!(f, "{} ({count}at {}{text}): {}", self.code, self.first_at, self.meaning)
     }
 }
 
-fn leaked_code<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Code, D::Error> {
-    Ok(Box::leak(Box::new(Code::deserialize(from)?)))
-}
-
 impl Problem {
+    /// Returns true for a problem of this kind.
+    pub fn is(&self, code: &Code) -> bool {
+        self.code == code.name
+    }
+
     /// What it means, with what stood there.
     pub(super) fn meaning_and_text(&self) -> String {
-        let meaning = self.code.meaning;
-        if self.first_text.is_empty() { meaning.into() } else { format!("{meaning}: {}", self.first_text) }
+        let meaning = &self.meaning;
+        if self.first_text.is_empty() { meaning.to_string() } else { format!("{meaning}: {}", self.first_text) }
     }
 }
 
@@ -88,10 +90,22 @@ const TEXT_LIMIT: usize = 80;
 impl Diagnostics {
     /// Counts `count` problems of a kind, the first of them at `at`; `text` is asked for only when it is the first so far.
     pub fn add(&mut self, code: &'static Code, count: u64, at: Position, text: impl FnOnce() -> String) {
+        let Code { name, meaning, severity } = code;
+        self.join(count, at, text, name, || ((*name).into(), (*meaning).into(), *severity));
+    }
+
+    fn join(
+        &mut self,
+        count: u64,
+        at: Position,
+        text: impl FnOnce() -> String,
+        name: &str,
+        kind: impl FnOnce() -> (FixedText, FixedText, Severity),
+    ) {
         if count == 0 {
             return;
         }
-        match self.problems.iter_mut().find(|problem| problem.code == code) {
+        match self.problems.iter_mut().find(|problem| problem.code == name) {
             Some(problem) => {
                 problem.count += count;
                 if at < problem.first_at {
@@ -99,7 +113,10 @@ impl Diagnostics {
                     problem.first_text = text();
                 }
             }
-            None => self.problems.push(Problem { code, count, first_at: at, first_text: text() }),
+            None => {
+                let (code, meaning, severity) = kind();
+                self.problems.push(Problem { code, meaning, severity, count, first_at: at, first_text: text() });
+            }
         }
     }
 
@@ -115,14 +132,15 @@ impl Diagnostics {
                 Position::Line(line) => Position::Line(line + lines_before),
                 byte => byte,
             };
-            self.add(problem.code, problem.count, at, || problem.first_text);
+            let Problem { code, meaning, severity, count, first_text, .. } = problem;
+            self.join(count, at, || first_text, &code.clone(), || (code, meaning, severity));
         }
     }
 
     /// The problems, by code.
     pub fn sorted(&self) -> Vec<&Problem> {
         let mut problems: Vec<&Problem> = self.problems.iter().collect();
-        problems.sort_by_key(|problem| problem.code.name);
+        problems.sort_by(|a, b| a.code.cmp(&b.code));
         problems
     }
 
@@ -134,11 +152,11 @@ impl Diagnostics {
         let first = self
             .problems
             .iter()
-            .filter(|problem| problem.code.severity == Severity::Warning)
+            .filter(|problem| problem.severity == Severity::Warning)
             .min_by_key(|problem| problem.first_at);
         match first {
             Some(problem) if strict => {
-                let kind = ReadErrorKind::Strict(problem.code.name, problem.meaning_and_text());
+                let kind = ReadErrorKind::Strict(problem.code.to_string(), problem.meaning_and_text());
                 Err(ReadError::new(kind).at(problem.first_at))
             }
             _ => Ok(()),

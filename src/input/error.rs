@@ -1,4 +1,5 @@
-//! Why a dump could not be read. The path is not part of the text: whoever opened the file adds it.
+//! Why a dump could not be read. The path is not part of the text, nor is what to do on a command line: whoever opened
+//! the file adds these.
 
 use std::fmt;
 
@@ -67,13 +68,13 @@ pub enum ReadErrorKind {
     /// The file is of the format and holds no heap; the text says what to do.
     NoHeap(String),
     /// The file is of the format, and of its objects none could be read: code, and what was found.
-    NothingRead(&'static str, String),
+    NothingRead(String, String),
     /// `--snapshot` names none of the file's snapshots, of which there are so many.
     NoSuchSnapshot(usize, usize),
     /// The format is not read by these rules: the rules, the format, and the rules that it has.
     NoSuchRules(&'static str, &'static str, Vec<&'static str>),
     /// A problem met under `--strict`: code, and what was found.
-    Strict(&'static str, String),
+    Strict(String, String),
     /// More than can be numbered.
     TooLarge(BuildError),
     /// The observer of the reading said to stop.
@@ -113,31 +114,23 @@ impl fmt::Display for ReadError {
             ReadErrorKind::IsDirectory => f.write_str("is a directory; name the dump file in it"),
             ReadErrorKind::Empty => f.write_str("the file is empty"),
             ReadErrorKind::BrokenCompression(text) => write!(f, "the compressed data is broken: {text}"),
-            ReadErrorKind::UnknownFormat(names) => {
-                write!(
-                    f,
-                    "unknown format: not a dump that heapdump recognises; if you know better, say --input-format {}",
-                    names.join("|")
-                )
-            }
-            ReadErrorKind::AmbiguousFormat(names) => {
-                write!(f, "may be any of {}; say which with --input-format", names.join(", "))
-            }
+            ReadErrorKind::UnknownFormat(_) => f.write_str("unknown format: not a dump that heapdump recognises"),
+            ReadErrorKind::AmbiguousFormat(names) => write!(f, "may be any of {}", names.join(", ")),
             ReadErrorKind::NoSuchFormat(name, names) => {
                 write!(f, "no input format is called \"{name}\"; there are {}", names.join(", "))
             }
             ReadErrorKind::NotSupported(text) | ReadErrorKind::NoHeap(text) => f.write_str(text),
             ReadErrorKind::NothingRead(code, text) => write!(f, "no object could be read: {text} ({code})"),
             ReadErrorKind::NoSuchSnapshot(asked, 1) => {
-                write!(f, "--snapshot: the file has one snapshot, there is no \"{asked}\"")
+                write!(f, "the file has one snapshot, there is no \"{asked}\"")
             }
             ReadErrorKind::NoSuchSnapshot(asked, count) => {
-                write!(f, "--snapshot: the file has snapshots 1 to {count}, there is no \"{asked}\"; `info` lists them")
+                write!(f, "the file has snapshots 1 to {count}, there is no \"{asked}\"; `info` lists them")
             }
             ReadErrorKind::NoSuchRules(rules, format, known) => {
-                write!(f, "--rules {rules}: not for {format}, which has {}", known.join(", "))
+                write!(f, "the rules {rules} are not for {format}, which has {}", known.join(", "))
             }
-            ReadErrorKind::Strict(code, text) => write!(f, "{text} ({code}; an error because of --strict)"),
+            ReadErrorKind::Strict(code, text) => write!(f, "{text} ({code})"),
             ReadErrorKind::TooLarge(error) => write!(f, "{error}"),
             ReadErrorKind::Cancelled => f.write_str("stopped before the end"),
         }

@@ -8,23 +8,18 @@ use super::stored::{self, FixedText};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FormatInfo {
     /// The reader's name.
-    #[serde(deserialize_with = "stored::leaked")]
     pub format: FixedText,
     /// The format in words.
-    #[serde(deserialize_with = "stored::leaked")]
     pub title: FixedText,
     /// The format's version or variant, if there are several.
     pub version: Option<String>,
     /// Which program wrote the dump, in its own words.
     pub producer: Option<String>,
     /// The text's encoding; `None` for a binary format.
-    #[serde(deserialize_with = "stored::leaked_option")]
     pub encoding: Option<FixedText>,
     /// Packings around the dump, outermost first.
-    #[serde(deserialize_with = "stored::leaked_list")]
     pub compression: Vec<FixedText>,
     /// Records by kind, in a fixed order.
-    #[serde(deserialize_with = "stored::leaked_counts")]
     pub records: Vec<(FixedText, u64)>,
     /// The dump's own totals against what was found, where it has them: one sentence.
     pub trailer: Option<String>,
@@ -64,6 +59,13 @@ impl Loss {
     pub fn percent_read(&self) -> Option<f64> {
         let all = self.read_bytes as f64 + self.lost_bytes as f64;
         (self.lost_bytes > 0).then(|| self.read_bytes as f64 * 100.0 / all)
+    }
+}
+
+impl FormatInfo {
+    /// How many records of each kind there are, in a fixed order.
+    pub fn set_records(&mut self, records: impl IntoIterator<Item = (&'static str, u64)>) {
+        self.records = records.into_iter().map(|(kind, count)| (kind.into(), count)).collect();
     }
 }
 

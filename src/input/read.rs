@@ -104,7 +104,7 @@ fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
 /// Why there is nothing to show, with the first problem.
 fn no_heap(mut text: String, problems: &Diagnostics) -> ReadError {
     if let Some(problem) = problems.sorted().first() {
-        text += &format!(" ({}: {}, at {})", problem.code.name, problem.code.meaning, problem.first_at);
+        text += &format!(" ({}: {}, at {})", problem.code, problem.meaning, problem.first_at);
     }
     ReadError::new(ReadErrorKind::NoHeap(text))
 }

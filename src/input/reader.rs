@@ -122,10 +122,10 @@ impl Reading {
             options: options.clone(),
             budget: source.limit_memory(options.max_memory_bytes),
             info: FormatInfo {
-                format: reader.name(),
-                title: reader.title(),
-                encoding: reader.is_text().then(|| source.encoding().name()),
-                compression: source.compression().to_vec(),
+                format: reader.name().into(),
+                title: reader.title().into(),
+                encoding: reader.is_text().then(|| source.encoding().name().into()),
+                compression: source.compression().iter().map(|&packing| packing.into()).collect(),
                 ..FormatInfo::default()
             },
             diagnostics: Diagnostics::default(),

@@ -1,27 +1,9 @@
-//! Facts and problems back from an index: what is fixed text in the program is given back as such. It is leaked, some
-//! hundred bytes once in a process.
+//! Facts and problems as an index stores them: text of the program itself, and numbers that JSON does not have.
 
-use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 
-/// Text that lasts as long as the program. Under a name of its own, for serde would borrow a plain `&str` from its input.
-pub(super) type FixedText = &'static str;
-
-pub(super) fn leaked<'de, D: Deserializer<'de>>(from: D) -> Result<FixedText, D::Error> {
-    Ok(String::deserialize(from)?.leak())
-}
-
-pub(super) fn leaked_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FixedText>, D::Error> {
-    Ok(Option::<String>::deserialize(from)?.map(|text| &*text.leak()))
-}
-
-pub(super) fn leaked_list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<FixedText>, D::Error> {
-    Ok(Vec::<String>::deserialize(from)?.into_iter().map(|text| &*text.leak()).collect())
-}
-
-pub(super) fn leaked_counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(FixedText, u64)>, D::Error> {
-    let counts = Vec::<(String, u64)>::deserialize(from)?;
-    Ok(counts.into_iter().map(|(name, count)| (&*name.leak(), count)).collect())
-}
+/// Text of the program itself; read back from an index it is a copy.
+pub type FixedText = Cow<'static, str>;
 
 /// Two numbers by their bits: JSON has no infinities.
 pub(super) mod bits {

@@ -152,7 +152,7 @@ impl<'d> Page<'d> {
             grown_paths: old.and_then(|old| growth_by_path(old, dump, &scope)),
             old_totals: old.map(|old| totals_of(old, &scope)).transpose()?,
             content,
-            is_library: LibraryNames::of(dump.info().format, &options.libraries),
+            is_library: LibraryNames::of(&dump.info().format, &options.libraries),
         })
     }
 }

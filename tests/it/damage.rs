@@ -50,7 +50,7 @@ fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<&'static 
 }
 
 fn codes(diagnostics: &Diagnostics) -> Vec<&'static str> {
-    diagnostics.sorted().iter().map(|problem| problem.code.name).collect()
+    diagnostics.sorted().iter().map(|problem| problem.code.to_string()).collect()
 }
 
 /// Callers come before callees, entries have a place, and totals can be computed.

@@ -90,8 +90,8 @@ fn outcome(bytes: &[u8]) -> Result<(usize, Vec<&'static str>), String> {
     let loaded = read(bytes, &ReadOptions::default()).map_err(|error| error.to_string())?;
     let input::Dump::Graph(graph) = &loaded.dump else { panic!("no graph") };
     let problems = loaded.diagnostics.sorted().into_iter();
-    let problems = problems.filter(|problem| problem.code.severity == input::Severity::Warning);
-    Ok((graph.node_count(), problems.map(|problem| problem.code.name).collect()))
+    let problems = problems.filter(|problem| problem.severity == input::Severity::Warning);
+    Ok((graph.node_count(), problems.map(|problem| problem.code.to_string()).collect()))
 }
 
 /// Offset, tag and length of each record.

@@ -12,6 +12,7 @@ use crate::cli::terminal::progress::Watch;
 use crate::cli::terminal::session::Session;
 use crate::dump::{Counted, IndexUse, MemoryError, MemoryLimit, OpenDump, OpenError, OpenOptions, RootPolicy};
 use crate::graph::RootKind;
+use crate::input::{ReadError, ReadErrorKind};
 use crate::report::{format_bytes, parse_size};
 
 /// The memory limit, and whose it is.
@@ -51,12 +52,29 @@ impl Memory {
     fn explain_open(&self, error: OpenError) -> Error {
         match error {
             OpenError::Memory(error) => self.explain(error),
+            OpenError::Read(error) => explain_read(error),
             OpenError::NoSuchSnapshot(_) => anyhow!("--snapshot: {error}"),
-            OpenError::OnlyAnIndex(path) => {
-                anyhow!("{} is an index, and --no-index says to use none", path.display())
-            }
+            OpenError::OnlyAnIndex(path) => anyhow!("{} is an index, and --no-index says to use none", path.display()),
             _ => error.into(),
         }
+    }
+}
+
+fn explain_read(error: ReadError) -> Error {
+    match error.kind() {
+        ReadErrorKind::UnknownFormat(names) => {
+            anyhow!("{error}; if you know better, say --input-format {}", names.join("|"))
+        }
+        ReadErrorKind::AmbiguousFormat(_) => anyhow!("{error}; say which with --input-format"),
+        ReadErrorKind::NoSuchSnapshot(..) => anyhow!("--snapshot: {error}"),
+        ReadErrorKind::NoSuchRules(rules, format, known) => {
+            anyhow!("--rules {rules}: not for {format}, which has {}", known.join(", "))
+        }
+        ReadErrorKind::Strict(code, _) => {
+            let text = error.to_string();
+            anyhow!("{} ({code}; an error because of --strict)", text.trim_end_matches(&format!(" ({code})")))
+        }
+        _ => error.into(),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &Format
 /// One line on standard error for each kind of problem.
 pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
     for problem in diagnostics.sorted() {
-        if problem.code.severity == Severity::Warning {
+        if problem.severity == Severity::Warning {
             session.print_note("warning", file, &problem.to_string());
         }
     }
@@ -38,7 +38,7 @@ pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&s
 /// The same where only types were counted: a repeat is no more than possible there.
 pub(crate) fn warn_of_counted(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
     warn(session, diagnostics, file);
-    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| *problem.code == POSSIBLE_REPEAT) {
+    if let Some(problem) = diagnostics.sorted().into_iter().find(|problem| problem.is(&POSSIBLE_REPEAT)) {
         session.print_note("note", file, &problem.to_string());
     }
 }

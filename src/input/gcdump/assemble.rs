@@ -344,7 +344,7 @@ impl<'a> Assembly<'a> {
         let info = &mut self.reading.info;
         info.version = Some(dump.version.to_string());
         info.producer = dump.tool.clone();
-        info.records = vec![
+        info.set_records([
             ("objects", counts.objects),
             ("references", counts.references),
             ("types", dump.graph.types.len() as u64),
@@ -352,7 +352,7 @@ impl<'a> Assembly<'a> {
             ("undefined_nodes", counts.undefined),
             ("com_objects", dump.wrappers.1.into()),
             ("com_wrappers", dump.wrappers.0.into()),
-        ];
+        ]);
         let top = usize::try_from(dump.graph.root).ok().and_then(|root| dump.graph.type_name_of(root));
         // A heap that a tool walked holds dead objects too; what the runtime itself reports is what the collector kept.
         info.frozen_heap = top == Some("[.NET Roots]") && !dump.has_segments && dump.graph.complete;

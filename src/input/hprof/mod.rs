@@ -216,7 +216,7 @@ static LOST: [&crate::input::Code; 4] = [&TRUNCATED, &BAD_RECORD, &BAD_SUBRECORD
 
 /// Was anything lost of a file without objects?
 fn is_lost(assembler: &Assembler<'_>) -> bool {
-    assembler.diagnostics.sorted().iter().any(|problem| LOST.contains(&problem.code))
+    assembler.diagnostics.sorted().iter().any(|problem| LOST.iter().any(|code| problem.is(code)))
 }
 
 /// Judges how the file ended.
@@ -247,14 +247,14 @@ fn places(assembler: &mut Assembler<'_>) -> Places {
 fn fill_info(assembler: &Assembler<'_>, reading: &mut Reading) {
     let (counts, reader) = (&assembler.content.counts, assembler.reader);
     reading.info.version = Some(reader.header.version.clone());
-    reading.info.records = vec![
+    reading.info.set_records([
         ("instances", counts.instances),
         ("object_arrays", counts.object_arrays),
         ("primitive_arrays", counts.primitive_arrays),
         ("classes", assembler.classes.dumps.len() as u64),
         ("roots", counts.roots),
         ("segments", reader.segment_count),
-    ];
+    ]);
     let chosen = reader.chosen();
     let snapshots = reader.dumps.iter().enumerate().map(|(index, dump)| SnapshotInfo {
         unix_ms: i64::try_from(reader.header.unix_ms + dump.micros / 1000).ok(),

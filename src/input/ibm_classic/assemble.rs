@@ -125,7 +125,7 @@ impl<'r> Assembler<'r> {
             .resolved_with(ResolveOptions { drop_first_references: class_first })
             .then(move |_, findings, reading| {
                 if class_first {
-                    reading.info.records.push(("class_words", findings.dropped_first_references));
+                    reading.info.records.push(("class_words".into(), findings.dropped_first_references));
                 }
                 records.check_totals(findings.duplicate_objects.count + findings.conflicting_objects.count, reading);
             });
@@ -143,13 +143,13 @@ impl<'r> Assembler<'r> {
     fn finish(&mut self) -> Extent {
         let last_line = self.lines.max(1);
         let Records { all, counts, eof, .. } = self.records;
-        self.reading.info.records = vec![
+        self.reading.info.set_records([
             ("classes", counts.classes),
             ("objects", self.records.objects()),
             ("arrays", counts.arrays),
             ("references", counts.references),
             ("null_references", counts.nulls),
-        ];
+        ]);
         let is_complete = eof.is_some();
         self.builder.section_mut(self.section).complete = is_complete;
         if !is_complete {

@@ -128,13 +128,13 @@ impl Reader for MemoryInfra {
         }
         dump.names = names;
         let entries = dump.heaps.iter().map(|heap| heap.entries.len() as u64).sum();
-        reading.info.records = vec![
+        reading.info.set_records([
             ("events", events),
             ("memory_dump_events", dump_events),
             ("dumps", dump.dumps.len() as u64),
             ("heaps", dump.heaps.len() as u64),
             ("entries", entries),
-        ];
+        ]);
         let content = if dump.heaps.is_empty() {
             Content::Nothing(without_heaps(events, dump_events))
         } else {
@@ -146,8 +146,7 @@ impl Reader for MemoryInfra {
     /// The file has no objects to be counted.
     fn count_types(&self, _: Source, _: &mut Reading) -> Result<ParsedTypes, ReadError> {
         Err(ReadError::new(ReadErrorKind::NotSupported(
-            "a memory-infra trace holds allocation totals, no objects to be counted; `heapdump stats` without --shallow \
-             shows them"
+            "a memory-infra trace holds allocation totals, no objects to be counted"
                 .into(),
         )))
     }

@@ -32,7 +32,7 @@ impl Collector {
         self.heap_events.sort_by_key(|event| (event.timestamp, event.offset));
         let mut snapshots = find_snapshots(&self.heap_events);
         if snapshots.is_empty() {
-            let cut = if self.diagnostics.sorted().iter().any(|problem| problem.code == &TRUNCATED) {
+            let cut = if self.diagnostics.sorted().iter().any(|problem| problem.is(&TRUNCATED)) {
                 "this trace is cut before any GC heap snapshot"
             } else {
                 "this trace has no GC heap snapshot"
@@ -131,7 +131,7 @@ impl Collector {
         let rows = |wanted: fn(&HeapEventKind) -> usize| -> u64 {
             selected.snapshot.others.iter().map(|&at| wanted(&self.heap_events[at].kind) as u64).sum()
         };
-        info.records = vec![
+        info.set_records([
             ("objects", selected.nodes.count),
             ("references", selected.edges.count),
             ("roots", rows(|kind| if let HeapEventKind::Roots { rows, .. } = kind { rows.len() } else { 0 })),
@@ -146,7 +146,7 @@ impl Collector {
             ("modules", self.rundown.module_count() as u64),
             ("methods", self.rundown.method_count() as u64),
             ("events", self.events),
-        ];
+        ]);
         info.producer = self.rundown.runtime.clone();
         let (declared, sent) = (selected.nodes.declared_references, selected.edges.count);
         info.trailer = Some(if declared == sent {

@@ -252,14 +252,14 @@ impl<'r> Assembler<'r> {
         }
         self.totals.report(&mut self.reading.diagnostics, Position::Line);
         self.reading.info.version = self.version.map(|version| version.to_string());
-        self.reading.info.records = vec![
+        self.reading.info.set_records([
             ("app_domains", counts.app_domains),
             ("types", counts.types),
             ("objects", counts.objects),
             ("references", counts.references),
             ("roots", counts.roots),
             ("ends", counts.ends),
-        ];
+        ]);
         Extent { end: Position::Line(last_line), objects: counts.objects, lost: LOST }
     }
 }
