@@ -14,6 +14,7 @@ use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::diff::join;
 pub use crate::analysis::diff::{Amounts, Change, delta};
+use crate::units::format_bytes;
 
 /// What grew between two dumps.
 #[derive(Serialize)]
@@ -82,6 +83,12 @@ pub struct GrowthCheck {
 }
 
 impl GrowthCheck {
+    /// How much it grew, and the limit, in words.
+    pub fn statement(&self) -> String {
+        let (grown, limit) = (self.grown_bytes, format_bytes(self.limit_bytes));
+        format!("grew by {} ({grown} bytes), over the limit of {limit}", format_bytes(grown.unsigned_abs()))
+    }
+
     /// Returns true if it grew by more than it may.
     pub fn is_over(&self) -> bool {
         u64::try_from(self.grown_bytes).is_ok_and(|grown| grown > self.limit_bytes)

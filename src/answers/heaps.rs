@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{AnswerError, CommandLine};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_totals::Amount;
+use crate::units::count_of;
 
 /// Which heaps of a dump of allocation totals a question is about.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +42,15 @@ pub struct FullerDump {
     pub fullest: usize,
     /// Its heaps.
     pub fullest_heaps: usize,
+}
+
+impl FullerDump {
+    /// The same in words.
+    pub fn statement(&self) -> String {
+        let FullerDump { chosen, chosen_heaps, fullest, fullest_heaps } = self;
+        let own = count_of(*chosen_heaps as u64, "heaps");
+        format!("dump {chosen} is the last and has {own}, dump {fullest} has {fullest_heaps}")
+    }
 }
 
 impl HeapChoice {

@@ -23,7 +23,7 @@ pub use index::{WriteIndexError, inputs_of, path_of_index, write_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, open};
 pub use options::{IndexUse, OpenOptions};
-pub use roots::RootPolicy;
+pub use roots::{RootPolicy, excluded_kind};
 
 use crate::allocations::AllocationDump;
 use crate::analysis::dominators::Dominators;

@@ -2,7 +2,7 @@
 
 use crate::analysis::reachability::{compute_reachable, reach_from};
 use crate::analysis::root_inference::{add_unreachable_roots, infer_roots};
-use crate::graph::{HeapGraph, NodeSet};
+use crate::graph::{HeapGraph, NodeSet, RootKind};
 use crate::input::{FormatInfo, Observer, Phase};
 
 /// Which roots a dump is seen with. The default is what the dump says; roots that its format lacks are always inferred.
@@ -30,6 +30,14 @@ impl RootPolicy {
             add_unreachable_roots(graph);
         }
     }
+}
+
+/// The kind of roots that a user names to be left out, as [`RootPolicy::without`] takes it. Weak roots hold nothing, so
+/// leaving them out is no mistake.
+pub fn excluded_kind(text: &str) -> Option<String> {
+    let weak = text.get(..5).filter(|start| matches!(&*start.to_lowercase(), "weak " | "weak-"));
+    let kind = RootKind::from_words(&text[weak.map_or(0, str::len)..])?;
+    Some(format!("{}{}", if weak.is_some() { "weak " } else { "" }, kind.name()))
 }
 
 /// Gives a graph the roots that its format lacks.

@@ -67,6 +67,8 @@ pub enum ReadErrorKind {
     NotSupported(String),
     /// The file is of the format and holds no heap; the text says what to do.
     NoHeap(String),
+    /// The format has no objects that could be counted: what it has.
+    NoObjects(&'static str),
     /// The file is of the format, and of its objects none could be read: code, and what was found.
     NothingRead(String, String),
     /// `--snapshot` names none of the file's snapshots, of which there are so many.
@@ -120,6 +122,7 @@ impl fmt::Display for ReadError {
                 write!(f, "no input format is called \"{name}\"; there are {}", names.join(", "))
             }
             ReadErrorKind::NotSupported(text) | ReadErrorKind::NoHeap(text) => f.write_str(text),
+            ReadErrorKind::NoObjects(what) => write!(f, "{what}, no objects to be counted"),
             ReadErrorKind::NothingRead(code, text) => write!(f, "no object could be read: {text} ({code})"),
             ReadErrorKind::NoSuchSnapshot(asked, 1) => {
                 write!(f, "the file has one snapshot, there is no \"{asked}\"")

@@ -49,7 +49,7 @@ fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<&'static 
     Some((graph.node_count(), codes(&loaded.diagnostics)))
 }
 
-fn codes(diagnostics: &Diagnostics) -> Vec<&'static str> {
+fn codes(diagnostics: &Diagnostics) -> Vec<String> {
     diagnostics.sorted().iter().map(|problem| problem.code.to_string()).collect()
 }
 

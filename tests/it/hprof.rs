@@ -86,7 +86,7 @@ fn weak_referents_hold_only_by_the_rules_of_mat() {
 }
 
 /// (objects, problems that are warnings) of the tiny dump after a change.
-fn outcome(bytes: &[u8]) -> Result<(usize, Vec<&'static str>), String> {
+fn outcome(bytes: &[u8]) -> Result<(usize, Vec<String>), String> {
     let loaded = read(bytes, &ReadOptions::default()).map_err(|error| error.to_string())?;
     let input::Dump::Graph(graph) = &loaded.dump else { panic!("no graph") };
     let problems = loaded.diagnostics.sorted().into_iter();

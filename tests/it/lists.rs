@@ -93,7 +93,8 @@ fn every_command_has_help_with_an_example() {
 fn every_command_is_in_one_group_of_the_help() {
     let help = run(&["--help"]).expect_code(0).stdout;
     for command in commands() {
-        let lines = help.lines().filter(|line| line.split_whitespace().next() == Some(&command) && line.starts_with("  "));
+        let lines =
+            help.lines().filter(|line| line.split_whitespace().next() == Some(&command) && line.starts_with("  "));
         assert_eq!(lines.count(), 1, "{command}:\n{help}");
     }
     assert!(!help.contains("More:"), "a command is in no group:\n{help}");

@@ -3,7 +3,6 @@
 use crate::answers::HeapChoice;
 use crate::answers::heaps::FullerDump;
 use crate::cli::args::options::{ReadArgs, SectionArgs};
-use crate::report::count_of;
 
 /// Options that choose heaps of allocation totals.
 #[derive(Debug, clap::Args)]
@@ -35,9 +34,5 @@ impl HeapArgs {
 
 /// Says that an earlier memory dump has more heaps than the one that was chosen by default.
 pub(crate) fn fuller_dump_note(found: &FullerDump) -> String {
-    let FullerDump { chosen, chosen_heaps, fullest, fullest_heaps } = found;
-    let own = count_of(*chosen_heaps as u64, "heaps");
-    format!(
-        "note: dump {chosen} is the last and has {own}, dump {fullest} has {fullest_heaps}; --dump {fullest} shows those"
-    )
+    format!("note: {}; --dump {} shows those", found.statement(), found.fullest)
 }

@@ -264,16 +264,13 @@ impl RowArgs {
 
 /// The smallest nodes that are shown: bytes, or a share of the heap.
 pub(crate) fn parse_smallest(bytes: Option<&str>, percent: Option<f64>) -> Result<Option<Threshold>> {
-    const WRONG: &str = "a share is 0 to 100 percent";
     let (option, parsed) = match (bytes, percent) {
         (None, None) => return Ok(None),
-        (Some(text), None) => ("--min-bytes", text.parse()),
-        (_, Some(percent)) => {
-            ("--min-percent", Percent::new(percent).map(Threshold::Share).ok_or_else(|| WRONG.to_string()))
-        }
+        (Some(text), None) => ("--min-bytes", text.parse().map(Some)),
+        (_, Some(percent)) => ("--min-percent", Ok(Percent::new(percent).map(Threshold::Share))),
     };
-    match parsed {
-        Ok(size) if size.is_more_than_a_whole() => bail!("{option}: {WRONG}"),
-        parsed => parsed.map(Some).map_err(|why| anyhow!("{option}: {why}")),
+    match parsed.map_err(|why| anyhow!("{option}: {why}"))? {
+        Some(size) if !size.is_more_than_a_whole() => Ok(Some(size)),
+        _ => bail!("{option}: a share is 0 to 100 percent"),
     }
 }

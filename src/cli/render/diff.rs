@@ -5,7 +5,7 @@ use crate::answers::diff::{
     AllocationDiffRow, AllocationDiffRows, Amounts, Change, DiffRows, DiffTotals, ObjectDiffRows, RETAINED_KEYS, delta,
 };
 use crate::answers::{Diff, DiffBy, GroupBy};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit, count_of, format_bytes, format_count};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit, count_of, format_count};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
@@ -104,6 +104,5 @@ pub(crate) fn over_the_limit(answer: &Diff, is_of_types: bool) -> Option<String>
         DiffRows::Objects(_) if is_of_types => "what matches --type",
         DiffRows::Objects(_) => "the heap",
     };
-    let (grown, limit) = (check.grown_bytes, format_bytes(check.limit_bytes));
-    Some(format!("{what} grew by {} ({grown} bytes), over the limit of {limit}", format_bytes(grown.unsigned_abs())))
+    Some(format!("{what} {}", check.statement()))
 }

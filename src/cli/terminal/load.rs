@@ -10,8 +10,9 @@ use sysinfo::System;
 use crate::cli::args::options::{InputArgs, ReadArgs};
 use crate::cli::terminal::progress::Watch;
 use crate::cli::terminal::session::Session;
-use crate::dump::{Counted, IndexUse, MemoryError, MemoryLimit, OpenDump, OpenError, OpenOptions, RootPolicy};
-use crate::graph::RootKind;
+use crate::dump::{
+    Counted, IndexUse, MemoryError, MemoryLimit, OpenDump, OpenError, OpenOptions, RootPolicy, excluded_kind,
+};
 use crate::input::{ReadError, ReadErrorKind};
 use crate::report::{format_bytes, parse_size};
 
@@ -161,6 +162,9 @@ pub(crate) fn count_types(session: &Session, input: &Input, file: Option<&str>, 
             OpenError::OnlyAnIndex(path) => {
                 anyhow!("{} is an index: it answers as quickly without --shallow", path.display())
             }
+            OpenError::Read(error) if matches!(error.kind(), ReadErrorKind::NoObjects(_)) => {
+                anyhow!("{error}; `heapdump stats` without --shallow shows them")
+            }
             OpenError::Memory(error) => memory.explain_counting(error),
             error => memory.explain_open(error),
         })
@@ -178,18 +182,8 @@ pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArg
 
 /// Kinds of roots that are left out, as the graph names them.
 pub(crate) fn excluded_roots(input: &InputArgs) -> Result<Vec<String>> {
-    let kinds = input.exclude_roots.iter().map(|kind| {
-        // Weak roots hold nothing, so leaving them out is no mistake.
-        let (weak, name) = match kind.get(..5).filter(|start| matches!(&*start.to_lowercase(), "weak " | "weak-")) {
-            Some(_) => ("weak ", &kind[5..]),
-            None => ("", kind.as_str()),
-        };
-        match RootKind::from_words(name) {
-            Some(known) => Ok(format!("{weak}{}", known.name())),
-            None => Err(anyhow!(
-                "--exclude-roots: no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump"
-            )),
-        }
-    });
-    kinds.collect()
+    let unknown =
+        |kind: &String| anyhow!("no kind of roots is called \"{kind}\"; `heapdump info` lists those of a dump");
+    let named = |kind: &String| excluded_kind(kind).ok_or_else(|| unknown(kind)).context("--exclude-roots");
+    input.exclude_roots.iter().map(named).collect()
 }

@@ -108,7 +108,9 @@ const DECODED_AT_ONCE: usize = 1 << 12;
 /// Either alphabet, with or without signs at its end, as traces have it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true),
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
 );
 
 /// Decodes base64, line ends in it or not; text that begins as JSON does stays as it is.

@@ -145,10 +145,7 @@ impl Reader for MemoryInfra {
 
     /// The file has no objects to be counted.
     fn count_types(&self, _: Source, _: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        Err(ReadError::new(ReadErrorKind::NotSupported(
-            "a memory-infra trace holds allocation totals, no objects to be counted"
-                .into(),
-        )))
+        Err(ReadError::new(ReadErrorKind::NoObjects("a memory-infra trace holds allocation totals")))
     }
 }
 
