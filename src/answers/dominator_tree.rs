@@ -13,7 +13,8 @@ use super::object_rows::FEW_ROWS;
 use super::tree::{Level, preorder};
 use super::values::{ShownValue, Values};
 use super::{
-    AnswerError, CommandLine, GroupBy, Limits, ObjectId, ObjectRow, Order, OrderWords, Scope, ScopeOptions, Tree, TreeRow,
+    AnswerError, CommandLine, GroupBy, Limits, ObjectId, ObjectRow, Order, OrderWords, Scope, ScopeOptions, Tree,
+    TreeRow,
 };
 use crate::analysis::dominators::{DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;

@@ -63,7 +63,7 @@ impl From<MemoryError> for OpenError {
 #[non_exhaustive]
 pub enum NoValues {
     /// Dumps of this format hold none.
-    Format(&'static str),
+    Format(String),
     /// The dump came through a pipe, and what it gave is gone.
     Pipe,
     /// The dump is not beside its index.

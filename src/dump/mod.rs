@@ -115,7 +115,9 @@ impl OpenDump {
     pub fn values(&self) -> Result<&dyn ObjectDetails, NoValues> {
         let reader = READERS.iter().find(|reader| reader.name() == self.info.format);
         match &self.details {
-            _ if !reader.is_some_and(|reader| reader.has_values()) => Err(NoValues::Format(self.info.format)),
+            _ if !reader.is_some_and(|reader| reader.has_values()) => {
+                Err(NoValues::Format(self.info.format.to_string()))
+            }
             Some(details) => Ok(&**details),
             None if self.path.is_none() => Err(NoValues::Pipe),
             None => Err(NoValues::OnlyAnIndex),

@@ -28,7 +28,7 @@ fn is_packed(fixture: &Fixture) -> bool {
 }
 
 /// Reads, and walks what came out so that a broken graph would show.
-fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<&'static str>)> {
+fn survives(bytes: &[u8], options: &ReadOptions) -> Option<(usize, Vec<String>)> {
     let loaded = read(bytes, options).ok()?;
     let graph = match &loaded.dump {
         Dump::Graph(graph) => graph,
@@ -82,7 +82,7 @@ fn a_cut_is_always_reported() {
                 "no-end",
                 "unterminated-array",
             ];
-            let reported = problems.iter().any(|problem| signs.contains(problem));
+            let reported = problems.iter().any(|problem| signs.contains(&&**problem));
             // A line end behind a trace is no loss.
             if fixture.holds_allocations() && !is_packed(fixture) && bytes[length..].trim_ascii().is_empty() {
                 continue;

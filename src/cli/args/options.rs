@@ -20,13 +20,6 @@ pub(crate) struct Common {
     pub(crate) input: InputArgs,
 }
 
-impl Common {
-    /// No warnings, no progress.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.input.read.quiet
-    }
-}
-
 /// A parser of an option whose values are a few words.
 pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     known: &'static [(&'static str, T)],

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         session.print_answer(&answer, &args.common.output)?;
         match answer.unreachable {
             Some(_) => Ok(Outcome::No),
-            None => Ok(args.scope.types.outcome(session, answer.rows.is_empty(), args.common.is_quiet())),
+            None => Ok(args.scope.types.outcome(session, answer.rows.is_empty(), args.common.input.read.quiet)),
         }
     })
 }

@@ -34,12 +34,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         return run_several(args, session);
     }
     let RowArgs { limit, sort } = &args.rows;
-    for (is_given, option) in
-        [(limit.limit.is_some(), "-n"), (sort.sort.is_some(), "--sort"), (sort.reverse, "--reverse")]
-    {
-        if is_given {
-            bail!("{option}: what is told of one file has an order of its own; of several there is a table");
-        }
+    let rows = [("-n", limit.limit.is_some()), ("--sort", sort.sort.is_some()), ("--reverse", sort.reverse)];
+    if let Some((option, _)) = rows.iter().find(|(_, is_given)| *is_given) {
+        bail!("{option}: what is told of one file has an order of its own; of several there is a table");
     }
     let file = args.files.first().map(PathBuf::as_path);
     ask(session, file, &args.common.input, |asked| {

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 impl Args {
     fn print(&self, session: &Session, answer: &Leaks<'_>) -> Result<Outcome> {
         session.print_answer(answer, &self.common.output)?;
-        Ok(self.scope.types.outcome(session, answer.suspects.is_empty(), self.common.is_quiet()))
+        Ok(self.scope.types.outcome(session, answer.suspects.is_empty(), self.common.input.read.quiet))
     }
 
     fn options(&self) -> Result<LeaksOptions> {

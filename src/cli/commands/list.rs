@@ -49,6 +49,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
             false => session.print_answer(&answer, &args.common.output)?,
         }
-        Ok(args.scope.types.outcome(session, answer.found == 0, args.common.is_quiet()))
+        Ok(args.scope.types.outcome(session, answer.found == 0, args.common.input.read.quiet))
     })
 }

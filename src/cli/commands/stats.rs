@@ -82,7 +82,7 @@ fn count(
 ) -> Result<Histogram> {
     let options = args.ordered(options, false, false)?;
     let counted = count_types(session, input, file, &args.common.input.read)?;
-    if !args.common.is_quiet() {
+    if !args.common.input.read.quiet {
         notes::warn_of_counted(session, &counted.diagnostics, file);
     }
     Ok(histogram_of_counts(&counted, &options)?)
@@ -91,7 +91,7 @@ fn count(
 /// How the command ends, with the limits of each file on standard error.
 fn outcome(args: &HistogramArgs, session: &Session, answers: &[(String, Histogram)]) -> Outcome {
     let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
-    let outcome = args.scope.types.outcome(session, is_empty, args.common.is_quiet());
+    let outcome = args.scope.types.outcome(session, is_empty, args.common.input.read.quiet);
     let sentences = answers.iter().flat_map(|(file, answer)| limit_sentences(file, answer));
     sentences.for_each(|text| session.print_sentence(&text));
     let is_over = answers.iter().flat_map(|(_, answer)| &answer.limit_checks).any(|check| check.is_over());
