@@ -24,7 +24,6 @@
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
 
 pub mod allocation_diff;
-pub mod allocation_top;
 pub mod allocation_totals;
 pub mod breakdown;
 pub mod callers;
@@ -33,6 +32,7 @@ pub mod diff;
 pub mod dominator_paths;
 pub mod dominators;
 pub mod held;
+pub mod heap_total;
 pub mod histogram;
 pub mod merged_paths;
 pub mod reachability;

@@ -7,20 +7,20 @@ use rayon::prelude::*;
 use super::dominators::{DomNode, Dominators, STEP_BUDGET, Used};
 use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
-/// By number in the dominator tree.
+/// Retained bytes of each object, by its number in the dominator tree.
 #[derive(Debug)]
-enum Bytes {
+enum RetainedBytes {
     /// As computed.
-    Wide(Vec<u64>),
-    /// As stored.
-    Packed(ByteCounts),
+    Computed(Vec<u64>),
+    /// As an index has them.
+    Stored(ByteCounts),
 }
 
 /// Bytes and objects that each reached object retains, itself included.
 #[derive(Debug)]
 pub struct Retained {
     /// By number in the dominator tree; 0 is everything that is reached.
-    bytes: Bytes,
+    bytes: RetainedBytes,
     objects: Column<u32>,
 }
 
@@ -54,15 +54,15 @@ impl Retained {
             bytes[parent] = bytes[parent].saturating_add(bytes[number]);
             objects[parent] += objects[number];
         }
-        Retained { bytes: Bytes::Wide(bytes), objects: objects.into() }
+        Retained { bytes: RetainedBytes::Computed(bytes), objects: objects.into() }
     }
 
     /// Bytes, by number in the tree; number 0 is all that is reached. O(1).
     pub fn bytes_at(&self, number: DomNode) -> u64 {
         let number = number.index();
         match &self.bytes {
-            Bytes::Wide(bytes) => bytes[number],
-            Bytes::Packed(bytes) => bytes.get(number),
+            RetainedBytes::Computed(bytes) => bytes[number],
+            RetainedBytes::Stored(bytes) => bytes.get(number),
         }
     }
 
@@ -84,7 +84,7 @@ impl Retained {
     }
 
     pub(super) fn from_stored(source: &dyn ColumnSource, count: usize) -> Option<Retained> {
-        let bytes = Bytes::Packed(ByteCounts::from_stored(source, "retained.bytes", count)?);
+        let bytes = RetainedBytes::Stored(ByteCounts::from_stored(source, "retained.bytes", count)?);
         let objects: Column<u32> = Column::stored(source, "retained.objects", u64::MAX)?;
         (objects.len() == count).then_some(Retained { bytes, objects })
     }

@@ -9,10 +9,10 @@ use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
 use super::{AnswerError, CommandLine, GroupBy, Limits, ScopeOptions};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_diff::AllocationDiff;
-use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::{self, TotalsOptions};
 use crate::analysis::diff::{held_by_root_kind, places_by_path, places_by_path_bytes};
 use crate::analysis::dominators::DomNode;
+use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::retained_lower_bound_by_set;
 use crate::analysis::threshold::Threshold;
@@ -307,7 +307,7 @@ fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffO
     for (number, (side, dump)) in sides.iter().zip(dumps).enumerate() {
         for heap in &side.heaps {
             let prefix = several.then(|| prefix_of(heap));
-            let by_type = Top::compute(heap);
+            let by_type = HeapTotal::compute(heap);
             if by_type.pairs_left_out > 0 {
                 return Err(AnswerError::TooManyPairs(title_of(heap)));
             }

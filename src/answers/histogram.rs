@@ -11,9 +11,9 @@ pub use super::histogram_rows::*;
 use super::problems::problems_of;
 use super::{AnswerError, CommandLine, GroupBy, Limits, ReachedBy, Scope, ScopeOptions};
 use crate::allocations::{AllocationDump, NameId, add_counts};
-use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::dominators::DomNode;
+use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set, retained_lower_bound_by_set};
 use crate::analysis::selection::TypePattern;
@@ -336,7 +336,7 @@ fn of_allocations(
     let mut types: BTreeMap<NameId, Amount> = BTreeMap::new();
     let (mut total, mut of_types) = (Amount::default(), 0u64);
     let mut heaps = Vec::new();
-    let tops: Vec<Top> = chosen.heaps.par_iter().map(|heap| Top::compute(heap)).collect();
+    let tops: Vec<HeapTotal> = chosen.heaps.par_iter().map(|heap| HeapTotal::compute(heap)).collect();
     for (heap, top) in chosen.heaps.iter().zip(tops) {
         if top.pairs_left_out > 0 {
             return Err(AnswerError::TooManyPairs(super::heaps::title_of(heap)));

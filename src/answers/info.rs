@@ -9,8 +9,8 @@ use super::histogram_rows::is_false;
 use super::problems::{ProblemRow, problems_of};
 use super::{AnswerError, CommandLine};
 use crate::allocations::{AllocationDump, add_counts};
-use crate::analysis::allocation_top::Top;
 use crate::analysis::allocation_totals::Amount;
+use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
@@ -424,7 +424,7 @@ fn utc(unix_ms: i64) -> String {
 fn of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> AllocationInfo {
     use rayon::prelude::*;
     let info = dump.info();
-    let totals: Vec<Amount> = allocations.heaps.par_iter().map(|heap| Top::compute(heap).total).collect();
+    let totals: Vec<Amount> = allocations.heaps.par_iter().map(|heap| HeapTotal::compute(heap).total).collect();
     let process = |(at, (pid, part)): (usize, (i64, u32))| {
         let heaps = || allocations.heaps.iter().filter(|heap| (heap.pid, heap.part) == (pid, part));
         ProcessRow {

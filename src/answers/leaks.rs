@@ -101,7 +101,7 @@ pub struct Omitted {
     pub of_other_types: usize,
 }
 
-/// Suspects whose paths are searched one by one; of more all at once.
+/// Up to so many suspects have their paths searched one by one, more all at once.
 const FEW_SUSPECTS: usize = 8;
 /// Paths of so many objects together are read from an index before the answer is printed.
 const FEW_STEPS: usize = 4096;

@@ -48,7 +48,7 @@ pub(super) fn complete_roots(graph: &mut HeapGraph, info: &FormatInfo, observer:
     }
 }
 
-/// What the strong roots reach that the dump has itself.
+/// Objects that strong roots reach as the dump was loaded, recorded or inferred: whatever the user left out or asked for.
 pub(super) fn reachable_as_dumped(graph: &HeapGraph) -> NodeSet {
     let own = graph.roots().iter().filter(|root| root.is_strong_in_dump());
     let mut starts: Vec<_> = own.map(|root| root.node).collect();

@@ -190,8 +190,8 @@ impl ObjectOrder {
         }
     }
 
-    /// Which nodes stand for classes.
-    pub(super) fn class_objects(
+    /// Class objects with the types they stand for, ascending by node.
+    pub(super) fn class_objects_by_node(
         &self,
         class_objects: &[(u32, TypeSlot)],
         type_of: impl Fn(TypeSlot) -> TypeId,

@@ -187,7 +187,7 @@ impl GraphBuilder {
         // In place: fresh memory for ten million types would cost more than the work.
         types.par_iter_mut().for_each(|slot| *slot = slot_types[*slot as usize].0);
         let node_types: Vec<TypeId> = types.into_iter().map(TypeId).collect();
-        let mut class_objects = order.class_objects(&self.class_objects, |slot| slot_types[slot.0 as usize]);
+        let mut class_objects = order.class_objects_by_node(&self.class_objects, |slot| slot_types[slot.0 as usize]);
         let weak = order.weak(resolved.weak);
         let (mut counts, mut references) =
             order.references(std::mem::take(&mut self.objects.counts), resolved.references);

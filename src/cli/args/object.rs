@@ -16,7 +16,7 @@ pub(crate) fn split_object_and_file(words: &[String]) -> (Option<String>, Option
     }
 }
 
-/// Reads an object id as users type it.
+/// Reads an object id as users type it: hexadecimal, with or without 0x, after `SECTION#` where there are several.
 pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
     text.parse().map_err(|_| match Path::new(text).exists() {
         true => anyhow!("\"{text}\" is a file, not an object id: the id comes first, then FILE"),

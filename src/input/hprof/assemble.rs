@@ -385,7 +385,7 @@ impl<'a> Assembler<'a> {
 
     // ---- roots and threads
 
-    /// Adds threads with their stacks, and all roots. Returns true if there are none.
+    /// Adds threads with their stacks, and all roots. Returns true if the dump records no strong root.
     pub(super) fn add_roots(&mut self) -> bool {
         let roots = std::mem::take(&mut self.content.roots);
         let section = self.content.section;

@@ -206,7 +206,7 @@ fn parse_piece<const W: usize, S: HeapSink>(
     let mut at = 0;
     if piece.leading_elements > 0 {
         at = (piece.leading_elements as usize).saturating_mul(W).min(data.len());
-        block.nulls += push_elements::<W, S>(&data[..at], &mut block.sink);
+        block.nulls += push_non_null_elements::<W, S>(&data[..at], &mut block.sink);
     }
     block.set_heap(piece.heap);
     let mut previous = Previous::default();
@@ -336,13 +336,13 @@ fn object_array<const W: usize, S: HeapSink>(
     *previous = Previous::array(id, count, None);
     block.sink.push_object(id, number, count.into(), position);
     if S::KEEPS_REFERENCES {
-        block.nulls += push_elements::<W, S>(elements, &mut block.sink);
+        block.nulls += push_non_null_elements::<W, S>(elements, &mut block.sink);
     }
     Some(9 + 2 * W + length)
 }
 
-/// Hands on the elements that are not null; how many are.
-fn push_elements<const W: usize, S: HeapSink>(elements: &[u8], sink: &mut S) -> u64 {
+/// Hands on the elements that are not null. Returns the number of nulls.
+fn push_non_null_elements<const W: usize, S: HeapSink>(elements: &[u8], sink: &mut S) -> u64 {
     let mut nulls = 0;
     for element in elements.chunks_exact(W) {
         match id_at::<W>(element, 0) {

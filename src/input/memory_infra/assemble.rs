@@ -113,7 +113,7 @@ impl<'a> Assembler<'a> {
             }
             trace.share.hold(trace.kept_bytes)?;
             let Some(v2) = v2 else { continue };
-            maps.learn(&v2, self.maker.names);
+            maps.merge_maps(&v2, self.maker.names);
             let instance = repeats.entry((event.id.clone(), event.pid)).or_default();
             *instance += 1;
             let instance = *instance;

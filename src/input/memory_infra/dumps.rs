@@ -6,7 +6,7 @@
 
 use serde::de::{MapAccess, SeqAccess};
 
-use super::extract::{Array, Arrays};
+use super::extract::{ExtractedArray, ExtractedArrays};
 use super::heaps_v2::{HeapsV2, HeapsV2Reader};
 use super::ids::RawId;
 use super::raw_entry::RawEntry;
@@ -49,7 +49,7 @@ pub(super) struct Region {
 pub(super) struct DumpsReader<'a> {
     pub(super) dumps: &'a mut Dumps,
     pub(super) names: &'a mut Names,
-    pub(super) arrays: &'a mut Arrays,
+    pub(super) arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for DumpsReader<'_> {
@@ -74,7 +74,7 @@ impl Member for DumpsReader<'_> {
 struct HeapsReader<'a> {
     heaps: &'a mut Vec<(NameId, Vec<RawEntry>)>,
     names: &'a mut Names,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for HeapsReader<'_> {
@@ -91,7 +91,7 @@ impl Member for HeapsReader<'_> {
 struct HeapReader<'a> {
     entries: &'a mut Vec<RawEntry>,
     names: &'a mut Names,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for HeapReader<'_> {
@@ -109,7 +109,7 @@ impl Member for HeapReader<'_> {
 struct EntriesReader<'a> {
     entries: &'a mut Vec<RawEntry>,
     names: &'a mut Names,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Element for EntriesReader<'_> {
@@ -124,7 +124,7 @@ impl Element for EntriesReader<'_> {
     }
 
     fn on_placeholder(&mut self, number: u64) {
-        if let Some(Array::Entries(entries)) = self.arrays.take(number) {
+        if let Some(ExtractedArray::Entries(entries)) = self.arrays.take(number) {
             // What is read here one by one stores the root's name when it comes to it.
             if entries.iter().any(|entry| entry.backtrace() == Some(RawId::EMPTY)) {
                 self.names.intern("");

@@ -12,7 +12,7 @@
 use serde::de::{DeserializeSeed, MapAccess};
 
 use super::dumps::{Dumps, DumpsReader};
-use super::extract::{Arrays, extract_arrays};
+use super::extract::{ExtractedArrays, extract_arrays};
 use super::ids::RawId;
 use super::values::{Id, Member, Members, Name, Number, Scalar, Text, ignore};
 use crate::allocations::{NameId, Names};
@@ -52,10 +52,10 @@ impl Event {
             }
             // Places of faults are those in the whole text.
         }
-        Self::read_all(json, names, &mut Arrays::default())
+        Self::read_all(json, names, &mut ExtractedArrays::default())
     }
 
-    fn read_all(json: &[u8], names: &mut Names, arrays: &mut Arrays) -> (Self, Result<(), serde_json::Error>) {
+    fn read_all(json: &[u8], names: &mut Names, arrays: &mut ExtractedArrays) -> (Self, Result<(), serde_json::Error>) {
         let mut event = Event::default();
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         let mut reader = EventReader { event: &mut event, names, arrays };
@@ -75,7 +75,7 @@ pub(super) fn read_stack_frames(json: &[u8], names: &mut Names) -> (Vec<StackFra
 struct EventReader<'a> {
     event: &'a mut Event,
     names: &'a mut Names,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for EventReader<'_> {
@@ -100,7 +100,7 @@ impl Member for EventReader<'_> {
 struct ArgsReader<'a> {
     event: &'a mut Event,
     names: &'a mut Names,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for ArgsReader<'_> {

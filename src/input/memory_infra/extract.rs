@@ -17,48 +17,48 @@ use super::simple_json::SimpleJson;
 const PLACEHOLDER_BASE: u64 = 9_731_406_582_000_000_000;
 const PLACEHOLDER_DIGITS: &[u8] = b"9731406582";
 
-/// An array that was extracted.
+/// An array that was cut out of an event's JSON.
 #[derive(Debug, PartialEq)]
-pub(super) enum Array {
+pub(super) enum ExtractedArray {
     /// `entries`
     Entries(Vec<RawEntry>),
     /// `strings`
-    Texts(Texts),
+    Strings(StringRows),
     /// `nodes` and `types`: id, name, parent.
     Rows(Vec<(u64, u64, Option<u64>)>),
     /// A column.
     Numbers(Vec<u64>),
 }
 
-/// Ids and texts.
+/// One array `strings`: ids and their texts, in one buffer.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Texts {
+pub(super) struct StringRows {
     /// (id, end of its text)
     rows: Vec<(u64, usize)>,
     text: String,
 }
 
-impl Texts {
+impl StringRows {
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &str)> {
         let starts = std::iter::once(0).chain(self.rows.iter().map(|&(_, end)| end));
         self.rows.iter().zip(starts).map(|(&(id, end), start)| (id, &self.text[start..end]))
     }
 }
 
-/// The arrays of an event.
+/// ExtractedArrays that were cut out of an event's JSON, by the number that stands in their place.
 #[derive(Default)]
-pub(super) struct Arrays(Vec<Option<Array>>);
+pub(super) struct ExtractedArrays(Vec<Option<ExtractedArray>>);
 
-impl Arrays {
+impl ExtractedArrays {
     /// The array that a number stands for, once.
-    pub(super) fn take(&mut self, number: u64) -> Option<Array> {
+    pub(super) fn take(&mut self, number: u64) -> Option<ExtractedArray> {
         self.0.get_mut(usize::try_from(number.checked_sub(PLACEHOLDER_BASE)?).ok()?)?.take()
     }
 }
 
 /// The event without its long arrays, and those; `None` when there is nothing to extract.
-pub(super) fn extract_arrays(json: &[u8]) -> Option<(Vec<u8>, Arrays)> {
-    let (mut rest, mut arrays) = (Vec::new(), Arrays::default());
+pub(super) fn extract_arrays(json: &[u8]) -> Option<(Vec<u8>, ExtractedArrays)> {
+    let (mut rest, mut arrays) = (Vec::new(), ExtractedArrays::default());
     let (mut kept, mut at) = (0, 0);
     while let Some(found) = memchr(b'[', &json[at..]) {
         let start = at + found;
@@ -105,27 +105,27 @@ const KEYS: [(&[u8], Key); 6] = [
 
 impl SimpleJson<'_> {
     /// The array behind its bracket.
-    fn array(&mut self, key: Key) -> Option<Array> {
+    fn array(&mut self, key: Key) -> Option<ExtractedArray> {
         match key {
             Key::Entries => {
                 let mut entries = Vec::new();
                 self.elements(|json| json.entry().map(|entry| entries.push(entry)))?;
-                Some(Array::Entries(entries))
+                Some(ExtractedArray::Entries(entries))
             }
             Key::Strings => {
-                let mut texts = Texts::default();
+                let mut texts = StringRows::default();
                 self.elements(|json| json.text_row(&mut texts))?;
-                Some(Array::Texts(texts))
+                Some(ExtractedArray::Strings(texts))
             }
             Key::NodesOrTypes if self.peek()? == b'{' => {
                 let mut rows = Vec::new();
                 self.elements(|json| json.row().map(|row| rows.push(row)))?;
-                Some(Array::Rows(rows))
+                Some(ExtractedArray::Rows(rows))
             }
             Key::NodesOrTypes | Key::Column => {
                 let mut numbers = Vec::new();
                 self.elements(|json| json.number().map(|number| numbers.push(number)))?;
-                Some(Array::Numbers(numbers))
+                Some(ExtractedArray::Numbers(numbers))
             }
         }
     }
@@ -164,7 +164,7 @@ impl SimpleJson<'_> {
         }
     }
 
-    fn text_row(&mut self, texts: &mut Texts) -> Option<()> {
+    fn text_row(&mut self, texts: &mut StringRows) -> Option<()> {
         let (mut id, mut text) = (None, None);
         self.members(|json, key| {
             match key {

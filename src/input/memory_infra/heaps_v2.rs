@@ -9,7 +9,7 @@
 use rustc_hash::FxHashSet;
 use serde::de::{MapAccess, SeqAccess};
 
-use super::extract::{Array, Arrays};
+use super::extract::{ExtractedArray, ExtractedArrays};
 use super::values::{Element, Elements, Member, Members, Name, Number, Scalar, ignore};
 use crate::allocations::{NameId, Names};
 
@@ -90,7 +90,7 @@ impl Column {
 pub(super) struct HeapsV2Reader<'a> {
     pub(super) heaps: &'a mut HeapsV2,
     pub(super) names: &'a mut Names,
-    pub(super) arrays: &'a mut Arrays,
+    pub(super) arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for HeapsV2Reader<'_> {
@@ -112,7 +112,7 @@ impl Member for HeapsV2Reader<'_> {
 struct MapsReader<'a> {
     heaps: &'a mut HeapsV2,
     names: &'a mut Names,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for MapsReader<'_> {
@@ -135,7 +135,7 @@ impl Member for MapsReader<'_> {
 struct RowsReader<'a> {
     heaps: &'a mut HeapsV2,
     names: &'a mut Names,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
     row: fn(&mut HeapsV2, &Row),
 }
 
@@ -151,13 +151,13 @@ impl Element for RowsReader<'_> {
 
     fn on_placeholder(&mut self, number: u64) {
         match self.arrays.take(number) {
-            Some(Array::Texts(texts)) => {
+            Some(ExtractedArray::Strings(texts)) => {
                 for (id, text) in texts.iter() {
                     let row = Row { id: Some(id), string: Some(self.names.intern(text)), ..Row::default() };
                     (self.row)(self.heaps, &row);
                 }
             }
-            Some(Array::Rows(rows)) => {
+            Some(ExtractedArray::Rows(rows)) => {
                 for (id, name_sid, parent) in rows {
                     (self.row)(self.heaps, &Row { id: Some(id), string: None, name_sid: Some(name_sid), parent });
                 }
@@ -197,7 +197,7 @@ impl Member for RowReader<'_> {
 struct AllocatorsReader<'a> {
     allocators: &'a mut Vec<(NameId, Columns)>,
     names: &'a mut Names,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for AllocatorsReader<'_> {
@@ -211,7 +211,7 @@ impl Member for AllocatorsReader<'_> {
 
 struct ColumnsReader<'a> {
     columns: &'a mut Columns,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Member for ColumnsReader<'_> {
@@ -229,7 +229,7 @@ impl Member for ColumnsReader<'_> {
 
 struct NumbersReader<'a> {
     column: &'a mut Column,
-    arrays: &'a mut Arrays,
+    arrays: &'a mut ExtractedArrays,
 }
 
 impl Element for NumbersReader<'_> {
@@ -238,7 +238,7 @@ impl Element for NumbersReader<'_> {
     }
 
     fn on_placeholder(&mut self, number: u64) {
-        if let Some(Array::Numbers(numbers)) = self.arrays.take(number) {
+        if let Some(ExtractedArray::Numbers(numbers)) = self.arrays.take(number) {
             self.column.numbers.extend(numbers);
         }
     }

@@ -32,8 +32,8 @@ pub(super) struct MapsOfProcess {
 }
 
 impl MapsOfProcess {
-    /// Takes over the maps of a dump.
-    pub(super) fn learn(&mut self, heaps: &HeapsV2, names: &mut Names) {
+    /// Adds the maps of one dump to those that are known of its process.
+    pub(super) fn merge_maps(&mut self, heaps: &HeapsV2, names: &mut Names) {
         let mut renamed = false;
         for &(id, name) in &heaps.strings {
             let name = match unescaped_twice(names.text(name)) {

@@ -220,7 +220,7 @@ impl TraceReader<'_> {
     }
 }
 
-/// Texts on their way to the other thread, all in one.
+/// StringRows on their way to the other thread, all in one.
 struct Batch {
     text: Vec<u8>,
     /// (what, its end in the text, its place in the file)

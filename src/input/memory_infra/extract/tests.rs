@@ -36,12 +36,12 @@ fn usual_arrays_are_lifted_out() {
         RawEntry::new(id(0), None, Some(0x36c), Some(10)),
         RawEntry::new(id(0), id(1), Some(0x1d1), None),
     ];
-    assert_eq!(arrays.take(PLACEHOLDER_BASE), Some(Array::Entries(expected.to_vec())));
+    assert_eq!(arrays.take(PLACEHOLDER_BASE), Some(ExtractedArray::Entries(expected.to_vec())));
     assert_eq!(arrays.take(PLACEHOLDER_BASE), None, "taken");
     assert_eq!(arrays.take(7), None);
     let (_, arrays) = extract_arrays(HEAPS_V2.replace("\\u00b5f\\u00fcr", "für").as_bytes()).expect("arrays");
     assert_eq!(arrays.0.len(), 7);
-    assert_eq!(arrays.0[1], Some(Array::Rows(vec![(6, 1, None), (8, 2, Some(6))])));
+    assert_eq!(arrays.0[1], Some(ExtractedArray::Rows(vec![(6, 1, None), (8, 2, Some(6))])));
 }
 
 #[test]

@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use super::allocation_totals::{Amount, Totals, TotalsOptions, TypeAmount, most_pairs};
 use crate::allocations::{AllocationHeap, Counting, Entry, NameId};
 
-/// The top of a heap.
+/// What a heap has in all, and of each type.
 #[derive(Debug)]
-pub struct Top {
+pub struct HeapTotal {
     /// All there is.
     pub total: Amount,
     /// By type, by number of the type's name.
@@ -19,22 +19,23 @@ pub struct Top {
     pub pairs_left_out: u64,
 }
 
-impl Top {
-    /// Computes the top. O(frames + entries x depth), memory O(frames + entries).
+impl HeapTotal {
+    /// Computes it without the totals of each backtrace. O(frames + entries x depth), memory O(frames + entries).
     pub fn compute(heap: &AllocationHeap) -> Self {
         let by_type = EntriesByType::new(&heap.entries);
         let top = match heap.counting {
-            Counting::Exclusive => Some(top_of_parts(&by_type)),
-            Counting::Inclusive | Counting::CompleteInclusive => TopOfTotals::new(heap).run(&by_type),
+            Counting::Exclusive => Some(total_of_parts(&by_type)),
+            Counting::Inclusive | Counting::CompleteInclusive => TotalOfFrames::new(heap).run(&by_type),
         };
-        top.unwrap_or_else(|| Self::of_totals(heap))
+        top.unwrap_or_else(|| Self::from_backtrace_totals(heap))
     }
 
-    /// The same from the totals of all backtraces, which knows how to leave pairs out where there are too many.
-    fn of_totals(heap: &AllocationHeap) -> Self {
+    /// The same from the totals of all backtraces: slower, but pairs of backtrace and type are left out where there are
+    /// too many.
+    fn from_backtrace_totals(heap: &AllocationHeap) -> Self {
         // Without levels all that is allocated counts at the top, so that its types are all there.
         let totals = Totals::compute(heap, &TotalsOptions { depth: 0, by_type: true, wanted: None });
-        Top { total: totals.at(0), types: totals.types(0).to_vec(), pairs_left_out: totals.pairs_left_out }
+        HeapTotal { total: totals.at(0), types: totals.types(0).to_vec(), pairs_left_out: totals.pairs_left_out }
     }
 }
 
@@ -74,7 +75,7 @@ impl EntriesByType {
     }
 }
 
-fn top_of_parts(by_type: &EntriesByType) -> Top {
+fn total_of_parts(by_type: &EntriesByType) -> HeapTotal {
     let mut total = REPORTED;
     let types = by_type.iter().map(|(type_name, entries)| {
         let mut own = REPORTED;
@@ -87,7 +88,7 @@ fn top_of_parts(by_type: &EntriesByType) -> Top {
         // Nothing is missing in parts: where there are none, nothing was allocated.
         total.allocations = Some(0);
     }
-    Top { types, total, pairs_left_out: 0 }
+    HeapTotal { types, total, pairs_left_out: 0 }
 }
 
 /// Nothing yet of what the dump says itself.
@@ -115,7 +116,7 @@ struct Known {
     below: Amount,
 }
 
-struct TopOfTotals<'a> {
+struct TotalOfFrames<'a> {
     heap: &'a AllocationHeap,
     /// What is not reported is what is below it, exactly.
     whole: bool,
@@ -134,10 +135,10 @@ struct TopOfTotals<'a> {
     inferred: usize,
 }
 
-impl<'a> TopOfTotals<'a> {
+impl<'a> TotalOfFrames<'a> {
     fn new(heap: &'a AllocationHeap) -> Self {
         let count = heap.frames.len();
-        TopOfTotals {
+        TotalOfFrames {
             heap,
             whole: heap.counting == Counting::CompleteInclusive,
             known: Vec::new(),
@@ -151,7 +152,7 @@ impl<'a> TopOfTotals<'a> {
     }
 
     /// `None` when there are more pairs than are kept in [`Totals`].
-    fn run(mut self, by_type: &EntriesByType) -> Option<Top> {
+    fn run(mut self, by_type: &EntriesByType) -> Option<HeapTotal> {
         let mut types = Vec::with_capacity(by_type.types.len());
         let most = most_pairs(self.heap);
         for (type_name, entries) in by_type.iter() {
@@ -166,7 +167,7 @@ impl<'a> TopOfTotals<'a> {
             }
             types.push(TypeAmount { type_name, total: self.settle(), exclusive: Amount::default() });
         }
-        Some(Top { total: self.total(), types, pairs_left_out: 0 })
+        Some(HeapTotal { total: self.total(), types, pairs_left_out: 0 })
     }
 
     /// Marks a backtrace and its callers as ones that have the type; gives its place among them.
@@ -280,10 +281,10 @@ mod tests {
             entries in proptest::collection::vec((0usize..64, 0u32..4, prop_oneof![0u64..9, Just(u64::MAX)], 0u64..9), 0..60),
         ) {
             let heap = heap(counting, &parents, &entries);
-            let (top, same) = (Top::compute(&heap), Top::of_totals(&heap));
+            let (top, same) = (HeapTotal::compute(&heap), HeapTotal::from_backtrace_totals(&heap));
             prop_assert_eq!(top.total, same.total);
             prop_assert_eq!(top.pairs_left_out, same.pairs_left_out);
-            let types = |top: &Top| top.types.iter().map(|t| (t.type_name, t.total, t.exclusive)).collect::<Vec<_>>();
+            let types = |top: &HeapTotal| top.types.iter().map(|t| (t.type_name, t.total, t.exclusive)).collect::<Vec<_>>();
             prop_assert_eq!(types(&top), types(&same));
         }
     }
