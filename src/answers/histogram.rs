@@ -32,6 +32,11 @@ pub enum RetainedBy {
     Exact,
 }
 
+impl RetainedBy {
+    /// The ways, by the words for them.
+    pub const WORDS: &[(&str, RetainedBy)] = &[("minimum", RetainedBy::Minimum), ("exact", RetainedBy::Exact)];
+}
+
 /// What rows are ordered by; ties by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HistogramOrder {

@@ -1,7 +1,7 @@
 //! Options of `stats`: what is counted, by what, and in which order.
 
 use anyhow::{Context, Error, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{HistogramOrder, SizeLimit};
@@ -16,9 +16,10 @@ pub(crate) struct HistogramArgs {
     /// What to group by
     #[arg(long, value_parser = words(GroupBy::ALL), default_value = "type", value_name = "GROUP")]
     by: GroupBy,
-    /// Retained bytes too: at least so much would be freed with all objects of a row; `exact` takes each row out
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
-    retained: Option<How>,
+    /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` marks
+    /// the heap without each row's objects
+    #[arg(long, value_parser = words(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
+    retained: Option<RetainedBy>,
     /// Fail when a type's objects take more, for instance --fail-over 'System.Byte[]=20MB'; PATTERN as for --type
     #[arg(long, value_name = "TYPE=SIZE")]
     fail_over: Vec<String>,
@@ -33,15 +34,6 @@ pub(crate) struct HistogramArgs {
     pub(crate) scope: ScopeArgs,
     #[command(flatten)]
     pub(crate) common: Common,
-}
-
-/// How retained bytes of a row are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum How {
-    /// By the dominator tree: a lower bound
-    Minimum,
-    /// By marking the heap without the row's objects
-    Exact,
 }
 
 impl HistogramArgs {
@@ -62,10 +54,7 @@ impl HistogramArgs {
             heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
             group_by: self.by,
             types_apart: self.common.input.read.raw_types,
-            retained: self.retained.map(|how| match how {
-                How::Minimum => RetainedBy::Minimum,
-                How::Exact => RetainedBy::Exact,
-            }),
+            retained: self.retained,
             limits: self.rows.limits(),
             size_limits,
             ..HistogramOptions::default()

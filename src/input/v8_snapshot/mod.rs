@@ -112,8 +112,8 @@ impl Reader for V8Snapshot {
 
 fn fill_info(snapshot: &Snapshot, reading: &mut Reading) {
     reading.info.version = Some(snapshot.layout.describe());
-    reading.info.records = assemble::records(snapshot);
+    reading.info.set_records(assemble::records(snapshot));
     if snapshot.layout.extra_native_bytes > 0 {
-        reading.info.records.push(("extra_native_bytes", snapshot.layout.extra_native_bytes));
+        reading.info.records.push(("extra_native_bytes".into(), snapshot.layout.extra_native_bytes));
     }
 }
