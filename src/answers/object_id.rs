@@ -108,7 +108,7 @@ mod tests {
         assert_eq!((typed("@1234"), typed("01234"), typed("7c79f")), (Some(1234), Some(1234), None));
         assert_eq!(parse("@1234"), Some((None, None)));
         assert_eq!(parse("2#0x10"), Some((Some(2), Some(16))));
-        for wrong in ["", "0x", "x#10", "#10", "10000000000000000", "7c79g", "+1", "@", "@7c", "@0x10"] {
+        for wrong in ["", "0x", "x#10", "#10", "100000000000000000000", "7c79g", "+1", "@", "@7c", "@0x10"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

@@ -11,6 +11,7 @@
 //!
 //! Not here: formats (see `input`), algorithms (see `analysis`), printing (see `report`).
 
+mod append_numbered;
 mod budget;
 mod builder;
 mod byte_counts;

@@ -1,12 +1,7 @@
 //! Dumps whose references are numbers of objects, in the order of the dump, not ids: nothing has to be looked up.
 
-use super::builder::{BuildError, GraphBuilder};
 use super::id_map::{IdMap, IdRange};
-use super::object_order::ObjectOrder;
-use super::references::WeakReference;
-use super::resolve_counts::ResolveCounts;
-use super::resolve_references::Resolved;
-use super::{HeapGraph, NodeId, SectionId, SectionIds, make_room};
+use super::make_room;
 
 /// Ids of objects by number: 4 bytes each while all fit.
 #[derive(Debug, Clone)]
@@ -88,7 +83,7 @@ impl ObjectIds {
     }
 
     /// What a map of them needs to know, and whether each is greater than the one before.
-    fn range(&self) -> Option<(IdRange, bool)> {
+    pub(super) fn range(&self) -> Option<(IdRange, bool)> {
         let mut ids = self.iter();
         let first = ids.next()?;
         let (mut range, mut is_ascending, mut last) = (IdRange::of(first), true, first);
@@ -160,151 +155,7 @@ pub struct NumberedObjects {
 /// What of them is not with the builder's other objects.
 #[derive(Debug, Default)]
 pub(super) struct Numbered {
-    ids: ObjectIds,
-    weak: Vec<NumberedWeak>,
-    dangling: u64,
-}
-
-impl GraphBuilder {
-    /// Takes all objects of a dump at once, in place of `append`. For dumps of one section.
-    ///
-    /// # Errors
-    /// When there are more than can be numbered, or they take more memory than they may.
-    pub fn append_numbered(&mut self, section: SectionId, objects: NumberedObjects) -> Result<(), BuildError> {
-        if objects.ids.len() >= u32::MAX as usize {
-            return Err(BuildError::TooManyObjects);
-        }
-        let NumberedObjects { ids, types, shallow, large, counts, references, weak, dangling } = objects;
-        let build = &mut self.sections[section.index()];
-        build.objects = ids.len();
-        build.section.dangling_references = dangling;
-        if let Some((range, is_ascending)) = ids.range() {
-            (build.range, build.ascending) = (Some(range), is_ascending);
-        }
-        self.objects.types = types;
-        self.objects.shallow = shallow;
-        self.objects.large = large;
-        self.objects.counts = counts;
-        self.objects.reference_words = references;
-        self.numbered = Some(Numbered { ids, weak, dangling });
-        self.check_memory()
-    }
-
-    /// Bytes of what came numbered.
-    pub(super) fn numbered_bytes(&self) -> usize {
-        self.numbered.as_ref().map_or(0, |numbered| {
-            numbered.ids.bytes() + numbered.weak.len() * (size_of::<NumberedWeak>() + size_of::<WeakReference>())
-        })
-    }
-
-    /// Puts the graph together where objects came numbered. O(objects + references).
-    pub(super) fn resolve_numbered(mut self, numbered: Numbered) -> (HeapGraph, ResolveCounts) {
-        use rayon::prelude::*;
-        let Numbered { ids, weak, dangling } = numbered;
-        let mut problems = ResolveCounts::default();
-        if dangling > 0 {
-            problems.dangling_references.add(0);
-            problems.dangling_references.count = dangling;
-        }
-        problems.size_overflows = self.find_size_overflows(std::iter::empty());
-        let count = ids.len();
-        let mut maps = Vec::new();
-        let mut is_ascending = true;
-        for section in &self.sections {
-            let ids = match section.range {
-                Some(range) => IdMap::build(range, count, || ids.iter()),
-                None => IdMap::empty(),
-            };
-            is_ascending &= section.ascending;
-            maps.push(SectionIds { first_node: 0, ids });
-        }
-        let mut words = std::mem::take(&mut self.objects.reference_words);
-        let (order, node_of) = match maps.first() {
-            Some(map) if !is_ascending => {
-                let node = |number: usize| map.ids.rank(ids.get(number)).unwrap_or(0);
-                let node_of: Vec<u32> = (0..count).into_par_iter().map(node).collect();
-                let mut order = vec![0; count];
-                node_of.iter().enumerate().for_each(|(number, &node)| order[node as usize] = number as u32);
-                words.par_iter_mut().for_each(|word| *word = node_of[*word as usize]);
-                (ObjectOrder::Listed(order), Some(node_of))
-            }
-            _ => (ObjectOrder::AsListed, None),
-        };
-        drop(ids);
-        let node = |number: u32| NodeId(node_of.as_ref().map_or(number, |nodes| nodes[number as usize]));
-        let weak = weak.into_iter().map(|weak| WeakReference {
-            source: weak.source,
-            place: weak.place,
-            target: node(weak.target),
-        });
-        let weak = weak.collect();
-        drop(node_of);
-        // u32 and NodeId have one layout, so collecting in place costs nothing.
-        let references = words.into_iter().map(NodeId).collect();
-        self.finish(order, Resolved { references, weak }, maps, problems)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::graph::{IdStyle, Lookup, ResolveOptions, Section};
-
-    fn graph(ids: &[u64], references: &[&[u32]], weak: &[(u32, u32, u32)]) -> HeapGraph {
-        let mut builder = GraphBuilder::new(IdStyle::Decimal);
-        let section = builder.begin_section(Section::default());
-        let slot = builder.new_type();
-        builder.name_type(slot, "T");
-        let mut numbered = NumberedObjects {
-            types: vec![slot.0; ids.len()],
-            shallow: (1..=ids.len() as u32).collect(),
-            counts: references.iter().map(|own| own.len() as u32).collect(),
-            references: references.concat(),
-            weak: weak.iter().map(|&(source, place, target)| NumberedWeak { source, place, target }).collect(),
-            ..NumberedObjects::default()
-        };
-        numbered.ids.extend(ids);
-        builder.append_numbered(section, numbered).unwrap();
-        builder.resolve(ResolveOptions::default()).0
-    }
-
-    #[test]
-    fn numbers_become_nodes_in_any_order_of_ids() {
-        for ids in [[10, 20, 30, 40], [40, 10, 30, 20], [1 << 40, 3, 2, 1 << 20]] {
-            let graph = graph(&ids, &[&[1, 3], &[], &[0, 0, 2], &[]], &[(0, 1, 2), (3, 0, 0)]);
-            let node = |number: usize| match graph.find(None, ids[number]) {
-                Lookup::One(node) => node,
-                other => panic!("{other:?}"),
-            };
-            let targets =
-                |number: usize| graph.references(node(number)).map(|to| (to.node, to.is_weak)).collect::<Vec<_>>();
-            assert_eq!(targets(0), [(node(1), false), (node(2), true), (node(3), false)]);
-            assert_eq!(targets(2), [(node(0), false), (node(0), false), (node(2), false)]);
-            assert_eq!(targets(3), [(node(0), true)]);
-            for (number, &id) in ids.iter().enumerate() {
-                assert_eq!(graph.shallow_bytes(node(number)), number as u64 + 1);
-                assert_eq!(graph.display_id(node(number)), format!("@{id}"));
-            }
-        }
-    }
-
-    #[test]
-    fn repeated_ids_get_new_ones() {
-        let mut ids = ObjectIds::default();
-        ids.extend(&[7, 5, 7, 6, 5, 7]);
-        assert_eq!(ids.make_unique(), (3, 2));
-        assert_eq!(ids.iter().take(2).collect::<Vec<_>>(), [7, 5]);
-        assert_eq!(ids.get(3), 6);
-        let mut all: Vec<u64> = ids.iter().collect();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 6);
-        assert!(ids.iter().all(|id| id <= 10));
-        ids.retain(|number| number % 2 == 1);
-        assert_eq!(ids.len(), 3);
-        let mut wide = ObjectIds::default();
-        wide.extend(&[1]);
-        wide.extend(&[1 << 40, 1 << 40]);
-        assert_eq!(wide.make_unique().0, 1);
-    }
+    pub(super) ids: ObjectIds,
+    pub(super) weak: Vec<NumberedWeak>,
+    pub(super) dangling: u64,
 }

@@ -1,12 +1,16 @@
 //! The page of `heapdump report`: one file that a team can look at, without a server, a script from elsewhere, or a
 //! network.
 //!
-//! `answers` are asked, `prune` takes the largest rows, `data` has what the page's script reads, `sections` writes what
-//! stands there without a script, `html` is the only way by which text gets in. Not here: opening dumps, options.
+//! `ask` asks the answers, `prune` takes the largest rows, `data` makes the `columns` that the page's script reads,
+//! `sections` writes what stands there without a script, `html` is the only way by which text gets in. Not here: opening
+//! dumps, options.
 
 mod advice;
+mod ask;
+mod columns;
 mod data;
 mod growth;
+mod growth_section;
 mod head;
 mod html;
 mod names;
@@ -15,6 +19,7 @@ mod sections;
 mod suspects;
 mod tables;
 mod trees;
+mod whole;
 
 use std::io::{self, Write};
 
@@ -22,7 +27,8 @@ use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::Threshold;
 use crate::answers::{AnswerError, CommandLine, LeaksOptions};
 use crate::dump::OpenDump;
-use data::{Budgets, Page};
+use ask::Page;
+use columns::Budgets;
 
 /// What the page is of.
 #[derive(Debug, Clone)]
@@ -71,7 +77,7 @@ pub fn write_page(
     let mut page = Page::ask(old, dump, options)?;
     let mut budgets = Budgets::default();
     let text = loop {
-        let text = sections::page(&mut page, &budgets, options)?;
+        let text = whole::page(&mut page, &budgets, options)?;
         match budgets.smaller() {
             Some(smaller) if text.len() as u64 > options.max_bytes => budgets = smaller,
             _ => break text,

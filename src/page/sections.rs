@@ -1,25 +1,25 @@
 //! The page, section by section, as it stands without a script: what a reader sees first, tables of the first rows, and
 //! below each section the command that prints it in full.
 
-use super::data::{Budgets, Data, MapColumns, Page, PageContent, words_of};
+use super::PageOptions;
+use super::ask::{Page, PageContent};
+use super::columns::{Data, MapColumns, words_of};
 use super::html::Html;
 use super::names::shown;
-use super::suspects;
 use super::tables::{
     bar_cell, cell, filter_table_close, filter_table_close_with, filter_table_open, optional_count, share, table_close,
     table_open, type_name,
 };
-use super::{PageError, PageOptions};
 use crate::analysis::threshold::Threshold;
-use crate::answers::breakdown::BreakdownOptions;
+use crate::answers::breakdown::{BreakdownOptions, HeapOrSection};
 use crate::answers::histogram::HistogramOrder;
 use crate::answers::{
-    CommandLine, GroupBy, HistogramOptions, InfoOptions, LeaksOptions, Limits, RetainedBy, ScopeOptions,
+    CommandLine, GroupBy, HeapChoice, HistogramOptions, InfoOptions, Limits, RetainedBy, ScopeOptions,
 };
 use crate::units::{count_of, format_bytes, format_count};
 
 pub(super) const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+pub(super) const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of the style and the script, for the page's policy; a test computes them anew.
 pub(super) const STYLE_HASH: &str = "HKwPuIBYacaTbDkg8R2CwBGibKLUuD6q2TGdRK1j0pU=";
 pub(super) const SCRIPT_HASH: &str = "DP/766zMA68hnY1zY91shIhFk8lYSn+2tPAORvtC+iM=";
@@ -30,31 +30,6 @@ const GROUPS_SHOWN: usize = 20;
 const OBJECTS_SHOWN: usize = 20;
 const MAP_ROWS_SHOWN: usize = 40;
 
-/// The whole page.
-pub(super) fn page(page: &mut Page<'_>, budgets: &Budgets, options: &PageOptions) -> Result<String, PageError> {
-    let mut data = page.data(budgets, options);
-    data.tickets = suspects::tickets(page, options);
-    let mut html = Html::default();
-    let sections = Sections { page, data: &data, options };
-    sections.head(&mut html);
-    sections.figures(&mut html);
-    sections.suspects(&mut html);
-    sections.growth(&mut html);
-    sections.map(&mut html);
-    sections.types(&mut html);
-    sections.groups(&mut html);
-    sections.objects(&mut html);
-    sections.problems(&mut html);
-    sections.again(&mut html);
-    html.markup("</main><footer class=\"top\"><p class=\"with-script\">Press <kbd>?</kbd> for keys. ");
-    html.markup("Nothing is loaded from anywhere: everything is in this file.</p></footer>\n");
-    html.markup("<div id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></div>\n");
-    html.markup("<script type=\"application/json\" id=\"data\">");
-    let json = serde_json::to_string(&data).map_err(std::io::Error::from)?;
-    html.json(&json).markup("</script>\n<script>").markup(SCRIPT).markup("</script></body></html>\n");
-    Ok(html.into_string())
-}
-
 pub(super) struct Sections<'s, 'd> {
     pub(super) page: &'s Page<'d>,
     pub(super) data: &'s Data,
@@ -62,25 +37,7 @@ pub(super) struct Sections<'s, 'd> {
 }
 
 impl Sections<'_, '_> {
-    fn suspects(&self, html: &mut Html) {
-        let PageContent::Objects(_) = &self.page.content else { return };
-        html.markup("<section id=\"suspects\" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
-        suspects::cards(self, html);
-        let options = LeaksOptions {
-            threshold: self.options.threshold,
-            libraries: self.options.libraries.clone(),
-            scope: self.scope(),
-            ..LeaksOptions::default()
-        };
-        let mut line = options.command_line();
-        if let Some(old) = &self.options.old_file {
-            line.word(old.as_str());
-        }
-        self.command(&line, html);
-        html.markup("</section>\n");
-    }
-
-    fn map(&self, html: &mut Html) {
+    pub(super) fn map(&self, html: &mut Html) {
         if self.data.maps.is_empty() {
             return;
         }
@@ -127,7 +84,7 @@ impl Sections<'_, '_> {
             let mut options =
                 BreakdownOptions { scope: self.scope(), min_size: minimum, ..BreakdownOptions::default() };
             if let PageContent::Allocations(answer) = &self.page.content {
-                options.heaps = suspects::choice_of(&answer.heaps[number].heap);
+                options.heaps = choice_of(&answer.heaps[number].heap);
             }
             html.markup("<div data-map-command=\"").text(number).markup("\">");
             self.command(&options.command_line(), html);
@@ -177,7 +134,7 @@ impl Sections<'_, '_> {
         html.markup("</div>\n");
     }
 
-    fn types(&self, html: &mut Html) {
+    pub(super) fn types(&self, html: &mut Html) {
         html.markup("<section id=\"types\"><h2>Types</h2><p class=\"under\">");
         if self.data.types.is_some() {
             html.markup("Retained: at least so much would be freed if all objects of the type went. ");
@@ -230,7 +187,7 @@ impl Sections<'_, '_> {
         html.markup("</section>\n");
     }
 
-    fn groups(&self, html: &mut Html) {
+    pub(super) fn groups(&self, html: &mut Html) {
         for ((by, _), columns) in self.page.groups.iter().zip(&self.data.groups) {
             let id = words_of(*by).0;
             let (title, name) = match by {
@@ -255,7 +212,7 @@ impl Sections<'_, '_> {
         }
     }
 
-    fn objects(&self, html: &mut Html) {
+    pub(super) fn objects(&self, html: &mut Html) {
         let Some(objects) = &self.data.objects else { return };
         html.markup(
             "<section id=\"objects\"><h2>Biggest objects</h2><p class=\"under\">The dominator tree, object by object",
@@ -296,7 +253,7 @@ impl Sections<'_, '_> {
         html.markup("</section>\n");
     }
 
-    fn problems(&self, html: &mut Html) {
+    pub(super) fn problems(&self, html: &mut Html) {
         html.markup("<section id=\"problems\"><h2>Problems in the dump</h2>\n");
         let problems = self.problem_rows();
         if problems.is_empty() {
@@ -316,7 +273,7 @@ impl Sections<'_, '_> {
         html.markup("</section>\n");
     }
 
-    fn again(&self, html: &mut Html) {
+    pub(super) fn again(&self, html: &mut Html) {
         html.markup("<section id=\"again\"><h2>Make it again</h2>");
         let (options, defaults) = (self.options, PageOptions::default());
         let mut line = CommandLine::new("report");
@@ -375,6 +332,19 @@ impl Sections<'_, '_> {
         html.markup("<td class=\"name\">");
         type_name(html, &self.data.names[name as usize]);
         html.markup("</td>");
+    }
+}
+
+/// The options that choose this heap.
+pub(super) fn choice_of(heap: &HeapOrSection) -> HeapChoice {
+    match heap {
+        HeapOrSection::Heap(row) => HeapChoice {
+            dump: Some(row.dump.to_string()),
+            process: Some(row.pid.to_string()),
+            allocator: Some(row.allocator.clone()),
+            ..HeapChoice::default()
+        },
+        HeapOrSection::Objects(_) => HeapChoice::default(),
     }
 }
 

@@ -3,16 +3,15 @@
 
 use super::PageOptions;
 use super::advice;
-use super::data::{ObjectPage, Page, PageContent};
+use super::ask::{ObjectPage, Page, PageContent};
 use super::html::Html;
 use super::names::{parts, shown};
 use super::sections::Sections;
 use super::tables::{bar, bar_cell, cell, share, signed_bytes, type_name};
 use super::trees::subject_id;
-use crate::answers::breakdown::HeapOrSection;
 use crate::answers::histogram::Totals;
 use crate::answers::leaks::{SubjectKind, SuspectView};
-use crate::answers::{CommandLine, HeapChoice, NamedRow, PathRow};
+use crate::answers::{CommandLine, LeaksOptions, NamedRow, PathRow};
 use crate::escape::escape_controls;
 use crate::units::{count_of, format_bytes, format_count};
 
@@ -197,8 +196,28 @@ pub(super) fn bar_of_heap(sections: &Sections<'_, '_>, html: &mut Html) {
     html.markup("</ul>\n");
 }
 
+impl Sections<'_, '_> {
+    pub(super) fn suspects(&self, html: &mut Html) {
+        let PageContent::Objects(_) = &self.page.content else { return };
+        html.markup("<section id=\"suspects\" tabindex=\"-1\"><h2>Leak suspects</h2>\n");
+        cards(self, html);
+        let options = LeaksOptions {
+            threshold: self.options.threshold,
+            libraries: self.options.libraries.clone(),
+            scope: self.scope(),
+            ..LeaksOptions::default()
+        };
+        let mut line = options.command_line();
+        if let Some(old) = &self.options.old_file {
+            line.word(old.as_str());
+        }
+        self.command(&line, html);
+        html.markup("</section>\n");
+    }
+}
+
 /// All cards.
-pub(super) fn cards(sections: &Sections<'_, '_>, html: &mut Html) {
+fn cards(sections: &Sections<'_, '_>, html: &mut Html) {
     let PageContent::Objects(objects) = &sections.page.content else { return };
     let leaks = &objects.leaks;
     let threshold = share(leaks.threshold_bytes, leaks.reachable_bytes);
@@ -369,17 +388,4 @@ fn path(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Html)
         html.markup("</li>");
     }
     html.markup("</ol>");
-}
-
-/// The options that choose this heap.
-pub(super) fn choice_of(heap: &HeapOrSection) -> HeapChoice {
-    match heap {
-        HeapOrSection::Heap(row) => HeapChoice {
-            dump: Some(row.dump.to_string()),
-            process: Some(row.pid.to_string()),
-            allocator: Some(row.allocator.clone()),
-            ..HeapChoice::default()
-        },
-        HeapOrSection::Objects(_) => HeapChoice::default(),
-    }
 }

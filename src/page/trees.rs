@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::data::{Budgets, Data, MapColumns, ObjectColumns, ObjectPage, PathData};
+use super::ask::ObjectPage;
+use super::columns::{Budgets, Data, MapColumns, ObjectColumns, PathData};
 use super::names::{NameTable, shown};
 use super::prune::{Content, Pruned, Source, prune};
 use crate::answers::NamedRow;

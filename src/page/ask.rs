@@ -1,0 +1,119 @@
+//! The answers of the page, each asked once.
+
+use super::PageOptions;
+use super::growth::{growth_by_path, growth_by_type};
+use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
+use crate::answers::breakdown::{Breakdown, BreakdownOptions};
+use crate::answers::diff::Diff;
+use crate::answers::histogram::{HistogramOrder, Totals};
+use crate::answers::leaks::Leaks;
+use crate::answers::libraries::LibraryNames;
+use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
+use crate::answers::{
+    AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, RetainedBy, ScopeOptions,
+    breakdown, histogram, info, leaks, leaks_since,
+};
+use crate::dump::OpenDump;
+
+/// All answers of the page.
+pub(super) struct Page<'d> {
+    pub(super) info: Info,
+    pub(super) histogram: Histogram,
+    pub(super) groups: Vec<(GroupBy, Histogram)>,
+    pub(super) diff: Option<Diff>,
+    pub(super) grown_paths: Option<Diff>,
+    pub(super) old_totals: Option<Totals>,
+    pub(super) content: PageContent<'d>,
+    pub(super) is_library: LibraryNames,
+}
+
+/// What only one of the models has.
+pub(super) enum PageContent<'d> {
+    Objects(Box<ObjectPage<'d>>),
+    Allocations(Breakdown<'d>),
+}
+
+/// Of a dump of objects.
+pub(super) struct ObjectPage<'d> {
+    pub(super) leaks: Leaks<'d>,
+    pub(super) map: TypeMap<'d>,
+    pub(super) biggest: Biggest<'d>,
+    pub(super) reasons: ReasonsAlive<'d>,
+}
+
+impl<'d> Page<'d> {
+    /// Asks everything.
+    pub(super) fn ask(
+        old: Option<&'d OpenDump>,
+        dump: &'d OpenDump,
+        options: &PageOptions,
+    ) -> Result<Self, AnswerError> {
+        let scope = ScopeOptions { section: options.section.clone(), types: None };
+        let is_graph = dump.graph().is_some();
+        let types = HistogramOptions {
+            scope: scope.clone(),
+            retained: is_graph.then_some(RetainedBy::Minimum),
+            order: if is_graph { HistogramOrder::RetainedBytes } else { HistogramOrder::Bytes },
+            ..HistogramOptions::default()
+        };
+        let histogram_of = |by: GroupBy| histogram(dump, &HistogramOptions { group_by: by, ..types.clone() });
+        let mut groups = Vec::new();
+        if is_graph {
+            let by_module = histogram_of(GroupBy::Module).ok().map(|answer| (GroupBy::Module, answer));
+            groups.push(by_module.map_or_else(|| histogram_of(GroupBy::Package).map(|a| (GroupBy::Package, a)), Ok)?);
+            if dump.graph().is_some_and(|graph| graph.sections().len() > 1) {
+                groups.push((GroupBy::Section, histogram_of(GroupBy::Section)?));
+            }
+        }
+        let content = if is_graph {
+            let leaks_options = LeaksOptions {
+                threshold: options.threshold,
+                libraries: options.libraries.clone(),
+                scope: scope.clone(),
+                rows: Some(SUSPECTS),
+                ..LeaksOptions::default()
+            };
+            PageContent::Objects(Box::new(ObjectPage {
+                leaks: match old {
+                    Some(old) => leaks_since(old, dump, &leaks_options)?,
+                    None => leaks(dump, &leaks_options)?,
+                },
+                map: type_map(dump, &TypeMapOptions { section: options.section.clone() })?,
+                biggest: biggest(dump, options.section.as_deref())?,
+                reasons: reasons_alive(dump)?,
+            }))
+        } else {
+            PageContent::Allocations(breakdown(
+                dump,
+                &BreakdownOptions { scope: scope.clone(), ..BreakdownOptions::default() },
+            )?)
+        };
+        Ok(Page {
+            info: info(dump, &InfoOptions::default())?,
+            histogram: histogram_of(GroupBy::Type)?,
+            groups,
+            diff: old.map(|old| growth_by_type(old, dump, &scope)).transpose()?,
+            grown_paths: old.and_then(|old| growth_by_path(old, dump, &scope)),
+            old_totals: old.map(|old| totals_of(old, &scope)).transpose()?,
+            content,
+            is_library: LibraryNames::of(&dump.info().format, &options.libraries),
+        })
+    }
+
+    /// Bytes that strong roots reach; of allocation totals all bytes.
+    pub(super) fn reachable_bytes(&self) -> u64 {
+        match &self.histogram.totals {
+            Totals::Objects(totals) => totals.reachable_bytes,
+            Totals::Counted(totals) => totals.shallow_bytes,
+            Totals::Allocations(totals) => totals.total_bytes,
+        }
+    }
+}
+
+/// How much there was in the older dump.
+fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<Totals, AnswerError> {
+    Ok(histogram(old, &HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() })?.totals)
+}
+
+/// Suspects on the page.
+pub(super) const SUSPECTS: usize = 12;

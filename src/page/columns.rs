@@ -1,0 +1,182 @@
+//! What the page's script reads: columns, of as many rows as the budgets allow.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::prune::Budget;
+use crate::answers::GroupBy;
+
+/// Rows that stand on the page; the rest is added up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budgets {
+    pub(super) map: Budget,
+    pub(super) objects: Budget,
+    pub(super) types: usize,
+    /// Bytes of the names of types.
+    pub(super) type_name_bytes: usize,
+    pub(super) groups: usize,
+    pub(super) grown: usize,
+    pub(super) shrunk: usize,
+    pub(super) paths: usize,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Budgets {
+            map: Budget { rows: 1500, children: 200 },
+            objects: Budget { rows: 3500, children: 200 },
+            types: 4000,
+            type_name_bytes: 450_000,
+            groups: 600,
+            grown: 600,
+            shrunk: 100,
+            paths: 100,
+        }
+    }
+}
+
+impl Budgets {
+    /// Fewer objects first, then fewer types, then less of everything; `None` when there is nothing left to take.
+    pub(super) fn smaller(&self) -> Option<Self> {
+        let mut next = *self;
+        if next.objects.rows > 400 {
+            next.objects.rows /= 2;
+        } else if next.types > 100 {
+            next.types /= 2;
+            next.type_name_bytes /= 2;
+        } else if next.map.rows > 100 {
+            next.map.rows /= 2;
+            next.paths /= 2;
+            next.grown /= 2;
+        } else {
+            return None;
+        }
+        Some(next)
+    }
+}
+
+/// The columns.
+#[derive(Serialize)]
+pub(super) struct Data {
+    pub(super) file: String,
+    /// Options of every command.
+    pub(super) words: Vec<String>,
+    pub(super) reachable_bytes: u64,
+    pub(super) names: Vec<String>,
+    pub(super) kinds: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) types: Option<TypeColumns>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) allocated: Option<AllocatedColumns>,
+    pub(super) groups: Vec<GroupColumns>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) growth: Option<GrowthColumns>,
+    pub(super) maps: Vec<MapColumns>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) objects: Option<ObjectColumns>,
+    pub(super) paths: BTreeMap<usize, PathData>,
+    pub(super) tickets: Vec<String>,
+    /// Rows that stand in no column, for the sections' words.
+    #[serde(skip)]
+    pub(super) left_out: LeftOut,
+}
+
+/// What the budgets left out.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    pub(super) types: u64,
+    pub(super) type_objects: u64,
+    pub(super) type_bytes: u64,
+    pub(super) grown: u64,
+}
+
+#[derive(Serialize, Default)]
+pub(super) struct TypeColumns {
+    pub(super) name: Vec<u32>,
+    pub(super) objects: Vec<u64>,
+    pub(super) shallow: Vec<u64>,
+    pub(super) reachable: Vec<u64>,
+    pub(super) retained: Vec<u64>,
+}
+
+#[derive(Serialize, Default)]
+pub(super) struct AllocatedColumns {
+    pub(super) name: Vec<u32>,
+    pub(super) bytes: Vec<u64>,
+    pub(super) allocations: Vec<Option<u64>>,
+}
+
+#[derive(Serialize, Default)]
+pub(super) struct GroupColumns {
+    pub(super) id: &'static str,
+    pub(super) noun: &'static str,
+    pub(super) name: Vec<String>,
+    pub(super) objects: Vec<u64>,
+    pub(super) shallow: Vec<u64>,
+    pub(super) retained: Vec<u64>,
+}
+
+/// A tree of names: the first row is the whole.
+#[derive(Serialize, Default)]
+pub(super) struct MapColumns {
+    pub(super) title: String,
+    pub(super) noun: &'static str,
+    pub(super) minimum: u64,
+    /// -1 for what adds up others.
+    pub(super) name: Vec<i64>,
+    pub(super) parent: Vec<i64>,
+    pub(super) bytes: Vec<u64>,
+    pub(super) objects: Vec<Option<u64>>,
+    /// By row: how many rows it adds up.
+    pub(super) hidden: BTreeMap<usize, u64>,
+    /// By row: objects of the longest chain folded into it.
+    pub(super) deep: BTreeMap<usize, u64>,
+    /// By row: the suspect that it shows, from 1.
+    pub(super) marks: BTreeMap<usize, usize>,
+    /// By row that is one object: its id.
+    pub(super) ids: BTreeMap<usize, String>,
+}
+
+#[derive(Serialize, Default)]
+pub(super) struct ObjectColumns {
+    pub(super) id: Vec<String>,
+    /// -1 for what adds up others.
+    pub(super) name: Vec<i64>,
+    pub(super) parent: Vec<i64>,
+    pub(super) shallow: Vec<Option<u64>>,
+    pub(super) retained: Vec<u64>,
+    pub(super) objects: Vec<u64>,
+    /// By row that stands for a run of objects, one below the other: how many they are. Its shallow bytes are theirs.
+    pub(super) runs: BTreeMap<usize, u64>,
+    /// By row: what its object says of itself, where the dump knows.
+    pub(super) said: BTreeMap<usize, String>,
+    #[serde(skip)]
+    pub(super) minimum: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct PathData {
+    pub(super) root: String,
+    /// Id, name, whether all paths lead through it, and how the object before refers to it; a gap has no name.
+    pub(super) steps: Vec<(String, i64, u8, String)>,
+}
+
+#[derive(Serialize, Default)]
+pub(super) struct GrowthColumns {
+    pub(super) name: Vec<u32>,
+    pub(super) old: Vec<Option<u64>>,
+    pub(super) new: Vec<Option<u64>>,
+    pub(super) objects: Vec<Option<i64>>,
+    pub(super) shallow: Vec<i64>,
+    pub(super) retained: Vec<Option<i64>>,
+}
+
+/// The address of a group's section and what its rows are called.
+pub(super) fn words_of(by: GroupBy) -> (&'static str, &'static str) {
+    match by {
+        GroupBy::Module => ("modules", "modules"),
+        GroupBy::Section => ("sections", "sections"),
+        _ => ("packages", "packages"),
+    }
+}
