@@ -373,9 +373,9 @@ impl HistogramRow {
         self.name.text()
     }
 
-    /// The name with its loader, where that tells it from another row.
-    pub fn whole_name(&self) -> Cow<'_, str> {
-        match &self.loader {
+    /// The name; where the loader tells it from another row and no column of its own says it, with that.
+    pub fn name_with_loader(&self, is_wanted: bool) -> Cow<'_, str> {
+        match self.loader.as_ref().filter(|_| is_wanted) {
             Some(loader) => format!("{} ({})", self.name(), loader.text()).into(),
             None => self.name().into(),
         }

@@ -63,9 +63,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             session.print_sentence(&format!("{object} is not reachable from any strong root"));
         }
         session.print_answer(&answer, &args.common.output)?;
-        match answer.unreachable {
-            Some(_) => Ok(Outcome::No),
-            None => Ok(args.scope.types.outcome(session, answer.rows.is_empty(), args.common.input.read.quiet)),
-        }
+        let is_empty = answer.unreachable.is_none() && answer.rows.is_empty();
+        let outcome = args.scope.types.outcome(session, is_empty, args.common.input.read.quiet);
+        Ok(answer.unreachable.map_or(outcome, |_| Outcome::No))
     })
 }

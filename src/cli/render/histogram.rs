@@ -40,9 +40,7 @@ impl Present for Histogram {
             .add_if(rows.iter().any(|row| row.location.is_some()), location, |row| {
                 row.location.map_or(String::new(), |location| location.text())
             })
-            .add(name_column(self.group_by), move |row| {
-                if is_bare { Cell::from(row.name()) } else { Cell::text(row.whole_name()) }
-            })
+            .add(name_column(self.group_by), move |row| Cell::text(row.name_with_loader(!is_bare)))
             .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }
 

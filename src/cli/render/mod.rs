@@ -1,5 +1,4 @@
-//! Answers as tables and texts: one file an answer. Columns, titles and sentences are decided here; what they say is the
-//! answer's.
+//! Answers as tables and texts, one file an answer: columns, titles, sentences. What they say is the answer's.
 
 mod breakdown;
 pub(crate) mod diff;

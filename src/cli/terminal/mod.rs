@@ -1,5 +1,4 @@
-//! The process and its terminal: opening the dump that a command asks, progress, notes and warnings, help, standard
-//! output and output files.
+//! The process and its terminal: the dumps that are asked, progress, notes and warnings, help, outputs.
 //!
 //! Not here: what a command asks (see `commands`), how an answer looks (see `render`).
 

@@ -1,5 +1,4 @@
-//! Progress on standard error, for work over half a second, only on a terminal: what is being done, how fast the file
-//! is read and how long that will still take, and later how long each step has been at work.
+//! Progress on standard error, for work over half a second, only on a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -29,10 +29,12 @@ impl Session {
 
     /// Analyses run on as many threads as parsing does. A command that opens two dumps sets this once.
     pub(crate) fn set_threads(&self, threads: usize) -> Result<()> {
-        if self.has_threads.set(()).is_err() {
-            return Ok(());
+        match self.has_threads.set(()) {
+            Ok(()) => {
+                rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("cannot start threads")
+            }
+            Err(()) => Ok(()),
         }
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().context("cannot start threads")
     }
 
     /// Prints a sentence beside the answer, on standard error: why the exit code is 1, what is wrong with a dump.

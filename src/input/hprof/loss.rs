@@ -7,7 +7,7 @@ use crate::input::{Code, Loss};
 /// What is lost; `None` of a dump that is whole.
 pub(super) fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
     let problems = assembler.diagnostics.sorted();
-    let count = |code: &Code| problems.iter().find(|problem| problem.code.name == code.name).map_or(0, |one| one.count);
+    let count = |code: &Code| problems.iter().find(|problem| problem.is(code)).map_or(0, |one| one.count);
     let reader = assembler.reader;
     let unread = reader.lost.unread + assembler.content.unread_bytes;
     let lost_bytes = reader.lost.missing + unread;
