@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::histogram_rows::LoaderRow;
+use super::loader_row::LoaderRow;
 use super::{AnswerError, Scope};
 use crate::analysis::held::{HeldBy, held_by};
 use crate::analysis::histogram::{Estimate, Tally, package_of, tally_types};

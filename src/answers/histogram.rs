@@ -3,160 +3,20 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::groups::{Groups, TypesApart};
-use super::heaps::{HeapChoice, HeapRow};
+use super::heaps::HeapRow;
+pub use super::histogram_options::*;
 pub use super::histogram_rows::*;
 use super::problems::problems_of;
-use super::{AnswerError, CommandLine, GroupBy, Limits, ReachedBy, Scope, ScopeOptions};
+use super::{AnswerError, GroupBy, ReachedBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::dominators::DomNode;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set, retained_lower_bound_by_set};
-use crate::analysis::selection::TypePattern;
 use crate::dump::{AnswerNeed, Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
-use crate::units::format_bytes;
-
-/// How retained bytes of a row are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RetainedBy {
-    /// By the dominator tree: the retained sizes of the row's objects that no other object of the row dominates. A lower
-    /// bound; O(objects) for all rows together.
-    Minimum,
-    /// By marking the heap without the row's objects: O(objects + references) for each row.
-    Exact,
-}
-
-impl RetainedBy {
-    /// The ways, by the words for them.
-    pub const WORDS: &[(&str, RetainedBy)] = &[("minimum", RetainedBy::Minimum), ("exact", RetainedBy::Exact)];
-}
-
-/// What rows are ordered by; ties by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HistogramOrder {
-    /// Bytes (shallow bytes of objects, total bytes of allocations), largest first.
-    #[default]
-    Bytes,
-    /// Objects or allocations, most first.
-    Count,
-    /// Reachable objects, most first.
-    ReachableObjects,
-    /// Bytes of reachable objects, largest first.
-    ReachableBytes,
-    /// Retained bytes, largest first.
-    RetainedBytes,
-    /// Name.
-    Name,
-}
-
-impl HistogramOrder {
-    /// The orders that a histogram has, each by the words for it: its short name, and its key as in CSV. `with_graph`:
-    /// of objects whose references are known.
-    pub fn words(options: &HistogramOptions, with_graph: bool, of_allocations: bool) -> Vec<(Vec<&'static str>, Self)> {
-        let of_names = match options.group_by {
-            GroupBy::Type => vec!["type"],
-            by => vec![by.name(), "group"],
-        };
-        let mut words = match of_allocations {
-            true => vec![
-                (vec!["bytes", "total_bytes"], HistogramOrder::Bytes),
-                (vec!["allocations"], HistogramOrder::Count),
-                (vec!["type"], HistogramOrder::Name),
-            ],
-            false => vec![
-                (vec!["objects"], HistogramOrder::Count),
-                (vec!["shallow", "shallow_bytes"], HistogramOrder::Bytes),
-                (of_names, HistogramOrder::Name),
-            ],
-        };
-        if with_graph {
-            words.push((vec!["reachable-objects", "reachable_objects"], HistogramOrder::ReachableObjects));
-            words.push((vec!["reachable", "reachable_bytes"], HistogramOrder::ReachableBytes));
-        }
-        if options.retained.is_some() {
-            words.push((vec!["retained", "retained_bytes"], HistogramOrder::RetainedBytes));
-        }
-        words
-    }
-}
-
-/// What a type's objects may take at most.
-#[derive(Debug, Clone)]
-pub struct SizeLimit {
-    /// Which types. A whole name means that type alone, though it is part of others: `A.B` is not `A.B[]`.
-    pub types: TypePattern,
-    /// Shallow bytes of all their objects.
-    pub bytes: u64,
-}
-
-/// What a limit came to.
-#[derive(Debug, Clone)]
-pub struct LimitCheck {
-    /// The pattern, as it was written.
-    pub pattern: String,
-    /// What may be taken.
-    pub limit_bytes: u64,
-    /// What is taken; `None` when no type matches.
-    pub bytes: Option<u64>,
-}
-
-impl LimitCheck {
-    /// What is taken, and the limit, in words.
-    pub fn statement(&self) -> String {
-        let (bytes, limit) = (self.bytes.unwrap_or(0), format_bytes(self.limit_bytes));
-        format!("{} takes {} ({bytes} bytes), over the limit of {limit}", self.pattern, format_bytes(bytes))
-    }
-
-    /// Returns true if more is taken than may be.
-    pub fn is_over(&self) -> bool {
-        self.bytes.is_some_and(|bytes| bytes > self.limit_bytes)
-    }
-}
-
-/// How a histogram is made.
-#[derive(Debug, Clone, Default)]
-pub struct HistogramOptions {
-    /// Which objects.
-    pub scope: ScopeOptions,
-    /// Which heaps, of allocation totals.
-    pub heaps: HeapChoice,
-    /// What objects are grouped by.
-    pub group_by: GroupBy,
-    /// Types of one name that the dump tells apart are rows of their own.
-    pub types_apart: bool,
-    /// Retained bytes too. Default: none.
-    pub retained: Option<RetainedBy>,
-    /// The order of the rows.
-    pub order: HistogramOrder,
-    /// How many rows.
-    pub limits: Limits,
-    /// Limits that are checked for all rows, shown or not.
-    pub size_limits: Vec<SizeLimit>,
-}
-
-impl HistogramOptions {
-    /// The command line that asks the same.
-    pub fn command_line(&self) -> CommandLine {
-        let mut line = CommandLine::new("stats");
-        if self.group_by != GroupBy::default() {
-            line.option("--by", Some(self.group_by.name()));
-        }
-        match self.retained {
-            Some(RetainedBy::Minimum) => line.word("--retained"),
-            Some(RetainedBy::Exact) => line.word("--retained=exact"),
-            None => &mut line,
-        };
-        self.scope.add_to(&mut line);
-        self.heaps.add_to(&mut line);
-        line
-    }
-}
 
 /// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
 ///

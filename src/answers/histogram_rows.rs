@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::GroupBy;
 use super::heaps::{FullerDump, HeapRow};
-use super::histogram::{HistogramOrder, LimitCheck, RetainedBy};
+use super::histogram_options::{HistogramOrder, LimitCheck, RetainedBy};
+pub use super::loader_row::LoaderRow;
+use super::loader_row::loader_or_null;
 use super::problems::ProblemRow;
 use super::requested_roots::{Amount, ReachedBy};
 use crate::analysis::histogram::Estimate;
@@ -256,38 +258,6 @@ impl LocationRow {
     pub fn text(&self) -> String {
         format!("{}:{}:{}", self.script_id, self.line, self.column)
     }
-}
-
-/// What loaded a type: an object, or a loader that the dump knows by name; neither for the runtime itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LoaderRow {
-    /// The loader's id.
-    pub id: Option<String>,
-    /// The name of its type.
-    #[serde(rename = "type")]
-    pub type_name: Option<String>,
-    /// Its own name.
-    pub name: Option<String>,
-}
-
-impl LoaderRow {
-    /// The loader in a line: `zoo.Zoo$TwinLoader 0x7f2da4800010`.
-    pub fn text(&self) -> String {
-        match (&self.name, &self.type_name, &self.id) {
-            (Some(name), ..) => name.clone(),
-            (None, Some(type_name), Some(id)) => format!("{type_name} {id}"),
-            _ => "(runtime)".into(),
-        }
-    }
-
-    fn is_runtime(&self) -> bool {
-        self.name.is_none() && self.id.is_none()
-    }
-}
-
-/// The runtime is no loader: `null`.
-fn loader_or_null<S: serde::Serializer>(loader: &Option<LoaderRow>, to: S) -> Result<S::Ok, S::Error> {
-    loader.as_ref().filter(|loader| !loader.is_runtime()).serialize(to)
 }
 
 /// How much there is in a row.
