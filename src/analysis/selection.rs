@@ -1,6 +1,6 @@
 //! Which types the user means: a substring, a glob, or a regular expression.
 
-use crate::graph::{HeapGraph, TypeId};
+use crate::graph::{HeapGraph, TypeSet};
 
 /// A pattern over type names.
 #[derive(Debug, Clone)]
@@ -49,9 +49,14 @@ impl TypePattern {
         }
     }
 
-    /// For each type of the graph whether it matches. O(types).
-    pub fn select(&self, graph: &HeapGraph) -> Vec<bool> {
-        (0..graph.type_count()).map(|index| self.matches(graph.type_name(TypeId::new(index)))).collect()
+    /// The types whose names match. O(types).
+    pub fn select(&self, graph: &HeapGraph) -> TypeSet {
+        TypeSet::of(graph, |type_id| self.matches(graph.type_name(type_id)))
+    }
+
+    /// The types whose names match any of the patterns. O(types x patterns).
+    pub fn select_any(patterns: &[TypePattern], graph: &HeapGraph) -> TypeSet {
+        TypeSet::of(graph, |type_id| patterns.iter().any(|pattern| pattern.matches(graph.type_name(type_id))))
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::dominators::{Children, DomNode, Dominators, Step};
 use super::retained::Retained;
-use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId};
+use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId, TypeSet};
 
 /// The walk stops where less than this share of an object's retained bytes is in one child.
 const MAIN_SHARE: f64 = 0.7;
@@ -120,7 +120,7 @@ pub struct SuspectSearch<'a> {
     /// The fewest retained bytes of a suspect.
     pub threshold_bytes: u64,
     /// By type whether it is a library's.
-    pub is_library: &'a [bool],
+    pub libraries: &'a TypeSet,
     /// Only objects of one section.
     pub section: Option<SectionId>,
 }
@@ -224,11 +224,11 @@ impl SuspectSearch<'_> {
     /// For an object of a library's type the nearest one above of the application's own: to be reported in its place
     /// when it holds little else, else only to be named.
     fn application_owner(&self, number: DomNode) -> (DomNode, Option<NodeId>) {
-        if !self.is_library[self.type_of(number).index()] {
+        if !self.libraries.contains(self.type_of(number)) {
             return (number, None);
         }
         let mut above = self.dominators.immediate_of(number);
-        while above != DomNode::ROOT && self.is_library[self.type_of(above).index()] {
+        while above != DomNode::ROOT && self.libraries.contains(self.type_of(above)) {
             above = self.dominators.immediate_of(above);
         }
         match above {
@@ -260,7 +260,7 @@ impl SuspectSearch<'_> {
         let mut by_type: BTreeMap<TypeId, Vec<DomNode>> = BTreeMap::new();
         for &number in numbers {
             let (node, type_id) = (self.node(number), self.type_of(number));
-            let is_shared = self.is_library[type_id.index()] && !rooted.contains(node);
+            let is_shared = self.libraries.contains(type_id) && !rooted.contains(node);
             if self.graph.types().of_class_object(node).is_none() && !is_shared {
                 by_type.entry(type_id).or_default().push(number);
             }
@@ -299,7 +299,7 @@ impl SuspectSearch<'_> {
         let last = descent.path[descent.path.len() - 1];
         let shape = self.shape(last);
         let keeping = match shape {
-            Shape::Collection(_, type_id) if self.is_library[type_id.index()] => self.kept_by_members(last, type_id),
+            Shape::Collection(_, type_id) if self.libraries.contains(type_id) => self.kept_by_members(last, type_id),
             _ => None,
         };
         AccumulationPoint { node: self.node(last), retained_bytes: self.bytes(last), shape, keeping }
@@ -317,7 +317,7 @@ impl SuspectSearch<'_> {
             for _ in 0..STEPS {
                 at = at.and_then(|number| self.main_child(number));
                 match at.map(|number| self.type_of(number)) {
-                    Some(type_id) if !self.is_library[type_id.index()] => {
+                    Some(type_id) if !self.libraries.contains(type_id) => {
                         *found.entry(type_id).or_default() += 1;
                         break;
                     }

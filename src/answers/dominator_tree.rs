@@ -296,7 +296,7 @@ impl Part<'_, '_> {
         let mut starts = match (&children, wanted) {
             _ if from != DomNode::ROOT => vec![from],
             (Some(children), Some(wanted)) => {
-                topmost_members(self.dominators, children, |node| wanted[self.graph.type_of(node).index()])
+                topmost_members(self.dominators, children, |node| wanted.contains(self.graph.type_of(node)))
             }
             _ => self.dominators.children_of(DomNode::ROOT),
         };

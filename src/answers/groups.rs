@@ -144,7 +144,7 @@ impl<'d> Groups<'d> {
         let mut modules = Vec::new();
         let of_type = (0..graph.type_count())
             .map(|index| {
-                if scope.types().is_some_and(|wanted| !wanted[index]) {
+                if scope.types().is_some_and(|wanted| !wanted.contains(TypeId::new(index))) {
                     return NO_SET;
                 }
                 let type_id = TypeId::new(index);

@@ -29,7 +29,7 @@ use crate::analysis::shortest_parents::ShortestParents;
 use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
-use crate::graph::{HeapGraph, NodeId};
+use crate::graph::{HeapGraph, NodeId, TypeSet};
 
 /// What is suspected.
 #[derive(Debug, Clone)]
@@ -144,7 +144,7 @@ fn search<'d>(
     let tops = children.of(DomNode::ROOT).filter(|&number| nodes.contains(&dominators.node_at(number).index()));
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
     let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
-    let is_library = library_types(graph, &dump.info().format, &options.libraries);
+    let libraries = library_types(graph, &dump.info().format, &options.libraries);
     dump.phase(Phase::FindingSuspects);
     let suspect_search = SuspectSearch {
         graph,
@@ -152,12 +152,12 @@ fn search<'d>(
         retained,
         children: &children,
         threshold_bytes,
-        is_library: &is_library,
+        libraries: &libraries,
         section: scope.section(),
     };
     let mut suspects = suspect_search.run();
     let found = suspects.len();
-    suspects.retain(|suspect| scope.types().is_none_or(|wanted| wanted[graph.type_of(suspect.largest()).index()]));
+    suspects.retain(|suspect| scope.types().is_none_or(|wanted| wanted.contains(graph.type_of(suspect.largest()))));
     let growth = growth.map(|growth| {
         let mut rows: Vec<(SuspectGrowth, LeakSuspect)> =
             std::mem::take(&mut suspects).into_iter().map(|suspect| (growth.of(graph, &suspect), suspect)).collect();
@@ -180,7 +180,7 @@ fn search<'d>(
             dump: dump.path(),
             paths: Paths::find(dump, graph, &suspects),
             suspects,
-            is_library,
+            libraries,
             reachable_bytes,
             reached_words: format!("all that is reachable{}", scope.reach_words()),
             exact_sizes: options.exact_sizes,
@@ -201,7 +201,7 @@ pub struct Suspects<'d> {
     dump: Option<&'d Path>,
     suspects: Vec<LeakSuspect>,
     paths: Paths<'d>,
-    is_library: Vec<bool>,
+    libraries: TypeSet,
     reachable_bytes: u64,
     /// What shares are of.
     reached_words: String,

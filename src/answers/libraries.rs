@@ -1,7 +1,7 @@
 //! Types of libraries: one list for each runtime. They hold memory for a program; what leaks is the program's own.
 
 use crate::analysis::selection::TypePattern;
-use crate::graph::{HeapGraph, TypeId};
+use crate::graph::{HeapGraph, TypeSet};
 use crate::input::Runtime;
 
 /// Types that belong to a runtime and its libraries, as patterns: never to the program that leaks.
@@ -70,11 +70,11 @@ impl LibraryNames {
     }
 }
 
-/// By type whether it is a library's: of the runtime of this format, or one that `others` match. Slashes in names
+/// The types of libraries: of the runtime of this format, or one that `others` match. Slashes in names
 /// (`java/lang/String`) are read as dots. O(types x patterns).
-pub(super) fn library_types(graph: &HeapGraph, format: &str, others: &[TypePattern]) -> Vec<bool> {
+pub(super) fn library_types(graph: &HeapGraph, format: &str, others: &[TypePattern]) -> TypeSet {
     let libraries = LibraryNames::of(format, others);
-    (0..graph.type_count()).map(|index| libraries.contains(graph.type_name(TypeId::new(index)))).collect()
+    TypeSet::of(graph, |type_id| libraries.contains(graph.type_name(type_id)))
 }
 
 #[cfg(test)]

@@ -108,10 +108,7 @@ pub struct MergedPathRow<'d> {
 pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope().resolve(graph)?;
-    let mut avoided = vec![false; graph.type_count()];
-    for pattern in &options.avoided {
-        avoided.iter_mut().zip(pattern.select(graph)).for_each(|(avoided, selected)| *avoided |= selected);
-    }
+    let avoided = TypePattern::select_any(&options.avoided, graph);
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::MergedPaths, 0)?;
     // Only topmost objects count with their retained bytes: what they hold of the same types is in these already.
@@ -124,7 +121,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         false => 0,
     };
     dump.phase(Phase::MergingPaths);
-    let is_avoided = |node: NodeId| avoided[graph.type_of(node).index()];
+    let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
     let merged = merge_root_paths(graph, |node| scope.contains(node), is_avoided, options.all_kinds, weight_of);
     Ok(MergedRootPaths {
         pattern: options.types.text().to_string(),
@@ -132,7 +129,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
         tree: MergedPathRows { names: ReferenceNames::of(dump), ..MergedPathRows::new(graph, merged, options.limits) },
-        avoids: avoided.contains(&true),
+        avoids: !avoided.is_empty(),
     })
 }
 

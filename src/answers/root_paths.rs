@@ -202,11 +202,8 @@ fn find_paths<'d>(
     if let Some(parents) = dump.shortest_parents().filter(|_| is_plain) {
         return parents.path_to(graph, roots, node);
     }
-    let mut avoided = vec![false; graph.type_count()];
-    for pattern in &options.avoided {
-        avoided.iter_mut().zip(pattern.select(graph)).for_each(|(avoided, selected)| *avoided |= selected);
-    }
-    let is_avoided = |node: NodeId| avoided[graph.type_of(node).index()];
+    let avoided = TypePattern::select_any(&options.avoided, graph);
+    let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
     // The search takes 0 for no limit, so none at all is asked for here.
     match options.paths {
         Some(0) => None,

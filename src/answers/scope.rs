@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{AnswerError, CommandLine};
 use crate::analysis::selection::TypePattern;
-use crate::graph::{HeapGraph, NodeId, Root, SectionId};
+use crate::graph::{HeapGraph, NodeId, Root, SectionId, TypeSet};
 
 /// Which objects a question is about. The default is all.
 #[derive(Debug, Clone, Default)]
@@ -43,8 +43,8 @@ pub struct Scope<'d> {
     graph: &'d HeapGraph,
     section: Option<SectionId>,
     nodes: Range<usize>,
-    /// By type: is it wanted? `None` when all are.
-    types: Option<Vec<bool>>,
+    /// The types that are wanted; `None` when all are.
+    types: Option<TypeSet>,
 }
 
 impl ScopeOptions {
@@ -95,9 +95,9 @@ impl<'d> Scope<'d> {
         self.nodes.contains(&node.index()) && self.has_type_of(node)
     }
 
-    /// By type whether it is wanted; `None` when all are.
-    pub fn types(&self) -> Option<&[bool]> {
-        self.types.as_deref()
+    /// The types that are wanted; `None` when all are.
+    pub fn types(&self) -> Option<&TypeSet> {
+        self.types.as_ref()
     }
 
     /// What stands behind "all that is reachable", so that it is true: roots given on request, one section of several.
@@ -117,7 +117,7 @@ impl<'d> Scope<'d> {
     }
 
     fn has_type_of(&self, node: NodeId) -> bool {
-        self.types.as_ref().is_none_or(|types| types[self.graph.type_of(node).index()])
+        self.types.as_ref().is_none_or(|types| types.contains(self.graph.type_of(node)))
     }
 }
 

@@ -41,6 +41,7 @@ mod spaces;
 mod stored;
 mod threads;
 mod two_streams;
+mod type_set;
 mod types;
 
 use std::sync::OnceLock;
@@ -65,6 +66,7 @@ pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
 pub use spaces::{HeapParts, Holding, SoftReference};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, Thread, ThreadId, ThreadRecord};
+pub use type_set::TypeSet;
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
 
 use csr::Csr;

@@ -276,7 +276,7 @@ proptest! {
             retained: &retained,
             children: &dominators.children(),
             threshold_bytes: threshold,
-            is_library: &vec![false; graph.type_count()],
+            libraries: &heapdump::graph::TypeSet::of(&graph, |_| false),
             section: None,
         };
         let suspects = search.run();
