@@ -8,8 +8,7 @@ const PROCESS: &str =
 const ELF: &[u8] = b"\x7fELF";
 
 /// How a file begins, what it is, and what to do with it.
-const FOREIGN: [(&[u8], &str, &str); 13] = [
-    (b"\0\x12portable heap dump", "a Java heap dump in PHD format", "Eclipse MAT with IBM's DTFJ opens it"),
+const FOREIGN: [(&[u8], &str, &str); 12] = [
     (b"0SECTION ", "a Java core", "it lists threads and holds no objects; the heap dump is a file beside it"),
     (b"FLR\0", "a Java flight recording", "JDK Mission Control opens it"),
     (b"MDMP", "a Windows minidump", PROCESS),

@@ -29,6 +29,7 @@ mod memory_infra;
 mod nettrace;
 mod observer;
 mod options;
+mod phd;
 mod read;
 mod reader;
 mod repeats;
@@ -62,6 +63,7 @@ pub use xna_cf::SizeRadix;
 /// Every format there is, weak text formats last.
 pub static READERS: &[&dyn Reader] = &[
     &hprof::Hprof,
+    &phd::Phd,
     &gcdump::Gcdump,
     &nettrace::Nettrace,
     &v8_snapshot::V8Snapshot,

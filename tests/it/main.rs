@@ -31,6 +31,7 @@ mod memory;
 mod memory_infra;
 mod objects;
 mod oracle;
+mod phd;
 mod readme;
 mod regressions;
 mod report;

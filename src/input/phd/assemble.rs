@@ -1,0 +1,367 @@
+//! From records to objects: types by class, sizes when all records are known.
+
+use rustc_hash::FxHashMap;
+
+use super::codes::*;
+use super::layout::{ArrayForm, ELEMENTS, Layout, round8};
+use super::records::{Records, What};
+use super::layout::{SECTION, position};
+use crate::graph::{GraphBuilder, IdStyle, ObjectColumns, Section, SectionId, TypeRecord, TypeSlot};
+use crate::input::java_types::source_form;
+use crate::input::{Code, Extent, ReadError, Reading};
+
+/// Objects that are handed on together.
+const BATCH_OBJECTS: usize = 16 * 1024;
+/// Known arrays of fewer elements say little about the width of a reference.
+const TELLING_LENGTH: u64 = 4;
+/// Problems by which objects may be lost.
+static LOST: [&Code; 2] = [&TRUNCATED, &BAD_RECORD];
+
+/// What objects of a slot are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    /// Of the class at this address.
+    Object(u64),
+    /// Arrays with this word for their class.
+    ObjectArray(u64),
+    PrimitiveArray(u8),
+    Class,
+}
+
+/// A class record.
+#[derive(Debug)]
+struct Class {
+    address: u64,
+    instance_bytes: u32,
+    superclass: u64,
+    name: String,
+    /// The number of its record among the objects.
+    object: usize,
+}
+
+/// Objects of a slot, counted.
+#[derive(Debug, Default, Clone, Copy)]
+struct Count {
+    objects: u64,
+    /// Bytes of arrays: as stated, or in each form of 64 bits.
+    bytes: [u128; 3],
+}
+
+/// Takes records one by one.
+pub(super) struct Assembler<'r> {
+    pub(super) reading: &'r mut Reading,
+    pub(super) builder: GraphBuilder,
+    section: SectionId,
+    /// Or else objects are only counted.
+    builds_graph: bool,
+    columns: ObjectColumns,
+    slots: Vec<Kind>,
+    slot_of: FxHashMap<Kind, u32>,
+    identity: Vec<u32>,
+    counts: Vec<Count>,
+    classes: Vec<Class>,
+    class_at: FxHashMap<u64, usize>,
+    /// Once the header was read.
+    layout: Option<Layout>,
+    objects: u64,
+    references: u64,
+    arrays: u64,
+    /// The record before: its address, and elements of an array of references.
+    before: Option<(u64, Kind, u64)>,
+    /// What distances say of how wide references are.
+    has_telling_arrays: bool,
+    has_compressed: bool,
+    has_header_of_16: bool,
+    least_behind_class: Option<u64>,
+    end: u64,
+    is_complete: bool,
+    form: ArrayForm,
+}
+
+impl<'r> Assembler<'r> {
+    pub(super) fn new(reading: &'r mut Reading, builds_graph: bool) -> Self {
+        let mut builder = GraphBuilder::new(IdStyle::Padded(16));
+        builder.limit_memory(&reading.budget);
+        let section = builder.begin_section(Section { name: SECTION.into(), ..Section::default() });
+        reading.info.has_no_roots = true;
+        Assembler {
+            reading,
+            builder,
+            section,
+            builds_graph,
+            columns: ObjectColumns::default(),
+            slots: Vec::new(),
+            slot_of: FxHashMap::default(),
+            identity: Vec::new(),
+            counts: Vec::new(),
+            classes: Vec::new(),
+            class_at: FxHashMap::default(),
+            layout: None,
+            objects: 0,
+            references: 0,
+            arrays: 0,
+            before: None,
+            has_telling_arrays: false,
+            has_compressed: false,
+            has_header_of_16: false,
+            least_behind_class: None,
+            end: 0,
+            is_complete: false,
+            form: ArrayForm::Narrow,
+        }
+    }
+
+    /// Says what the header says.
+    pub(super) fn begin(&mut self, layout: &Layout) {
+        self.builder.set_id_style(IdStyle::Padded(if layout.word_bytes == 8 { 16 } else { 8 }));
+        self.reading.info.version = Some(format!("{}, {} bits", layout.version, 8 * layout.word_bytes));
+        self.reading.info.producer.clone_from(&layout.producer);
+        self.layout = Some(layout.clone());
+    }
+
+    pub(super) fn problem(&mut self, code: &'static Code, count: u64, at: u64) {
+        self.reading.diagnostics.add(code, count, position(at), String::new);
+    }
+
+    /// Takes a record.
+    pub(super) fn take(&mut self, what: What, records: &Records, at: u64) -> Result<(), ReadError> {
+        let kind = match &what {
+            What::Object(class) => Kind::Object(*class),
+            What::ObjectArray(class) => Kind::ObjectArray(*class),
+            What::PrimitiveArray(element) => Kind::PrimitiveArray(*element),
+            What::Class { .. } => Kind::Class,
+            What::End => return Ok(()),
+        };
+        self.measure(kind, records);
+        if let What::Class { instance_bytes, superclass, name } = what {
+            self.take_class(records.address, instance_bytes, superclass, &name, at);
+        }
+        let slot = self.slot(kind);
+        let is_array = matches!(kind, Kind::ObjectArray(_) | Kind::PrimitiveArray(_));
+        let number = match (is_array, records.layout.has_array_sizes()) {
+            (false, _) => 0,
+            (true, true) => records.stated_bytes,
+            (true, false) => records.length,
+        };
+        self.objects += 1;
+        self.counts[slot as usize].objects += 1;
+        self.arrays += u64::from(is_array);
+        self.references += records.references.len() as u64;
+        if !self.builds_graph {
+            self.count(slot, kind, number, records);
+            return Ok(());
+        }
+        self.columns.push_object(records.address, slot, number, at);
+        records.references.iter().for_each(|&target| self.columns.push_reference(target));
+        if self.columns.len() >= BATCH_OBJECTS || self.columns.reference_count() >= 8 * BATCH_OBJECTS {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Looks at how far it is from the record before, which follows it in memory mostly.
+    fn measure(&mut self, kind: Kind, records: &Records) {
+        if let Some((address, before, length)) = self.before
+            && let Some(distance) = records.address.checked_sub(address).filter(|&distance| distance > 0)
+        {
+            match before {
+                Kind::ObjectArray(_) if length >= TELLING_LENGTH => {
+                    self.has_telling_arrays = true;
+                    self.has_compressed |= distance < 16 + 8 * length;
+                    self.has_header_of_16 |= distance < 24 + 8 * length;
+                }
+                Kind::Class => {
+                    self.least_behind_class = Some(self.least_behind_class.map_or(distance, |least| least.min(distance)));
+                }
+                _ => {}
+            }
+        }
+        self.before = Some((records.address, kind, records.length));
+    }
+
+    fn take_class(&mut self, address: u64, instance_bytes: u32, superclass: u64, name: &[u8], at: u64) {
+        let text = String::from_utf8_lossy(name);
+        self.problem(&BAD_NAME, u64::from(matches!(text, std::borrow::Cow::Owned(_))), at);
+        let object = self.objects as usize;
+        let class = Class { address, instance_bytes, superclass, name: text.into_owned(), object };
+        self.class_at.entry(address).or_insert(self.classes.len());
+        self.classes.push(class);
+    }
+
+    fn slot(&mut self, kind: Kind) -> u32 {
+        if let Some(&slot) = self.slot_of.get(&kind) {
+            return slot;
+        }
+        let TypeSlot(slot) = self.builder.new_type();
+        self.slot_of.insert(kind, slot);
+        self.slots.push(kind);
+        self.identity.push(slot);
+        self.counts.push(Count::default());
+        slot
+    }
+
+    fn count(&mut self, slot: u32, kind: Kind, number: u64, records: &Records) {
+        let count = &mut self.counts[slot as usize];
+        for (sum, form) in count.bytes.iter_mut().zip(ArrayForm::WIDE) {
+            let form = if records.layout.word_bytes == 8 { form } else { ArrayForm::Narrow };
+            *sum += u128::from(array_bytes(kind, number, form, &records.layout).unwrap_or(0));
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), ReadError> {
+        self.columns.seal();
+        let objects = 0..self.columns.len();
+        self.builder.append(self.section, &self.columns, objects, &self.identity, 0, false)?;
+        self.columns.clear();
+        Ok(())
+    }
+
+    /// The last record was read.
+    pub(super) fn end(&mut self, at: u64, is_complete: bool) -> Result<(), ReadError> {
+        (self.end, self.is_complete) = (at, is_complete);
+        if self.builds_graph { self.flush() } else { Ok(()) }
+    }
+
+    /// Names types and gives objects their sizes.
+    pub(super) fn finish(&mut self) -> Result<Extent, ReadError> {
+        let Some(layout) = self.layout.clone() else {
+            return Ok(Extent { end: position(self.end), objects: 0, lost: &LOST });
+        };
+        self.form = match (layout.word_bytes, self.has_compressed) {
+            (4, _) => ArrayForm::Narrow,
+            (_, true) => ArrayForm::Compressed,
+            (_, false) if !self.has_telling_arrays => ArrayForm::Compressed,
+            (_, false) => ArrayForm::Full(if self.has_header_of_16 { 16 } else { 24 }),
+        };
+        self.name_types();
+        if self.builds_graph {
+            let sizes: Vec<Option<u64>> = self.slots.iter().map(|&kind| self.fixed_bytes(kind)).collect();
+            let (slots, form) = (&self.slots, self.form);
+            self.builder.size_objects(|slot, number| {
+                let array = || array_bytes(slots[slot.0 as usize], number, form, &layout);
+                sizes[slot.0 as usize].or_else(array).unwrap_or(0)
+            });
+            self.describe_classes();
+        }
+        self.builder.section_mut(self.section).complete = self.is_complete;
+        self.reading.info.sizes = Some(format!(
+            "objects by their classes, {}; classes by the least distance between two",
+            if layout.has_array_sizes() { "arrays as stated" } else { self.form.describe() },
+        ));
+        self.reading.info.records = vec![
+            ("objects", self.objects - self.arrays - self.classes.len() as u64),
+            ("arrays", self.arrays),
+            ("classes", self.classes.len() as u64),
+            ("references", self.references),
+        ];
+        Ok(Extent { end: position(self.end), objects: self.objects, lost: &LOST })
+    }
+
+    /// Bytes of an object that is no array; `None` for an array.
+    fn fixed_bytes(&self, kind: Kind) -> Option<u64> {
+        match kind {
+            Kind::Object(class) => Some(self.class(class).map_or(0, |class| round8(class.instance_bytes.max(16).into()))),
+            Kind::Class => Some(self.least_behind_class.unwrap_or(0)),
+            Kind::ObjectArray(_) | Kind::PrimitiveArray(_) => None,
+        }
+    }
+
+    fn class(&self, address: u64) -> Option<&Class> {
+        self.class_at.get(&address).map(|&at| &self.classes[at])
+    }
+
+    fn name_types(&mut self) {
+        let raw_types = self.reading.options.raw_types;
+        let shown = |name: &str| if raw_types { name.to_string() } else { source_form(name) };
+        // Mostly the word of an array is the class of its elements; in some dumps it is its own.
+        let mut words = self.slots.iter().filter_map(|&kind| match kind {
+            Kind::ObjectArray(word) => self.class(word),
+            _ => None,
+        });
+        let is_own = words.clone().next().is_some() && words.all(|class| class.name.starts_with('['));
+        let unknown = |address: u64| format!("unknown class {}", self.builder_id(address));
+        let names: Vec<String> = self
+            .slots
+            .iter()
+            .map(|&kind| match kind {
+                Kind::Object(class) => self.class(class).map_or_else(|| unknown(class), |class| shown(&class.name)),
+                Kind::ObjectArray(class) => match self.class(class) {
+                    Some(class) if is_own => shown(&class.name),
+                    Some(class) if class.name.starts_with('[') => shown(&format!("[{}", class.name)),
+                    Some(class) => shown(&format!("[L{};", class.name)),
+                    None => format!("{}[]", unknown(class)),
+                },
+                Kind::PrimitiveArray(element) => shown(ELEMENTS[usize::from(element)].0),
+                Kind::Class => shown("java/lang/Class"),
+            })
+            .collect();
+        for (slot, name) in names.iter().enumerate() {
+            self.builder.name_type(TypeSlot(slot as u32), name);
+        }
+        let of_unknown = self.slots.iter().zip(&self.counts).filter_map(|(&kind, count)| match kind {
+            Kind::Object(class) | Kind::ObjectArray(class) if self.class(class).is_none() => Some((class, count.objects)),
+            _ => None,
+        });
+        let of_unknown: Vec<(u64, u64)> = of_unknown.collect();
+        if let Some(&(first, _)) = of_unknown.first() {
+            let count = of_unknown.iter().map(|&(_, objects)| objects).sum();
+            let text = self.builder_id(first);
+            self.reading.diagnostics.add(&UNKNOWN_CLASS, count, position(0), || text);
+        }
+    }
+
+    fn builder_id(&self, address: u64) -> String {
+        let digits = self.layout.as_ref().map_or(16, |layout| 2 * layout.word_bytes);
+        IdStyle::Padded(digits as u8).format(address)
+    }
+
+    /// Says which object is which class.
+    fn describe_classes(&mut self) {
+        let raw_types = self.reading.options.raw_types;
+        let mut slot_of_class: Vec<TypeSlot> = Vec::with_capacity(self.classes.len());
+        for class in &self.classes {
+            let slot = match self.slot_of.get(&Kind::Object(class.address)) {
+                Some(&slot) => TypeSlot(slot),
+                None => {
+                    let slot = self.builder.new_type();
+                    let name = if raw_types { class.name.clone() } else { source_form(&class.name) };
+                    self.builder.name_type(slot, &name);
+                    slot
+                }
+            };
+            slot_of_class.push(slot);
+        }
+        for (class, &slot) in self.classes.iter().zip(&slot_of_class) {
+            let superclass = self.class_at.get(&class.superclass).map(|&at| slot_of_class[at]);
+            let record = TypeRecord { class_object: Some(class.address), superclass, ..TypeRecord::default() };
+            self.builder.describe_type(self.section, slot, record);
+            self.builder.add_class_object(class.object, slot);
+        }
+    }
+
+    /// Objects and bytes by type.
+    pub(super) fn totals(&self) -> Vec<(String, u64, u64)> {
+        let place = ArrayForm::WIDE.iter().position(|&form| form == self.form).unwrap_or(0);
+        let mut totals = std::collections::BTreeMap::<&str, (u64, u128)>::new();
+        for (slot, (&kind, count)) in self.slots.iter().zip(&self.counts).enumerate() {
+            let bytes = match self.fixed_bytes(kind) {
+                Some(bytes) => u128::from(bytes) * u128::from(count.objects),
+                None => count.bytes[place],
+            };
+            let total = totals.entry(self.builder.type_name(TypeSlot(slot as u32)).unwrap_or_default()).or_default();
+            *total = (total.0 + count.objects, total.1 + bytes);
+        }
+        let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
+        totals.into_iter().map(|(name, (objects, bytes))| (name.into(), objects, shown(bytes))).collect()
+    }
+}
+
+/// Bytes of an array, from what was kept of its record.
+fn array_bytes(kind: Kind, number: u64, form: ArrayForm, layout: &Layout) -> Option<u64> {
+    let element_bytes = match kind {
+        Kind::ObjectArray(_) => form.reference_bytes(),
+        Kind::PrimitiveArray(element) => ELEMENTS[usize::from(element)].1,
+        Kind::Object(_) | Kind::Class => return None,
+    };
+    Some(if layout.has_array_sizes() { number } else { form.bytes(number, element_bytes) })
+}

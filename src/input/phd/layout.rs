@@ -1,0 +1,133 @@
+//! The header, and the sizes that follow from it.
+
+use super::stream::{Stop, Stream};
+use crate::input::Position;
+
+/// The name of the one section.
+pub(super) const SECTION: &str = "heap";
+
+/// A place in the file.
+pub(super) fn position(byte: u64) -> Position {
+    Position::Byte(byte)
+}
+
+/// How a dump begins.
+pub(super) const MARK: &[u8] = b"\0\x12portable heap dump";
+
+/// What the header says.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    pub(super) version: u32,
+    pub(super) word_bytes: u32,
+    /// Addresses are written without so many bits.
+    pub(super) shift: u32,
+    /// Every object has a hash of 16 bits.
+    pub(super) hash_on_all: bool,
+    /// The virtual machine in its own words.
+    pub(super) producer: Option<String>,
+}
+
+impl Layout {
+    /// Reads the header, of which the mark was taken. `Stop::Bad` when it is none.
+    pub(super) fn parse(stream: &mut Stream, version: u32) -> Result<Layout, Stop> {
+        let flags = stream.u32()?;
+        let mut layout = Layout {
+            version,
+            word_bytes: if flags & 1 != 0 { 8 } else { 4 },
+            shift: if version >= 5 || flags & 4 != 0 { 2 } else { 3 },
+            hash_on_all: flags & 6 == 6,
+            producer: None,
+        };
+        if stream.u8()? != 1 {
+            return Err(Stop::Bad);
+        }
+        loop {
+            match stream.u8()? {
+                1 | 3 => {
+                    stream.u32()?;
+                    stream.u32()?;
+                }
+                4 => {
+                    let bytes = stream.u16()?;
+                    let text = stream.text(bytes)?;
+                    layout.producer = Some(String::from_utf8_lossy(&text).lines().collect::<Vec<_>>().join("; "));
+                }
+                2 => return Ok(layout),
+                _ => return Err(Stop::Bad),
+            }
+        }
+    }
+
+    /// An address that is so many units from another.
+    pub(super) fn address(&self, from: u64, units: i64) -> u64 {
+        let address = from.wrapping_add((units << self.shift).cast_unsigned());
+        if self.word_bytes == 8 { address } else { address & 0xFFFF_FFFF }
+    }
+
+    /// Does an array state what it takes?
+    pub(super) fn has_array_sizes(&self) -> bool {
+        self.version >= 6
+    }
+}
+
+/// How arrays lie in memory where they do not state what they take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArrayForm {
+    /// 32 bits.
+    Narrow,
+    /// 64 bits, references of 4 bytes.
+    Compressed,
+    /// 64 bits, references of 8 bytes, a header of so many.
+    Full(u64),
+}
+
+impl ArrayForm {
+    /// Every form of 64 bits.
+    pub(super) const WIDE: [ArrayForm; 3] = [ArrayForm::Compressed, ArrayForm::Full(16), ArrayForm::Full(24)];
+
+    pub(super) fn reference_bytes(self) -> u64 {
+        if matches!(self, ArrayForm::Full(_)) { 8 } else { 4 }
+    }
+
+    /// Bytes of an array of so many elements.
+    pub(super) fn bytes(self, length: u64, element_bytes: u64) -> u64 {
+        let content = length.saturating_mul(element_bytes);
+        match self {
+            ArrayForm::Narrow => round8(content).saturating_add(16),
+            ArrayForm::Compressed => round8(content.saturating_add(8)).max(16),
+            ArrayForm::Full(header) => round8(content.saturating_add(header)),
+        }
+    }
+
+    /// For people.
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            ArrayForm::Narrow => "arrays as on 32 bits",
+            ArrayForm::Compressed => "arrays as on 64 bits with references of 4 bytes",
+            ArrayForm::Full(_) => "arrays as on 64 bits with references of 8 bytes",
+        }
+    }
+}
+
+pub(super) fn round8(bytes: u64) -> u64 {
+    bytes.saturating_add(7) & !7
+}
+
+/// Elements of primitive arrays by number: how a class of them is called, and their bytes.
+pub(super) const ELEMENTS: [(&str, u64); 8] =
+    [("[Z", 1), ("[C", 2), ("[F", 4), ("[D", 8), ("[B", 1), ("[S", 2), ("[I", 4), ("[J", 8)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_take_what_virtual_machines_give_them() {
+        assert_eq!(ArrayForm::Narrow.bytes(3, 2), 24);
+        assert_eq!(ArrayForm::Narrow.bytes(0, 4), 16);
+        assert_eq!(ArrayForm::Compressed.bytes(0, 1), 16);
+        assert_eq!(ArrayForm::Compressed.bytes(10, 2), 32);
+        assert_eq!(ArrayForm::Full(24).bytes(2, 8), 40);
+        assert_eq!(ArrayForm::Full(16).bytes(u64::MAX, 8), u64::MAX & !7);
+    }
+}

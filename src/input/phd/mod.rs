@@ -1,0 +1,118 @@
+//! PHD: portable heap dumps of Java virtual machines of IBM and OpenJ9.
+//!
+//! ```text
+//! 00 12 "portable heap dump", u4 version, u4 flags, u1 1, header records, u1 2
+//! records: objects, arrays, classes; addresses by their distance from the record before; u1 3
+//! ```
+//!
+//! Classes come last, or first; what an object takes follows from its class, and in most versions what an array takes
+//! from its length. The format has no root records. docs/formats/phd.md has the layout, the codes, and where each rule
+//! comes from.
+
+mod assemble;
+mod codes;
+mod layout;
+mod records;
+mod stream;
+
+use super::codes::GraphCodes;
+use super::{Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source};
+use super::Content;
+use assemble::Assembler;
+use codes::*;
+use layout::{Layout, MARK, SECTION};
+use records::Records;
+use stream::{Stop, Stream};
+
+/// The reader.
+pub(super) struct Phd;
+
+/// What is left of the mark and the version where a dump was sent as text.
+const SENT_AS_TEXT: &[u8] = b"\x00\x12\xd7\x3f\x94\xb1\x2f\xdf";
+/// Versions that are read.
+const VERSIONS: std::ops::RangeInclusive<u32> = 4..=6;
+
+impl Reader for Phd {
+    fn name(&self) -> &'static str {
+        "phd"
+    }
+
+    fn title(&self) -> &'static str {
+        "IBM or OpenJ9 Java heap dump (PHD)"
+    }
+
+    fn runtime(&self) -> Runtime {
+        Runtime::Java
+    }
+
+    /// By its first bytes.
+    fn detect(&self, start: &[u8]) -> Detected {
+        if start.starts_with(MARK) || start.starts_with(SENT_AS_TEXT) { Detected::Yes } else { Detected::No }
+    }
+
+    fn graph_codes(&self) -> &'static GraphCodes {
+        &GRAPH_CODES
+    }
+
+    fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let mut assembler = Assembler::new(reading, true);
+        read_records(source, &mut assembler)?;
+        let extent = assembler.finish()?;
+        let builder = std::mem::take(&mut assembler.builder);
+        Ok(ParsedDump { extent, content: Content::Objects(Box::new(Objects::new(builder))) })
+    }
+
+    fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
+        let mut assembler = Assembler::new(reading, false);
+        read_records(source, &mut assembler)?;
+        let extent = assembler.finish()?;
+        let types = assembler.totals();
+        Ok(ParsedTypes { extent, types, sections: vec![SECTION.into()] })
+    }
+}
+
+fn refused(text: impl Into<String>) -> ReadError {
+    ReadError::new(ReadErrorKind::NotSupported(text.into()))
+}
+
+fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), ReadError> {
+    if source.start().starts_with(SENT_AS_TEXT) {
+        return Err(refused("a PHD heap dump that was sent as text, which destroys it: send it again, as binary"));
+    }
+    let mut stream = Stream::new(source, &assembler.reading.budget)?;
+    let in_header = |stop: Stop| match stop {
+        Stop::Error(error) => error,
+        Stop::End(_) => refused("a PHD heap dump that is cut off within its header"),
+        Stop::Bad => refused("a PHD heap dump with a header of an unknown kind"),
+    };
+    stream.skip(MARK.len()).map_err(in_header)?;
+    let version = stream.u32().map_err(in_header)?;
+    if !VERSIONS.contains(&version) {
+        return Err(refused(format!("a PHD heap dump of version {version}; heapdump reads versions 4 to 6")));
+    }
+    let layout = Layout::parse(&mut stream, version).map_err(in_header)?;
+    assembler.begin(&layout);
+    let mut records = Records::new(layout);
+    loop {
+        let at = stream.position();
+        match records.next(&mut stream) {
+            Ok(records::What::End) => {
+                let has_more = stream.u8().is_ok();
+                assembler.problem(&DATA_AFTER_END, has_more.into(), stream.position().saturating_sub(1));
+                return assembler.end(at + 1, true);
+            }
+            Ok(what) => assembler.take(what, &records, at)?,
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::Bad) => {
+                assembler.problem(&BAD_RECORD, 1, at);
+                return assembler.end(stream.position(), false);
+            }
+            Err(Stop::End(missing)) => {
+                // What no file of this length could hold was never there.
+                let is_bad = missing > stream.position();
+                assembler.problem(if is_bad { &BAD_RECORD } else { &TRUNCATED }, 1, at);
+                return assembler.end(stream.position(), false);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Records: objects, arrays and classes, and nothing between them.
+
+use super::layout::Layout;
+use super::stream::{Stop, Stream};
+
+/// What a record is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum What {
+    /// An object of the class at this address.
+    Object(u64),
+    /// An array of references, with the word for its class.
+    ObjectArray(u64),
+    /// An array of elements of this kind.
+    PrimitiveArray(u8),
+    /// A class: bytes of its objects, the class it is derived from (0: none), its name.
+    Class { instance_bytes: u32, superclass: u64, name: Vec<u8> },
+    /// The end of the dump.
+    End,
+}
+
+/// Reads records; it remembers what they leave out.
+pub(super) struct Records {
+    pub(super) layout: Layout,
+    last: u64,
+    classes: [u64; 4],
+    next_class: usize,
+    /// Of the record that was read last.
+    pub(super) address: u64,
+    pub(super) references: Vec<u64>,
+    /// Elements of an array.
+    pub(super) length: u64,
+    /// Bytes of an array, where the dump states them.
+    pub(super) stated_bytes: u64,
+}
+
+impl Records {
+    pub(super) fn new(layout: Layout) -> Self {
+        Records {
+            layout,
+            last: 0,
+            classes: [0; 4],
+            next_class: 0,
+            address: 0,
+            references: Vec::new(),
+            length: 0,
+            stated_bytes: 0,
+        }
+    }
+
+    /// The next record.
+    pub(super) fn next(&mut self, stream: &mut Stream) -> Result<What, Stop> {
+        self.references.clear();
+        let tag = stream.u8()?;
+        match tag {
+            0x80..=0xFF => {
+                self.gap(stream, tag >> 2 & 1)?;
+                let class = self.classes[usize::from(tag >> 5 & 3)];
+                self.short_hash(stream)?;
+                self.take_references(stream, u32::from(tag >> 3 & 3), tag & 3)?;
+                Ok(What::Object(class))
+            }
+            0x40..=0x7F => {
+                self.gap(stream, tag >> 2 & 1)?;
+                let class = self.cached_class(stream)?;
+                self.short_hash(stream)?;
+                self.take_references(stream, u32::from(tag >> 3 & 7), tag & 3)?;
+                Ok(What::Object(class))
+            }
+            0x20..=0x3F => {
+                self.gap(stream, tag & 3)?;
+                self.length = stream.unsigned(tag & 3)?;
+                self.short_hash(stream)?;
+                self.stated(stream)?;
+                Ok(What::PrimitiveArray(tag >> 2 & 7))
+            }
+            3 => Ok(What::End),
+            4 => {
+                let flags = stream.u8()?;
+                self.gap(stream, flags >> 6)?;
+                let class = self.cached_class(stream)?;
+                self.long_hash(stream, flags & 2 != 0)?;
+                let count = stream.count()?;
+                self.take_references(stream, count, flags >> 4 & 3)?;
+                Ok(What::Object(class))
+            }
+            5 | 8 => {
+                let flags = stream.u8()?;
+                self.gap(stream, flags >> 6)?;
+                let class = stream.word(self.layout.word_bytes)?;
+                self.long_hash(stream, flags & 2 != 0)?;
+                let count = stream.count()?;
+                self.take_references(stream, count, flags >> 4 & 3)?;
+                // Written from the last to the first.
+                self.references.reverse();
+                self.length = if tag == 8 { stream.count()?.into() } else { count.into() };
+                self.stated(stream)?;
+                Ok(What::ObjectArray(class))
+            }
+            6 => {
+                let flags = stream.u8()?;
+                self.gap(stream, flags >> 6)?;
+                let instance_bytes = stream.u32()?;
+                if self.layout.hash_on_all {
+                    stream.u16()?;
+                } else if flags & 8 != 0 {
+                    stream.u32()?;
+                }
+                let superclass = stream.word(self.layout.word_bytes)?;
+                let bytes = stream.u16()?;
+                let name = stream.text(bytes)?;
+                let count = stream.count()?;
+                self.take_references(stream, count, flags >> 4 & 3)?;
+                Ok(What::Class { instance_bytes, superclass, name })
+            }
+            7 => {
+                let flags = stream.u8()?;
+                let is_wide = flags & 0x10 != 0;
+                let code = if !is_wide { 0 } else if self.layout.word_bytes == 8 { 3 } else { 2 };
+                self.gap(stream, code)?;
+                self.length = stream.unsigned(code)?;
+                self.long_hash(stream, flags & 2 != 0)?;
+                self.stated(stream)?;
+                Ok(What::PrimitiveArray(flags >> 5))
+            }
+            _ => Err(Stop::Bad),
+        }
+    }
+
+    /// The way from the record before.
+    fn gap(&mut self, stream: &mut Stream, code: u8) -> Result<(), Stop> {
+        let units = stream.signed(code)?;
+        self.address = self.layout.address(self.last, units);
+        self.last = self.address;
+        Ok(())
+    }
+
+    fn cached_class(&mut self, stream: &mut Stream) -> Result<u64, Stop> {
+        let class = stream.word(self.layout.word_bytes)?;
+        self.classes[self.next_class] = class;
+        self.next_class = (self.next_class + 1) % self.classes.len();
+        Ok(class)
+    }
+
+    fn short_hash(&mut self, stream: &mut Stream) -> Result<(), Stop> {
+        if self.layout.hash_on_all { stream.u16().map(|_| ()) } else { Ok(()) }
+    }
+
+    fn long_hash(&mut self, stream: &mut Stream, is_there: bool) -> Result<(), Stop> {
+        match (self.layout.hash_on_all, is_there) {
+            (true, _) => stream.u16().map(|_| ()),
+            (false, true) => stream.u32().map(|_| ()),
+            (false, false) => Ok(()),
+        }
+    }
+
+    fn stated(&mut self, stream: &mut Stream) -> Result<(), Stop> {
+        if self.layout.has_array_sizes() {
+            self.stated_bytes = u64::from(stream.u32()?) * 4;
+        }
+        Ok(())
+    }
+
+    fn take_references(&mut self, stream: &mut Stream, count: u32, code: u8) -> Result<(), Stop> {
+        for taken in 0..count {
+            let units = stream.signed(code).map_err(|stop| match stop {
+                Stop::End(_) => Stop::End(u64::from(count - taken) << code),
+                other => other,
+            })?;
+            self.references.push(self.layout.address(self.address, units));
+        }
+        Ok(())
+    }
+}
