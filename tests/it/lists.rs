@@ -4,9 +4,8 @@ use crate::common::cmd::{commands, project, run, run_on_terminal};
 use heapdump::input::READERS;
 
 /// Formats that no writer of `same_heap` writes, and what stands in for it.
-const NOT_WRITTEN: [(&str, &str); 3] = [
+const NOT_WRITTEN: [(&str, &str); 2] = [
     ("gcdump", "a .gcdump and a .nettrace of the same process are compared in dotnet.rs"),
-    ("phd", "sizes of objects are rounded up; compared with the text form in phd.rs"),
     ("memory-infra", "allocation totals, no objects; written and read back in breakdown.rs"),
 ];
 

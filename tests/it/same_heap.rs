@@ -7,6 +7,7 @@ use crate::common::heap::{Heap, HeapRoot, Object, TYPES, Target};
 use crate::common::synth::{SHAPES, Shape, ibm_classic, xna_cf};
 use crate::common::synth_dotnet::nettrace;
 use crate::common::synth_hprof::{FORMS, hprof};
+use crate::common::synth_phd::{FORMS as FORMS_OF_PHD, phd};
 use crate::common::synth_v8::{FORMS as FORMS_OF_V8, v8_snapshot};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
@@ -18,10 +19,11 @@ use proptest::prelude::*;
 type Writer = fn(&Heap) -> Vec<Vec<u8>>;
 
 /// Formats that a heap is written in.
-pub const WRITERS: [(&str, Writer); 5] = [
+pub const WRITERS: [(&str, Writer); 6] = [
     ("xna-cf", |heap| vec![xna_cf(heap).into_bytes()]),
     ("ibm-classic", |heap| SHAPES.map(|shape| ibm_classic(heap, shape).into_bytes()).into()),
     ("hprof", |heap| FORMS.map(|form| hprof(heap, form)).into()),
+    ("phd", |heap| FORMS_OF_PHD.map(|form| phd(heap, form)).into()),
     ("v8-snapshot", |heap| FORMS_OF_V8.map(|form| v8_snapshot(heap, form)).into()),
     ("nettrace", |heap| [false, true].map(|reversed| nettrace(heap, reversed)).into()),
 ];
@@ -71,9 +73,23 @@ fn answers(graph: &HeapGraph) -> Answers {
     }
 }
 
+/// Roots by kind, but for those of class objects.
+fn roots_of(graph: &HeapGraph) -> Vec<(String, NodeId)> {
+    let named = graph.roots().iter().map(|root| (root.kind.name(), root.node));
+    let mut roots: Vec<(String, NodeId)> = named.filter(|(kind, _)| kind != "class").collect();
+    roots.sort();
+    roots
+}
+
+fn expected_roots(graph: &HeapGraph, inferred: &[(&'static str, usize)]) -> Vec<(String, NodeId)> {
+    let mut roots: Vec<_> = inferred.iter().map(|&(kind, object)| (kind.to_string(), node(graph, object))).collect();
+    roots.sort();
+    roots
+}
+
 fn heaps() -> impl Strategy<Value = Heap> {
     let target = prop_oneof![6 => (0usize..20).prop_map(Some), 1 => Just(None)];
-    let object = (0..TYPES.len(), 1u64..200, proptest::collection::vec(target, 0..5), any::<bool>());
+    let object = (0..TYPES.len(), 2u64..200, proptest::collection::vec(target, 0..5), any::<bool>());
     proptest::collection::vec(object, 1..20).prop_map(|objects| {
         let count = objects.len();
         let objects = objects
@@ -117,14 +133,12 @@ proptest! {
         for shape in SHAPES {
             let text = ibm_classic(&heap, shape);
             let (ibm, loaded) = graph(text.as_bytes());
-            let mut kinds: Vec<(String, NodeId)> =
-                ibm.roots().iter().map(|root| (root.kind.name(), root.node)).collect();
-            kinds.sort();
-            let mut wanted: Vec<(String, NodeId)> =
-                inferred.iter().map(|&(kind, object)| (kind.to_string(), node(&ibm, object))).collect();
-            wanted.sort();
-            prop_assert_eq!(kinds, wanted);
+            prop_assert_eq!(roots_of(&ibm), expected_roots(&ibm, &inferred));
             prop_assert_eq!(loaded.info.trailer.as_deref(), Some("agrees with what was read"), "{:?}\n{}", shape, text);
+        }
+        for form in FORMS_OF_PHD {
+            let (dump, _) = graph(&phd(&heap, form));
+            prop_assert_eq!(roots_of(&dump), expected_roots(&dump, &inferred));
         }
     }
 }

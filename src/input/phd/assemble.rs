@@ -3,10 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use super::codes::*;
+use super::javacore::JavaCore;
 use super::layout::{ArrayForm, ELEMENTS, Layout, round8};
-use super::records::{Records, What};
 use super::layout::{SECTION, position};
-use crate::graph::{GraphBuilder, IdStyle, ObjectColumns, Section, SectionId, TypeRecord, TypeSlot};
+use super::records::{Records, What};
+use crate::graph::{
+    GraphBuilder, IdStyle, ObjectColumns, RootKind, RootRecord, Section, SectionId, ThreadRecord, TypeRecord, TypeSlot,
+};
 use crate::input::java_types::source_form;
 use crate::input::{Code, Extent, ReadError, Reading};
 
@@ -14,6 +17,8 @@ use crate::input::{Code, Extent, ReadError, Reading};
 const BATCH_OBJECTS: usize = 16 * 1024;
 /// Known arrays of fewer elements say little about the width of a reference.
 const TELLING_LENGTH: u64 = 4;
+/// Classes that a class is derived from, at most.
+const MOST_SUPERCLASSES: usize = 1000;
 /// Problems by which objects may be lost.
 static LOST: [&Code; 2] = [&TRUNCATED, &BAD_RECORD];
 
@@ -43,6 +48,8 @@ struct Class {
 #[derive(Debug, Default, Clone, Copy)]
 struct Count {
     objects: u64,
+    /// Where the first of them is in the file.
+    first_at: u64,
     /// Bytes of arrays: as stated, or in each form of 64 bits.
     bytes: [u128; 3],
 }
@@ -76,6 +83,9 @@ pub(super) struct Assembler<'r> {
     end: u64,
     is_complete: bool,
     form: ArrayForm,
+    core: Option<JavaCore>,
+    /// Threads of the Java core, and the classes of their objects where these are in the dump.
+    thread_classes: FxHashMap<u64, Option<u64>>,
 }
 
 impl<'r> Assembler<'r> {
@@ -108,7 +118,15 @@ impl<'r> Assembler<'r> {
             end: 0,
             is_complete: false,
             form: ArrayForm::Narrow,
+            core: None,
+            thread_classes: FxHashMap::default(),
         }
+    }
+
+    /// Takes what names the threads of the dump, before its first record.
+    pub(super) fn take_core(&mut self, core: JavaCore) {
+        self.thread_classes = core.threads.iter().map(|thread| (thread.address, None)).collect();
+        self.core = Some(core);
     }
 
     /// Says what the header says.
@@ -136,6 +154,12 @@ impl<'r> Assembler<'r> {
         if let What::Class { instance_bytes, superclass, name } = what {
             self.take_class(records.address, instance_bytes, superclass, &name, at);
         }
+        if let Kind::Object(class) = kind
+            && !self.thread_classes.is_empty()
+            && let Some(found) = self.thread_classes.get_mut(&records.address)
+        {
+            *found = Some(class);
+        }
         let slot = self.slot(kind);
         let is_array = matches!(kind, Kind::ObjectArray(_) | Kind::PrimitiveArray(_));
         let number = match (is_array, records.layout.has_array_sizes()) {
@@ -144,7 +168,11 @@ impl<'r> Assembler<'r> {
             (true, false) => records.length,
         };
         self.objects += 1;
-        self.counts[slot as usize].objects += 1;
+        let count = &mut self.counts[slot as usize];
+        if count.objects == 0 {
+            count.first_at = at;
+        }
+        count.objects += 1;
         self.arrays += u64::from(is_array);
         self.references += records.references.len() as u64;
         if !self.builds_graph {
@@ -171,7 +199,8 @@ impl<'r> Assembler<'r> {
                     self.has_header_of_16 |= distance < 24 + 8 * length;
                 }
                 Kind::Class => {
-                    self.least_behind_class = Some(self.least_behind_class.map_or(distance, |least| least.min(distance)));
+                    self.least_behind_class =
+                        Some(self.least_behind_class.map_or(distance, |least| least.min(distance)));
                 }
                 _ => {}
             }
@@ -242,25 +271,28 @@ impl<'r> Assembler<'r> {
                 sizes[slot.0 as usize].or_else(array).unwrap_or(0)
             });
             self.describe_classes();
+            self.add_threads();
         }
         self.builder.section_mut(self.section).complete = self.is_complete;
         self.reading.info.sizes = Some(format!(
             "objects by their classes, {}; classes by the least distance between two",
             if layout.has_array_sizes() { "arrays as stated" } else { self.form.describe() },
         ));
-        self.reading.info.records = vec![
+        self.reading.info.set_records([
             ("objects", self.objects - self.arrays - self.classes.len() as u64),
             ("arrays", self.arrays),
             ("classes", self.classes.len() as u64),
             ("references", self.references),
-        ];
+        ]);
         Ok(Extent { end: position(self.end), objects: self.objects, lost: &LOST })
     }
 
     /// Bytes of an object that is no array; `None` for an array.
     fn fixed_bytes(&self, kind: Kind) -> Option<u64> {
         match kind {
-            Kind::Object(class) => Some(self.class(class).map_or(0, |class| round8(class.instance_bytes.max(16).into()))),
+            Kind::Object(class) => {
+                Some(self.class(class).map_or(0, |class| round8(class.instance_bytes.max(16).into())))
+            }
             Kind::Class => Some(self.least_behind_class.unwrap_or(0)),
             Kind::ObjectArray(_) | Kind::PrimitiveArray(_) => None,
         }
@@ -298,15 +330,13 @@ impl<'r> Assembler<'r> {
         for (slot, name) in names.iter().enumerate() {
             self.builder.name_type(TypeSlot(slot as u32), name);
         }
-        let of_unknown = self.slots.iter().zip(&self.counts).filter_map(|(&kind, count)| match kind {
-            Kind::Object(class) | Kind::ObjectArray(class) if self.class(class).is_none() => Some((class, count.objects)),
-            _ => None,
-        });
-        let of_unknown: Vec<(u64, u64)> = of_unknown.collect();
-        if let Some(&(first, _)) = of_unknown.first() {
-            let count = of_unknown.iter().map(|&(_, objects)| objects).sum();
-            let text = self.builder_id(first);
-            self.reading.diagnostics.add(&UNKNOWN_CLASS, count, position(0), || text);
+        for (slot, count) in self.slots.iter().zip(&self.counts) {
+            if let Kind::Object(class) | Kind::ObjectArray(class) = *slot
+                && self.class(class).is_none()
+            {
+                let text = self.builder_id(class);
+                self.reading.diagnostics.add(&UNKNOWN_CLASS, count.objects, position(count.first_at), || text);
+            }
         }
     }
 
@@ -337,6 +367,39 @@ impl<'r> Assembler<'r> {
             self.builder.describe_type(self.section, slot, record);
             self.builder.add_class_object(class.object, slot);
         }
+    }
+
+    /// Adds the threads of the Java core whose objects are in the dump.
+    fn add_threads(&mut self) {
+        let Some(core) = self.core.take() else { return };
+        let mut added = 0;
+        for (number, thread) in (0u32..).zip(&core.threads) {
+            // Of another process, at the address there may be anything.
+            let class = self.thread_classes.remove(&thread.address).flatten();
+            if !class.is_some_and(|class| self.is_thread(class)) {
+                continue;
+            }
+            let name = Some(self.builder.text(&thread.name));
+            let object = Some(thread.address);
+            self.builder.add_thread(self.section, ThreadRecord { name, serial: number, object, frames: Vec::new() });
+            let record = RootRecord::new(thread.address, RootKind::Thread, 0);
+            self.builder.add_root_record(self.section, RootRecord { name, thread: Some(number), ..record });
+            added += 1;
+        }
+        self.reading.diagnostics.add(&JAVA_CORE, added, position(0), || core.name);
+    }
+
+    /// Is this class `java/lang/Thread`, or derived from it?
+    fn is_thread(&self, mut class: u64) -> bool {
+        // A damaged dump may have classes that are derived from each other.
+        for _ in 0..MOST_SUPERCLASSES {
+            match self.class(class) {
+                Some(found) if found.name == "java/lang/Thread" => return true,
+                Some(found) => class = found.superclass,
+                None => return false,
+            }
+        }
+        false
     }
 
     /// Objects and bytes by type.

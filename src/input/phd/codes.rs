@@ -14,3 +14,5 @@ pub(super) static UNKNOWN_CLASS: Code = Code::warning(
     "unknown-class",
     "objects whose class has no record: their type is `unknown class 0x...`, and their size is not known",
 );
+pub(super) static JAVA_CORE: Code =
+    Code::note("java-core", "threads whose names are from the Java core beside the dump");

@@ -52,7 +52,8 @@ impl Layout {
                     let text = stream.text(bytes)?;
                     layout.producer = Some(String::from_utf8_lossy(&text).lines().collect::<Vec<_>>().join("; "));
                 }
-                2 => return Ok(layout),
+                // The end of the header, then the start of the records.
+                2 => return if stream.u8()? == 2 { Ok(layout) } else { Err(Stop::Bad) },
                 _ => return Err(Stop::Bad),
             }
         }

@@ -1,7 +1,7 @@
 //! PHD: portable heap dumps of Java virtual machines of IBM and OpenJ9.
 //!
 //! ```text
-//! 00 12 "portable heap dump", u4 version, u4 flags, u1 1, header records, u1 2
+//! 00 12 "portable heap dump", u4 version, u4 flags, u1 1, header records, u1 2, u1 2
 //! records: objects, arrays, classes; addresses by their distance from the record before; u1 3
 //! ```
 //!
@@ -11,13 +11,14 @@
 
 mod assemble;
 mod codes;
+mod javacore;
 mod layout;
 mod records;
 mod stream;
 
+use super::Content;
 use super::codes::GraphCodes;
 use super::{Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source};
-use super::Content;
 use assemble::Assembler;
 use codes::*;
 use layout::{Layout, MARK, SECTION};
@@ -55,7 +56,11 @@ impl Reader for Phd {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
+        let core = source.path().and_then(|path| javacore::beside(path, &reading.budget));
         let mut assembler = Assembler::new(reading, true);
+        if let Some(core) = core {
+            assembler.take_core(core);
+        }
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
         let builder = std::mem::take(&mut assembler.builder);

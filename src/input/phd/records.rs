@@ -115,7 +115,13 @@ impl Records {
             7 => {
                 let flags = stream.u8()?;
                 let is_wide = flags & 0x10 != 0;
-                let code = if !is_wide { 0 } else if self.layout.word_bytes == 8 { 3 } else { 2 };
+                let code = if !is_wide {
+                    0
+                } else if self.layout.word_bytes == 8 {
+                    3
+                } else {
+                    2
+                };
                 self.gap(stream, code)?;
                 self.length = stream.unsigned(code)?;
                 self.long_hash(stream, flags & 2 != 0)?;
