@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heapdump_fuzz::read("hprof", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heapdump_fuzz::read_values("hprof", bytes));

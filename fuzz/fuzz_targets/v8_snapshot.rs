@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heapdump_fuzz::read("v8-snapshot", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heapdump_fuzz::read_values("v8-snapshot", bytes));

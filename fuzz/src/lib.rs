@@ -1,6 +1,6 @@
 //! What all targets do with a dump: read it, and walk what came out so that a broken graph would show.
 
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 
 use heapdump::allocations::AllocationDump;
 use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
@@ -8,8 +8,12 @@ use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::retained::Retained;
 use heapdump::analysis::root_inference::{add_unreachable_roots, infer_roots};
 use heapdump::analysis::root_paths::find_root_paths;
+use heapdump::dump::{MemoryLimit, OpenOptions};
 use heapdump::graph::HeapGraph;
 use heapdump::input::{self, Dump, ReadOptions, Source};
+
+/// Objects whose values are asked for.
+const MOST_ASKED: usize = 200;
 
 /// Memory that a dump may take: a small input that takes more is a finding.
 const MAX_MEMORY_BYTES: u64 = 256 << 20;
@@ -42,13 +46,39 @@ pub fn read(format: &str, bytes: &[u8]) {
     }
 }
 
+/// Reads bytes as a dump of this format, and asks its first objects for their fields, names and texts, which are read
+/// from the file again.
+pub fn read_values(format: &str, bytes: &[u8]) {
+    read(format, bytes);
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(bytes).expect("written");
+    let read = ReadOptions { input_format: Some(format.into()), threads: 1, ..ReadOptions::default() };
+    let memory = MemoryLimit::of(MAX_MEMORY_BYTES);
+    let options = OpenOptions { read, memory, ..OpenOptions::default() };
+    let Ok(dump) = options.open(file.path()) else { return };
+    let (Some(graph), Some(details)) = (dump.graph(), dump.details()) else { return };
+    let nodes: Vec<_> = graph.nodes().take(MOST_ASKED).collect();
+    if let Ok(sayings) = details.sayings(graph, &nodes, 100) {
+        assert_eq!(sayings.len(), nodes.len());
+    }
+    for &node in &nodes {
+        let _ = (details.fields(graph, node), details.text(graph, node), details.distance(graph, node));
+        if let Ok(Some(elements)) = details.elements(graph, node, 100) {
+            assert!(elements.first.len() as u64 <= elements.length.min(100));
+        }
+        for nth in 0..graph.references(node).len().min(100) {
+            let _ = details.reference_name(graph, node, nth);
+        }
+    }
+}
+
 /// Asks a graph everything.
 fn walk(graph: &HeapGraph) {
     let dominators = Dominators::compute(graph);
     let retained = Retained::compute(graph, &dominators);
     for node in graph.nodes() {
-        let (references, referrers) = (graph.references(node), graph.referrers(node));
-        assert!(references.iter().chain(referrers).all(|other| other.index() < graph.node_count()));
+        let mut others = graph.references(node).map(|to| to.node).chain(graph.referrers(node).map(|from| from.node));
+        assert!(others.all(|other| other.index() < graph.node_count()));
         assert!(graph.type_of(node).index() < graph.type_count());
         assert!(!graph.display_id(node).is_empty());
     }

@@ -172,9 +172,10 @@ impl HeapOrSection {
             HeapOrSection::Objects(objects) => objects,
         };
         if let Some(object) = &objects.object {
-            let class = object.class.as_ref().map_or(String::new(), |class| format!(" {class}"));
+            let said = object.class.as_ref().or(object.said.as_ref());
+            let said = said.map_or(String::new(), |said| format!(" {said}"));
             let BreakdownObject { id, type_name, .. } = object;
-            return format!("{id}, {type_name}{class}: types on the way down the dominator tree");
+            return format!("{id}, {type_name}{said}: types on the way down the dominator tree");
         }
         let whole = match (&objects.section, &objects.process) {
             (Some((number, name)), _) if name.is_empty() => format!("section {number}"),

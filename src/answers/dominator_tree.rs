@@ -1,6 +1,7 @@
 //! What would be freed with what: the dominator tree from the top, below an object, or from the topmost objects of some
 //! types; or the groups of objects below a place of it.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -9,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::groups::{Groups, TypesApart};
 use super::histogram_rows::{RowName, is_false};
+use super::loader_row::{LoaderRow, loader_or_null, loaders_of_repeated_names, name_with_loader};
 use super::object_rows::FEW_ROWS;
 use super::tree::{Level, preorder};
 use super::values::{ShownValue, Values};
@@ -223,9 +225,19 @@ pub struct GroupRow {
     pub topmost_objects: u64,
     /// What these retain: at least so much would be freed with the group.
     pub retained_bytes: u64,
+    /// What loaded the type, where rows of several loaders have its name and the dump says; `null` for the runtime itself.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "loader_or_null")]
+    pub loader: Option<LoaderRow>,
     /// The name of the type or group.
     #[serde(flatten)]
     pub name: RowName,
+}
+
+impl GroupRow {
+    /// The name; where the loader tells it from another row, with that.
+    pub fn name_with_loader(&self, is_wanted: bool) -> Cow<'_, str> {
+        name_with_loader(self.name.text(), self.loader.as_ref().filter(|_| is_wanted))
+    }
 }
 
 /// A part of the dominator tree. O(objects) beside the tree itself, and a sort of the rows.
@@ -338,8 +350,7 @@ impl Part<'_, '_> {
         from: DomNode,
         by: GroupBy,
     ) -> Result<DominatorGroups, AnswerError> {
-        let groups =
-            Groups::new(scope, by, if self.options.types_apart { TypesApart::Always } else { TypesApart::Never })?;
+        let groups = Groups::new(scope, by, TypesApart::of_rows(self.options.types_apart))?;
         let children = self.dominators.children();
         let set_of = |node| groups.of(node);
         let topmost =
@@ -356,14 +367,15 @@ impl Part<'_, '_> {
                 }
             }
         });
-        let figures = groups.names.into_iter().zip(totals).zip(topmost);
-        let rows = figures.filter(|((_, (objects, _)), _)| *objects > 0);
-        let rows = rows.map(|((name, (objects, shallow_bytes)), topmost)| GroupRow {
-            objects,
-            shallow_bytes,
-            topmost_objects: topmost.objects,
-            retained_bytes: topmost.retained_bytes,
-            name: RowName::new(name, by),
+        let shown: Vec<u32> = (0..groups.names.len() as u32).filter(|&group| totals[group as usize].0 > 0).collect();
+        let loaders = loaders_of_repeated_names(dump, self.graph, &groups, &shown);
+        let rows = shown.into_iter().map(|group| group as usize).zip(loaders).map(|(group, loader)| GroupRow {
+            objects: totals[group].0,
+            shallow_bytes: totals[group].1,
+            topmost_objects: topmost[group].objects,
+            retained_bytes: topmost[group].retained_bytes,
+            loader,
+            name: RowName::new(groups.names[group].clone(), by),
         });
         let figure = |row: &GroupRow| match self.options.order {
             DominatorOrder::ShallowBytes => row.shallow_bytes,

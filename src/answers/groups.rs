@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::loader_row::LoaderRow;
+use super::loader_row::{loader_key, loader_text};
 use super::{AnswerError, Scope};
 use crate::analysis::held::{HeldBy, held_by};
 use crate::analysis::histogram::{Estimate, Tally, package_of, tally_types};
@@ -207,8 +207,8 @@ impl<'d> Groups<'d> {
     }
 
     /// What loaded the types of a group.
-    pub(super) fn loader_of(&self, group: u32) -> Option<LoaderRow> {
-        loader_row(self.graph, self.graph.types().loader(*self.types.get(group as usize)?))
+    pub(super) fn loader_of(&self, group: u32) -> Loader {
+        self.types.get(group as usize).map_or(Loader::Unknown, |&first| self.graph.types().loader(first))
     }
 
     /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
@@ -271,34 +271,6 @@ impl<'d> Groups<'d> {
         }
         (of_groups, total)
     }
-}
-
-/// Tells loaders apart; empty for the runtime itself and where the dump does not say.
-fn loader_key(graph: &HeapGraph, loader: Loader) -> String {
-    match loader {
-        Loader::Unknown | Loader::Runtime => String::new(),
-        _ => loader_text(graph, loader),
-    }
-}
-
-fn loader_row(graph: &HeapGraph, loader: Loader) -> Option<LoaderRow> {
-    match loader {
-        Loader::Unknown => None,
-        Loader::Runtime => Some(LoaderRow { id: None, type_name: None, name: None }),
-        Loader::Object(node) => Some(LoaderRow {
-            id: Some(graph.display_id(node)),
-            type_name: Some(graph.type_name(graph.type_of(node)).to_string()),
-            name: None,
-        }),
-        Loader::Named(name) => {
-            Some(LoaderRow { id: None, type_name: None, name: Some(graph.types().text(name).to_string()) })
-        }
-    }
-}
-
-/// A loader as a group.
-fn loader_text(graph: &HeapGraph, loader: Loader) -> String {
-    loader_row(graph, loader).map_or_else(|| "(unknown)".into(), |row| row.text())
 }
 
 /// Sections' names, with their numbers where several have the same.

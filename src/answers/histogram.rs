@@ -7,6 +7,7 @@ use super::groups::{Groups, TypesApart};
 use super::heaps::HeapRow;
 pub use super::histogram_options::*;
 pub use super::histogram_rows::*;
+use super::loader_row::loaders_of_repeated_names;
 use super::problems::problems_of;
 use super::{AnswerError, GroupBy, ReachedBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
@@ -46,7 +47,10 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
     }
     add_locations(graph, &groups, &mut rows);
-    add_loaders(&groups, &mut rows);
+    let shown: Vec<u32> = rows.iter().map(|row| row.group).collect();
+    for (row, loader) in rows.iter_mut().zip(loaders_of_repeated_names(dump, graph, &groups, &shown)) {
+        row.loader = loader;
+    }
     add_retained(dump, graph, options, &groups, &mut rows)?;
     let nodes = scope.range();
     let info = dump.info();
@@ -100,15 +104,6 @@ fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRo
     for row in &mut *rows {
         let place = groups.type_of_group(row.group).and_then(|type_id| graph.types().place(type_id));
         row.location = place.filter(|_| uses[groups.names[row.group as usize].as_str()] > 1).map(LocationRow::new);
-    }
-}
-
-/// Says of rows of one name what loaded their types, where the dump says so.
-fn add_loaders(groups: &Groups<'_>, rows: &mut [HistogramRow]) {
-    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
-    rows.iter().for_each(|row| *uses.entry(row.name().to_string()).or_default() += 1);
-    for row in rows.iter_mut().filter(|row| uses[row.name()] > 1) {
-        row.loader = groups.loader_of(row.group);
     }
 }
 

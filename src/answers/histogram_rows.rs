@@ -8,7 +8,7 @@ use super::GroupBy;
 use super::heaps::{FullerDump, HeapRow};
 use super::histogram_options::{HistogramOrder, LimitCheck, RetainedBy};
 pub use super::loader_row::LoaderRow;
-use super::loader_row::loader_or_null;
+use super::loader_row::{loader_or_null, name_with_loader};
 use super::problems::ProblemRow;
 use super::requested_roots::{Amount, ReachedBy};
 use crate::analysis::histogram::Estimate;
@@ -345,10 +345,7 @@ impl HistogramRow {
 
     /// The name; where the loader tells it from another row and no column of its own says it, with that.
     pub fn name_with_loader(&self, is_wanted: bool) -> Cow<'_, str> {
-        match self.loader.as_ref().filter(|_| is_wanted) {
-            Some(loader) => format!("{} ({})", self.name(), loader.text()).into(),
-            None => self.name().into(),
-        }
+        name_with_loader(self.name(), self.loader.as_ref().filter(|_| is_wanted))
     }
 
     /// Shallow bytes of objects, or bytes of allocations.

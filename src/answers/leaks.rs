@@ -20,7 +20,8 @@ use growth::Growth;
 use super::histogram_rows::is_false;
 use super::libraries::library_types;
 use super::reference_names::ReferenceNames;
-use super::{AnswerError, CommandLine, PathRow, ScopeOptions};
+use super::values::Values;
+use super::{AnswerError, CommandLine, ObjectRow, PathRow, ScopeOptions};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
 use crate::analysis::roots_by_node::RootsByNode;
@@ -186,6 +187,7 @@ fn search<'d>(
             exact_sizes: options.exact_sizes,
             roots: RootsByNode::new(graph),
             names: ReferenceNames::of(dump),
+            values: Values::of(dump),
             holders: RefCell::default(),
             growth,
         },
@@ -209,6 +211,8 @@ pub struct Suspects<'d> {
     roots: RootsByNode<'d>,
     /// Names of references, where the dump has them.
     names: Option<ReferenceNames<'d>>,
+    /// What objects say of themselves, where the dump has it.
+    values: Option<Values<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     holders: RefCell<HashMap<NodeId, String>>,
     /// By suspect, where an older dump was given.
@@ -259,12 +263,23 @@ impl<'d> Suspects<'d> {
 
     /// A suspect below `len` with the evidence and the paragraph. O(length of its path).
     pub fn get(&self, at: usize) -> SuspectView<'_> {
-        SuspectView::new(self, at)
+        SuspectView::new(self, at, None)
     }
 
     /// The suspects, one by one.
     pub fn iter(&self) -> impl Iterator<Item = SuspectView<'_>> {
         (0..self.len()).map(|at| self.get(at))
+    }
+
+    /// The paragraphs, one by one; with what objects say of themselves where that is asked for and the dump has it.
+    pub fn paragraphs(&self, with_values: bool) -> impl Iterator<Item = String> {
+        let values = self.values.filter(|_| with_values);
+        (0..self.len()).map(move |at| SuspectView::new(self, at, values).text)
+    }
+
+    /// An object, with what it says of itself where there are values.
+    fn object(&self, node: NodeId, values: Option<Values<'_>>) -> ObjectRow {
+        values.map_or_else(|| ObjectRow::new(self.graph, node), |values| values.row(node))
     }
 
     /// A size in words.

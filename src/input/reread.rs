@@ -1,11 +1,16 @@
 //! A dump's file, to be read again after its graph was made.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use super::{Encoding, ReadError, Source};
+
+/// A packed dump of fewer bytes is unpacked into memory.
+const MOST_BYTES_IN_MEMORY: u64 = 64 << 20;
+/// Bytes that are unpacked at a time.
+const STEP_BYTES: usize = 1 << 20;
 
 /// A file that a dump was read from. None for a pipe: what it gave is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,17 +30,41 @@ impl Reread {
         &self.path
     }
 
-    /// The file by position; `None` for a packed one, which has no positions.
+    /// The dump by position. One that is packed is unpacked, once: into memory while it is short, else into a temporary file
+    /// that has no name and is gone with the program.
     ///
     /// # Errors
-    /// When it cannot be opened any more.
-    pub fn by_position(&self) -> Result<Option<RandomAccess>, ReadError> {
+    /// When it cannot be opened any more, or there is no room for what is unpacked.
+    pub fn by_position(&self) -> Result<RandomAccess, ReadError> {
         if self.is_packed {
-            return Ok(None);
+            return self.unpacked();
         }
         let file = File::open(&self.path)?;
         let bytes = file.metadata()?.len();
-        Ok(Some(RandomAccess { file: Mutex::new(file), bytes }))
+        Ok(RandomAccess { bytes, place: Place::File(Mutex::new(file)) })
+    }
+
+    fn unpacked(&self) -> Result<RandomAccess, ReadError> {
+        let mut source = self.from_start()?;
+        let (mut unpacked, mut file, mut bytes) = (Vec::new(), None, 0);
+        loop {
+            let start = unpacked.len();
+            unpacked.resize(start + STEP_BYTES, 0);
+            let got = source.fill(&mut unpacked[start..])?;
+            unpacked.truncate(start + got);
+            bytes += got as u64;
+            if file.is_none() && bytes >= MOST_BYTES_IN_MEMORY {
+                file = Some(tempfile::tempfile().map_err(no_room)?);
+            }
+            if let Some(to) = &mut file {
+                to.write_all(&unpacked).map_err(no_room)?;
+                unpacked.clear();
+            }
+            if got < STEP_BYTES {
+                let place = file.map_or(Place::Memory(unpacked), |file| Place::File(Mutex::new(file)));
+                return Ok(RandomAccess { bytes, place });
+            }
+        }
     }
 
     /// The dump from its start, unpacked on the way.
@@ -55,20 +84,33 @@ impl Source {
     }
 }
 
-/// A file that is read at any place, by several threads in turn.
+/// What a packed dump needs and does not find, beside why.
+fn no_room(error: io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    let what = format!("no room to unpack the dump into {}: {error}; TMPDIR names another folder", folder.display());
+    io::Error::new(error.kind(), what)
+}
+
+/// A dump that is read at any place, by several threads in turn.
 #[derive(Debug)]
 pub struct RandomAccess {
-    file: Mutex<File>,
     bytes: u64,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    File(Mutex<File>),
+    Memory(Vec<u8>),
 }
 
 impl RandomAccess {
-    /// Bytes of the file when it was opened.
+    /// Bytes of the dump when it was opened.
     pub fn len(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns true if the file has none.
+    /// Returns true if the dump has none.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -76,11 +118,21 @@ impl RandomAccess {
     /// Fills `out` with the bytes at `offset`.
     ///
     /// # Errors
-    /// When the file has fewer, or cannot be read.
+    /// When the dump has fewer, or cannot be read.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_exact(out)
+        match &self.place {
+            Place::File(file) => {
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                file.seek(SeekFrom::Start(offset))?;
+                file.read_exact(out)
+            }
+            Place::Memory(bytes) => {
+                let start = usize::try_from(offset).ok();
+                let there = start.and_then(|start| bytes.get(start..)?.get(..out.len()));
+                out.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -94,7 +146,7 @@ mod tests {
         let path = directory.path().join("dump");
         std::fs::write(&path, b"0123456789").unwrap();
         let reread = Source::open(&path).unwrap().reread().expect("a file");
-        let file = reread.by_position().unwrap().expect("not packed");
+        let file = reread.by_position().unwrap();
         let mut out = [0; 3];
         for offset in [7, 2] {
             file.read_at(offset, &mut out).unwrap();
@@ -103,6 +155,29 @@ mod tests {
         assert!(file.read_at(8, &mut out).is_err());
         assert_eq!(reread.from_start().unwrap().start(), b"0123456789");
         assert_eq!(Source::from_reader(&b"0123"[..]).unwrap().reread(), None);
-        assert!(Reread::new(&path, true).by_position().unwrap().is_none());
+    }
+    #[test]
+    fn a_packed_dump_is_unpacked_once_and_read_at_any_place() {
+        use std::io::Write;
+
+        let directory = tempfile::tempdir().unwrap();
+        for (name, length) in [("short", 3_000_000_u64), ("long", MOST_BYTES_IN_MEMORY + 3_000_001)] {
+            let path = directory.path().join(name);
+            let file = File::create(&path).unwrap();
+            let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+            let words = (0..length / 8).flat_map(u64::to_le_bytes).chain(vec![7; (length % 8) as usize]);
+            packed.write_all(&words.collect::<Vec<u8>>()).unwrap();
+            packed.finish().unwrap();
+            let source = Source::open(&path).unwrap();
+            let unpacked = source.reread().expect("a file").by_position().unwrap();
+            assert_eq!(unpacked.len(), length);
+            assert_eq!(matches!(unpacked.place, Place::File(_)), name == "long");
+            let mut word = [0; 8];
+            for number in [5, length / 8 - 1, 130_000] {
+                unpacked.read_at(number * 8, &mut word).unwrap();
+                assert_eq!(u64::from_le_bytes(word), number);
+            }
+            assert!(unpacked.read_at(length - 7, &mut word).is_err());
+        }
     }
 }

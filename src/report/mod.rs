@@ -73,6 +73,11 @@ pub struct Style {
 }
 
 impl Style {
+    /// Tables are read by people, not by programs, for which a name is the bare name.
+    pub fn is_for_people(&self) -> bool {
+        matches!(self.format, Format::Table | Format::Markdown)
+    }
+
     /// A type name (or other text) shortened in its middle to what `before` leaves of a terminal's line.
     pub fn fit(&self, before: usize, text: &str) -> String {
         const SHORTEST: usize = 20;
@@ -215,6 +220,12 @@ impl From<f64> for Cell<'_> {
 
 impl<'a> From<&'a str> for Cell<'a> {
     fn from(text: &'a str) -> Self {
+        Cell::text(text)
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for Cell<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
         Cell::text(text)
     }
 }

@@ -13,6 +13,9 @@ pub trait Present: Serialize {
     /// The command whose answer this is: JSON begins with `"schema": "heapdump.<command>/1"`.
     const COMMAND: &'static str;
 
+    /// The answer is told in sentences, in a pipe too: its table is for CSV, TSV and JSON lines.
+    const IS_PROSE: bool = false;
+
     /// The main table: the whole answer in a pipe, as CSV, TSV, JSON lines and Markdown.
     fn table(&self, style: &Style) -> Table<'_>;
 
@@ -66,8 +69,11 @@ impl<'w> TextPage<'w> {
         self.write(|out, _| writeln!(out, "{}", text.as_ref()));
     }
 
-    /// A line broken at blanks so that it fits the width.
+    /// A paragraph, broken at blanks so that it fits the width; in a pipe one line.
     pub fn paragraph(&mut self, text: &str) {
+        if !self.style.terminal {
+            return self.line(text);
+        }
         for line in textwrap::wrap(text, self.wrapping()) {
             self.line(line);
         }
@@ -115,7 +121,7 @@ impl Style {
 /// When `out` cannot be written to.
 pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     match style.format {
-        Format::Table if style.terminal => {
+        Format::Table if style.terminal || A::IS_PROSE => {
             let mut page = TextPage::new(out, *style);
             answer.text(&mut page);
             page.finish()

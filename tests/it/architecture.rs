@@ -14,7 +14,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
     (
         "input",
         &["graph", "allocations"],
-        &["base64", "nom", "memchr", "flate2", "ruzstd", "rustc_hash", "serde", "serde_json", "time"],
+        &["base64", "nom", "memchr", "flate2", "ruzstd", "rustc_hash", "serde", "serde_json", "tempfile", "time"],
     ),
     ("analysis", &["graph", "allocations", "units"], &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"]),
     ("index", &["files", "graph"], &["bytemuck", "memmap2", "rayon", "serde", "serde_json", "twox_hash"]),

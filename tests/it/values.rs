@@ -314,6 +314,47 @@ fn a_terminal_shows_values_in_words() {
 }
 
 #[test]
+fn controls_in_texts_and_names_never_reach_a_terminal() {
+    let mut bytes = unpacked("zoo-jdk17-serial.hprof.zst");
+    for (text, control) in
+        [("duplicate text", "\x1b[31mred\x07 text"), ("zoo-worker", "\x1b]0;title\x07"), ("Plugin", "\x1b[1mPn")]
+    {
+        assert_eq!(text.len(), control.len());
+        let places: Vec<usize> = memchr::memmem::find_iter(&bytes, text.as_bytes()).filter(|&at| at > 0).collect();
+        assert!(!places.is_empty(), "{text}");
+        places.into_iter().for_each(|at| bytes[at..at + text.len()].copy_from_slice(control.as_bytes()));
+    }
+    let (_folder, path) = as_file(&bytes, "controls.hprof");
+    let path = text_of(&path);
+    let list = run(&["list", &path, "-q", "--values", "-f", "json"]).expect_code(0).json();
+    let says = |text: &str| {
+        let objects = list["objects"].as_array().expect("objects");
+        let found = objects.iter().find(|object| object["value"] == text && object["type"] != "java.lang.Class");
+        found.unwrap_or_else(|| panic!("{text:?}"))["id"].as_str().expect("an id").to_string()
+    };
+    let (text, thread) = (says("\x1b[31mred\x07 text"), says("\x1b]0;title\x07"));
+    let lines = [
+        format!("list {path} -t String -n 0"),
+        format!("list {path} -t Thread -n 0"),
+        format!("show {text} {path}"),
+        format!("show {thread} {path}"),
+        format!("roots {text} {path}"),
+        format!("roots {thread} {path} --paths 5"),
+        format!("roots --type Thread {path}"),
+        format!("dominators {path} --depth 9 -n 0"),
+        format!("dominators {path} --by type -n 0"),
+        format!("breakdown {thread} {path}"),
+        format!("leaks {path} --threshold 100 -n 30"),
+        format!("stats {path} -n 0"),
+        format!("stats --by loader {path} -n 0"),
+    ];
+    for line in lines {
+        let drawn = run_on_terminal(&format!("heapdump {line} -q --color never"), 160).expect_code(0).stdout;
+        assert!(!drawn.contains(['\x1b', '\x07']), "{line}: {:?}", drawn.split(['\x1b', '\x07']).next());
+    }
+}
+
+#[test]
 fn lists_say_what_objects_say() {
     let file = text_of(&fixture("zoo-jdk17-serial.hprof.zst"));
     let list = |more: &[&str]| run(&[&["list", &file, "-q", "--sort", "id"], more].concat());
@@ -357,10 +398,45 @@ fn paths_and_trees_say_what_objects_say_on_a_terminal() {
     assert_eq!(path.matches("java.lang.String \"pair: \u{1f600}\"").count(), 2, "{path}");
     let tree = on_terminal(&format!("dominators {file} -t '/^java.lang.Thread$/'"));
     assert!(tree.contains("java.lang.Thread zoo-worker"), "{tree}");
+    let headings = on_terminal(&format!("breakdown {id} {file}"));
+    assert!(headings.contains("java.lang.String \"pair: \u{1f600}\": types on the way"), "{headings}");
+    let paragraphs = on_terminal(&format!("leaks {file} --threshold 1%"));
+    assert!(paragraphs.contains("One java.lang.Class of java.lang.System ("), "{paragraphs}");
     let table = run(&["roots", &id, &file, "-q", "-f", "csv"]).expect_code(0).stdout;
     assert!(table.starts_with("path,step,id,shallow_bytes,retained_bytes,class,reference,type\n"), "{table}");
     for end in [",static LauncherHelper.appClass,java.lang.Class\n", ",[25],java.lang.String\n"] {
         assert!(table.contains(end), "{table}");
+    }
+}
+
+#[test]
+fn paragraphs_say_what_objects_say_on_a_terminal_alone() {
+    let file = text_of(&fixture("zoo-jdk17-serial.hprof.zst"));
+    let thread = "java.lang.Thread zoo-worker (";
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = format!("heapdump leaks {file} -q -n 0 --threshold 100 -t '/^java.lang.Thread$/' --color never");
+    let drawn = words(run_on_terminal(&line, 120).expect_code(0).stdout);
+    assert!(drawn.contains(thread), "{drawn}");
+    let piped = run(&["leaks", &file, "-q", "-n", "0", "--threshold", "100", "-t", "/^java.lang.Thread$/"]);
+    let piped = piped.expect_code(0).stdout;
+    assert!(piped.starts_with("Suspect 1\nOne java.lang.Thread (0x") && !piped.contains(thread), "{piped}");
+}
+
+#[test]
+fn loaders_of_classes_have_their_names() {
+    let file = text_of(&fixture("zoo-jdk17-serial.hprof.zst"));
+    let list =
+        run(&["list", &file, "-q", "--values", "-f", "json", "-t", "/ClassLoaders\\$App/"]).expect_code(0).json();
+    assert_eq!(list["objects"][0]["value"], "app");
+    // Rows of one name say whose they are, here of loaders that have none.
+    for command in [&["stats"][..], &["dominators", "--by", "type"]] {
+        let rows = run(&[command, &[&file, "-q", "-f", "json", "-t", "zoo.Plugin"]].concat()).expect_code(0).json();
+        let rows = rows["types"].as_array().expect("rows").clone();
+        let objects: Vec<_> = rows.iter().map(|row| row["objects"].as_u64().expect("objects")).collect();
+        assert_eq!(objects, [4, 1], "{command:?}");
+        for row in rows {
+            assert_eq!((&row["loader"]["type"], &row["loader"]["name"]), (&json!("zoo.Zoo$TwinLoader"), &Value::Null));
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::allocations::AllocationHeap;
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
 use crate::answers::heaps::HeapRow;
+use crate::answers::values::Values;
 use crate::answers::{AnswerError, ScopeOptions};
 use crate::dump::{OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, TypeId};
@@ -50,6 +51,9 @@ pub struct BreakdownObject {
     /// Of a class object: the class that it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// What it says of itself, in words.
+    #[serde(skip)]
+    pub said: Option<String>,
     /// Bytes that would be freed with it, of all types.
     pub retained_bytes: u64,
 }
@@ -92,18 +96,19 @@ pub(super) fn breakdown<'d>(
     let HeapRow { process, dump: number, total_bytes, allocations, .. } = HeapRow::new(&heap, &totals.at(0));
     let section = scope.section().filter(|_| graph.sections().len() > 1);
     let section = section.map(|section| (section.number(), graph.sections()[section.index()].name.clone()));
-    let object = start.map(|node| BreakdownObject::new(graph, node, &heap));
+    let object = start.map(|node| BreakdownObject::new(dump, graph, node, &heap));
     let row = SectionRow { process, pid: (), dump: number, allocator: (), total_bytes, allocations, section, object };
     Ok(answer(vec![BreakdownHeap { heap: HeapOrSection::Objects(row), tree }]))
 }
 
 impl BreakdownObject {
     /// `heap` has what the object retains.
-    fn new(graph: &HeapGraph, node: NodeId, heap: &AllocationHeap) -> Self {
+    fn new(dump: &OpenDump, graph: &HeapGraph, node: NodeId, heap: &AllocationHeap) -> Self {
         BreakdownObject {
             id: graph.display_id(node),
             type_name: graph.type_name(graph.type_of(node)).to_string(),
             class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
+            said: Values::of(dump).and_then(|values| values.row(node).said),
             retained_bytes: heap.entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.bytes())),
         }
     }

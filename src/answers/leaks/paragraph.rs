@@ -11,8 +11,13 @@ const TYPES_NAMED: usize = 3;
 const STEPS_NAMED: usize = 6;
 
 /// What, how much, how many, held by what, piling up where, what is inside. Names are as in the dump.
-pub(super) fn of(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
-    let mut text = subject(suspects, suspect, view);
+pub(super) fn of(
+    suspects: &Suspects<'_>,
+    suspect: &LeakSuspect,
+    view: &SuspectView<'_>,
+    largest: &ObjectRow,
+) -> String {
+    let mut text = subject(suspects, view, largest);
     text += &growth(suspects, view);
     text += &holders(suspects, view);
     text += &accumulation(suspects, suspect, view);
@@ -28,10 +33,10 @@ fn named(object: &ObjectRow) -> String {
     format!("{} ({})", object.type_text(), object.id)
 }
 
-fn subject(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
+fn subject(suspects: &Suspects<'_>, view: &SuspectView<'_>, largest: &ObjectRow) -> String {
     let row = &view.row;
     let mut text = match row.kind {
-        SubjectKind::Object => format!("One {} retains", named(&ObjectRow::new(suspects.graph, suspect.largest()))),
+        SubjectKind::Object => format!("One {} retains", named(largest)),
         SubjectKind::Group => format!(
             "{} of {} that no single object holds together {}",
             count_of(row.objects as u64, "objects"),

@@ -9,6 +9,7 @@ use crate::analysis::root_paths::RootPaths;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
 use crate::answers::reference_names::ReferenceNames;
+use crate::answers::values::Values;
 use crate::answers::{CommandLine, ObjectRow, PathRow};
 use crate::graph::HeapGraph;
 
@@ -169,15 +170,16 @@ impl Serialize for SuspectPath<'_> {
 }
 
 impl<'s> SuspectView<'s> {
-    pub(super) fn new(suspects: &'s Suspects<'_>, at: usize) -> Self {
+    /// With `values` the paragraph has what objects say of themselves.
+    pub(super) fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<Values<'_>>) -> Self {
         let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
         let point = &suspect.accumulation;
         let mut look_further = CommandLine::new("dominators");
         look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
         let mut view = SuspectView {
             row: suspects.row(at),
-            owner: suspect.owner.map(|owner| ObjectRow::new(graph, owner)),
-            accumulation_point: AccumulationRow::new(graph, point),
+            owner: suspect.owner.map(|owner| suspects.object(owner, values)),
+            accumulation_point: AccumulationRow::new(graph, point, suspects.object(point.node, values)),
             keeping: point
                 .keeping
                 .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
@@ -187,14 +189,13 @@ impl<'s> SuspectView<'s> {
             text: String::new(),
             look_further,
         };
-        view.text = paragraph::of(suspects, suspect, &view);
+        view.text = paragraph::of(suspects, suspect, &view, &suspects.object(suspect.largest(), values));
         view
     }
 }
 
 impl<'s> AccumulationRow<'s> {
-    fn new(graph: &'s HeapGraph, point: &AccumulationPoint) -> Self {
-        let object = ObjectRow::new(graph, point.node);
+    fn new(graph: &'s HeapGraph, point: &AccumulationPoint, object: ObjectRow) -> Self {
         let (shape, members) = match point.shape {
             Shape::LinkedList(length, type_id) => ("linked-list", Some((length, type_id))),
             Shape::Collection(count, type_id) => (collection_shape(&object.type_name), Some((count, type_id))),

@@ -3,7 +3,7 @@
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow, HeapOrSection};
 use crate::answers::tree::TreeRow;
 use crate::report::{
-    Cell, Column, Columns, Format, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,
+    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,
 };
 
 /// Deep rows are not pushed off the screen.
@@ -13,7 +13,7 @@ impl Present for Breakdown<'_> {
     const COMMAND: &'static str = "breakdown";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        let indent = matches!(style.format, Format::Table | Format::Markdown);
+        let indent = style.is_for_people();
         let rows: Vec<(&BreakdownHeap<'_>, &TreeRow<BreakdownRow<'_>>)> =
             self.heaps.iter().flat_map(|heap| heap.tree.rows().iter().map(move |row| (heap, row))).collect();
         type Row<'r, 'd> = (&'r BreakdownHeap<'d>, &'r TreeRow<BreakdownRow<'d>>);

@@ -10,10 +10,10 @@ use crate::report::{Column, Columns, Outline, OutlineRow, Present, Style, Table,
 impl Present for DominatorTree<'_> {
     const COMMAND: &'static str = "dominators";
 
-    fn table(&self, _: &Style) -> Table<'_> {
+    fn table(&self, style: &Style) -> Table<'_> {
         match &self.rows {
             DominatorRows::Objects { nodes } => table_of_objects(nodes),
-            DominatorRows::Groups(groups) => table_of_groups(groups),
+            DominatorRows::Groups(groups) => table_of_groups(groups, style.is_for_people()),
         }
     }
 
@@ -28,7 +28,7 @@ impl Present for DominatorTree<'_> {
         ));
         match &self.rows {
             DominatorRows::Objects { nodes } => page.tree(&outline(nodes, style)),
-            DominatorRows::Groups(groups) => page.table(&table_of_groups(groups)),
+            DominatorRows::Groups(groups) => page.table(&table_of_groups(groups, style.is_for_people())),
         }
     }
 }
@@ -74,13 +74,13 @@ fn outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline<'t> {
     }
 }
 
-fn table_of_groups(groups: &DominatorGroups) -> Table<'_> {
+fn table_of_groups(groups: &DominatorGroups, with_loader: bool) -> Table<'_> {
     let rows = groups.rows.as_slice();
     Columns::new()
         .add(Column::count("objects", "Objects"), |row: &mut &GroupRow| row.objects)
         .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
         .add(Column::count("topmost_objects", "Topmost"), |row| row.topmost_objects)
         .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
-        .add(name_column(groups.group_by), |row| row.name.text())
+        .add(name_column(groups.group_by), move |row| row.name_with_loader(with_loader))
         .table(rows.len(), groups.rows_hidden, |at| &rows[at])
 }

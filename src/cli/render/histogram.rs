@@ -2,14 +2,14 @@
 
 use crate::answers::histogram::{Histogram, HistogramRow, ObjectTotals, RetainedBy, Totals};
 use crate::answers::{GroupBy, ReachedBy};
-use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, TextPage, count_of, escape_controls};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
 
     fn table(&self, style: &Style) -> Table<'_> {
         let rows = self.rows.as_slice();
-        let is_bare = !matches!(style.format, Format::Table | Format::Markdown);
+        let with_loader = style.is_for_people();
         let with_estimate = self.sample.is_some() && rows.iter().any(|row| row.estimate().is_some());
         let with_graph = matches!(self.totals, Totals::Objects(_));
         let columns = match self.totals {
@@ -40,7 +40,7 @@ impl Present for Histogram {
             .add_if(rows.iter().any(|row| row.location.is_some()), location, |row| {
                 row.location.map_or(String::new(), |location| location.text())
             })
-            .add(name_column(self.group_by), move |row| Cell::text(row.name_with_loader(!is_bare)))
+            .add(name_column(self.group_by), move |row| row.name_with_loader(with_loader))
             .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }
 

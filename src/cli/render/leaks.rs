@@ -6,6 +6,7 @@ use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_con
 
 impl Present for Leaks<'_> {
     const COMMAND: &'static str = "leaks";
+    const IS_PROSE: bool = true;
 
     fn table(&self, _: &Style) -> Table<'_> {
         Columns::new()
@@ -27,9 +28,9 @@ impl Present for Leaks<'_> {
             (true, others) => page.line(format!("No suspects of these types; {others} of others.")),
             _ => {}
         }
-        for (number, suspect) in self.suspects.iter().enumerate() {
+        for (number, text) in self.suspects.paragraphs(page.style().terminal).enumerate() {
             page.line(page.style().bold(&format!("Suspect {}", number + 1)));
-            page.paragraph(&escape_controls(&suspect.text));
+            page.paragraph(&escape_controls(&text));
             page.line("");
         }
         if self.omitted.beyond_limit > 0 {
@@ -40,7 +41,6 @@ impl Present for Leaks<'_> {
         }
     }
 
-    /// Headings and paragraphs.
     fn markdown(&self, page: &mut TextPage<'_>) {
         for (number, suspect) in self.suspects.iter().enumerate() {
             page.line(format!("### Suspect {}\n\n{}\n", number + 1, escape_markdown(&suspect.text)));

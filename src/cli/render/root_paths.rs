@@ -3,7 +3,7 @@
 use super::rows::{CLASS, REFERENCE, TYPE, heading, note_inferred_roots, root_text};
 use crate::answers::path_lines::{PathLine, PathLines, PathPart};
 use crate::answers::{PathStep, Reachability, RootPathsAnswer};
-use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, TextPage, count_of, escape_controls};
+use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 /// Objects at each end of a long path that text shows; JSON has all.
 const HALF: usize = 20;
@@ -12,7 +12,7 @@ impl Present for RootPathsAnswer<'_> {
     const COMMAND: &'static str = "roots";
 
     fn table(&self, style: &Style) -> Table<'_> {
-        let is_text = matches!(style.format, Format::Table | Format::Markdown);
+        let is_text = style.is_for_people();
         let lines = PathLines::new(&self.paths, is_text.then_some(HALF));
         Columns::new()
             .add(Column::count("path", "Path"), |line: &mut PathLine| line.path + 1)

@@ -16,8 +16,6 @@ use super::wire::{id_of, sub};
 use crate::graph::{Column, ColumnSink, ColumnSource};
 use crate::input::{RandomAccess, ReadError, Reread};
 
-/// A packed file of up to so many bytes is unpacked into memory when an object of it is asked for.
-const MOST_UNPACKED_BYTES: usize = 1 << 30;
 /// Parts that stay in memory: some 45 MB.
 const PARTS_KEPT: usize = 32;
 /// A part is never longer, whatever an index says.
@@ -63,14 +61,6 @@ impl Places {
     }
 }
 
-enum File {
-    ByPosition(RandomAccess),
-    /// Unpacked.
-    Whole(Vec<u8>),
-    /// Packed, and too long to be unpacked into memory: unpacked again for every part.
-    Packed,
-}
-
 /// An object's sub-record, as far as it was asked for.
 pub(super) struct SubRecord {
     pub(super) tag: u8,
@@ -90,83 +80,29 @@ struct Part {
 pub(super) struct Finder {
     pub(super) places: Places,
     reread: Reread,
-    file: OnceLock<File>,
+    dump: OnceLock<RandomAccess>,
     /// The one that was used last comes last.
     parts: Mutex<VecDeque<Arc<Part>>>,
 }
 
 impl Finder {
     pub(super) fn new(places: Places, reread: Reread) -> Self {
-        Finder { places, reread, file: OnceLock::new(), parts: Mutex::default() }
+        Finder { places, reread, dump: OnceLock::new(), parts: Mutex::default() }
     }
 
-    fn file(&self) -> Result<&File, ReadError> {
-        if let Some(file) = self.file.get() {
-            return Ok(file);
-        }
-        let file = match self.reread.by_position()? {
-            Some(file) => File::ByPosition(file),
-            None => self.unpacked()?,
-        };
-        Ok(self.file.get_or_init(|| file))
-    }
-
-    fn unpacked(&self) -> Result<File, ReadError> {
-        let mut source = self.reread.from_start()?;
-        let mut bytes = Vec::new();
-        loop {
-            let start = bytes.len();
-            bytes.resize(start + (1 << 20), 0);
-            let got = source.fill(&mut bytes[start..])?;
-            bytes.truncate(start + got);
-            if got < 1 << 20 {
-                return Ok(File::Whole(bytes));
-            }
-            if bytes.len() >= MOST_UNPACKED_BYTES {
-                return Ok(File::Packed);
-            }
-        }
-    }
-
-    /// Bytes of the file; fewer where it ends before.
+    /// Bytes of the dump; fewer where it ends before.
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>, ReadError> {
-        match self.file()? {
-            File::Whole(bytes) => {
-                let end = range.end.min(bytes.len() as u64);
-                let start = range.start.min(end);
-                Ok(bytes[start as usize..end as usize].to_vec())
+        let dump = match self.dump.get() {
+            Some(dump) => dump,
+            None => {
+                let dump = self.reread.by_position()?;
+                self.dump.get_or_init(|| dump)
             }
-            File::ByPosition(file) => {
-                let end = range.end.min(file.len());
-                let mut bytes = vec![0; end.saturating_sub(range.start) as usize];
-                file.read_at(range.start.min(end), &mut bytes)?;
-                Ok(bytes)
-            }
-            File::Packed => {
-                let (mut source, mut at) = (self.reread.from_start()?, 0);
-                let mut bytes = vec![0; 1 << 20];
-                while at < range.start {
-                    let wanted = (range.start - at).min(1 << 20) as usize;
-                    let got = source.fill(&mut bytes[..wanted])?;
-                    if got == 0 {
-                        return Ok(Vec::new());
-                    }
-                    at += got as u64;
-                }
-                // Memory grows with what is there.
-                let mut found = Vec::new();
-                while at < range.end {
-                    let wanted = (range.end - at).min(1 << 20) as usize;
-                    let got = source.fill(&mut bytes[..wanted])?;
-                    found.extend_from_slice(&bytes[..got]);
-                    at += got as u64;
-                    if got < wanted {
-                        break;
-                    }
-                }
-                Ok(found)
-            }
-        }
+        };
+        let end = range.end.min(dump.len());
+        let mut bytes = vec![0; end.saturating_sub(range.start) as usize];
+        dump.read_at(range.start.min(end), &mut bytes)?;
+        Ok(bytes)
     }
 
     fn part(&self, extent: usize) -> Result<Arc<Part>, ReadError> {

@@ -23,13 +23,16 @@ const BOXES: [&str; 8] = [
     "java.lang.Short",
 ];
 
+/// Their objects have their name in a field `name`.
+const NAMED: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
+
 /// What kind of object says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
     Nobody,
     String,
     Box,
-    /// Its name is in the field `name` of this class: a constant of an enumeration, a thread.
+    /// Its name is in the field `name` of this class: a constant of an enumeration, a thread, a loader of classes.
     Named(TypeId),
     /// A class that is an instance: of a primitive type.
     Class(TypeId),
@@ -43,9 +46,7 @@ pub(super) fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
         "java.lang.Class" => Speaker::Class(type_id),
         name if BOXES.contains(&name) => Speaker::Box,
         _ => {
-            let is_named = |class: &TypeId| {
-                ["java.lang.Enum", "java.lang.Thread"].contains(&types.name(*class).replace('/', ".").as_str())
-            };
+            let is_named = |class: &TypeId| NAMED.contains(&types.name(*class).replace('/', ".").as_str());
             types.chain(type_id).find(is_named).map_or(Speaker::Nobody, Speaker::Named)
         }
     };
