@@ -59,6 +59,8 @@ pub enum AnswerError {
     Unreachable(String),
     /// The dump's values cannot be had.
     NoValues(NoValues),
+    /// The dump does not say which threads there were.
+    NoThreads,
 }
 
 impl fmt::Display for AnswerError {
@@ -107,6 +109,7 @@ impl fmt::Display for AnswerError {
             }
             AnswerError::TooMuchWork(what) => f.write_str(what),
             AnswerError::NoValues(why) => why.fmt(f),
+            AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
             AnswerError::Unreachable(id) => {
                 write!(f, "{id} is not reachable from any strong root, so it retains nothing")
             }

@@ -1,7 +1,8 @@
 //! What references are called, where the dump knows: fields, elements, variables on stacks.
 
+use super::threads::FrameRow;
 use crate::dump::OpenDump;
-use crate::graph::{FrameId, HeapGraph, Line, NodeId, Reference};
+use crate::graph::{HeapGraph, NodeId, Reference};
 use crate::input::{ObjectDetails, ReferenceName};
 
 /// Gives references their names.
@@ -95,22 +96,12 @@ impl<'d> ReferenceNames<'d> {
                 let simple = class.rsplit_once('.').map_or(class, |(_, simple)| simple);
                 format!("static {simple}.{field}")
             }
-            ReferenceName::Local(Some(frame)) => format!("local of {}", self.frame_text(*frame)),
+            ReferenceName::Local(Some(frame)) => {
+                let frame = self.graph.frames().get(frame.index());
+                let text = frame.map_or_else(|| "a frame".into(), |frame| FrameRow::new(self.graph, frame).text());
+                format!("local of {text}")
+            }
             _ => name.to_string().trim_start().to_string(),
         }
-    }
-
-    /// `zoo.Zoo.innermost (Zoo.java:77)`
-    fn frame_text(&self, frame: FrameId) -> String {
-        let types = self.graph.types();
-        let Some(frame) = self.graph.frames().get(frame.index()) else { return "a frame".into() };
-        let class = frame.class.map_or(String::new(), |class| format!("{}.", self.graph.type_name(class)));
-        let place = match (frame.source_file.map(|file| types.text(file)), frame.line) {
-            (Some(file), Line::Number(line)) => format!(" ({file}:{line})"),
-            (Some(file), _) => format!(" ({file})"),
-            (None, Line::Native) => " (native)".into(),
-            (None, _) => String::new(),
-        };
-        format!("{class}{}{place}", types.text(frame.method))
     }
 }

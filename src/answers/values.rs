@@ -44,6 +44,11 @@ impl<'d> Values<'d> {
         self.said(&[node]).pop().flatten()
     }
 
+    /// The fields of an object as the dump has them. A dump that cannot be read any more has none.
+    pub(super) fn raw_fields(&self, node: NodeId) -> Vec<FieldValue> {
+        self.details.fields(self.graph, node).unwrap_or_default()
+    }
+
     /// The row of an object with what it says.
     pub(super) fn row(&self, node: NodeId) -> ObjectRow {
         let said = self.said_by(node).map(|value| value.words());

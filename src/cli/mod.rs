@@ -17,6 +17,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 
 use commands::{
     breakdown, completions, diff, dominators, export, index, info, leaks, list, man, report, roots, show, stats,
+    threads,
 };
 pub use terminal::session::Session;
 use terminal::{help, usage};
@@ -53,6 +54,7 @@ enum Command {
     Dominators(dominators::Args),
     Breakdown(breakdown::Args),
     Leaks(leaks::Args),
+    Threads(threads::Args),
     Diff(diff::Args),
     Report(report::Args),
     Export(export::Args),
@@ -97,6 +99,7 @@ impl Command {
             Command::Dominators(args) => dominators::run(args, session),
             Command::Breakdown(args) => breakdown::run(args, session),
             Command::Leaks(args) => leaks::run(args, session),
+            Command::Threads(args) => threads::run(args, session),
             Command::Diff(args) => diff::run(args, session),
             Command::Report(args) => report::run(args, session),
             Command::Export(args) => export::run(args, session),

@@ -9,6 +9,7 @@ mod error;
 mod flamegraph;
 mod folded;
 mod memory_infra;
+mod thread_dump;
 
 pub use dot::{DotOptions, write_dot};
 pub use error::{ExportError, MAX_FLAMEGRAPH_BYTES};
@@ -16,3 +17,4 @@ pub use error::{ExportError, MAX_FLAMEGRAPH_BYTES};
 pub use flamegraph::write_flamegraph;
 pub use folded::{FoldedOptions, write_folded};
 pub use memory_infra::{MemoryInfraOptions, write_memory_infra};
+pub use thread_dump::thread_dump_lines;

@@ -279,8 +279,7 @@ impl HeapGraph {
 
     /// A thread's stack, innermost first. O(1).
     pub fn frames_of(&self, thread: &Thread) -> &[Frame] {
-        let first = thread.first_frame as usize;
-        self.frames.get(first..first + thread.frame_count as usize).unwrap_or(&[])
+        self.frames.get(thread.frames()).unwrap_or(&[])
     }
 
     /// The frame a root lies in, where the dump says so. O(1).

@@ -97,6 +97,12 @@ pub(super) const FRAME_NUMBERS: usize = 5;
 const NONE: u32 = u32::MAX;
 
 impl Thread {
+    /// The numbers of its frames among those of all threads.
+    pub fn frames(&self) -> std::ops::Range<usize> {
+        let first = self.first_frame as usize;
+        first..first + self.frame_count as usize
+    }
+
     pub(super) fn numbers(&self) -> [u32; THREAD_NUMBERS] {
         let name = self.name.map_or(NONE, NameId::number);
         let node = self.node.map_or(NONE, |node| node.0);

@@ -36,6 +36,7 @@ impl Serialize for Row<'_> {
                 Cell::Number(number) => row.serialize_entry(key, number)?,
                 Cell::Signed(number) => row.serialize_entry(key, number)?,
                 Cell::Share(share) => row.serialize_entry(key, share)?,
+                Cell::Flag(flag) => row.serialize_entry(key, flag)?,
                 Cell::Text(text) => row.serialize_entry(key, text)?,
                 Cell::Missing => row.serialize_entry(key, &())?,
             }

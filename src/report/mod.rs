@@ -41,6 +41,8 @@ pub enum Format {
     Json,
     /// One JSON object per row.
     JsonLines,
+    /// A thread dump as the JDK's jstack prints it; of threads alone.
+    Jstack,
 }
 
 impl Format {
@@ -52,6 +54,17 @@ impl Format {
         ("tsv", Format::Tsv),
         ("json", Format::Json),
         ("jsonl", Format::JsonLines),
+    ];
+
+    /// The forms of threads.
+    pub const WORDS_OF_THREADS: &[(&str, Format)] = &[
+        ("table", Format::Table),
+        ("markdown", Format::Markdown),
+        ("csv", Format::Csv),
+        ("tsv", Format::Tsv),
+        ("json", Format::Json),
+        ("jsonl", Format::JsonLines),
+        ("jstack", Format::Jstack),
     ];
 }
 
@@ -175,6 +188,8 @@ pub enum Cell<'a> {
     Signed(i64),
     /// A share, 0 to 1.
     Share(f64),
+    /// Yes or no.
+    Flag(bool),
     /// A word or a text.
     Text(Cow<'a, str>),
     /// Nothing: `-`, an empty field, `null`.
@@ -215,6 +230,12 @@ impl From<i64> for Cell<'_> {
 impl From<f64> for Cell<'_> {
     fn from(share: f64) -> Self {
         Cell::Share(share)
+    }
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(flag: bool) -> Self {
+        Cell::Flag(flag)
     }
 }
 
@@ -265,6 +286,7 @@ fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
         Cell::Signed(number) => number.to_string().into(),
         Cell::Share(share) if human => format!("{:.1} %", share * 100.0).into(),
         Cell::Share(share) => format!("{share:.4}").into(),
+        Cell::Flag(flag) => flag.to_string().into(),
         Cell::Text(text) => escape_controls(text),
         Cell::Missing => "-".into(),
     }

@@ -30,6 +30,11 @@ pub trait Present: Serialize {
         let table = self.table(page.style());
         page.write(|out, style| markdown::write(&table, out, style));
     }
+
+    /// The answer as a thread dump. Default: as for people.
+    fn thread_dump(&self, page: &mut TextPage<'_>) {
+        self.text(page);
+    }
 }
 
 /// Where an answer's text is written, line by line. Once the output fails, the rest is dropped and the error kept.
@@ -131,6 +136,11 @@ pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::
             answer.markdown(&mut page);
             page.finish()
         }
+        Format::Jstack => {
+            let mut page = TextPage::new(out, *style);
+            answer.thread_dump(&mut page);
+            page.finish()
+        }
         Format::Json => {
             json::write_value(out, &WithSchema { schema: schema(A::COMMAND), answer })?;
             writeln!(out)
@@ -169,7 +179,7 @@ pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, styl
 /// A table in the forms that are rows alone.
 fn write_rows(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     match style.format {
-        Format::Table | Format::Json => plain::write(table, out, style),
+        Format::Table | Format::Json | Format::Jstack => plain::write(table, out, style),
         Format::Markdown => markdown::write(table, out, style),
         Format::Csv => delimited::write(table, out, style, b','),
         Format::Tsv => delimited::write(table, out, style, b'\t'),

@@ -33,6 +33,8 @@ const CASES: &[(&str, &[&str])] = &[
     ("roots-java", &["roots", "0x70051280", "fixtures/hprof/android.hprof"]),
     ("roots-type", &["roots", "--type", "BubbleGame.Level", GAME]),
     ("leaks", &["leaks", GAME]),
+    ("threads", &["threads", "fixtures/hprof/zoo-jdk17-serial.hprof.zst"]),
+    ("threads-of-one", &["threads", "worker", "fixtures/hprof/out-of-memory.hprof"]),
     ("diff", &["diff", BEFORE, AFTER, "--retained", "-n", "3"]),
     ("breakdown", &["breakdown", TOTALS]),
     ("breakdown-both", &["breakdown", TOTALS, "--by", "both"]),
@@ -55,6 +57,8 @@ const ON_TERMINALS: &[(&str, &str, &[usize])] = &[
     ("dominators", "dominators fixtures/xna_cf/small_1k.txt -n 2 --depth 3", &[80, 200]),
     ("roots-type", "roots --type Level fixtures/xna_cf/small_1k.txt", &[80, 200]),
     ("leaks", "leaks fixtures/xna_cf/small_1k.txt", &[80, 200]),
+    ("threads", "threads fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
+    ("threads-of-one", "threads zoo-worker fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
 ];
 
 /// Cases of allocation totals, whose tables may be wider than the terminal.

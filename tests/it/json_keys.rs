@@ -139,6 +139,21 @@ fn occurring() -> BTreeMap<String, Keys> {
     for id in ["0xfd5f40a8", "0xfd65ab48", "0xfd5bf798", "0xfd5e9740", "0xfd5e9330"] {
         add(&["show", id, ZOO]);
     }
+    for dump in [ZOO, "fixtures/hprof/out-of-memory.hprof", "fixtures/hprof/tiny-4byte.hprof"] {
+        add(&["threads", dump]);
+    }
+    // A long text on a stack, in a frame and in none.
+    let mut bytes = crate::common::fixtures::unpacked(ZOO);
+    for (frame, local) in [(4u32, 0xFD5B_FFC8_u64), (u32::MAX, 0xFD66_2F90)] {
+        let record =
+            |id: u64, frame: u32| [&[3][..], &id.to_be_bytes(), &1u32.to_be_bytes(), &frame.to_be_bytes()].concat();
+        let at = bytes.windows(17).position(|window| window == record(local, 4)).expect("a local of main");
+        bytes[at..at + 17].copy_from_slice(&record(0xFD5F_40A8, frame));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let long = directory.path().join("long.hprof");
+    std::fs::write(&long, bytes).expect("written");
+    add(&["threads", &long.display().to_string()]);
     add(&["list", ZOO, "--values", "-t", "java.lang.String", "--sort", "retained", "-n", "9"]);
     let directory = tempfile::tempdir().unwrap();
     let cut = directory.path().join("cut.hprof");

@@ -38,6 +38,7 @@ mod report;
 mod same_heap;
 mod samples;
 mod several;
+mod threads;
 mod trees;
 mod v8_snapshot;
 mod values;

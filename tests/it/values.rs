@@ -21,11 +21,7 @@ fn text_of(path: &Path) -> String {
 }
 
 fn unpacked(name: &str) -> Vec<u8> {
-    let mut source = Source::open(&fixture(name)).expect("a dump");
-    let mut bytes = vec![0; 8 << 20];
-    let length = source.fill(&mut bytes).expect("readable");
-    bytes.truncate(length);
-    bytes
+    crate::common::fixtures::unpacked(&format!("fixtures/hprof/{name}"))
 }
 
 fn show(file: &Path, id: &str) -> Value {

@@ -16,3 +16,4 @@ pub(crate) mod report;
 pub(crate) mod roots;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod threads;

@@ -12,3 +12,4 @@ mod object;
 pub(crate) mod objects;
 pub(crate) mod root_paths;
 pub(crate) mod rows;
+mod threads;

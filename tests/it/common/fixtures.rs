@@ -35,6 +35,15 @@ impl Fixture {
     }
 }
 
+/// The bytes of a dump in the project, unpacked.
+pub fn unpacked(path: &str) -> Vec<u8> {
+    let mut source = heapdump::input::Source::open(&project(path)).expect("a dump");
+    let mut bytes = vec![0; 8 << 20];
+    let length = source.fill(&mut bytes).expect("readable");
+    bytes.truncate(length);
+    bytes
+}
+
 /// `small.native` for `small.native.txt.gz`.
 fn stem(path: &Path) -> String {
     let name = path.file_name().expect("a name").to_string_lossy().into_owned();

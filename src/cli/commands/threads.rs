@@ -1,0 +1,52 @@
+//! `heapdump threads`: what each thread holds and was doing.
+
+use anyhow::Result;
+
+use crate::answers::{ThreadsOptions, threads};
+use crate::cli::Outcome;
+use crate::cli::args::object::split_object_and_file;
+use crate::cli::args::options::{Common, RowArgs, words};
+use crate::cli::terminal::{asking::ask, session::Session};
+use crate::report::Format;
+
+/// Threads: what each retains, its stack, and the objects on it
+///
+/// All threads, the one that ran out of memory first; or those of one name, or the one with this id, each with its stack
+/// and the local variables of every frame. A dump has the objects of locals, not the names of the variables. Exit code 1
+/// when there is no such thread.
+///
+/// Example: heapdump threads dump.hprof
+///
+/// Example: heapdump threads main dump.hprof
+///
+/// Example: heapdump threads dump.hprof -f jstack > threads.txt
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "heapdump threads [OPTIONS] [NAME|OBJID] [FILE]")]
+#[command(mut_arg("format", |format| format.value_parser(words(Format::WORDS_OF_THREADS))))]
+pub(crate) struct Args {
+    /// The thread's name or id [default: all], and the dump; - for standard input
+    #[arg(value_names = ["NAME|OBJID", "FILE"], num_args = 0..=2)]
+    words: Vec<String>,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let (which, file) = split_object_and_file(&args.words);
+    let options = ThreadsOptions { which, order: args.rows.order()?, limits: args.rows.limits() };
+    ask(session, file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
+        let answer = threads(asked.dump, &options).map_err(|error| asked.explain(error))?;
+        session.print_answer(&answer, &args.common.output)?;
+        if let Some(why) = &answer.no_values {
+            asked.note(&why.to_string());
+        }
+        let Some(which) = options.which.as_ref().filter(|_| answer.threads.is_empty()) else {
+            return Ok(Outcome::Done);
+        };
+        asked.note(&format!("no thread has the name or the id \"{which}\"; there are {}", answer.thread_count));
+        Ok(Outcome::No)
+    })
+}

@@ -1,0 +1,109 @@
+//! `heapdump threads`.
+
+use super::rows::TYPE;
+use crate::answers::Threads;
+use crate::answers::threads::{FrameRow, LocalRow, ThreadRow};
+use crate::export::thread_dump_lines;
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
+
+/// A row of stacks: a thread, a frame of it, and an object in that.
+type StackRow<'t> = (&'t ThreadRow, Option<(usize, &'t FrameRow)>, Option<&'t LocalRow>);
+
+impl Present for Threads {
+    const COMMAND: &'static str = "threads";
+
+    /// The threads; of those that were asked for by name their stacks.
+    fn table(&self, _: &Style) -> Table<'_> {
+        if self.which.is_some() {
+            return stacks(self);
+        }
+        Columns::new()
+            .add(Column::word("id", "Thread"), |row: &mut &ThreadRow| row.id.as_str())
+            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
+            .add(Column::count("frames", "Frames"), |row| row.frames.len())
+            .add(Column::count("locals", "Locals"), |row| row.local_count())
+            .add(Column::word("state", "State").hide_priority(1), |row| row.state)
+            .add(Column::word("daemon", "Daemon").hide_priority(3), |row| row.daemon)
+            .add(Column::word("virtual", "Virtual").hide_priority(4), |row| row.is_virtual)
+            .add(Column::word("type", "Type").hide_priority(2), |row| row.type_name.as_str())
+            .add(Column::text("name", "Name"), |row| row.name.as_deref())
+            .table(self.threads.len(), self.rows_hidden, |at| &self.threads[at])
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        for thread in self.threads.iter().filter(|thread| thread.out_of_memory) {
+            let place = thread.frames.get(1).map_or(String::new(), |frame| format!(", in {}", frame.text()));
+            page.line(escape_controls(&format!("Out of memory: {}{place}\n", thread.title())));
+        }
+        if self.which.is_none() {
+            let table = self.table(page.style());
+            return page.table(&table);
+        }
+        for (place, thread) in self.threads.iter().enumerate() {
+            page.line(if place > 0 { "\n" } else { "" }.to_string() + &heading(thread, *page.style()));
+            for frame in &thread.frames {
+                page.line(format!("  {}", page.style().fit(2, &frame.text())));
+                frame.locals.iter().for_each(|local| local_line(local, page));
+            }
+            if !thread.locals.is_empty() {
+                page.line("  in no frame that the dump names");
+                thread.locals.iter().for_each(|local| local_line(local, page));
+            }
+        }
+    }
+
+    fn thread_dump(&self, page: &mut TextPage<'_>) {
+        for line in thread_dump_lines(self) {
+            let call = line.strip_prefix('\t');
+            let text = escape_controls(call.unwrap_or(&line));
+            page.line(if call.is_some() { format!("\t{text}") } else { text.into_owned() });
+        }
+    }
+}
+
+/// The stacks, frame by frame, each with its locals.
+fn stacks(threads: &Threads) -> Table<'_> {
+    let mut rows: Vec<StackRow<'_>> = Vec::new();
+    for thread in &threads.threads {
+        for frame in thread.frames.iter().enumerate() {
+            rows.extend(frame.1.locals.iter().map(|local| (thread, Some(frame), Some(local))));
+            rows.extend(frame.1.locals.is_empty().then_some((thread, Some(frame), None)));
+        }
+        rows.extend(thread.locals.iter().map(|local| (thread, None, Some(local))));
+    }
+    Columns::new()
+        .add(Column::word("thread", "Thread"), |row: &mut StackRow<'_>| row.0.id.as_str())
+        .add(Column::count("frame", "Frame"), |row| row.1.map(|(number, _)| number))
+        .add(Column::word("method", "Method"), |row| row.1.map(|(_, frame)| frame.method.as_str()))
+        .add(Column::word("file", "File"), |row| row.1.and_then(|(_, frame)| frame.file.as_deref()))
+        .add(Column::count("line", "Line"), |row| row.1.and_then(|(_, frame)| frame.line))
+        .add(Column::word("id", "Object"), |row| row.2.map(|local| local.object.id.as_str()))
+        .add(Column::bytes("retained_bytes", "Retained"), |row| row.2.and_then(|local| local.retained_bytes))
+        .add(TYPE, |row| row.2.map(|local| local.object.type_name.as_str()))
+        .table(rows.len(), threads.rows_hidden, move |at| rows[at])
+}
+
+/// `"main" 0xfd559418  java.lang.Thread, RUNNABLE, daemon, retains 5.5 KiB with 3 objects on its stack`
+fn heading(thread: &ThreadRow, style: Style) -> String {
+    let name = thread.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!("\"{name}\"  "));
+    let words = [
+        Some(thread.type_name.clone()),
+        thread.state.map(str::to_string),
+        thread.daemon.filter(|daemon| *daemon).map(|_| "daemon".to_string()),
+        thread.is_virtual.filter(|is_virtual| *is_virtual).map(|_| "virtual".to_string()),
+        thread.retained_bytes.map(|bytes| format!("retains {}", style.size(bytes))),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    let title = style.bold(&escape_controls(&format!("{}{}", name.unwrap_or_default(), thread.id)));
+    format!(
+        "{title}  {}, {} on its stack",
+        escape_controls(&words.join(", ")),
+        count_of(thread.local_count() as u64, "objects")
+    )
+}
+
+fn local_line(local: &LocalRow, page: &mut TextPage<'_>) {
+    let retained = local.retained_bytes.map_or("-".into(), |bytes| page.style().size(bytes));
+    let start = format!("      {}  {retained:>10} retained  ", local.object.id);
+    page.line(format!("{start}{}", page.style().fit(start.chars().count(), &local.object.type_text())));
+}

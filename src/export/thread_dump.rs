@@ -1,0 +1,31 @@
+//! Threads as a thread dump, in the form of the JDK's `jstack`: for tools that read those. Line by line: a head, and for
+//! each thread a line with its name, its state, and its calls, innermost first.
+//!
+//! `tid` is the id of the thread's object; what the dump does not say is left out. The form: `jstack` and `Thread.print`
+//! of JDK 8 to 25.
+
+use crate::answers::Threads;
+use crate::answers::threads::ThreadRow;
+
+/// The lines of the dump. O(frames).
+pub fn thread_dump_lines(threads: &Threads) -> impl Iterator<Item = String> + '_ {
+    let head = format!("Full thread dump {}:", threads.producer.as_deref().unwrap_or("Java"));
+    [head, String::new()].into_iter().chain(threads.threads.iter().flat_map(lines_of))
+}
+
+fn lines_of(thread: &ThreadRow) -> impl Iterator<Item = String> + '_ {
+    let mut head = format!("\"{}\"", thread.name.as_deref().unwrap_or_default());
+    if let Some(number) = thread.number {
+        head += &format!(" #{number}");
+    }
+    for (word, is_so) in [(" daemon", thread.daemon), (" virtual", thread.is_virtual)] {
+        head += if is_so == Some(true) { word } else { "" };
+    }
+    if let Some(priority) = thread.priority {
+        head += &format!(" prio={priority}");
+    }
+    head += &format!(" tid={}", thread.id);
+    let state = thread.state.map(|state| format!("   java.lang.Thread.State: {state}"));
+    let calls = thread.frames.iter().map(|frame| format!("\tat {}", frame.trace_text()));
+    std::iter::once(head).chain(state).chain(calls).chain([String::new()])
+}
