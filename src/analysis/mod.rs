@@ -14,6 +14,7 @@
 //! | `type_tree` | what hangs where? | the dominator tree merged by type | O(objects) | per place |
 //! | `suspects` | what leaks? | down the dominator tree from large objects and groups | O(objects) | per suspect |
 //! | `diff` | what grew? | two answers joined by name | O(names) | per name |
+//! | `object_changes` | which objects came and went? | two dumps of one process side by side, by id | O(objects x log objects) | a bit per object |
 //! | `allocation_totals` | how much is at each backtrace, by type? | one sweep from the last frame to the first | O(frames + entries x depth) | per backtrace and type |
 //! | `allocation_top` | how much is there in all, and of each type? | passing up, a type at a time | O(frames + entries x depth) | O(frames + entries) |
 //! | `allocation_diff` | what grew between two of them? | joined by names | O(frames) | per path |
@@ -35,6 +36,7 @@ pub mod heap_total;
 pub mod held;
 pub mod histogram;
 pub mod merged_paths;
+pub mod object_changes;
 pub mod reachability;
 pub mod retained;
 pub mod retained_sets;

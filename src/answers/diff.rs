@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use super::diff_rows::*;
+pub use super::diff_words::DiffFlags;
 use super::groups::{Groups, TypesApart};
 use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
+use super::object_diff::{ObjectDiff, object_diff};
 use super::{AnswerError, CommandLine, GroupBy, Limits, ScopeOptions};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_diff::AllocationDiff;
@@ -32,6 +34,8 @@ pub enum DiffBy {
     RootKinds,
     /// Backtraces. Of allocation totals.
     Backtraces,
+    /// Objects that came and went, by type. Of two dumps of one process, in formats whose ids stay with their objects.
+    Objects,
 }
 
 impl DiffBy {
@@ -42,6 +46,7 @@ impl DiffBy {
         ("domain", DiffBy::Groups(GroupBy::Section)),
         ("module", DiffBy::Groups(GroupBy::Module)),
         ("backtrace", DiffBy::Backtraces),
+        ("object", DiffBy::Objects),
     ];
 }
 
@@ -67,33 +72,6 @@ pub enum DiffOrder {
     NewBytes,
     /// Name.
     Name,
-}
-
-impl DiffOrder {
-    /// The orders that a diff has, each by the words for it: its short name, and its key as in CSV.
-    pub fn words(by: DiffBy, of_objects: bool, retained: bool) -> Vec<(Vec<&'static str>, Self)> {
-        let of_names = match by {
-            DiffBy::Groups(by) if by != GroupBy::Type => vec![by.name(), "group", "name"],
-            _ => vec!["type", "name"],
-        };
-        let mut words = match of_objects {
-            true => vec![
-                (vec!["shallow", "shallow_bytes_delta"], DiffOrder::Growth),
-                (vec!["objects", "objects_delta"], DiffOrder::CountGrowth),
-                (of_names, DiffOrder::Name),
-            ],
-            false => vec![
-                (vec!["delta", "total_bytes_delta"], DiffOrder::Growth),
-                (vec!["new", "total_bytes_new"], DiffOrder::NewBytes),
-                (vec!["old", "total_bytes_old"], DiffOrder::OldBytes),
-                (vec!["name"], DiffOrder::Name),
-            ],
-        };
-        if retained {
-            words.push((vec!["retained", "retained_bytes_delta"], DiffOrder::RetainedGrowth));
-        }
-        words
-    }
 }
 
 /// How two dumps are compared.
@@ -127,11 +105,15 @@ impl DiffOptions {
             DiffBy::Paths => line.word("--paths"),
             DiffBy::RootKinds => line.word("--roots"),
             DiffBy::Backtraces => line.option("--by", Some("backtrace")),
+            DiffBy::Objects => line.option("--by", Some("object")),
         };
         line.switch("--retained", self.retained);
         line.switch("--all", self.unchanged);
         let order = match self.order {
             DiffOrder::Growth => None,
+            DiffOrder::CountGrowth if self.by == DiffBy::Objects => Some("new"),
+            DiffOrder::NewBytes if self.by == DiffBy::Objects => Some("new_bytes"),
+            DiffOrder::OldBytes if self.by == DiffBy::Objects => Some("gone_bytes"),
             DiffOrder::CountGrowth => Some("objects"),
             DiffOrder::RetainedGrowth => Some("retained"),
             DiffOrder::OldBytes => Some("old"),
@@ -161,9 +143,13 @@ pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Dif
             if options.by == DiffBy::Backtraces {
                 return Err(AnswerError::NotAllocations);
             }
+            let by_object = match options.by {
+                DiffBy::Objects => Some(object_diff(old, new, options)?),
+                _ => None,
+            };
             let old = Side::find(old, old_graph, options, 0)?;
             let new = Side::find(new, new_graph, options, old.row_bytes)?;
-            Ok(of_objects(old, new, options))
+            Ok(of_objects(old, new, by_object, options))
         }
         (Content::Allocations(old_dump), Content::Allocations(new_dump)) => {
             let is_by_type_or_backtrace = matches!(options.by, DiffBy::Groups(GroupBy::Type) | DiffBy::Backtraces);
@@ -204,6 +190,7 @@ impl Side {
         match options.by {
             DiffBy::RootKinds => side.rows = held_by_root_kind(graph),
             DiffBy::Paths => side.add_paths(dump, graph, scope.range(), options)?,
+            DiffBy::Objects => {}
             DiffBy::Groups(_) | DiffBy::Backtraces => {
                 let rows = groups.names.iter().zip(&tallies).filter(|(_, tally)| tally.objects > 0);
                 side.rows = rows
@@ -263,10 +250,13 @@ impl Side {
     }
 }
 
-fn of_objects(old: Side, new: Side, options: &DiffOptions) -> Diff {
+fn of_objects(old: Side, new: Side, by_object: Option<ObjectDiff>, options: &DiffOptions) -> Diff {
     let (old_totals, new_totals) = (old.totals(), new.totals());
     let roots_inferred = old.roots_inferred || new.roots_inferred;
-    let rows = DiffRows::Objects(ObjectDiffRows::new(old.rows, new.rows, options));
+    let rows = match by_object {
+        Some(rows) => DiffRows::ByObject(rows),
+        None => DiffRows::Objects(ObjectDiffRows::new(old.rows, new.rows, options)),
+    };
     let shallow_bytes_delta = Some(delta(old_totals.bytes(), new_totals.bytes()));
     Diff { shallow_bytes_delta, roots_inferred, ..Diff::new(old_totals, new_totals, rows, options) }
 }

@@ -9,12 +9,13 @@ use serde::{Serialize, Serializer};
 use super::GroupBy;
 use super::diff::{DiffBy, DiffOptions, DiffOrder};
 use super::heaps::FullerDump;
+pub use super::object_diff::{ObjectDiff, ObjectDiffRow, ObjectDiffTotals};
 use crate::allocations::NameId;
 use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::diff::join;
 pub use crate::analysis::diff::{Amounts, Change, delta};
-use crate::units::format_bytes;
+use crate::units::{count_of, format_bytes, format_count};
 
 /// What grew between two dumps.
 #[derive(Serialize)]
@@ -42,6 +43,39 @@ pub struct Diff {
     /// Memory dumps with more heaps than those that were chosen by default.
     #[serde(skip)]
     pub fuller_dumps: Vec<FullerDump>,
+}
+
+impl Diff {
+    /// How much there was and is, in a line: sizes by `bytes`, what it grew by as `emphasis` has it.
+    pub fn headline(&self, bytes: impl Fn(u64) -> String, emphasis: impl Fn(&str) -> String) -> String {
+        let (old, new) = (self.old.bytes(), self.new.bytes());
+        let sign = if new < old { "-" } else { "+" };
+        let grown = format!("{sign}{}", bytes(new.abs_diff(old)));
+        let sides = format!("{} -> {}", bytes(old), bytes(new));
+        match (self.old, self.new) {
+            (DiffTotals::Objects { objects: before, .. }, DiffTotals::Objects { objects: after, .. }) => {
+                let share = match old {
+                    0 => String::new(),
+                    whole => format!(" ({:+.1} %)", (i128::from(new) - i128::from(old)) as f64 * 100.0 / whole as f64),
+                };
+                let (before, after) = (format_count(before), count_of(after, "objects"));
+                format!("{sides}: {}{share}, {before} -> {after}", emphasis(&grown))
+            }
+            _ => format!("{sides}, {grown}"),
+        }
+    }
+
+    /// By how much more the heap (or what matches a pattern of types) grew than it may, in a sentence; `None` if it did
+    /// not.
+    pub fn over_the_limit(&self, is_of_types: bool) -> Option<String> {
+        let check = self.growth_check.filter(|check| check.is_over())?;
+        let what = match self.rows {
+            DiffRows::Allocations(_) => "the heaps",
+            _ if is_of_types => "what matches --type",
+            _ => "the heap",
+        };
+        Some(format!("{what} {}", check.statement()))
+    }
 }
 
 /// Everything in one dump, or all that a pattern matches.
@@ -124,6 +158,8 @@ impl UnmatchedHeaps {
 pub enum DiffRows {
     /// Of objects.
     Objects(ObjectDiffRows),
+    /// Of objects that came and went.
+    ByObject(ObjectDiff),
     /// Of allocation totals.
     Allocations(Box<AllocationDiffRows>),
 }
@@ -133,6 +169,7 @@ impl DiffRows {
     pub fn len(&self) -> usize {
         match self {
             DiffRows::Objects(rows) => rows.rows.len(),
+            DiffRows::ByObject(rows) => rows.types.len(),
             DiffRows::Allocations(rows) => rows.len(),
         }
     }
@@ -146,6 +183,7 @@ impl DiffRows {
     pub fn hidden(&self) -> usize {
         match self {
             DiffRows::Objects(rows) => rows.hidden,
+            DiffRows::ByObject(rows) => rows.hidden,
             DiffRows::Allocations(rows) => rows.hidden(),
         }
     }
@@ -172,7 +210,7 @@ impl DiffBy {
         let (count, bytes, name, rows) = match self {
             DiffBy::RootKinds => (roots, held, "kind", "kinds"),
             DiffBy::Paths | DiffBy::Backtraces => (objects, RETAINED_KEYS, "path", "paths"),
-            DiffBy::Groups(GroupBy::Type) => (objects, shallow, "type", "types"),
+            DiffBy::Groups(GroupBy::Type) | DiffBy::Objects => (objects, shallow, "type", "types"),
             DiffBy::Groups(_) => (objects, shallow, "group", "groups"),
         };
         DiffKeys { count, bytes, name, rows }

@@ -55,8 +55,21 @@ pub enum AnswerError {
     },
     /// The answer takes more work than is done without being asked: what, and how much is allowed.
     TooMuchWork(String),
+    /// What so many objects retain together takes more work than is done without being asked.
+    SetTooLarge(u64),
     /// No strong root reaches the object, so it retains nothing: its id.
     Unreachable(String),
+    /// Detached nodes are asked for, and the format has no pages.
+    NoPages,
+    /// Ids of the format do not stay with their objects.
+    NoLastingIds,
+    /// The dumps are of two processes: of the objects that have one id, so many are alike.
+    OtherProcess {
+        /// Of the same type and size in both.
+        alike: u64,
+        /// Objects with an id that both dumps have.
+        of: u64,
+    },
     /// The dump's values cannot be had.
     NoValues(NoValues),
     /// The dump does not say which threads there were.
@@ -108,8 +121,20 @@ impl fmt::Display for AnswerError {
                 write!(f, "{title}: the trees up to this one have more than {limit} rows")
             }
             AnswerError::TooMuchWork(what) => f.write_str(what),
+            AnswerError::SetTooLarge(objects) => {
+                write!(f, "finding what {objects} objects retain together is too much work")
+            }
             AnswerError::NoValues(why) => why.fmt(f),
             AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
+            AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),
+            AnswerError::NoLastingIds => f.write_str(
+                "objects can be told by their ids in V8 heap snapshots alone: elsewhere they are addresses, which change",
+            ),
+            AnswerError::OtherProcess { alike, of } => write!(
+                f,
+                "these are snapshots of two processes: of the {of} ids in both, {alike} are of the same type and size; \
+                 objects can be told by their ids in snapshots of one process alone"
+            ),
             AnswerError::Unreachable(id) => {
                 write!(f, "{id} is not reachable from any strong root, so it retains nothing")
             }

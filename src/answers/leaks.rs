@@ -17,6 +17,7 @@ pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPat
 
 use growth::Growth;
 
+use super::detached::{DetachedRow, detached_trees};
 use super::histogram_rows::is_false;
 use super::libraries::library_types;
 use super::reference_names::ReferenceNames;
@@ -85,6 +86,9 @@ pub struct Leaks<'d> {
     pub threshold_bytes: u64,
     /// The suspects that are shown, most retained bytes first.
     pub suspects: Suspects<'d>,
+    /// Nodes that were taken out of their page and are held all the same, most retained bytes first; as many rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub detached: Vec<DetachedRow>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
@@ -171,7 +175,11 @@ fn search<'d>(
     let of_types = suspects.len();
     let shown = options.rows.map_or(of_types, |limit| of_types.min(limit));
     suspects.truncate(shown);
+    let mut detached = detached_trees(dump, graph)?;
+    detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
+    detached.truncate(options.rows.unwrap_or(usize::MAX));
     let answer = Leaks {
+        detached,
         reachable_bytes,
         threshold_bytes,
         roots_inferred: graph.roots_inferred(),

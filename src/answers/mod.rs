@@ -6,11 +6,14 @@
 //!
 //! Not here: command lines, styles, input and output (see `cli`, `report`), algorithms (see `analysis`).
 
+mod advice;
 pub mod biggest;
 pub mod breakdown;
 mod command_line;
+pub mod detached;
 pub mod diff;
 mod diff_rows;
+mod diff_words;
 pub mod dominator_tree;
 mod error;
 pub mod files_info;
@@ -26,6 +29,7 @@ pub mod libraries;
 mod loader_row;
 pub mod merged_paths;
 pub mod object;
+mod object_diff;
 mod object_id;
 pub mod object_rows;
 pub mod objects;
@@ -40,6 +44,7 @@ pub mod root_paths;
 mod rows;
 mod scope;
 pub mod threads;
+pub mod survivors;
 pub mod tree;
 pub mod type_map;
 pub mod values;
@@ -68,4 +73,5 @@ pub use root_paths::{RootPathsAnswer, RootPathsOptions, root_paths};
 pub use rows::{ObjectRow, RootRow};
 pub use scope::{Limits, Scope, ScopeOptions};
 pub use threads::{Threads, ThreadsOptions, threads};
+pub use survivors::{Survivors, survivors};
 pub use tree::{Tree, TreeRow};

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+use super::detached::detached_types;
 use super::histogram_rows::is_false;
 use super::values::{ShownValue, Values};
 use super::{AnswerError, CommandLine, Limits, Order, OrderWords, ScopeOptions};
@@ -14,7 +15,7 @@ use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId};
-use crate::input::ObjectDetails;
+use crate::input::{ObjectDetails, Runtime};
 
 /// What objects are ordered by; ties by section and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +56,8 @@ pub struct ObjectsOptions {
     pub ids_only: bool,
     /// What the objects say of themselves: texts, numbers, names.
     pub values: bool,
+    /// Only nodes that were taken out of their page.
+    pub detached: bool,
 }
 
 impl ObjectsOptions {
@@ -64,7 +67,7 @@ impl ObjectsOptions {
         self.order.add_to(&mut line);
         line.switch("--reverse", self.limits.reverse);
         line.option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
-        line.switch("--ids", self.ids_only).switch("--values", self.values);
+        line.switch("--ids", self.ids_only).switch("--values", self.values).switch("--detached", self.detached);
         self.scope.add_to(&mut line);
         line
     }
@@ -128,12 +131,18 @@ impl ListedObject<'_> {
 /// Lists the objects. O(objects), and a sort of the rows that are asked for.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// When the dump holds no objects, has no such section, is of no pages where detached nodes are asked for, or takes more
+/// memory than it may.
 pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(graph)?;
     let values = if options.values { Some(Values::find(dump)?) } else { Values::of(dump) };
-    let nodes: Vec<NodeId> = scope.nodes().collect();
+    if options.detached && Runtime::of_format(&dump.info().format) != Some(Runtime::JavaScript) {
+        return Err(AnswerError::NoPages);
+    }
+    let detached = options.detached.then(|| detached_types(graph));
+    let is_wanted = |node: &NodeId| detached.as_ref().is_none_or(|types| types.contains(graph.type_of(*node)));
+    let nodes: Vec<NodeId> = scope.nodes().filter(is_wanted).collect();
     let needs_tree = !options.ids_only || options.order == ObjectOrder::RetainedBytes;
     let tree = if needs_tree { Some(dump.dominators()?) } else { None };
     let found = nodes.len();

@@ -105,6 +105,28 @@ impl<'p> PathRow<'p> {
         words.join(" and by ") + &more
     }
 
+    /// The path as an expression, `Window.widgets[0].el`; without names of references the types, `Window -> Array`. The
+    /// middle of a long one is left out.
+    pub fn expression(&self) -> String {
+        const SHOWN: usize = 12;
+        let count = self.length() + 1;
+        let text = |places: std::ops::Range<usize>| -> String {
+            let is_start = places.start == 0;
+            let rows = self.nodes_at(places).into_iter().enumerate();
+            rows.map(|(number, step)| match (step.reference, is_start && number == 0) {
+                (Some(name), false) => joined(&name),
+                (_, true) => step.row.type_text(),
+                (None, false) => format!(" -> {}", step.row.type_text()),
+            })
+            .collect()
+        };
+        if count <= SHOWN {
+            return text(0..count);
+        }
+        let half = SHOWN / 2;
+        format!("{} ... {} more ... {}", text(0..half), count - 2 * half, text(count - half..count).trim_start())
+    }
+
     /// The types of some objects of the path, by their place on it; of class objects with the class they stand for.
     pub(super) fn types(&self, places: std::ops::Range<usize>) -> Vec<String> {
         let nodes = self.path.nodes().skip(places.start).take(places.len());
@@ -121,6 +143,12 @@ impl<'p> PathRow<'p> {
         let of_start = self.roots.of(self.path.start());
         of_start.filter(move |root| !root.excluded && root.is_weak() == is_weak)
     }
+}
+
+/// The name of a reference as it stands behind the object.
+pub(super) fn joined(name: &str) -> String {
+    let joins = name.starts_with(['.', '[', '{']);
+    if joins { name.to_string() } else { format!(" {name}") }
 }
 
 /// Different roots of one object that [`PathRow::holders`] names.

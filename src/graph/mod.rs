@@ -7,7 +7,8 @@
 //! - Where objects hold their class (Java), that reference is stored only where it changes what is held.
 //! - An object may be unreachable: it counts in totals, and has no dominator and no retained size.
 //! - References to ids that are not in the dump are counted, never invented as objects; null references apart.
-//! - Original ids are scoped by section, and never carry over from one dump to another.
+//! - Original ids are scoped by section, and carry over from one dump to another only where
+//!   [`HeapGraph::has_lasting_ids`].
 //!
 //! Not here: formats (see `input`), algorithms (see `analysis`), printing (see `report`).
 
@@ -403,6 +404,12 @@ impl HeapGraph {
     /// How original ids are printed.
     pub fn id_style(&self) -> IdStyle {
         self.id_style
+    }
+
+    /// Returns true if an id stays with its object as long as the process lives, from one dump to the next: those that a
+    /// runtime counts up. Addresses do not.
+    pub fn has_lasting_ids(&self) -> bool {
+        self.id_style == IdStyle::Decimal
     }
 
     /// Finds an object by its original id, in one section or in all. O(sections).

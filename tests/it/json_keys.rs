@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::common::cmd::{project, run};
 use crate::common::fixtures;
+use crate::common::heap::{Heap, HeapRoot};
+use crate::common::synth_v8::{FORMS as FORMS_OF_V8, v8_snapshot};
 
 /// Keys by the place of their object: `-`, `nodes[]`, `nodes[].children[]`.
 type Keys = BTreeMap<String, BTreeSet<String>>;
@@ -168,6 +170,22 @@ fn occurring() -> BTreeMap<String, Keys> {
         add(&words);
     }
     add(&["diff", TRACE_49, TRACE_66]);
+    let snapshots: Vec<String> = (0..3)
+        .map(|number| {
+            let mut heap = Heap::default();
+            for _ in 0..20 + number {
+                heap.object("demo.Node", 24);
+            }
+            (1..heap.objects.len()).for_each(|object| heap.refer(0, object));
+            heap.roots = vec![HeapRoot { object: 0, kind: 1, flags: 0 }];
+            let path = directory.path().join(format!("{number}.heapsnapshot"));
+            std::fs::write(&path, v8_snapshot(&heap, FORMS_OF_V8[0])).expect("written");
+            path.display().to_string()
+        })
+        .collect();
+    let [a, b, c] = [0, 1, 2].map(|at| snapshots[at].as_str());
+    add(&["diff", a, b, "--by", "object"]);
+    add(&["leaks", "--since", a, "--until", b, c]);
     add(&["diff", "fixtures/ibm_classic/small.native.txt.gz", OLD]);
     found
 }

@@ -29,6 +29,7 @@ mod lists;
 mod manual;
 mod memory;
 mod memory_infra;
+mod object_changes;
 mod objects;
 mod oracle;
 mod phd;

@@ -1,14 +1,15 @@
 //! What the rows of a diff are of: in one model or the other.
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result};
 
 use super::options::words;
 use crate::answers::DiffBy;
+use crate::answers::diff::DiffFlags;
 
 /// What the rows of a diff are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffRowArgs {
-    /// What to group by; backtrace: of allocation totals
+    /// What to group by; backtrace: of allocation totals; object: which came and went, in V8 snapshots of one process
     #[arg(long, value_parser = words(DiffBy::WORDS), default_value = "type", value_name = "GROUP", conflicts_with_all = ["paths", "roots"])]
     pub(crate) by: DiffBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row
@@ -27,22 +28,8 @@ pub(crate) struct DiffRowArgs {
 
 impl DiffRowArgs {
     /// What the rows are of.
-    ///
-    /// # Errors
-    /// When the dumps have no such rows.
     pub(crate) fn rows(&self, of_objects: bool) -> Result<DiffBy> {
-        match self.by {
-            _ if !of_objects && (self.retained || self.paths || self.roots) => {
-                bail!("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out")
-            }
-            by if !of_objects && (by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
-            _ if !of_objects => bail!("the dumps hold allocation totals: --by is type or backtrace"),
-            _ if self.paths => Ok(DiffBy::Paths),
-            _ if self.roots => Ok(DiffBy::RootKinds),
-            DiffBy::Backtraces => {
-                bail!("--by backtrace: the dumps hold objects; --paths shows where what grew hangs")
-            }
-            by => Ok(by),
-        }
+        let flags = DiffFlags { retained: self.retained, paths: self.paths, roots: self.roots, unchanged: self.all };
+        self.by.with(flags, of_objects).map_err(Error::msg)
     }
 }

@@ -11,7 +11,6 @@ use crate::cli::Outcome;
 use crate::cli::args::diff::DiffRowArgs;
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
-use crate::cli::render::diff::over_the_limit;
 use crate::cli::terminal::{asking::ask_together, session::Session};
 
 /// What grew between two dumps, by type
@@ -19,7 +18,8 @@ use crate::cli::terminal::{asking::ask_together, session::Session};
 /// Joined by name and never by object id, so the dumps may be of different formats. Types that changed only, largest
 /// growth first. Exit code 1 when the heap grew by more than --fail-over.
 ///
-/// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW.
+/// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW; of V8 snapshots of one process
+/// object by object, with --by object.
 ///
 /// Example: heapdump diff monday.txt friday.txt -n 10
 ///
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         answer.fuller_dumps.iter().for_each(|dump| old.note(&fuller_dump_note(dump)));
         answer.unmatched_heaps.sentences().for_each(|sentence| old.note(&format!("note: {sentence}")));
         session.print_answer(&answer, &args.common.output)?;
-        let over = over_the_limit(&answer, options.scope.types.is_some());
+        let over = answer.over_the_limit(options.scope.types.is_some());
         over.iter().for_each(|sentence| session.print_sentence(sentence));
         let nothing_matches = answer.rows.is_empty() && options.scope.types.is_some();
         Ok(if over.is_some() || nothing_matches { Outcome::No } else { Outcome::Done })

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Error, Result, bail};
 
-use crate::answers::{Leaks, LeaksOptions, leaks, leaks_since};
+use crate::answers::{Leaks, LeaksOptions, leaks, leaks_since, survivors};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns};
 use crate::cli::terminal::asking::{ask, ask_together};
@@ -20,6 +20,8 @@ use crate::cli::terminal::session::Session;
 /// Example: heapdump leaks dump.txt --threshold 5% -f json | jq -r '.suspects[].text'
 ///
 /// Example: heapdump leaks monday.gcdump friday.gcdump
+///
+/// Example: heapdump leaks --since 1.heapsnapshot --until 2.heapsnapshot 3.heapsnapshot
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "heapdump leaks [OPTIONS] [OLD] [FILE]")]
 pub(crate) struct Args {
@@ -29,6 +31,12 @@ pub(crate) struct Args {
     /// What a suspect retains at least, as a share of what is reachable or as a size
     #[arg(long, default_value = "10%", value_name = "SIZE")]
     threshold: String,
+    /// A V8 snapshot: what was allocated after it, and is in the one of --until and in FILE
+    #[arg(long, value_name = "A", requires = "until", conflicts_with_all = ["threshold", "library"])]
+    since: Option<PathBuf>,
+    /// A V8 snapshot of the same process, between those of --since and FILE
+    #[arg(long, value_name = "B", requires = "since")]
+    until: Option<PathBuf>,
     /// Types of libraries, besides those of the runtime
     #[arg(long, value_name = "PATTERN")]
     library: Vec<String>,
@@ -42,6 +50,16 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = args.options()?;
+    if let (Some(since), Some(until)) = (&args.since, &args.until) {
+        let [file] = &args.files[..] else { bail!("--since A --until B: name one more snapshot, the last") };
+        let files = [since.clone(), until.clone(), file.clone()];
+        return ask_together(session, &files, &args.common.input, |asked| {
+            let [since, until, last] = asked else { bail!("three snapshots are compared") };
+            let answer = survivors(since.dump, until.dump, last.dump, &options).map_err(|error| last.explain(error))?;
+            session.print_answer(&answer, &args.common.output)?;
+            Ok(args.scope.types.outcome(session, answer.types.is_empty(), args.common.input.read.quiet))
+        });
+    }
     if let [_, _] = &args.files[..] {
         return ask_together(session, &args.files, &args.common.input, |asked| {
             let [old, new] = asked else { bail!("leaks compares two dumps") };

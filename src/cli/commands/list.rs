@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// What the objects say: texts, numbers, names, where the format has them
     #[arg(long, conflicts_with = "ids")]
     values: bool,
+    /// Nodes that were taken out of their page, in V8 snapshots
+    #[arg(long)]
+    detached: bool,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
@@ -41,6 +44,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         limits: args.rows.limits(),
         ids_only: args.ids,
         values: args.values,
+        detached: args.detached,
     };
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         asked.warn();

@@ -2,10 +2,11 @@
 
 use super::histogram::name_column;
 use crate::answers::diff::{
-    AllocationDiffRow, AllocationDiffRows, Amounts, Change, DiffRows, DiffTotals, ObjectDiffRows, RETAINED_KEYS, delta,
+    AllocationDiffRow, AllocationDiffRows, Amounts, Change, DiffRows, ObjectDiff, ObjectDiffRow, ObjectDiffRows,
+    RETAINED_KEYS, delta,
 };
 use crate::answers::{Diff, DiffBy, GroupBy};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit, count_of, format_count};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
@@ -13,26 +14,16 @@ impl Present for Diff {
     fn table(&self, _: &Style) -> Table<'_> {
         match &self.rows {
             DiffRows::Objects(rows) => object_table(rows),
+            DiffRows::ByObject(rows) => changes_table(rows),
             DiffRows::Allocations(rows) => allocation_table(rows),
         }
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        let (old, new) = (self.old.bytes(), self.new.bytes());
-        let sign = if new < old { "-" } else { "+" };
-        let grown = format!("{sign}{}", style.bytes(new.abs_diff(old)));
-        let sides = format!("{} -> {}", style.bytes(old), style.bytes(new));
-        match (self.old, self.new) {
-            (DiffTotals::Objects { objects: before, .. }, DiffTotals::Objects { objects: after, .. }) => {
-                let share = match old {
-                    0 => String::new(),
-                    whole => format!(" ({:+.1} %)", (i128::from(new) - i128::from(old)) as f64 * 100.0 / whole as f64),
-                };
-                let (before, after) = (format_count(before), count_of(after, "objects"));
-                page.line(format!("{sides}: {}{share}, {before} -> {after}", style.bold(&grown)));
-            }
-            _ => page.line(format!("{sides}, {grown}")),
+        page.line(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
+        if let DiffRows::ByObject(rows) = &self.rows {
+            page.line(rows.sentence());
         }
         page.line("");
         let table = self.table(&style);
@@ -59,17 +50,27 @@ fn object_table(rows: &ObjectDiffRows) -> Table<'_> {
     columns.add(name, |(name, _)| name.as_str()).table(rows.rows.len(), rows.hidden, |at| &rows.rows[at])
 }
 
-type ObjectDiffRow<'r> = &'r (String, Change<Amounts>);
+fn changes_table(rows: &ObjectDiff) -> Table<'_> {
+    Columns::new()
+        .add(Column::count("new", "New"), |row: &mut &ObjectDiffRow| row.new)
+        .add(Column::bytes("new_bytes", "New\nbytes"), |row| row.new_bytes)
+        .add(Column::count("gone", "Gone"), |row| row.gone)
+        .add(Column::bytes("gone_bytes", "Gone\nbytes"), |row| row.gone_bytes)
+        .add(Column::text("type", "Type"), |row| row.type_name.as_str())
+        .table(rows.types.len(), rows.hidden, |at| &rows.types[at])
+}
+
+type ChangedRow<'r> = &'r (String, Change<Amounts>);
 
 /// Before, after, and by how much it grew. On a narrow terminal: what grew is the question, what there was before tells
 /// the least.
 fn add_change<'r>(
-    columns: Columns<'r, ObjectDiffRow<'r>>,
+    columns: Columns<'r, ChangedRow<'r>>,
     keys: [&'static str; 3],
     titles: [&'static str; 3],
     unit: Unit,
     amount: fn(&Amounts) -> u64,
-) -> Columns<'r, ObjectDiffRow<'r>> {
+) -> Columns<'r, ChangedRow<'r>> {
     let column = |at: usize| Column::new(keys[at], titles[at], unit).hide_priority(2 - at as u8);
     columns
         .add(column(0), move |(_, change)| amount(&change.old))
@@ -94,15 +95,4 @@ fn allocation_table(rows: &AllocationDiffRows) -> Table<'_> {
         .add(Column::count("allocations_delta", "Allocations"), |row| row.allocations_delta)
         .add(name, |row| row.name.shortened().into_owned())
         .table(rows.len(), rows.hidden(), |at| rows.get(at))
-}
-
-/// By how much more the heap grew than it may; `None` if it did not.
-pub(crate) fn over_the_limit(answer: &Diff, is_of_types: bool) -> Option<String> {
-    let check = answer.growth_check.filter(|check| check.is_over())?;
-    let what = match answer.rows {
-        DiffRows::Allocations(_) => "the heaps",
-        DiffRows::Objects(_) if is_of_types => "what matches --type",
-        DiffRows::Objects(_) => "the heap",
-    };
-    Some(format!("{what} {}", check.statement()))
 }

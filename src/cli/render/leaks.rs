@@ -1,7 +1,8 @@
 //! `heapdump leaks`.
 
-use crate::answers::Leaks;
 use crate::answers::leaks::SuspectRow;
+use crate::answers::survivors::SurvivorRow;
+use crate::answers::{Leaks, Survivors};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls, escape_markdown};
 
 impl Present for Leaks<'_> {
@@ -33,6 +34,10 @@ impl Present for Leaks<'_> {
             page.paragraph(&escape_controls(&text));
             page.line("");
         }
+        for row in &self.detached {
+            page.paragraph(&escape_controls(&row.text()));
+            page.line("");
+        }
         if self.omitted.beyond_limit > 0 {
             page.line(format!("{} more; -n 0 shows all", self.omitted.beyond_limit));
         }
@@ -44,6 +49,31 @@ impl Present for Leaks<'_> {
     fn markdown(&self, page: &mut TextPage<'_>) {
         for (number, suspect) in self.suspects.iter().enumerate() {
             page.line(format!("### Suspect {}\n\n{}\n", number + 1, escape_markdown(&suspect.text)));
+        }
+        for row in &self.detached {
+            page.line(format!("{}\n", escape_markdown(&row.text())));
+        }
+    }
+}
+
+impl Present for Survivors<'_> {
+    const COMMAND: &'static str = "leaks";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        Columns::new()
+            .add(Column::count("objects", "Objects"), |row: &mut SurvivorRow<'_>| row.objects)
+            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
+            .add(Column::word("example", "Example"), |row| std::mem::take(&mut row.example))
+            .add(Column::text("type", "Type"), |row| row.type_name)
+            .table(self.types.len(), self.types.hidden, |at| self.types.get(at))
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        page.paragraph(&self.sentence());
+        for row in self.types.iter() {
+            page.line("");
+            page.paragraph(&escape_controls(&row.text()));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result};
 
-use crate::answers::{AnswerError, GroupBy};
+use crate::answers::AnswerError;
 use crate::cli::Outcome;
 use crate::cli::args::options::InputArgs;
 use crate::cli::terminal::load::{Input, Memory, read_dump};
@@ -75,7 +75,7 @@ impl Asked<'_> {
     pub(crate) fn explain(&self, error: AnswerError) -> Error {
         match error {
             AnswerError::Memory(error) => self.memory.explain(error),
-            error => explain(error),
+            error => Error::msg(error.advice()),
         }
     }
 
@@ -97,41 +97,3 @@ impl Asked<'_> {
         }
     }
 }
-
-/// A library error in words that name the options; memory is for [`Asked::explain`], which knows whose limit it is.
-pub(crate) fn explain(error: AnswerError) -> Error {
-    match error {
-        AnswerError::NotObjects => anyhow!("{error}: use `heapdump breakdown`, or `stats`"),
-        AnswerError::NoObjectsToBeginAt(_) => anyhow!("{error}; leave OBJID out"),
-        AnswerError::NotAllocations => {
-            anyhow!("the dump holds objects: it has no processes with allocators; --domain chooses a section")
-        }
-        AnswerError::OneMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => anyhow!("--dump: {error}"),
-        AnswerError::NoSuchHeap(there) => {
-            anyhow!("no heap fits --dump, --process and --allocator; there are: {}", there.join("; "))
-        }
-        AnswerError::NoSuchSection(..) | AnswerError::AmbiguousSection(..) => anyhow!("--domain: {error}"),
-        AnswerError::OtherSection(..) => anyhow!("{error}, which --domain asks for"),
-        AnswerError::NoSuchObject(_) => anyhow!("{error}; `heapdump list --ids` prints all ids"),
-        AnswerError::AmbiguousObject(..) => anyhow!("{error}; write it so, or say --domain"),
-        AnswerError::NoSuchGroups(by, _) => {
-            let hint = if by == GroupBy::Generation { GENERATIONS_HINT } else { "" };
-            anyhow!("--by {}: {error}{hint}", by.name())
-        }
-        AnswerError::TooMuchWork(what) => anyhow!(
-            "--retained=exact: {what}; -n N takes out the first N of an order by another column than retained, \
-             --retained alone gives the lower bound of all"
-        ),
-        AnswerError::PathsTooLong => anyhow!("--paths: {error}; leave --paths out"),
-        AnswerError::TooManyPairs(_) => anyhow!("{error}; a smaller --depth tells fewer apart"),
-        AnswerError::TooManyRows { with_earlier, .. } => {
-            let fewer = if with_earlier { ", or fewer with --dump, --process and --allocator" } else { "" };
-            anyhow!("{error}; show less with --depth, --min-percent or -n{fewer}")
-        }
-        error => error.into(),
-    }
-}
-
-/// How to get generations into a trace.
-const GENERATIONS_HINT: &str =
-    "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001";

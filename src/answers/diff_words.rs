@@ -1,0 +1,77 @@
+//! The words for rows and orders of a diff, and which go together.
+
+use super::GroupBy;
+use super::diff::{DiffBy, DiffOrder};
+
+/// Switches beside what rows are grouped by.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DiffFlags {
+    /// Retained bytes too.
+    pub retained: bool,
+    /// Rows are paths.
+    pub paths: bool,
+    /// Rows are kinds of roots.
+    pub roots: bool,
+    /// Rows that did not change too.
+    pub unchanged: bool,
+}
+
+impl DiffBy {
+    /// What the rows are of, with these switches, in dumps of objects or of allocation totals.
+    ///
+    /// # Errors
+    /// When the dumps have no such rows, in words for the command line.
+    pub fn with(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
+        let DiffFlags { retained, paths, roots, unchanged } = flags;
+        match self {
+            _ if !of_objects && (retained || paths || roots) => {
+                Err("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out")
+            }
+            by if !of_objects && (by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
+            _ if !of_objects => Err("the dumps hold allocation totals: --by is type or backtrace"),
+            DiffBy::Objects if retained || unchanged => {
+                Err("--by object has what new objects retain together: leave --retained and --all out")
+            }
+            _ if paths => Ok(DiffBy::Paths),
+            _ if roots => Ok(DiffBy::RootKinds),
+            DiffBy::Backtraces => Err("--by backtrace: the dumps hold objects; --paths shows where what grew hangs"),
+            by => Ok(by),
+        }
+    }
+}
+
+impl DiffOrder {
+    /// The orders that a diff has, each by the words for it: its short name, and its key as in CSV.
+    pub fn words(by: DiffBy, of_objects: bool, retained: bool) -> Vec<(Vec<&'static str>, Self)> {
+        let of_names = match by {
+            DiffBy::Groups(by) if by != GroupBy::Type => vec![by.name(), "group", "name"],
+            _ => vec!["type", "name"],
+        };
+        if by == DiffBy::Objects {
+            return vec![
+                (vec!["growth"], DiffOrder::Growth),
+                (vec!["new"], DiffOrder::CountGrowth),
+                (vec!["new_bytes"], DiffOrder::NewBytes),
+                (vec!["gone_bytes"], DiffOrder::OldBytes),
+                (vec!["type", "name"], DiffOrder::Name),
+            ];
+        }
+        let mut words = match of_objects {
+            true => vec![
+                (vec!["shallow", "shallow_bytes_delta"], DiffOrder::Growth),
+                (vec!["objects", "objects_delta"], DiffOrder::CountGrowth),
+                (of_names, DiffOrder::Name),
+            ],
+            false => vec![
+                (vec!["delta", "total_bytes_delta"], DiffOrder::Growth),
+                (vec!["new", "total_bytes_new"], DiffOrder::NewBytes),
+                (vec!["old", "total_bytes_old"], DiffOrder::OldBytes),
+                (vec!["name"], DiffOrder::Name),
+            ],
+        };
+        if retained {
+            words.push((vec!["retained", "retained_bytes_delta"], DiffOrder::RetainedGrowth));
+        }
+        words
+    }
+}

@@ -1,0 +1,173 @@
+//! Which objects came and went between two dumps of one process, by type: for formats whose ids stay with their objects.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::diff::{DiffOptions, DiffOrder, delta};
+use super::{AnswerError, Scope};
+use crate::analysis::object_changes::{ObjectChanges, compare_objects};
+use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
+use crate::dump::{OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::units::{count_of, format_bytes, format_count};
+
+/// Objects that came and went. An object counts where it has bytes of its own.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct ObjectDiff {
+    /// All of them.
+    pub objects: ObjectDiffTotals,
+    /// By type, those that are shown: a new object under its type in the new dump, one that is gone under that in the old.
+    pub types: Vec<ObjectDiffRow>,
+    /// Rows that a limit left out.
+    #[serde(skip)]
+    pub hidden: usize,
+}
+
+/// How many objects came and went, and stayed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ObjectDiffTotals {
+    /// In the new dump alone.
+    pub new: u64,
+    /// In the old dump alone.
+    pub gone: u64,
+    /// In both.
+    pub kept: u64,
+    /// Bytes of the new ones.
+    pub new_bytes: u64,
+    /// Bytes of those that are gone.
+    pub gone_bytes: u64,
+    /// Bytes that would be freed if all new ones went.
+    pub new_retained_bytes: u64,
+}
+
+/// Objects of a type that came and went.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ObjectDiffRow {
+    /// The type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// In the new dump alone.
+    pub new: u64,
+    /// Their bytes.
+    pub new_bytes: u64,
+    /// In the old dump alone.
+    pub gone: u64,
+    /// Their bytes.
+    pub gone_bytes: u64,
+}
+
+impl ObjectDiff {
+    /// How many came and went, in a sentence.
+    pub fn sentence(&self) -> String {
+        let ObjectDiffTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = self.objects;
+        format!(
+            "{} came ({}, retaining {}), {} went ({}), {} stayed",
+            count_of(new, "objects"),
+            format_bytes(new_bytes),
+            format_bytes(new_retained_bytes),
+            format_count(gone),
+            format_bytes(gone_bytes),
+            format_count(kept)
+        )
+    }
+}
+
+/// Compares the objects of two dumps of one process.
+///
+/// # Errors
+/// When ids of the format do not stay with their objects, or the dumps are not of one process.
+pub(super) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges, AnswerError> {
+    let of = |dump: &'_ OpenDump| dump.graph().is_some_and(HeapGraph::has_lasting_ids);
+    if !of(old) || !of(new) {
+        return Err(AnswerError::NoLastingIds);
+    }
+    let (Some(old), Some(new)) = (old.graph(), new.graph()) else { return Err(AnswerError::NotObjects) };
+    let changes = compare_objects(old, new);
+    match changes.are_of_one_process() {
+        true => Ok(changes),
+        false => Err(AnswerError::OtherProcess { alike: changes.alike, of: changes.kept }),
+    }
+}
+
+/// Bytes that would be freed if all objects of a set went.
+///
+/// # Errors
+/// When it takes too much work or memory.
+pub(super) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> Result<u64, AnswerError> {
+    dump.check_exact_retained()?;
+    dump.phase(Phase::RemovingTypes);
+    let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };
+    let bytes = retained_exact_by_set(graph, &[0], set_of, max_steps_of_exact(graph));
+    let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(set.len() as u64))?;
+    Ok(bytes.first().copied().unwrap_or(0))
+}
+
+/// The answer. O(objects + references) of the new dump, O(objects) of the old one.
+///
+/// # Errors
+/// As [`changes_of`] and [`retained_of`], and when there is no such section.
+pub(super) fn object_diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<ObjectDiff, AnswerError> {
+    let changes = changes_of(old, new)?;
+    let (Some(old_graph), Some(new_graph)) = (old.graph(), new.graph()) else { return Err(AnswerError::NotObjects) };
+    let (old_scope, new_scope) = (options.scope.resolve(old_graph)?, options.scope.resolve(new_graph)?);
+    let mut rows: BTreeMap<&str, ObjectDiffRow> = BTreeMap::new();
+    for (type_name, objects, bytes) in tally(&new_scope, &changes.new) {
+        let row = rows.entry(type_name).or_default();
+        (row.new, row.new_bytes) = (row.new + objects, row.new_bytes.saturating_add(bytes));
+    }
+    for (type_name, objects, bytes) in tally(&old_scope, &changes.gone) {
+        let row = rows.entry(type_name).or_default();
+        (row.gone, row.gone_bytes) = (row.gone + objects, row.gone_bytes.saturating_add(bytes));
+    }
+    let mut wanted = NodeSet::new(new_graph.node_count());
+    new_scope.nodes().filter(|&node| changes.new.contains(node)).for_each(|node| {
+        wanted.insert(node);
+    });
+    let mut objects = ObjectDiffTotals { kept: changes.kept, ..ObjectDiffTotals::default() };
+    for row in rows.values() {
+        objects.new += row.new;
+        objects.gone += row.gone;
+        objects.new_bytes = objects.new_bytes.saturating_add(row.new_bytes);
+        objects.gone_bytes = objects.gone_bytes.saturating_add(row.gone_bytes);
+    }
+    objects.new_retained_bytes = retained_of(new, new_graph, &wanted)?;
+    let named = rows.into_iter().map(|(name, row)| ObjectDiffRow { type_name: name.to_string(), ..row });
+    let mut types: Vec<ObjectDiffRow> = named.collect();
+    sort_rows(&mut types, options);
+    let shown = options.limits.shown(types.len());
+    let hidden = types.len() - shown;
+    types.truncate(shown);
+    Ok(ObjectDiff { objects, types, hidden })
+}
+
+/// Objects of a set by type: name, how many, their bytes; types without any left out. O(objects).
+fn tally<'d>(scope: &Scope<'d>, set: &NodeSet) -> Vec<(&'d str, u64, u64)> {
+    let graph = scope.graph();
+    let mut tallies = vec![(0u64, 0u64); graph.type_count()];
+    for node in scope.nodes().filter(|&node| set.contains(node)) {
+        let tally = &mut tallies[graph.type_of(node).index()];
+        *tally = (tally.0 + 1, tally.1.saturating_add(graph.shallow_bytes(node)));
+    }
+    let of_types = graph.types().ids().zip(tallies).filter(|(_, (objects, _))| *objects > 0);
+    of_types.map(|(type_id, (objects, bytes))| (graph.type_name(type_id), objects, bytes)).collect()
+}
+
+/// Rows come by name; a stable sort keeps that among equals.
+fn sort_rows(rows: &mut [ObjectDiffRow], options: &DiffOptions) {
+    let growth = |row: &ObjectDiffRow| (delta(row.gone_bytes, row.new_bytes), row.new_bytes);
+    rows.sort_by_key(|row| std::cmp::Reverse(growth(row)));
+    match options.order {
+        DiffOrder::Growth | DiffOrder::RetainedGrowth => {}
+        DiffOrder::CountGrowth => rows.sort_by_key(|row| std::cmp::Reverse(row.new)),
+        DiffOrder::NewBytes => rows.sort_by_key(|row| std::cmp::Reverse(row.new_bytes)),
+        DiffOrder::OldBytes => rows.sort_by_key(|row| std::cmp::Reverse(row.gone_bytes)),
+        DiffOrder::Name => rows.sort_by(|a, b| a.type_name.cmp(&b.type_name)),
+    }
+    if options.limits.reverse {
+        rows.reverse();
+    }
+}
