@@ -69,8 +69,8 @@ pub fn survivors(then: &HeapGraph, among: &NodeSet, now: &HeapGraph) -> Vec<(Nod
 /// Calls `meet` for every id, ascending, with the objects that count and have it.
 fn walk_together(old: &HeapGraph, new: &HeapGraph, mut meet: impl FnMut(Option<NodeId>, Option<NodeId>)) {
     fn counted(graph: &HeapGraph) -> impl Iterator<Item = (u64, NodeId)> {
-        let nodes = graph.nodes().filter(|&node| graph.shallow_bytes(node) > 0);
-        nodes.map(|node| (graph.original_id(node), node))
+        let nodes = graph.nodes().filter(move |&node| graph.shallow_bytes(node) > 0);
+        nodes.map(move |node| (graph.original_id(node), node))
     }
     let (mut olds, mut news) = (counted(old).peekable(), counted(new).peekable());
     loop {

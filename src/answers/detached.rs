@@ -60,9 +60,9 @@ impl DetachedRow {
         let held = match &self.holder {
             None => "no object of the program holds it".to_string(),
             Some(DetachedHolder { id, type_name, reference, through }) => {
-                let whose = if self.trees == 1 { String::new() } else { format!("{} ", self.example) };
+                let what = if self.trees == 1 { "it" } else { &self.example };
                 let through = through.map_or(String::new(), |through| format!(", through a {through}"));
-                format!("{whose}held by {type_name} ({id}){}{through}", reference.as_deref().unwrap_or(""))
+                format!("{what} is held by {type_name} ({id}){}{through}", reference.as_deref().unwrap_or(""))
             }
         };
         format!(

@@ -51,6 +51,8 @@ pub(super) fn growth_columns(
                 columns.retained.push(Some(delta(old.retained_bytes, new.retained_bytes)));
             }
         }
+        // The page does not ask for it.
+        DiffRows::ByObject(_) => {}
         DiffRows::Allocations(list) => {
             let keep = kept_of(list.len(), grown, shrunk);
             left_out.grown = (list.len() - keep.clone().count()) as u64;
@@ -93,6 +95,7 @@ pub(super) fn path_rows(paths: &Diff) -> Vec<PathRow> {
             };
             list.rows.iter().map(row).collect()
         }
+        DiffRows::ByObject(_) => Vec::new(),
         DiffRows::Allocations(list) => {
             let rows = (0..list.len()).map(|at| list.get(at));
             let row = |row: AllocationDiffRow<'_>| {

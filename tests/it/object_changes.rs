@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::cmd::{project, run};
+use crate::common::cmd::{run, run_on_terminal};
 use crate::common::heap::{Heap, HeapRoot};
 use crate::common::synth_v8::{FORMS, v8_snapshot};
 
@@ -107,10 +107,10 @@ fn what_lives_since_then_is_shown_with_a_path() {
     assert_eq!(figures, expected);
     let path = &rows[2]["path"];
     assert_eq!((path["length"].as_u64(), &path["nodes"][3]["id"]), (Some(3), &rows[2]["example"]), "{path}");
-    let text = ask(&[]).expect_code(0).stdout;
+    let text = run_on_terminal(&format!("heapdump leaks --since {a} --until {b} {c} -q"), 200).expect_code(0).stdout;
     let example = rows[1]["example"].as_str().expect("an id");
     assert!(text.contains("demo.deep.Holder") && text.contains(&format!("{example} is kept alive by")), "{text}");
-    assert!(ask(&["-t", "nothing like that"]).expect_code(1).stdout.contains("Nothing"));
+    ask(&["-t", "nothing like that"]).expect_code(1);
 }
 
 #[test]
@@ -160,8 +160,7 @@ fn detached_nodes_are_listed_and_grouped_by_the_topmost() {
         shown["object"]["retained_bytes"].clone()
     };
     assert_eq!(table["retained_bytes"], retained(&table["example"]));
-    let text = run(&["leaks", PAGE, "-q", "--no-index"]).expect_code(0).stdout;
+    let text = run_on_terminal(&format!("heapdump leaks {PAGE} -q"), 200).expect_code(0).stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("40 trees of Detached <div>") && text.contains("through a closure"), "{text}");
-    assert!(project(PAGE).exists());
 }
