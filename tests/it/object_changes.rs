@@ -108,6 +108,7 @@ fn what_lives_since_then_is_shown_with_a_path() {
     let path = &rows[2]["path"];
     assert_eq!((path["length"].as_u64(), &path["nodes"][3]["id"]), (Some(3), &rows[2]["example"]), "{path}");
     let text = run_on_terminal(&format!("heapdump leaks --since {a} --until {b} {c} -q"), 200).expect_code(0).stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let example = rows[1]["example"].as_str().expect("an id");
     assert!(text.contains("demo.deep.Holder") && text.contains(&format!("{example} is kept alive by")), "{text}");
     ask(&["-t", "nothing like that"]).expect_code(1);
