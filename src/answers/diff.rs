@@ -7,7 +7,7 @@ pub use super::diff_rows::*;
 pub use super::diff_words::DiffFlags;
 use super::groups::{Groups, TypesApart};
 use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
-use super::object_diff::{ObjectDiff, object_diff};
+use super::object_diff::object_diff;
 use super::{AnswerError, CommandLine, GroupBy, Limits, ScopeOptions};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_diff::AllocationDiff;
@@ -250,7 +250,7 @@ impl Side {
     }
 }
 
-fn of_objects(old: Side, new: Side, by_object: Option<ObjectDiff>, options: &DiffOptions) -> Diff {
+fn of_objects(old: Side, new: Side, by_object: Option<ChangedObjects>, options: &DiffOptions) -> Diff {
     let (old_totals, new_totals) = (old.totals(), new.totals());
     let roots_inferred = old.roots_inferred || new.roots_inferred;
     let rows = match by_object {

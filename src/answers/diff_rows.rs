@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::GroupBy;
 use super::diff::{DiffBy, DiffOptions, DiffOrder};
 use super::heaps::FullerDump;
-pub use super::object_diff::{ObjectDiff, ObjectDiffRow, ObjectDiffTotals};
+pub use super::object_diff::{ChangedObjects, ChangedTotals, ChangedType};
 use crate::allocations::NameId;
 use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::Amount;
@@ -159,7 +159,7 @@ pub enum DiffRows {
     /// Of objects.
     Objects(ObjectDiffRows),
     /// Of objects that came and went.
-    ByObject(ObjectDiff),
+    ByObject(ChangedObjects),
     /// Of allocation totals.
     Allocations(Box<AllocationDiffRows>),
 }

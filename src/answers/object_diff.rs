@@ -15,11 +15,11 @@ use crate::units::{count_of, format_bytes, format_count};
 /// Objects that came and went. An object counts where it has bytes of its own.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
-pub struct ObjectDiff {
+pub struct ChangedObjects {
     /// All of them.
-    pub objects: ObjectDiffTotals,
+    pub objects: ChangedTotals,
     /// By type, those that are shown: a new object under its type in the new dump, one that is gone under that in the old.
-    pub types: Vec<ObjectDiffRow>,
+    pub types: Vec<ChangedType>,
     /// Rows that a limit left out.
     #[serde(skip)]
     pub hidden: usize,
@@ -28,7 +28,7 @@ pub struct ObjectDiff {
 /// How many objects came and went, and stayed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct ObjectDiffTotals {
+pub struct ChangedTotals {
     /// In the new dump alone.
     pub new: u64,
     /// In the old dump alone.
@@ -46,7 +46,7 @@ pub struct ObjectDiffTotals {
 /// Objects of a type that came and went.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct ObjectDiffRow {
+pub struct ChangedType {
     /// The type.
     #[serde(rename = "type")]
     pub type_name: String,
@@ -60,10 +60,10 @@ pub struct ObjectDiffRow {
     pub gone_bytes: u64,
 }
 
-impl ObjectDiff {
+impl ChangedObjects {
     /// How many came and went, in a sentence.
     pub fn sentence(&self) -> String {
-        let ObjectDiffTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = self.objects;
+        let ChangedTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = self.objects;
         format!(
             "{} came ({}, retaining {}), {} went ({}), {} stayed",
             count_of(new, "objects"),
@@ -110,11 +110,15 @@ pub(super) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> 
 ///
 /// # Errors
 /// As [`changes_of`] and [`retained_of`], and when there is no such section.
-pub(super) fn object_diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<ObjectDiff, AnswerError> {
+pub(super) fn object_diff(
+    old: &OpenDump,
+    new: &OpenDump,
+    options: &DiffOptions,
+) -> Result<ChangedObjects, AnswerError> {
     let changes = changes_of(old, new)?;
     let (Some(old_graph), Some(new_graph)) = (old.graph(), new.graph()) else { return Err(AnswerError::NotObjects) };
     let (old_scope, new_scope) = (options.scope.resolve(old_graph)?, options.scope.resolve(new_graph)?);
-    let mut rows: BTreeMap<&str, ObjectDiffRow> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, ChangedType> = BTreeMap::new();
     for (type_name, objects, bytes) in tally(&new_scope, &changes.new) {
         let row = rows.entry(type_name).or_default();
         (row.new, row.new_bytes) = (row.new + objects, row.new_bytes.saturating_add(bytes));
@@ -127,7 +131,7 @@ pub(super) fn object_diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions)
     new_scope.nodes().filter(|&node| changes.new.contains(node)).for_each(|node| {
         wanted.insert(node);
     });
-    let mut objects = ObjectDiffTotals { kept: changes.kept, ..ObjectDiffTotals::default() };
+    let mut objects = ChangedTotals { kept: changes.kept, ..ChangedTotals::default() };
     for row in rows.values() {
         objects.new += row.new;
         objects.gone += row.gone;
@@ -135,13 +139,13 @@ pub(super) fn object_diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions)
         objects.gone_bytes = objects.gone_bytes.saturating_add(row.gone_bytes);
     }
     objects.new_retained_bytes = retained_of(new, new_graph, &wanted)?;
-    let named = rows.into_iter().map(|(name, row)| ObjectDiffRow { type_name: name.to_string(), ..row });
-    let mut types: Vec<ObjectDiffRow> = named.collect();
+    let named = rows.into_iter().map(|(name, row)| ChangedType { type_name: name.to_string(), ..row });
+    let mut types: Vec<ChangedType> = named.collect();
     sort_rows(&mut types, options);
     let shown = options.limits.shown(types.len());
     let hidden = types.len() - shown;
     types.truncate(shown);
-    Ok(ObjectDiff { objects, types, hidden })
+    Ok(ChangedObjects { objects, types, hidden })
 }
 
 /// Objects of a set by type: name, how many, their bytes; types without any left out. O(objects).
@@ -157,8 +161,8 @@ fn tally<'d>(scope: &Scope<'d>, set: &NodeSet) -> Vec<(&'d str, u64, u64)> {
 }
 
 /// Rows come by name; a stable sort keeps that among equals.
-fn sort_rows(rows: &mut [ObjectDiffRow], options: &DiffOptions) {
-    let growth = |row: &ObjectDiffRow| (delta(row.gone_bytes, row.new_bytes), row.new_bytes);
+fn sort_rows(rows: &mut [ChangedType], options: &DiffOptions) {
+    let growth = |row: &ChangedType| (delta(row.gone_bytes, row.new_bytes), row.new_bytes);
     rows.sort_by_key(|row| std::cmp::Reverse(growth(row)));
     match options.order {
         DiffOrder::Growth | DiffOrder::RetainedGrowth => {}

@@ -2,7 +2,7 @@
 
 use super::histogram::name_column;
 use crate::answers::diff::{
-    AllocationDiffRow, AllocationDiffRows, Amounts, Change, DiffRows, ObjectDiff, ObjectDiffRow, ObjectDiffRows,
+    AllocationDiffRow, AllocationDiffRows, Amounts, Change, ChangedObjects, ChangedType, DiffRows, ObjectDiffRows,
     RETAINED_KEYS, delta,
 };
 use crate::answers::{Diff, DiffBy, GroupBy};
@@ -50,9 +50,9 @@ fn object_table(rows: &ObjectDiffRows) -> Table<'_> {
     columns.add(name, |(name, _)| name.as_str()).table(rows.rows.len(), rows.hidden, |at| &rows.rows[at])
 }
 
-fn changes_table(rows: &ObjectDiff) -> Table<'_> {
+fn changes_table(rows: &ChangedObjects) -> Table<'_> {
     Columns::new()
-        .add(Column::count("new", "New"), |row: &mut &ObjectDiffRow| row.new)
+        .add(Column::count("new", "New"), |row: &mut &ChangedType| row.new)
         .add(Column::bytes("new_bytes", "New\nbytes"), |row| row.new_bytes)
         .add(Column::count("gone", "Gone"), |row| row.gone)
         .add(Column::bytes("gone_bytes", "Gone\nbytes"), |row| row.gone_bytes)
