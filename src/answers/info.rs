@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::heaps::{HeapRow, processes_of};
 use super::histogram_rows::is_false;
 use super::problems::{ProblemRow, problems_of};
+use super::properties::{ProcessSettings, settings};
 use super::{AnswerError, CommandLine};
 use crate::allocations::{AllocationDump, add_counts};
 use crate::analysis::allocation_totals::Amount;
@@ -16,14 +17,21 @@ use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
 use crate::input::{FormatInfo, Loss, SnapshotInfo};
 
-/// What is asked: nothing but one section, where there are several.
+/// What is asked.
 #[derive(Debug, Clone, Default)]
-pub struct InfoOptions {}
+pub struct InfoOptions {
+    /// With system properties, environment and arguments. Default: without.
+    pub properties: bool,
+    /// With texts of these that may be secrets. Default: masked.
+    pub secrets: bool,
+}
 
 impl InfoOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
-        CommandLine::new("info")
+        let mut line = CommandLine::new("info");
+        line.switch("--properties", self.properties).switch("--secrets", self.secrets);
+        line
     }
 }
 
@@ -89,6 +97,9 @@ pub struct ObjectInfo {
     /// What is lost of a cut or damaged dump.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossRow>,
+    /// What the process was told, where that was asked for.
+    #[serde(flatten)]
+    pub settings: Option<ProcessSettings>,
     /// What was wrong with the file.
     pub problems: Vec<ProblemRow>,
     /// Roots are inferred: the dump has none.
@@ -296,10 +307,11 @@ impl Info {
 /// What a file is. O(objects + references) for what is reachable.
 ///
 /// # Errors
-/// None today; as the other answers for what is to come.
-pub fn info(dump: &OpenDump, _: &InfoOptions) -> Result<Info, AnswerError> {
+/// When properties are asked for and the dump has no values.
+pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError> {
+    let settings = options.properties.then(|| settings(dump, options.secrets)).transpose()?;
     Ok(match dump.content() {
-        Content::Objects(graph) => Info::Objects(Box::new(of_objects(dump, graph))),
+        Content::Objects(graph) => Info::Objects(Box::new(of_objects(dump, graph, settings))),
         Content::Allocations(allocations) => Info::Allocations(Box::new(of_allocations(dump, allocations))),
     })
 }
@@ -319,7 +331,7 @@ fn records(info: &FormatInfo) -> Records {
     Records(info.records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect())
 }
 
-fn of_objects(dump: &OpenDump, graph: &HeapGraph) -> ObjectInfo {
+fn of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessSettings>) -> ObjectInfo {
     let info = dump.info();
     let reachable = dump.reachable();
     let roots = RootCounts::of(graph);
@@ -335,6 +347,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph) -> ObjectInfo {
         sizes: info.sizes.clone(),
         reason: info.reason.clone(),
         loss: info.loss.as_ref().map(LossRow::new),
+        settings,
         problems: problems_of(dump.diagnostics()),
         roots_inferred: graph.roots_inferred(),
         roots_lost: graph.roots_inferred() && info.loss.is_some(),

@@ -2,6 +2,7 @@
 
 use super::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records};
 use super::problems::ProblemRow;
+use super::properties::ProcessSettings;
 
 impl Info {
     /// All that is known, a field and its value each: `("section.1.objects", "6")`.
@@ -69,6 +70,9 @@ impl Fields {
         self.add("trailer", info.trailer.as_ref());
         self.add("sizes", info.sizes.as_ref());
         self.add("reason", info.reason.as_ref());
+        for (kind, name, text) in info.settings.iter().flat_map(ProcessSettings::rows) {
+            self.add(format!("{kind}.{name}"), Some(text));
+        }
         self.add_problems(&info.problems);
     }
 

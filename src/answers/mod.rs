@@ -37,6 +37,7 @@ mod order;
 pub mod path_lines;
 mod paths;
 pub mod problems;
+pub mod properties;
 mod reachability;
 mod reference_names;
 mod requested_roots;

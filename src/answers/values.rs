@@ -49,6 +49,12 @@ impl<'d> Values<'d> {
         self.details.fields(self.graph, node).unwrap_or_default()
     }
 
+    /// The objects among the first elements of an array; none of what is no array, and of a dump that cannot be read.
+    pub(super) fn objects_in(&self, array: NodeId, limit: usize) -> Vec<NodeId> {
+        let elements = self.details.elements(self.graph, array, limit).ok().flatten();
+        elements.map_or(Vec::new(), |elements| elements.first.iter().filter_map(target_of).collect())
+    }
+
     /// The row of an object with what it says.
     pub(super) fn row(&self, node: NodeId) -> ObjectRow {
         let said = self.said_by(node).map(|value| value.words());

@@ -144,6 +144,7 @@ fn occurring() -> BTreeMap<String, Keys> {
     for dump in [ZOO, "fixtures/hprof/out-of-memory.hprof", "fixtures/hprof/tiny-4byte.hprof"] {
         add(&["threads", dump]);
     }
+    add(&["info", ZOO, "--properties"]);
     // A long text on a stack, in a frame and in none.
     let mut bytes = crate::common::fixtures::unpacked(ZOO);
     for (frame, local) in [(4u32, 0xFD5B_FFC8_u64), (u32::MAX, 0xFD66_2F90)] {

@@ -487,3 +487,36 @@ fn damage_takes_values_away_and_nothing_else() {
     }
     assert!(asked > 10_000, "{asked}");
 }
+
+#[test]
+fn info_has_the_properties_of_the_process_and_masks_secrets() {
+    let mut bytes = unpacked("zoo-jdk17-serial.hprof.zst");
+    let (from, to) = ("java.specification.vendor", "a.Password.of.the.program");
+    assert_eq!(from.len(), to.len());
+    let places: Vec<usize> = bytes
+        .windows(from.len())
+        .enumerate()
+        .filter(|(_, window)| *window == from.as_bytes())
+        .map(|(at, _)| at)
+        .collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at..at + from.len()].copy_from_slice(to.as_bytes()));
+    let (_folder, path) = as_file(&bytes, "secret.hprof");
+    let path = text_of(&path);
+    for (words, secret) in [(&["--properties"][..], "***"), (&["--properties", "--secrets"], "Oracle Corporation")] {
+        let info = run(&[&["info", &path, "-q", "-f", "json"], words].concat()).expect_code(0).json();
+        let properties = info["properties"].as_object().expect("properties");
+        assert_eq!(properties["java.version"], "17.0.15");
+        assert_eq!(properties["java.vm.name"], "OpenJDK 64-Bit Server VM");
+        assert_eq!(properties["a.Password.of.the.program"], secret);
+        assert!(properties.len() > 40, "{properties:?}");
+        assert_eq!(info["environment"], json!({}));
+        assert_eq!(info["arguments"][0], "zoo.Zoo", "{}", info["arguments"]);
+    }
+    let lines = run(&["info", &path, "-q", "--properties"]).expect_code(0).stdout;
+    assert!(lines.lines().any(|line| line.split_whitespace().eq(["property.java.version", "17.0.15"])), "{lines}");
+    let without = run(&["info", &path, "-q", "-f", "json"]).expect_code(0).json();
+    assert_eq!(without.get("properties"), None);
+    run(&["info", "fixtures/xna_cf/small_1k.txt", "--properties"]).expect_code(2);
+    run(&["info", &path, "--secrets"]).expect_code(2);
+}

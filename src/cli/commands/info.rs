@@ -23,6 +23,12 @@ pub(crate) struct Args {
     /// The dump, or several for a row each; - for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// With system properties, environment and arguments of the process, where the dump has them
+    #[arg(long)]
+    properties: bool,
+    /// Texts too whose name says password, token, secret or key
+    #[arg(long, requires = "properties")]
+    secrets: bool,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
@@ -40,19 +46,22 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     }
     let file = args.files.first().map(PathBuf::as_path);
     ask(session, file, &args.common.input, |asked| {
-        session.print_answer(&info_of(asked)?, &args.common.output)?;
+        session.print_answer(&args.ask(asked)?, &args.common.output)?;
         Ok(Outcome::Done)
     })
 }
 
-fn info_of(asked: &Asked<'_>) -> Result<Info> {
-    info(asked.dump, &InfoOptions::default()).map_err(|error| asked.explain(error))
+impl Args {
+    fn ask(&self, asked: &Asked<'_>) -> Result<Info> {
+        let options = InfoOptions { properties: self.properties, secrets: self.secrets };
+        info(asked.dump, &options).map_err(|error| asked.explain(error))
+    }
 }
 
 fn run_several(args: &Args, session: &Session) -> Result<Outcome> {
     let order = args.rows.order_of(FileOrder::WORDS)?;
     let (answers, failed) = ask_each(session, &args.files, &args.common.input, |input, file| {
-        Ok(ask_input(session, input, Some(file), &args.common.input, info_of)?.1)
+        Ok(ask_input(session, input, Some(file), &args.common.input, |asked| args.ask(asked))?.1)
     })?;
     if !answers.is_empty() {
         let answer = InfoOfFiles::new(answers, order, args.rows.limits());

@@ -3,6 +3,7 @@
 use crate::answers::files_info::{InfoOfFile, InfoOfFiles};
 use crate::answers::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records, SnapshotRow};
 use crate::answers::problems::ProblemRow;
+use crate::answers::properties::ProcessSettings;
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};
 
 impl Present for Info {
@@ -67,6 +68,9 @@ fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
     }
     if let Some(sizes) = &info.sizes {
         page.field("sizes", sizes);
+    }
+    for (kind, name, text) in info.settings.iter().flat_map(ProcessSettings::rows) {
+        page.field(kind, &format!("{name} = {text}"));
     }
     problem_lines(&info.problems, page);
 }
