@@ -1,6 +1,7 @@
 //! What leaks: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
 mod growth;
+mod knowledge;
 mod paragraph;
 mod view;
 
@@ -23,7 +24,7 @@ use super::libraries::library_types;
 use super::reference_names::ReferenceNames;
 use super::values::Values;
 use super::{AnswerError, CommandLine, ObjectRow, PathRow, ScopeOptions};
-use crate::analysis::dominators::DomNode;
+use crate::analysis::dominators::{DomNode, Dominator, Dominators};
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
@@ -194,6 +195,7 @@ fn search<'d>(
             reached_words: format!("all that is reachable{}", scope.reach_words()),
             exact_sizes: options.exact_sizes,
             roots: RootsByNode::new(graph),
+            dominators,
             names: ReferenceNames::of(dump),
             values: Values::of(dump),
             holders: RefCell::default(),
@@ -217,6 +219,7 @@ pub struct Suspects<'d> {
     reached_words: String,
     exact_sizes: bool,
     roots: RootsByNode<'d>,
+    dominators: &'d Dominators,
     /// Names of references, where the dump has them.
     names: Option<ReferenceNames<'d>>,
     /// What objects say of themselves, where the dump has it.
@@ -295,6 +298,14 @@ impl<'d> Suspects<'d> {
         match self.exact_sizes {
             true => crate::units::count_of(bytes, "bytes"),
             false => crate::units::format_bytes(bytes),
+        }
+    }
+
+    /// The object that immediately dominates another, if one does.
+    fn above(&self, node: NodeId) -> Option<NodeId> {
+        match self.dominators.dominator_of(node) {
+            Dominator::Node(above) => Some(above),
+            _ => None,
         }
     }
 

@@ -127,10 +127,22 @@ impl<'p> PathRow<'p> {
         format!("{} ... {} more ... {}", text(0..half), count - 2 * half, text(count - half..count).trim_start())
     }
 
-    /// The types of some objects of the path, by their place on it; of class objects with the class they stand for.
-    pub(super) fn types(&self, places: std::ops::Range<usize>) -> Vec<String> {
-        let nodes = self.path.nodes().skip(places.start).take(places.len());
-        nodes.map(|node| ObjectRow::new(self.graph, node).type_text()).collect()
+    /// The types of some objects of the path but the last, by their place on it, each with the name of the reference that
+    /// leads on; of class objects with the class they stand for.
+    pub(super) fn steps(&self, places: std::ops::Range<usize>) -> Vec<String> {
+        let rows = self.nodes_at(places.start..places.end + 1);
+        let pairs = rows.iter().zip(rows.iter().skip(1));
+        pairs
+            .map(|(from, to)| match &to.reference {
+                Some(name) => format!("{} ({name})", from.row.type_text()),
+                None => from.row.type_text(),
+            })
+            .collect()
+    }
+
+    /// The objects, from the rooted one to the one asked for.
+    pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<'p> {
+        self.path.nodes()
     }
 
     /// The rooted object.

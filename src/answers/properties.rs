@@ -58,7 +58,8 @@ pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSet
     let environment = static_of("java.lang.ProcessEnvironment", "theEnvironment");
     let environment = environment.map(|map| reader.texts(map)).unwrap_or_default();
     let machine = reader.only_instance("sun.management.VMManagementImpl");
-    let mut arguments = machine.and_then(|node| reader.field(node, "vmArgs")).map_or(Vec::new(), |list| reader.list(list));
+    let mut arguments =
+        machine.and_then(|node| reader.field(node, "vmArgs")).map_or(Vec::new(), |list| reader.list(list));
     arguments.extend(properties.get(COMMAND).into_iter().flat_map(|text| text.split_whitespace()).map(str::to_string));
     let row = ProcessSettings { properties, environment, arguments };
     Ok(if with_secrets { row } else { masked(row) })

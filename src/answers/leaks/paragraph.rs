@@ -1,6 +1,6 @@
 //! A suspect in a paragraph that can be pasted into a ticket.
 
-use super::{SubjectKind, SuspectView, Suspects};
+use super::{SubjectKind, SuspectView, Suspects, knowledge};
 use crate::analysis::suspects::LeakSuspect;
 use crate::answers::ObjectRow;
 use crate::units::{count_of, format_count};
@@ -16,11 +16,15 @@ pub(super) fn of(
     suspect: &LeakSuspect,
     view: &SuspectView<'_>,
     largest: &ObjectRow,
+    is_explained: bool,
 ) -> String {
     let mut text = subject(suspects, view, largest);
     text += &growth(suspects, view);
     text += &holders(suspects, view);
-    text += &accumulation(suspects, suspect, view);
+    text += &accumulation(suspects, suspect, view, is_explained);
+    if is_explained {
+        text += &knowledge::sentences(suspects, suspect, view);
+    }
     text += &format!(
         " Inside: {}. Look further with: {}",
         inside(suspects, suspect),
@@ -74,12 +78,12 @@ fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     let whose = if view.row.objects > 1 { " The largest is kept alive by" } else { " It is kept alive by" };
     let through = match path.length() {
         0 => ".".to_string(),
-        length => format!(", through {}.", steps(length, |places| path.types(places))),
+        length => format!(", through {}.", steps(length, |places| path.steps(places))),
     };
     format!("{whose} {}{through}", suspects.holders(&path))
 }
 
-/// The types of so many objects, shortened in the middle.
+/// So many steps, shortened in the middle.
 fn steps(count: usize, types: impl Fn(std::ops::Range<usize>) -> Vec<String>) -> String {
     if count <= STEPS_NAMED {
         return types(0..count).join(" -> ");
@@ -89,7 +93,7 @@ fn steps(count: usize, types: impl Fn(std::ops::Range<usize>) -> Vec<String>) ->
     format!("{first} -> ... {} more ... -> {last}", count - 2 * half)
 }
 
-fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
+fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>, is_explained: bool) -> String {
     let point = &view.accumulation_point;
     let is_largest = suspect.accumulation.node == suspect.largest();
     let is_group = view.row.objects > 1;
@@ -113,8 +117,13 @@ fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectVi
     if what.is_none() && (is_largest || is_group) {
         return String::new();
     }
-    let place = if is_largest { "there".to_string() } else { format!("in {}", named(&point.object)) };
-    let what = what.map_or(String::new(), |what| format!(", {what}"));
+    let field = (is_explained && !is_group).then(|| knowledge::field_of_accumulation(suspects, suspect)).flatten();
+    let field = field.map_or(String::new(), |field| format!(", its {field}"));
+    let place = if is_largest { "there".to_string() } else { format!("in {}{field}", named(&point.object)) };
+    let is_collection = is_explained && point.members.is_some();
+    let count = is_collection.then(|| knowledge::count_of_collection(suspects, suspect)).flatten();
+    let count = count.map_or(String::new(), |count| format!(" ({count})"));
+    let what = what.map_or(String::new(), |what| format!(", {what}{count}"));
     let share = point.retained_bytes as f64 / view.row.retained_bytes.max(1) as f64;
     let size = if share < 0.995 { format!(", {}", suspects.size(point.retained_bytes)) } else { String::new() };
     format!(" The memory piles up {place}{what}{size}.")

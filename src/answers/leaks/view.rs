@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 
-use super::{SuspectGrowth, Suspects, paragraph};
+use super::{SuspectGrowth, Suspects, knowledge, paragraph};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
@@ -189,7 +189,8 @@ impl<'s> SuspectView<'s> {
             text: String::new(),
             look_further,
         };
-        view.text = paragraph::of(suspects, suspect, &view, &suspects.object(suspect.largest(), values));
+        let largest = suspects.object(suspect.largest(), values);
+        view.text = paragraph::of(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
         view
     }
 }

@@ -1,0 +1,167 @@
+//! What the values of a dump tell of a suspect: the field where memory piles up, how many elements a collection says it
+//! has, weak maps that hold themselves, thread-local values, what a thread was doing, loaders that should be gone.
+
+use super::{SuspectView, Suspects};
+use crate::analysis::suspects::LeakSuspect;
+use crate::answers::threads::FrameRow;
+use crate::answers::values::Values;
+use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
+use crate::input::Value;
+use crate::units::count_of;
+
+/// Objects between a suspect and the place where memory piles up.
+const MOST_STEPS: usize = 8;
+/// Entries of a weak map that are looked at.
+const MOST_ENTRIES: usize = 64;
+/// Types of a loader that are named.
+const TYPES_NAMED: usize = 3;
+/// Suspects with such sentences: each takes some reads of the dump.
+pub(super) const MOST_EXPLAINED: usize = 100;
+/// Fields in which collections of Java and Android have their number of elements.
+const COUNTS: [&str; 4] = ["size", "elementCount", "count", "mSize"];
+
+/// The fields on the way from the suspect to the place where memory piles up: `.listeners.elementData`.
+pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
+    let names = suspects.names?;
+    let (mut fields, mut node) = (Vec::new(), suspect.accumulation.node);
+    while node != suspect.largest() && fields.len() < MOST_STEPS {
+        let above = suspects.above(node)?;
+        let name = names.between(above, node)?;
+        fields.push(if name.starts_with(['.', '[', '{']) { name } else { format!(" {name}") });
+        node = above;
+    }
+    fields.reverse();
+    Some(fields.concat().trim_start().to_string()).filter(|fields| !fields.is_empty() && node == suspect.largest())
+}
+
+/// How many elements the collection around an array says it has: `java.util.ArrayList.size is 300`.
+pub(super) fn count_of_collection(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
+    let values = suspects.values?;
+    let collection = suspects.above(suspect.accumulation.node)?;
+    let fields = values.raw_fields(collection);
+    let count = COUNTS.iter().find_map(|wanted| {
+        fields.iter().find_map(|field| match (&field.name, &field.value) {
+            (crate::input::ReferenceName::Field(_, name), Value::Integer(count)) if name == wanted => {
+                Some((*wanted, *count))
+            }
+            _ => None,
+        })
+    });
+    let (field, count) = count?;
+    let type_name = suspects.graph.type_name(suspects.graph.type_of(collection));
+    Some(format!("{type_name}.{field} is {count}"))
+}
+
+/// Sentences on what is special about a suspect.
+pub(super) fn sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectView<'_>) -> String {
+    let Some(values) = suspects.values else { return String::new() };
+    let graph = suspects.graph;
+    let largest = suspect.largest();
+    let all = [
+        weak_map(suspects, suspect),
+        thread(graph, values, largest),
+        loader(graph, largest),
+        thread_local(graph, values, view),
+        queue(view),
+    ];
+    all.into_iter().flatten().map(|sentence| format!(" {sentence}")).collect()
+}
+
+fn is_a(graph: &HeapGraph, node: NodeId, class: &str) -> bool {
+    is_type(graph, graph.type_of(node), class)
+}
+
+fn is_type(graph: &HeapGraph, type_id: TypeId, class: &str) -> bool {
+    graph.types().chain(type_id).any(|above| graph.types().name(above).replace('/', ".") == class)
+}
+
+/// A weak map whose values refer to their own keys.
+fn weak_map(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
+    let graph = suspects.graph;
+    let table = suspect.accumulation.node;
+    let map = suspects.above(table).filter(|&map| is_a(graph, map, "java.util.WeakHashMap"))?;
+    let is_entry = |node: &NodeId| is_a(graph, *node, "java.util.WeakHashMap$Entry");
+    let entries = graph.references(table).map(|to| to.node).filter(is_entry).take(MOST_ENTRIES);
+    let (mut looked_at, mut holding) = (0u64, 0u64);
+    for entry in entries {
+        let Some(key) = graph.references(entry).find(|to| to.is_weak).map(|to| to.node) else { continue };
+        let values = graph.references(entry).filter(|to| !to.is_weak).map(|to| to.node);
+        let mut others = values.filter(|value| !is_entry(value));
+        looked_at += 1;
+        holding += u64::from(others.any(|value| graph.references(value).any(|to| to.node == key && !to.is_weak)));
+    }
+    (holding > 0).then(|| {
+        format!(
+            "It is a weak map ({}) that holds itself: of {}, {holding} refer to their own keys, so that these entries are \
+             never cleared.",
+            graph.display_id(map),
+            count_of(looked_at, "values looked at"),
+        )
+    })
+}
+
+/// What a thread was doing.
+fn thread(graph: &HeapGraph, values: Values<'_>, node: NodeId) -> Option<String> {
+    let thread = graph.threads().iter().find(|thread| thread.node == Some(node))?;
+    let frames = graph.frames_of(thread);
+    let is_of_the_runtime = |frame: &&crate::graph::Frame| {
+        let class = frame.class.map_or("", |class| graph.type_name(class));
+        ["java.", "jdk.", "sun."].iter().any(|package| class.starts_with(package))
+    };
+    let own = frames.iter().find(|frame| !is_of_the_runtime(frame)).or(frames.first())?;
+    let name = values.said_by(node).map_or(String::new(), |name| format!(" \"{}\"", name.plain()));
+    Some(format!("It is the thread{name}, in {}.", FrameRow::new(graph, own).text()))
+}
+
+/// A loader of classes whose types other loaders of its kind have too.
+fn loader(graph: &HeapGraph, node: NodeId) -> Option<String> {
+    if !is_a(graph, node, "java.lang.ClassLoader") {
+        return None;
+    }
+    let types = graph.types();
+    let own: Vec<TypeId> = types.ids().filter(|&id| types.loader(id) == Loader::Object(node)).collect();
+    let mut others: Vec<NodeId> = Vec::new();
+    let mut shared: Vec<&str> = Vec::new();
+    let names: std::collections::BTreeSet<&str> = own.iter().map(|&id| types.name(id)).collect();
+    for id in types.ids().filter(|&id| names.contains(types.name(id))) {
+        match types.loader(id) {
+            Loader::Object(other) if other != node && graph.type_of(other) == graph.type_of(node) => {
+                others.push(other);
+                shared.push(graph.type_name(id));
+            }
+            _ => {}
+        }
+    }
+    others.sort_unstable();
+    others.dedup();
+    shared.sort_unstable();
+    shared.dedup();
+    (!others.is_empty()).then(|| {
+        let more = if shared.len() > TYPES_NAMED { ", ..." } else { "" };
+        shared.truncate(TYPES_NAMED);
+        format!(
+            "It is one of {} that have loaded types of the same names ({}{more}): all but one may be left from before.",
+            count_of(others.len() as u64 + 1, "loaders"),
+            shared.join(", ")
+        )
+    })
+}
+
+/// A value that a thread keeps for itself.
+fn thread_local(graph: &HeapGraph, values: Values<'_>, view: &SuspectView<'_>) -> Option<String> {
+    let path = view.path.row()?;
+    let nodes: Vec<NodeId> = path.node_ids().take(MOST_STEPS * 4).collect();
+    let entry = nodes.iter().position(|&node| is_a(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
+    let thread = nodes[..entry].iter().rev().find(|&&node| is_a(graph, node, "java.lang.Thread"))?;
+    let name =
+        values.said_by(*thread).map_or_else(|| graph.display_id(*thread), |name| format!("\"{}\"", name.plain()));
+    Some(format!("It is a thread-local value of thread {name}: that ends with the thread, or when it is removed."))
+}
+
+/// A queue that grew.
+fn queue(view: &SuspectView<'_>) -> Option<String> {
+    let grew = view.growth.is_some_and(|growth| growth.retained_bytes_delta > 0);
+    let names = [view.row.type_name, &view.accumulation_point.object.type_name];
+    let is_queue = names.iter().any(|name| name.contains("Queue") || name.contains("Deque"));
+    (grew && is_queue).then(|| "It is a queue that grows: more is put in than is taken out.".into())
+}
