@@ -58,6 +58,7 @@ const ON_TERMINALS: &[(&str, &str, &[usize])] = &[
     ("roots-type", "roots --type Level fixtures/xna_cf/small_1k.txt", &[80, 200]),
     ("leaks", "leaks fixtures/xna_cf/small_1k.txt", &[80, 200]),
     ("threads", "threads fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
+    ("threads-of-one", "threads zoo-worker fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
 ];
 
 /// Cases of allocation totals, whose tables may be wider than the terminal.

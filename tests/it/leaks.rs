@@ -292,3 +292,41 @@ proptest! {
         }
     }
 }
+
+/// Fields, counts and what is special about a suspect, from the values of a Java dump; the zoo program made all of these.
+#[test]
+fn paragraphs_say_what_values_tell() {
+    const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+    let texts = |words: &[&str]| -> Vec<String> {
+        let ran = run(&[&["leaks", ZOO, "-q", "-f", "json"], words].concat()).expect_code(0).json();
+        ran["suspects"]
+            .as_array()
+            .expect("suspects")
+            .iter()
+            .map(|row| row["text"].as_str().expect("text").into())
+            .collect()
+    };
+    let all = texts(&["--threshold", "1%"]);
+    let find =
+        |start: &str| all.iter().find(|text| text.starts_with(start)).unwrap_or_else(|| panic!("{start}: {all:#?}"));
+    let bus = find("One zoo.Zoo$Bus ");
+    for words in [
+        "java.lang.Class of zoo.Zoo (static Zoo.bus).",
+        ", its .listeners.elementData, an array of 300 zoo.Zoo$View (java.util.ArrayList.size is 300)",
+    ] {
+        assert!(bus.contains(words), "{words}: {bus}");
+    }
+    let map = find("One java.util.WeakHashMap ");
+    let words = "that holds itself: of 64 values looked at, 64 refer to their own keys, so that these entries are never cleared.";
+    assert!(map.contains(words), "{map}");
+    // Another weak map holds nothing of its own.
+    assert_eq!(all.iter().filter(|text| text.contains("holds itself")).count(), 1);
+    let threads = texts(&["--threshold", "100", "-t", "/^java.lang.Thread$/"]);
+    assert!(threads[0].contains("It is the thread \"zoo-worker\", in zoo.Zoo.park (Zoo.java:75)."), "{}", threads[0]);
+    let loaders = texts(&["--threshold", "100", "-t", "TwinLoader"]);
+    assert_eq!(loaders.len(), 2, "{loaders:#?}");
+    for text in loaders {
+        let words = "It is one of 2 loaders that have loaded types of the same names (zoo.Plugin): all but one may be left from";
+        assert!(text.contains(words), "{text}");
+    }
+}

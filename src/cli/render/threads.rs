@@ -40,7 +40,7 @@ impl Present for Threads {
             return page.table(&table);
         }
         for (place, thread) in self.threads.iter().enumerate() {
-            page.line(if place > 0 { "\n" } else { "" }.to_string() + &heading(thread, *page.style()));
+            heading(thread, place, page);
             for frame in &thread.frames {
                 page.line(format!("  {}", page.style().fit(2, &frame.text())));
                 frame.locals.iter().for_each(|local| local_line(local, page));
@@ -83,23 +83,21 @@ fn stacks(threads: &Threads) -> Table<'_> {
         .table(rows.len(), threads.rows_hidden, move |at| rows[at])
 }
 
-/// `"main" 0xfd559418  java.lang.Thread, RUNNABLE, daemon, retains 5.5 KiB with 3 objects on its stack`
-fn heading(thread: &ThreadRow, style: Style) -> String {
+/// `"main"  0xfd559418`, and below what it is and retains.
+fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
     let name = thread.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!("\"{name}\"  "));
+    let title = page.style().bold(&escape_controls(&format!("{}{}", name.unwrap_or_default(), thread.id)));
+    page.line(format!("{}{title}", if place > 0 { "\n" } else { "" }));
     let words = [
         Some(thread.type_name.clone()),
         thread.state.map(str::to_string),
         thread.daemon.filter(|daemon| *daemon).map(|_| "daemon".to_string()),
         thread.is_virtual.filter(|is_virtual| *is_virtual).map(|_| "virtual".to_string()),
-        thread.retained_bytes.map(|bytes| format!("retains {}", style.size(bytes))),
+        thread.retained_bytes.map(|bytes| format!("retains {}", page.style().size(bytes))),
+        Some(format!("{} on its stack", count_of(thread.local_count() as u64, "objects"))),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
-    let title = style.bold(&escape_controls(&format!("{}{}", name.unwrap_or_default(), thread.id)));
-    format!(
-        "{title}  {}, {} on its stack",
-        escape_controls(&words.join(", ")),
-        count_of(thread.local_count() as u64, "objects")
-    )
+    page.paragraph(&escape_controls(&words.join(", ")));
 }
 
 fn local_line(local: &LocalRow, page: &mut TextPage<'_>) {
