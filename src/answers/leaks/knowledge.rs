@@ -61,7 +61,7 @@ pub(super) fn sentences(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &S
         weak_map(suspects, suspect),
         thread(graph, values, largest),
         loader(graph, largest),
-        thread_local(graph, values, view),
+        view.path.row().and_then(|path| thread_local(graph, values, path.node_ids())),
         queue(view),
     ];
     all.into_iter().flatten().map(|sentence| format!(" {sentence}")).collect()
@@ -148,9 +148,8 @@ fn loader(graph: &HeapGraph, node: NodeId) -> Option<String> {
 }
 
 /// A value that a thread keeps for itself.
-fn thread_local(graph: &HeapGraph, values: Values<'_>, view: &SuspectView<'_>) -> Option<String> {
-    let path = view.path.row()?;
-    let nodes: Vec<NodeId> = path.node_ids().take(MOST_STEPS * 4).collect();
+fn thread_local(graph: &HeapGraph, values: Values<'_>, path: impl Iterator<Item = NodeId>) -> Option<String> {
+    let nodes: Vec<NodeId> = path.take(MOST_STEPS * 4).collect();
     let entry = nodes.iter().position(|&node| is_a(graph, node, "java.lang.ThreadLocal$ThreadLocalMap$Entry"))?;
     let thread = nodes[..entry].iter().rev().find(|&&node| is_a(graph, node, "java.lang.Thread"))?;
     let name =
@@ -164,4 +163,39 @@ fn queue(view: &SuspectView<'_>) -> Option<String> {
     let names = [view.row.type_name, &view.accumulation_point.object.type_name];
     let is_queue = names.iter().any(|name| name.contains("Queue") || name.contains("Deque"));
     (grew && is_queue).then(|| "It is a queue that grows: more is put in than is taken out.".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::root_paths::find_root_paths;
+    use crate::graph::Lookup;
+
+    #[test]
+    fn loaders_and_thread_local_values_are_recognised() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/hprof/zoo-jdk17-serial.hprof.zst");
+        let dump = crate::dump::open(path).unwrap();
+        let (graph, values) = (dump.graph().unwrap(), Values::of(&dump).unwrap());
+        let node = |id: u64| match graph.find(None, id) {
+            Lookup::One(node) => node,
+            other => panic!("{id:x}: {other:?}"),
+        };
+        // Two loaders of one plugin; loaders of the runtime have types of their own.
+        let text = "It is one of 2 loaders that have loaded types of the same names (zoo.Plugin): all but one may be left \
+                    from before.";
+        assert_eq!(loader(graph, node(0xFD5E_0FF0)).as_deref(), Some(text));
+        assert_eq!(loader(graph, node(0xFD59_B640)), None);
+        assert_eq!(loader(graph, node(0xFD5C_0330)), None);
+        // What threads of the zoo program keep for themselves.
+        for (id, thread) in [(0xFD5E_9100, "main"), (0xFD66_4D38, "zoo-worker")] {
+            let paths = find_root_paths(graph, node(id), 1, false, |_| false);
+            let path = paths.iter().next().expect("a path");
+            let text = format!(
+                "It is a thread-local value of thread \"{thread}\": that ends with the thread, or when it is removed."
+            );
+            assert_eq!(thread_local(graph, values, path.nodes()), Some(text));
+        }
+        let bus = find_root_paths(graph, node(0xFD5C_0330), 1, false, |_| false);
+        assert_eq!(thread_local(graph, values, bus.iter().next().expect("a path").nodes()), None);
+    }
 }
