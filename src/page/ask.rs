@@ -2,6 +2,7 @@
 
 use super::PageOptions;
 use super::growth::{growth_by_path, growth_by_type};
+use super::thread_section::THREADS;
 use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
 use crate::answers::diff::Diff;
@@ -10,8 +11,8 @@ use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
 use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
 use crate::answers::{
-    AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, RetainedBy, ScopeOptions,
-    breakdown, histogram, info, leaks, leaks_since,
+    AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, Limits, RetainedBy,
+    ScopeOptions, Threads, ThreadsOptions, breakdown, histogram, info, leaks, leaks_since, threads,
 };
 use crate::dump::OpenDump;
 
@@ -24,6 +25,8 @@ pub(super) struct Page<'d> {
     pub(super) grown_paths: Option<Diff>,
     pub(super) old_totals: Option<Totals>,
     pub(super) content: PageContent<'d>,
+    /// Where the dump says which threads there were; not of one section of several.
+    pub(super) threads: Option<Threads>,
     pub(super) is_library: LibraryNames,
 }
 
@@ -88,7 +91,14 @@ impl<'d> Page<'d> {
                 &BreakdownOptions { scope: scope.clone(), ..BreakdownOptions::default() },
             )?)
         };
+        let threads_options =
+            ThreadsOptions { limits: Limits { rows: Some(THREADS), ..Limits::default() }, ..ThreadsOptions::default() };
         Ok(Page {
+            threads: match threads(dump, &threads_options) {
+                Ok(threads) if options.section.is_none() => Some(threads),
+                Ok(_) | Err(AnswerError::NoThreads | AnswerError::NotObjects) => None,
+                Err(error) => return Err(error),
+            },
             info: info(dump, &InfoOptions::default())?,
             histogram: histogram_of(GroupBy::Type)?,
             groups,

@@ -119,6 +119,9 @@ impl Sections<'_, '_> {
         if is_objects {
             sections.push(("objects", "Objects"));
         }
+        if self.page.threads.is_some() {
+            sections.push(("threads", "Threads"));
+        }
         sections.extend([("problems", "Problems"), ("again", "Make it again")]);
         sections
     }

@@ -18,6 +18,7 @@ mod prune;
 mod sections;
 mod suspects;
 mod tables;
+mod thread_section;
 mod trees;
 mod whole;
 

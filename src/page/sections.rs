@@ -21,7 +21,7 @@ use crate::units::{count_of, format_bytes, format_count};
 pub(super) const STYLE: &str = include_str!("page.css");
 pub(super) const SCRIPT: &str = include_str!("page.js");
 /// SHA-256 of the style and the script, for the page's policy; a test computes them anew.
-pub(super) const STYLE_HASH: &str = "HKwPuIBYacaTbDkg8R2CwBGibKLUuD6q2TGdRK1j0pU=";
+pub(super) const STYLE_HASH: &str = "XHIArdATbnEtd5YDDqvqscYMuAkwYVBRot4hI6i5gbE=";
 pub(super) const SCRIPT_HASH: &str = "DP/766zMA68hnY1zY91shIhFk8lYSn+2tPAORvtC+iM=";
 
 /// Rows of tables that stand there without a script.

@@ -21,6 +21,7 @@ pub(super) fn page(page: &mut Page<'_>, budgets: &Budgets, options: &PageOptions
     sections.types(&mut html);
     sections.groups(&mut html);
     sections.objects(&mut html);
+    sections.threads(&mut html);
     sections.problems(&mut html);
     sections.again(&mut html);
     html.markup("</main><footer class=\"top\"><p class=\"with-script\">Press <kbd>?</kbd> for keys. ");

@@ -1,0 +1,94 @@
+//! Threads on the page: what each retains, and its stack with the objects on it. It stands there without a script.
+
+use super::html::Html;
+use super::sections::Sections;
+use super::tables::{bar_cell, cell, table_close, table_open, type_name};
+use crate::answers::ThreadsOptions;
+use crate::answers::threads::{LocalRow, ThreadRow};
+use crate::units::{count_of, format_bytes, format_count};
+
+/// Threads that the page has, the largest.
+pub(super) const THREADS: usize = 30;
+/// Frames of a stack, and objects in a frame.
+const FRAMES_SHOWN: usize = 60;
+const LOCALS_SHOWN: usize = 10;
+
+impl Sections<'_, '_> {
+    pub(super) fn threads(&self, html: &mut Html) {
+        let Some(threads) = &self.page.threads else { return };
+        html.markup("<section id=\"threads\"><h2>Threads</h2><p class=\"under\">");
+        html.markup("Each retains what lies on its stack and nothing else holds. Open one for its stack.</p>\n");
+        table_open(html, "Threads", &["", "Retained", "Objects on stack", "State", "Thread"]);
+        let largest = threads.threads.iter().filter_map(|thread| thread.retained_bytes).max().unwrap_or(0);
+        for thread in &threads.threads {
+            html.markup("<tr>");
+            bar_cell(html, thread.retained_bytes.unwrap_or(0), largest);
+            cell(html, thread.retained_bytes.map_or("-".into(), format_bytes));
+            cell(html, format_count(thread.local_count() as u64));
+            cell(html, thread.state.unwrap_or("-"));
+            html.markup("<td class=\"name\">");
+            stack(thread, html);
+            html.markup("</td></tr>");
+        }
+        table_close(html);
+        if threads.rows_hidden > 0 {
+            let more = count_of(threads.rows_hidden as u64, "threads that retain less");
+            html.markup("<p class=\"quiet\">").text(format!("{more}: the command below has them.")).markup("</p>\n");
+        }
+        self.command(&ThreadsOptions::default().command_line(), html);
+        html.markup("</section>\n");
+    }
+}
+
+/// A thread's name, and behind it the stack.
+fn stack(thread: &ThreadRow, html: &mut Html) {
+    let title = |html: &mut Html| {
+        html.text(thread.title()).markup(" <span class=\"quiet\">").text(&thread.type_name);
+        if thread.out_of_memory {
+            html.markup(", out of memory");
+        }
+        html.markup("</span>");
+    };
+    if thread.frames.is_empty() && thread.locals.is_empty() {
+        return title(html);
+    }
+    html.markup("<details><summary>");
+    title(html);
+    html.markup("</summary><ol class=\"stack\">");
+    for frame in thread.frames.iter().take(FRAMES_SHOWN) {
+        html.markup("<li><code>").text(frame.text()).markup("</code>");
+        locals(&frame.locals, html);
+        html.markup("</li>");
+    }
+    if thread.frames.len() > FRAMES_SHOWN {
+        let more = count_of((thread.frames.len() - FRAMES_SHOWN) as u64, "more frames");
+        html.markup("<li class=\"quiet\">").text(more).markup("</li>");
+    }
+    if !thread.locals.is_empty() {
+        html.markup("<li>in no frame that the dump names");
+        locals(&thread.locals, html);
+        html.markup("</li>");
+    }
+    html.markup("</ol></details>");
+}
+
+fn locals(locals: &[LocalRow], html: &mut Html) {
+    if locals.is_empty() {
+        return;
+    }
+    html.markup("<ul>");
+    for local in locals.iter().take(LOCALS_SHOWN) {
+        html.markup("<li>").text(local.retained_bytes.map_or("-".into(), format_bytes));
+        html.markup(" <span class=\"id\">").text(&local.object.id).markup("</span> ");
+        type_name(html, &local.object.type_name);
+        if let Some(value) = &local.value {
+            html.markup(" <span class=\"said\">").text(value.words()).markup("</span>");
+        }
+        html.markup("</li>");
+    }
+    if locals.len() > LOCALS_SHOWN {
+        html.markup("<li class=\"quiet\">").text(count_of((locals.len() - LOCALS_SHOWN) as u64, "more objects"));
+        html.markup("</li>");
+    }
+    html.markup("</ul>");
+}
