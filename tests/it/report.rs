@@ -242,6 +242,14 @@ fn what_the_dump_knows_of_objects_and_references_stands_on_the_page() {
     let paths = data["paths"].as_object().expect("paths");
     let named = |path: &Value| path["steps"].as_array().is_some_and(|steps| steps.iter().any(|step| step[3] != ""));
     assert!(paths.values().any(named));
+    // Threads with their stacks, as `threads` has them.
+    for words in
+        ["<a href=\"#threads\">", "&quot;zoo-worker&quot;", "<code>zoo.Zoo.innermost (Zoo.java:77)</code>", "4.9 KiB"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    let without = page_of(&["fixtures/xna_cf/small_1k.txt"]);
+    assert!(!without.contains("id=\"threads\""));
 }
 
 #[test]
