@@ -57,6 +57,10 @@ fn add_keys(value: &Value, place: &str, found: &mut Keys) {
             found.entry(format!("{place}.*")).or_default();
             assert!(object.values().all(Value::is_u64), "{place}");
         }
+        Value::Object(object) if ["properties", "environment"].contains(&place) => {
+            found.entry(format!("{place}.*")).or_default();
+            assert!(object.values().all(Value::is_string), "{place}");
+        }
         Value::Object(object) => {
             for (key, value) in object {
                 found.entry(place.to_string()).or_default().insert(key.clone());
