@@ -22,7 +22,7 @@ pub struct ObjectChanges {
 
 impl ObjectChanges {
     /// Returns true if ids tell the same objects: of those with one id, nine in ten are alike. Recordings of one process
-    /// have nearly all alike, of two programs four in ten at most. Two runs of one program, stopped at the same step, can
+    /// have nearly all alike, of two programs not half. Two runs of one program, stopped at the same step, can
     /// be as alike as one.
     pub fn are_of_one_process(&self) -> bool {
         self.kept > 0 && u128::from(self.alike) * 10 >= u128::from(self.kept) * 9
