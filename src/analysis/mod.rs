@@ -13,6 +13,8 @@
 //! | `merged_paths` | what keeps a type alive? | breadth-first search from all roots, merged by type | O(objects + references) | 16 bytes per object |
 //! | `type_tree` | what hangs where? | the dominator tree merged by type | O(objects) | per place |
 //! | `suspects` | what leaks? | down the dominator tree from large objects and groups | O(objects) | per suspect |
+//! | `collections` | what is a collection, and what is inside of one? | a table of classes | O(types) | per type |
+//! | `holders` | which field holds an object? | up the shortest path, past arrays and insides of collections | O(objects) for all | 4 bytes per object |
 //! | `diff` | what grew? | two answers joined by name | O(names) | per name |
 //! | `object_changes` | which objects came and went? | two dumps of one process side by side, by id | O(objects x log objects) | a bit per object |
 //! | `allocation_totals` | how much is at each backtrace, by type? | one sweep from the last frame to the first | O(frames + entries x depth) | per backtrace and type |
@@ -28,6 +30,7 @@ pub mod allocation_diff;
 pub mod allocation_totals;
 pub mod breakdown;
 pub mod callers;
+pub mod collections;
 pub mod cutoff;
 pub mod diff;
 pub mod dominator_paths;
@@ -35,6 +38,7 @@ pub mod dominators;
 pub mod heap_total;
 pub mod held;
 pub mod histogram;
+pub mod holders;
 pub mod merged_paths;
 pub mod object_changes;
 pub mod reachability;

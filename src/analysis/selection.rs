@@ -7,6 +7,7 @@ use crate::graph::{HeapGraph, TypeSet};
 pub struct TypePattern {
     text: String,
     form: Form,
+    ignores_case: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -32,7 +33,25 @@ impl TypePattern {
             None if text.contains(['*', '?']) => Form::Glob(text.chars().collect()),
             None => Form::Substring,
         };
-        Ok(TypePattern { text: text.to_string(), form })
+        Ok(TypePattern { text: text.to_string(), form, ignores_case: false })
+    }
+
+    /// The same, for which capitals are like small letters.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_ignoring_case(text: &str) -> Result<Self, String> {
+        let is_regex = text.len() > 1 && text.starts_with('/') && text.ends_with('/');
+        let form = match is_regex {
+            true => Self::parse(&format!("/(?i){}", &text[1..]))?.form,
+            false => Self::parse(&text.to_lowercase())?.form,
+        };
+        Ok(TypePattern { text: text.to_string(), form, ignores_case: true })
+    }
+
+    /// Returns true if capitals are like small letters.
+    pub fn ignores_case(&self) -> bool {
+        self.ignores_case
     }
 
     /// The pattern as it was written.
@@ -43,7 +62,9 @@ impl TypePattern {
     /// Does a name match?
     pub fn matches(&self, name: &str) -> bool {
         match &self.form {
+            Form::Substring if self.ignores_case => name.to_lowercase().contains(&self.text.to_lowercase()),
             Form::Substring => name.contains(&self.text),
+            Form::Glob(pattern) if self.ignores_case => glob_matches(pattern, &name.to_lowercase()),
             Form::Glob(pattern) => glob_matches(pattern, name),
             Form::Regex(regex) => regex.is_match(name),
         }
@@ -104,5 +125,14 @@ mod tests {
         assert!(matches("/^java\\.util\\..*Entry/", "java.util.Hashtable$Entry[]"));
         assert!(TypePattern::parse("/(/").is_err());
         assert!(matches("/", "a/b"));
+    }
+
+    #[test]
+    fn capitals_are_like_small_letters_on_request() {
+        let matches = |pattern: &str, name: &str| TypePattern::parse_ignoring_case(pattern).unwrap().matches(name);
+        assert!(matches("SeSSion", "a session of ÄÖ") && matches("äö", "a session of ÄÖ"));
+        assert!(matches("*OF ä?", "a session of ÄÖ") && !matches("A?", "a session"));
+        assert!(matches("/^A SES/", "a session") && !matches("/^SES/", "a session"));
+        assert!(TypePattern::parse_ignoring_case("/(/").is_err());
     }
 }

@@ -50,6 +50,17 @@ impl ShortestParents {
         ShortestParents { parents: parents.into() }
     }
 
+    /// What holds an object on its shortest path; `None` for what a root holds or nothing reaches. O(1).
+    pub fn parent(&self, node: NodeId) -> Option<NodeId> {
+        let parent = self.parents.get(node.index()) as usize;
+        (parent < self.parents.len()).then(|| NodeId::new(parent))
+    }
+
+    /// Returns true if a strong root holds the object itself. O(1).
+    pub fn is_rooted(&self, node: NodeId) -> bool {
+        self.parents.get(node.index()) == ROOTED
+    }
+
     /// The shortest path to `target`; `None` when no strong root reaches it. O(length).
     pub fn path_to<'g>(&self, graph: &HeapGraph, roots: &RootsByNode<'g>, target: NodeId) -> Option<RootPaths<'g>> {
         let mut nodes = vec![target];

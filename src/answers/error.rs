@@ -70,6 +70,8 @@ pub enum AnswerError {
         /// Objects with an id that both dumps have.
         of: u64,
     },
+    /// A table of collections makes no sense: where, and why.
+    BadCollections(String),
     /// The dump's values cannot be had.
     NoValues(NoValues),
     /// The dump does not say which threads there were.
@@ -120,6 +122,7 @@ impl fmt::Display for AnswerError {
             AnswerError::TooManyRows { title, limit, with_earlier: true } => {
                 write!(f, "{title}: the trees up to this one have more than {limit} rows")
             }
+            AnswerError::BadCollections(what) => f.write_str(what),
             AnswerError::TooMuchWork(what) => f.write_str(what),
             AnswerError::SetTooLarge(objects) => {
                 write!(f, "finding what {objects} objects retain together is too much work")

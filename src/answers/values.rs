@@ -209,15 +209,18 @@ impl ShownValue {
     pub fn words(&self) -> String {
         match self {
             ShownValue::Char(unit) => format!("'{}'", unit_text(*unit)),
-            ShownValue::Text(text) => {
-                let shown: String = text.text.chars().take(MOST_CHARACTERS).collect();
-                let more = if shown.len() < text.text.len() || text.is_cut { "…" } else { "" };
-                format!("\"{shown}\"{more}")
-            }
+            ShownValue::Text(text) => text_words(text),
             ShownValue::Name(text) => text.text.chars().take(MOST_CHARACTERS).collect(),
             value => value.plain(),
         }
     }
+}
+
+/// A text in a line for people: in quotes, a long one cut.
+pub(super) fn text_words(text: &Text) -> String {
+    let shown: String = text.text.chars().take(MOST_CHARACTERS).collect();
+    let more = if shown.len() < text.text.len() || text.is_cut { "…" } else { "" };
+    format!("\"{shown}\"{more}")
 }
 
 /// A unit as a character; half a pair as its number.

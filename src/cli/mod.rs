@@ -17,7 +17,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 
 use commands::{
     breakdown, completions, diff, dominators, export, index, info, leaks, list, man, report, roots, show, stats,
-    threads,
+    strings, threads, waste,
 };
 pub use terminal::session::Session;
 use terminal::{help, usage};
@@ -56,6 +56,8 @@ enum Command {
     Leaks(leaks::Args),
     Threads(threads::Args),
     Diff(diff::Args),
+    Strings(strings::Args),
+    Waste(waste::Args),
     Report(report::Args),
     Export(export::Args),
     Index(index::Args),
@@ -101,6 +103,8 @@ impl Command {
             Command::Leaks(args) => leaks::run(args, session),
             Command::Threads(args) => threads::run(args, session),
             Command::Diff(args) => diff::run(args, session),
+            Command::Strings(args) => strings::run(args, session),
+            Command::Waste(args) => waste::run(args, session),
             Command::Report(args) => report::run(args, session),
             Command::Export(args) => export::run(args, session),
             Command::Index(args) => index::run(args, session),

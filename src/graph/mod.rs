@@ -412,6 +412,13 @@ impl HeapGraph {
         self.id_style == IdStyle::Decimal
     }
 
+    /// The object of an id in a dump of one section. O(1).
+    #[inline]
+    pub fn node_of_id(&self, id: u64) -> Option<NodeId> {
+        let ids = self.ids.first()?;
+        ids.node(id).filter(|node| node.index() < self.node_count())
+    }
+
     /// Finds an object by its original id, in one section or in all. O(sections).
     pub fn find(&self, section: Option<SectionId>, id: u64) -> Lookup {
         let in_section = |section: SectionId| {

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::io;
 
-use super::ReadError;
-use crate::graph::{ColumnSink, FieldKind, FrameId, HeapGraph, NodeId, TypeId};
+use super::{Contents, ReadError, Strings, WantedContents};
+use crate::graph::{ColumnSink, FieldKind, FrameId, HeapGraph, NameId, NodeId, TypeId};
 
 /// How an object refers to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,6 +172,49 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
             Saying::Text(Text { text: start, is_cut })
         };
         nodes.iter().map(|&node| Ok(self.text(graph, node)?.map(say))).collect()
+    }
+
+    /// Contents of all objects at once: one pass over the dump. Strings of formats that have texts; arrays and fields of
+    /// those that have values too.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn contents(&self, _graph: &HeapGraph, _wanted: &WantedContents) -> Result<Contents, ReadError> {
+        Ok(Contents::default())
+    }
+
+    /// Returns true for a format with strings, so that [`contents`](Self::contents) has them.
+    fn has_texts(&self) -> bool {
+        false
+    }
+
+    /// Calls `take` with the texts of some of the strings that [`contents`](Self::contents) gave, by their places among
+    /// these, each at most so many UTF-16 units; in no order, on several threads. One pass over the dump.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn visit_texts(
+        &self,
+        _graph: &HeapGraph,
+        _strings: &Strings,
+        _wanted: &[usize],
+        _most_units: usize,
+        _take: &(dyn Fn(usize, Text) + Sync),
+    ) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    /// By pair of objects: the field of the first that refers to the second, with the type that declares it; `None`
+    /// where it is no declared field. Pairs ascend. One pass over the dump.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn fields_between(
+        &self,
+        _graph: &HeapGraph,
+        pairs: &[(NodeId, NodeId)],
+    ) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
+        Ok(vec![None; pairs.len()])
     }
 
     /// References from what the program holds to an object; `None` when it is only held by the runtime, or not at all.

@@ -7,11 +7,12 @@
 //! - `source`, `unpack`, `encoding`: bytes of files and pipes, unpacked and in UTF-8
 //! - `detect`, `foreign`: whose bytes they are
 //! - `reader`, `read`: the frame around each reader; `options`, `info`, `diagnostics`, `error`, `codes`: its words
-//! - `details`, `reread`: what is read from the dump again when it is printed
+//! - `details`, `reread`: what is read from the dump again when it is printed; `contents`: of all objects at once
 //! - `blocks`, `text`, `sink`, `repeats`: tools for readers of text; `dotnet`, `java_types`: names of types
 
 mod blocks;
 mod codes;
+mod contents;
 mod details;
 mod detect;
 mod diagnostics;
@@ -45,6 +46,7 @@ mod xna_cf;
 
 #[cfg(feature = "cli")]
 pub(crate) use codes::POSSIBLE_REPEAT;
+pub use contents::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, Strings, WantedContents, primitive_array_kinds};
 pub use details::{Elements, FieldValue, ObjectDetails, ReferenceName, Saying, Text, Value};
 pub use detect::detect;
 pub use diagnostics::{Code, Diagnostics, Problem, Severity};

@@ -30,6 +30,11 @@ impl Reread {
         &self.path
     }
 
+    /// Returns true if the file's bytes are not those of the dump.
+    pub fn is_packed(&self) -> bool {
+        self.is_packed
+    }
+
     /// The dump by position. One that is packed is unpacked, once: into memory while it is short, else into a temporary file
     /// that has no name and is gone with the program.
     ///

@@ -14,6 +14,7 @@ const GAME: &str = "fixtures/xna_cf/small_1k.txt";
 const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
 const AFTER: &str = "fixtures/xna_cf/pair_after.txt";
 const JAVA: &str = "fixtures/ibm_classic/seed-asprinted.txt";
+const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
 const TOTALS: &str = "fixtures/memory_infra/seed-example.trace";
 const RECORDED: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 
@@ -35,6 +36,8 @@ const CASES: &[(&str, &[&str])] = &[
     ("leaks", &["leaks", GAME]),
     ("threads", &["threads", "fixtures/hprof/zoo-jdk17-serial.hprof.zst"]),
     ("threads-of-one", &["threads", "worker", "fixtures/hprof/out-of-memory.hprof"]),
+    ("strings", &["strings", ZOO, "--duplicates", "--holders", "-n", "5"]),
+    ("waste", &["waste", ZOO, "-n", "3"]),
     ("diff", &["diff", BEFORE, AFTER, "--retained", "-n", "3"]),
     ("breakdown", &["breakdown", TOTALS]),
     ("breakdown-both", &["breakdown", TOTALS, "--by", "both"]),
@@ -59,6 +62,8 @@ const ON_TERMINALS: &[(&str, &str, &[usize])] = &[
     ("leaks", "leaks fixtures/xna_cf/small_1k.txt", &[80, 200]),
     ("threads", "threads fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
     ("threads-of-one", "threads zoo-worker fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
+    ("strings", "strings fixtures/hprof/zoo-jdk17-serial.hprof.zst --duplicates --holders -n 5", &[80, 200]),
+    ("waste", "waste fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
 ];
 
 /// Cases of allocation totals, whose tables may be wider than the terminal.

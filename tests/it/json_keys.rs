@@ -92,7 +92,7 @@ const TRACE_66: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
 
 /// Command lines behind a command and the file, each split at blanks.
-const FORMS: [(&str, &[&str]); 7] = [
+const FORMS: [(&str, &[&str]); 9] = [
     ("info", &[""]),
     (
         "stats",
@@ -112,6 +112,8 @@ const FORMS: [(&str, &[&str]); 7] = [
     ("dominators", &["--depth 3 -n 5", "--by type", "--by package", "--keep-unreachable -n 3"]),
     ("breakdown", &["--depth 4", "--by both", "--invert", "--min-percent 5"]),
     ("leaks", &["", "--threshold 0"]),
+    ("strings", &["-n 20 --holders", "--grep a -n 3"]),
+    ("waste", &[""]),
 ];
 
 fn occurring() -> BTreeMap<String, Keys> {

@@ -16,4 +16,6 @@ pub(crate) mod report;
 pub(crate) mod roots;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod strings;
 pub(crate) mod threads;
+pub(crate) mod waste;

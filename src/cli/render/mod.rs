@@ -12,4 +12,6 @@ mod object;
 pub(crate) mod objects;
 pub(crate) mod root_paths;
 pub(crate) mod rows;
+mod strings;
 mod threads;
+mod waste;

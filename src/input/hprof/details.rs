@@ -4,13 +4,17 @@ use std::fmt;
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use super::contents::contents;
+use super::field_names::fields_between;
 use super::finder::{Finder, Places};
 use super::records::ClassDump;
 use super::sayings::{Speaker, sayings, speakers};
+use super::texts_of_strings::visit_texts;
 use super::values::{array, array_values, instance_values, primitive, reference};
 use super::wire::{OBJECT, sub};
-use crate::graph::{ColumnSink, FieldKind, HeapGraph, NodeId};
-use crate::input::{Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Value};
+use crate::graph::{ColumnSink, FieldKind, HeapGraph, NameId, NodeId, TypeId};
+use crate::input::{Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings};
+use crate::input::{Text, Value, WantedContents};
 
 /// More than any record has.
 const ALL_BYTES: usize = usize::MAX >> 1;
@@ -176,6 +180,33 @@ impl ObjectDetails for HprofDetails {
     ) -> Result<Vec<Option<Saying>>, ReadError> {
         let speakers = self.speakers.get_or_init(|| speakers(graph));
         sayings(&self.finder, graph, speakers, nodes, most_units)
+    }
+
+    fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
+        contents(&self.finder, graph, self.speakers.get_or_init(|| speakers(graph)), wanted)
+    }
+
+    fn has_texts(&self) -> bool {
+        true
+    }
+
+    fn visit_texts(
+        &self,
+        graph: &HeapGraph,
+        strings: &Strings,
+        wanted: &[usize],
+        most_units: usize,
+        take: &(dyn Fn(usize, Text) + Sync),
+    ) -> Result<(), ReadError> {
+        visit_texts(&self.finder, graph, strings, wanted, most_units, take)
+    }
+
+    fn fields_between(
+        &self,
+        graph: &HeapGraph,
+        pairs: &[(NodeId, NodeId)],
+    ) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
+        fields_between(&self.finder, graph, pairs)
     }
 
     fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {

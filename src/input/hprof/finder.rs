@@ -19,7 +19,7 @@ use crate::input::{RandomAccess, ReadError, Reread};
 /// Parts that stay in memory: some 45 MB.
 const PARTS_KEPT: usize = 32;
 /// A part is never longer, whatever an index says.
-const MOST_PART_BYTES: u64 = 64 << 20;
+pub(super) const MOST_PART_BYTES: u64 = 64 << 20;
 
 /// Where objects are in the file.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ struct Part {
 /// Finds the records of objects.
 pub(super) struct Finder {
     pub(super) places: Places,
-    reread: Reread,
+    pub(super) reread: Reread,
     dump: OnceLock<RandomAccess>,
     /// The one that was used last comes last.
     parts: Mutex<VecDeque<Arc<Part>>>,

@@ -198,8 +198,19 @@ fn characters(
     part: (bool, usize, Option<usize>),
     most_units: usize,
 ) -> Option<Text> {
-    let (is_wide, start, count) = part;
     let (kind, length, values) = super::values::array(record, finder.places.id_bytes)?;
+    characters_in(kind, length, values, part, most_units)
+}
+
+/// The same of an array of so many elements and the bytes that are at hand of it.
+pub(super) fn characters_in(
+    kind: FieldKind,
+    length: u64,
+    values: &[u8],
+    part: (bool, usize, Option<usize>),
+    most_units: usize,
+) -> Option<Text> {
+    let (is_wide, start, count) = part;
     let (there, units): (u64, Box<dyn Iterator<Item = u16>>) = match kind {
         // As the processor has them: those that Java runs on today begin with the low byte.
         FieldKind::Byte if is_wide => {

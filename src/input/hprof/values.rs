@@ -63,7 +63,7 @@ pub(super) fn array_values<'g>(
     bytes.chunks_exact(width).map_while(move |element| value_at(graph, kind, element, 0, id_bytes))
 }
 
-fn kind_of(basic_type: u8) -> Option<FieldKind> {
+pub(super) fn kind_of(basic_type: u8) -> Option<FieldKind> {
     element_bytes(basic_type)?;
     Some(match basic_type {
         4 => FieldKind::Boolean,

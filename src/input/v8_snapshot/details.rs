@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
+use twox_hash::XxHash3_128;
 
 use super::block::NOWHERE;
 use super::distances::{SYSTEM, distances};
@@ -12,7 +13,8 @@ use super::layout::{EdgeKind, Kind};
 use super::rules::WeakMapPair;
 use super::snapshot::Snapshot;
 use crate::graph::{ColumnSink, HeapGraph, MemoryBudget, NodeId};
-use crate::input::{Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread};
+use crate::input::{ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread};
+use crate::input::{Strings, Text, WantedContents};
 
 /// Characters of a text that is put together; V8 cuts others there.
 const MOST_TEXT_CHARS: usize = 1024;
@@ -128,6 +130,42 @@ impl Read {
     }
 }
 
+/// Strings of a snapshot: nodes with bytes that are a text of their own. Those that are put together count, unless one of
+/// their two parts is empty: then the other part is the text.
+impl Read {
+    fn is_text(&self, ordinal: u32) -> bool {
+        let is_empty = |part: u32| {
+            self.snapshot.kind(part) != Kind::ConsString
+                && self.snapshot.strings.get(self.snapshot.names[part as usize]) == Some("")
+        };
+        match self.snapshot.kind(ordinal) {
+            Kind::String => true,
+            Kind::ConsString => !["first", "second"].iter().any(|side| self.named(ordinal, side).is_some_and(is_empty)),
+            _ => false,
+        }
+    }
+
+    /// What tells texts apart that begin alike and were cut, where the snapshot says it: length and hash.
+    fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
+        self.named(ordinal, "truncated")?;
+        let number = |name: &str| {
+            let number = self.named(ordinal, name)?;
+            let value = self.named(number, "value").unwrap_or(number);
+            Some(self.snapshot.strings.name(self.snapshot.names[value as usize]).into_owned())
+        };
+        Some([number("length")?, number("hash")?])
+    }
+
+    fn key(&self, ordinal: u32) -> ContentKey {
+        let mut text = self.text(ordinal).unwrap_or_default();
+        for part in self.end_of_cut(ordinal).into_iter().flatten() {
+            text += "\0";
+            text += &part;
+        }
+        ContentKey::new(XxHash3_128::oneshot(text.as_bytes()), false)
+    }
+}
+
 impl ObjectDetails for V8Details {
     /// What an object has are its references: none of a snapshot's fields is a value of its own.
     fn fields(&self, _: &HeapGraph, _: NodeId) -> Result<Vec<FieldValue>, ReadError> {
@@ -143,6 +181,41 @@ impl ObjectDetails for V8Details {
     fn text(&self, _: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
         let read = self.read()?;
         Ok(read.ordinal(node).and_then(|ordinal| read.text(ordinal)))
+    }
+
+    fn has_texts(&self) -> bool {
+        true
+    }
+
+    fn contents(&self, graph: &HeapGraph, _: &WantedContents) -> Result<Contents, ReadError> {
+        let read = self.read()?;
+        let is_text = |node: &NodeId| {
+            graph.shallow_bytes(*node) > 0 && read.ordinal(*node).is_some_and(|ordinal| read.is_text(ordinal))
+        };
+        let nodes: Vec<NodeId> = graph.nodes().filter(is_text).collect();
+        let key = |node: &NodeId| read.ordinal(*node).map_or(ContentKey::UNKNOWN, |ordinal| read.key(ordinal));
+        let keys = nodes.par_iter().map(key).collect();
+        let strings = Strings::without_arrays(nodes, keys);
+        Ok(Contents { strings, ..Contents::default() })
+    }
+
+    fn visit_texts(
+        &self,
+        _: &HeapGraph,
+        strings: &Strings,
+        wanted: &[usize],
+        most_units: usize,
+        take: &(dyn Fn(usize, Text) + Sync),
+    ) -> Result<(), ReadError> {
+        let read = self.read()?;
+        for &at in wanted {
+            let Some(text) = read.ordinal(strings.node(at)).and_then(|ordinal| read.text(ordinal)) else { continue };
+            let start: String = text.chars().take(most_units).collect();
+            // V8 cuts at a length, and so does what puts texts together.
+            let is_cut = start.len() < text.len() || text.chars().count() >= MOST_TEXT_CHARS;
+            take(at, Text { text: start, is_cut });
+        }
+        Ok(())
     }
 
     fn distance(&self, _: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {

@@ -8,6 +8,7 @@ pub mod live;
 pub mod synth;
 pub mod synth_dotnet;
 pub mod synth_hprof;
+pub mod synth_java;
 pub mod synth_phd;
 pub mod synth_v8;
 

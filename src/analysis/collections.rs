@@ -1,0 +1,369 @@
+//! What is a collection: a table of classes and fields (`collections.txt`), and what it means for the types of a graph.
+
+use rustc_hash::FxHashMap;
+
+use crate::graph::{FieldKind, HeapGraph, TypeId};
+
+/// The classes that are known without being told.
+const KNOWN: &str = include_str!("collections.txt");
+
+/// Classes that are collections, and their own objects.
+#[derive(Debug, Clone, Default)]
+pub struct CollectionTable {
+    rules: FxHashMap<String, Rule>,
+    /// Names of inner classes, and starts of names.
+    inner: Vec<(String, bool)>,
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Rule {
+    size: Option<Size>,
+    table: Option<String>,
+    wraps: Option<String>,
+    slots_per_entry: Option<u32>,
+    has_buckets: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Size {
+    UsedSlots,
+    Sum(Vec<Term>),
+}
+
+/// A field that counts: of the collection itself, or of an object (or each of an array) that a field of it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Term {
+    is_negative: bool,
+    field: String,
+    /// Of elements of an array; the class and its field.
+    behind: Option<(bool, String, String)>,
+}
+
+/// A line of a table that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLine {
+    /// From 1.
+    pub line: usize,
+    /// Why.
+    pub why: String,
+}
+
+impl std::fmt::Display for BadLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+impl std::error::Error for BadLine {}
+
+/// How a type's objects are collections. Fields are numbers of [`TypeFields::fields`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Collection {
+    /// How many elements it has.
+    pub size: Option<SizeRule>,
+    /// The field that holds its table.
+    pub table: Option<usize>,
+    /// The field that holds the collection that does the work.
+    pub wraps: Option<usize>,
+    /// Slots that an entry takes.
+    pub slots_per_entry: u32,
+    /// Slots are buckets.
+    pub has_buckets: bool,
+}
+
+/// Where the number of elements is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SizeRule {
+    /// Slots of the table that are not null.
+    UsedSlots,
+    /// Fields added up.
+    Sum(Vec<SizeTerm>),
+}
+
+/// A field that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizeTerm {
+    /// It is taken away.
+    pub is_negative: bool,
+    /// The field.
+    pub field: usize,
+    /// The field holds an object that has the number: in a field that is found by the object's type and this number.
+    pub behind: Option<usize>,
+    /// ... or an array of such objects.
+    pub of_elements: bool,
+}
+
+/// What types are to collections.
+#[derive(Debug, Default)]
+pub struct TypeFields {
+    /// By type: how its objects are collections.
+    collections: FxHashMap<TypeId, Collection>,
+    /// By type: objects are inside of a collection.
+    inner: Vec<bool>,
+    /// The fields that are needed: of a type, and which of `TypeTable::instance_fields`.
+    pub fields: Vec<(TypeId, usize)>,
+    /// Fields of objects behind a collection's own: by type and number of [`SizeTerm::behind`] the place in `fields`.
+    behind: FxHashMap<(TypeId, usize), usize>,
+}
+
+impl CollectionTable {
+    /// The classes of Java, Android, Kotlin, Scala and Guava.
+    pub fn known() -> Self {
+        let mut table = CollectionTable::default();
+        // Held by a test.
+        let _ = table.add(KNOWN);
+        table
+    }
+
+    /// Adds the lines of a text; a class that is there is replaced.
+    ///
+    /// # Errors
+    /// At the first line that makes no sense.
+    pub fn add(&mut self, text: &str) -> Result<(), BadLine> {
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim_start_matches('\u{feff}');
+            let mut words = line.split_whitespace();
+            let Some(class) = words.next().filter(|word| !word.starts_with('#')) else { continue };
+            self.add_class(class, words).map_err(|why| BadLine { line: at + 1, why })?;
+        }
+        Ok(())
+    }
+
+    fn add_class<'t>(&mut self, class: &str, words: impl Iterator<Item = &'t str>) -> Result<(), String> {
+        if class.contains('=') {
+            return Err(format!("\"{class}\" is no class; a line begins with the class"));
+        }
+        let (mut rule, mut count) = (Rule::default(), 0);
+        for word in words {
+            count += 1;
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            if key != "map" && value.is_empty() {
+                return Err(format!("\"{word}\": write it as {key}=..."));
+            }
+            match key {
+                "size" => rule.size = Some(Size::parse(value)?),
+                "table" => rule.table = Some(value.into()),
+                "in" => rule.wraps = Some(value.into()),
+                "per" => match value.parse() {
+                    Ok(slots @ 1..=64) => rule.slots_per_entry = Some(slots),
+                    _ => return Err(format!("per={value}: a number from 1 to 64")),
+                },
+                "map" => rule.has_buckets = true,
+                "inner" => self.inner.extend(value.split(',').map(|name| match name.strip_suffix('*') {
+                    Some(start) => (start.to_string(), true),
+                    None => (name.to_string(), false),
+                })),
+                _ => return Err(format!("\"{key}\" is none of size, table, in, per, map, inner")),
+            }
+        }
+        match &rule {
+            _ if count == 0 => return Err(format!("nothing is said of {class}")),
+            Rule { size: None, wraps: None, .. } if rule != Rule::default() => {
+                return Err(format!("{class} has neither size= nor in="));
+            }
+            Rule { size: Some(Size::UsedSlots), table: None, .. } => {
+                return Err(format!("{class}: size=used is of a table="));
+            }
+            _ if rule == Rule::default() => {
+                self.rules.remove(class);
+                self.inner.push((class.to_string(), false));
+            }
+            _ => {
+                self.rules.insert(class.to_string(), rule);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the table means for the types of a graph. O(types x depth).
+    pub fn resolve(&self, graph: &HeapGraph) -> TypeFields {
+        let types = graph.types();
+        let names: Vec<String> = types.ids().map(|type_id| types.name(type_id).replace('/', ".")).collect();
+        let mut resolved = TypeFields { inner: vec![false; types.len()], ..TypeFields::default() };
+        let mut behind: Vec<(&str, &str)> = Vec::new();
+        for type_id in types.ids() {
+            let mut chain = types.chain(type_id);
+            let found = chain.find_map(|class| {
+                let rule = self.rules.get(&names[class.index()])?;
+                resolved.collection(graph, type_id, class, rule, &mut behind)
+            });
+            if let Some(collection) = found {
+                resolved.collections.insert(type_id, collection);
+            }
+            let is_inner = |name: &str| {
+                let fits = |(inner, is_start): &(String, bool)| {
+                    if *is_start { name.starts_with(inner.as_str()) } else { name == inner }
+                };
+                self.inner.iter().any(fits)
+            };
+            let is_inside = types.chain(type_id).any(|class| is_inner(&names[class.index()]));
+            resolved.inner[type_id.index()] = is_inside;
+        }
+        for (number, (class, field)) in behind.iter().enumerate() {
+            for type_id in types.ids() {
+                let Some(declaring) = types.chain(type_id).find(|class_id| names[class_id.index()] == *class) else {
+                    continue;
+                };
+                if let Some(field) = field_of(graph, type_id, declaring, field) {
+                    let place = resolved.place(type_id, field);
+                    resolved.behind.insert((type_id, number), place);
+                }
+            }
+        }
+        resolved
+    }
+}
+
+impl Size {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text == "used" {
+            return Ok(Size::UsedSlots);
+        }
+        let mut terms = Vec::new();
+        let mut rest = text;
+        loop {
+            let is_negative = rest.starts_with('-');
+            rest = rest.trim_start_matches(['+', '-']);
+            let end = rest.find(['+', '-']).unwrap_or(rest.len());
+            terms.push(Term::parse(&rest[..end], is_negative)?);
+            rest = &rest[end..];
+            if rest.is_empty() {
+                return Ok(Size::Sum(terms));
+            }
+        }
+    }
+}
+
+impl Term {
+    fn parse(text: &str, is_negative: bool) -> Result<Self, String> {
+        let wrong = || format!("size \"{text}\": write it as FIELD, FIELD.CLASS:FIELD or FIELD[].CLASS:FIELD");
+        let Some((path, last)) = text.split_once(':') else {
+            let is_field = !text.is_empty() && !text.contains(['.', '[', ']']);
+            let term = Term { is_negative, field: text.into(), behind: None };
+            return if is_field { Ok(term) } else { Err(wrong()) };
+        };
+        let (field, class) = path.split_once('.').ok_or_else(wrong)?;
+        let (field, of_elements) = field.strip_suffix("[]").map_or((field, false), |field| (field, true));
+        if field.is_empty() || class.is_empty() || last.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Term { is_negative, field: field.into(), behind: Some((of_elements, class.into(), last.into())) })
+    }
+}
+
+/// Which of a type's fields has this name, of those that `class` and its superclasses declare.
+fn field_of(graph: &HeapGraph, type_id: TypeId, class: TypeId, name: &str) -> Option<usize> {
+    let types = graph.types();
+    let mut fields = types.instance_fields(type_id).enumerate().skip_while(|(_, (declaring, _))| *declaring != class);
+    fields.find(|(_, (_, field))| types.text(field.name) == name).map(|(at, _)| at)
+}
+
+impl TypeFields {
+    fn place(&mut self, type_id: TypeId, field: usize) -> usize {
+        self.fields.push((type_id, field));
+        self.fields.len() - 1
+    }
+
+    /// How a type's objects are what a rule says of one of their classes; `None` where that has not the fields.
+    fn collection<'r>(
+        &mut self,
+        graph: &HeapGraph,
+        type_id: TypeId,
+        class: TypeId,
+        rule: &'r Rule,
+        behind: &mut Vec<(&'r str, &'r str)>,
+    ) -> Option<Collection> {
+        let number = |name: &String| field_of(graph, type_id, class, name);
+        let reference = |name: &String| {
+            number(name).filter(|&at| {
+                graph
+                    .types()
+                    .instance_fields(type_id)
+                    .nth(at)
+                    .is_some_and(|(_, field)| field.kind == FieldKind::Reference)
+            })
+        };
+        let table = rule.table.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
+        let wraps = rule.wraps.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
+        let size = match &rule.size {
+            None => None,
+            Some(Size::UsedSlots) => Some(SizeRule::UsedSlots),
+            Some(Size::Sum(terms)) => {
+                let fields: Vec<usize> = terms.iter().map(|term| number(&term.field)).collect::<Option<_>>()?;
+                let terms = terms.iter().zip(fields).map(|(term, field)| SizeTerm {
+                    is_negative: term.is_negative,
+                    field: self.place(type_id, field),
+                    behind: term.behind.as_ref().map(|(_, class, field)| {
+                        let pair = (class.as_str(), field.as_str());
+                        behind.iter().position(|known| *known == pair).unwrap_or_else(|| {
+                            behind.push(pair);
+                            behind.len() - 1
+                        })
+                    }),
+                    of_elements: term.behind.as_ref().is_some_and(|behind| behind.0),
+                });
+                Some(SizeRule::Sum(terms.collect()))
+            }
+        };
+        Some(Collection {
+            size,
+            table: table.map(|field| self.place(type_id, field)),
+            wraps: wraps.map(|field| self.place(type_id, field)),
+            slots_per_entry: rule.slots_per_entry.unwrap_or(1),
+            has_buckets: rule.has_buckets,
+        })
+    }
+
+    /// How a type's objects are collections. O(1).
+    pub fn of_type(&self, type_id: TypeId) -> Option<&Collection> {
+        self.collections.get(&type_id)
+    }
+
+    /// The place of the field behind a [`SizeTerm`] in objects of a type. O(1).
+    pub fn behind(&self, type_id: TypeId, number: usize) -> Option<usize> {
+        self.behind.get(&(type_id, number)).copied()
+    }
+
+    /// Returns true if objects of a type are collections, or inside of one. O(1).
+    pub fn is_in_collection(&self, type_id: TypeId) -> bool {
+        self.collections.contains_key(&type_id) || self.inner.get(type_id.index()).copied().unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_classes_are_read() {
+        let mut table = CollectionTable::default();
+        table.add(KNOWN).expect("every line makes sense");
+        assert!(table.rules.len() > 40);
+        let rule = &table.rules["java.util.concurrent.ConcurrentHashMap"];
+        let class = "java.util.concurrent.ConcurrentHashMap$CounterCell".to_string();
+        let cells =
+            Term { is_negative: false, field: "counterCells".into(), behind: Some((true, class, "value".into())) };
+        let base = Term { is_negative: false, field: "baseCount".into(), behind: None };
+        assert_eq!(rule.size, Some(Size::Sum(vec![base, cells])));
+        assert!(rule.has_buckets && rule.table.as_deref() == Some("table"));
+        assert!(!table.rules.contains_key("java.util.Arrays$ArrayList"));
+    }
+
+    #[test]
+    fn a_line_that_makes_no_sense_is_named() {
+        for (text, line, why) in [
+            ("# x\n\na.B size", 3, "\"size\": write it as size=..."),
+            ("a.B", 1, "nothing is said of a.B"),
+            ("a.B sice=x", 1, "\"sice\" is none of size, table, in, per, map, inner"),
+            ("a.B table=t", 1, "a.B has neither size= nor in="),
+            ("a.B size=used", 1, "a.B: size=used is of a table="),
+            ("a.B size=n per=0", 1, "per=0: a number from 1 to 64"),
+            ("a.B size=c.value", 1, "size \"c.value\": write it as FIELD, FIELD.CLASS:FIELD or FIELD[].CLASS:FIELD"),
+            ("size=x", 1, "\"size=x\" is no class; a line begins with the class"),
+        ] {
+            let bad = CollectionTable::default().add(text).expect_err(text);
+            assert_eq!((bad.line, bad.why.as_str()), (line, why));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Which field holds an object: the nearest above it on its shortest path from the roots. Arrays, collections and what is
+//! inside of these are passed over, for a field that holds a list holds what is in it.
+
+use super::collections::TypeFields;
+use super::shortest_parents::ShortestParents;
+use crate::graph::{HeapGraph, NodeId, TypeId};
+
+/// What holds an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    /// A reference of the first object to the second: to the object itself, or to what it is in.
+    Reference(NodeId, NodeId),
+    /// A root: it holds this object.
+    Root(NodeId),
+    /// No strong root reaches it.
+    Unreachable,
+}
+
+/// By type: are its objects passed over?
+pub fn types_passed_over(graph: &HeapGraph, collections: &TypeFields) -> Vec<bool> {
+    let is_array = |type_id: TypeId| {
+        let name = graph.type_name(type_id);
+        name.ends_with(']') || name.starts_with('[')
+    };
+    graph.types().ids().map(|type_id| is_array(type_id) || collections.is_in_collection(type_id)).collect()
+}
+
+/// Finds what holds objects. 4 bytes per object: chains of passed objects (linked lists) are walked once.
+pub struct HolderFinder<'g> {
+    graph: &'g HeapGraph,
+    parents: &'g ShortestParents,
+    passed_over: &'g [bool],
+    /// By object that is passed over: the last one on the way up that is; `UNKNOWN` until it was looked for.
+    tops: Vec<u32>,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+impl<'g> HolderFinder<'g> {
+    /// For a graph with the types that are passed over.
+    pub fn new(graph: &'g HeapGraph, parents: &'g ShortestParents, passed_over: &'g [bool]) -> Self {
+        HolderFinder { graph, parents, passed_over, tops: vec![UNKNOWN; graph.node_count()] }
+    }
+
+    fn passed_parent(&self, node: NodeId) -> Option<NodeId> {
+        let parent = self.parents.parent(node)?;
+        self.passed_over[self.graph.type_of(parent).index()].then_some(parent)
+    }
+
+    /// What holds an object. O(1) on the average over many.
+    pub fn holder_of(&mut self, node: NodeId) -> Holder {
+        let child = match self.passed_parent(node) {
+            Some(parent) => self.top_of(parent),
+            None => node,
+        };
+        match self.parents.parent(child) {
+            Some(parent) => Holder::Reference(parent, child),
+            None if self.parents.is_rooted(child) => Holder::Root(child),
+            None => Holder::Unreachable,
+        }
+    }
+
+    /// The last object that is passed over on the way up from one that is.
+    fn top_of(&mut self, start: NodeId) -> NodeId {
+        let mut at = start;
+        let top = loop {
+            let known = self.tops[at.index()];
+            if known != UNKNOWN {
+                break NodeId::new(known as usize);
+            }
+            // A damaged index may lead in circles.
+            self.tops[at.index()] = at.index() as u32;
+            match self.passed_parent(at) {
+                Some(parent) => at = parent,
+                None => break at,
+            }
+        };
+        let mut below = start;
+        while below != at {
+            self.tops[below.index()] = top.index() as u32;
+            let Some(parent) = self.passed_parent(below) else { break };
+            below = parent;
+        }
+        top
+    }
+}

@@ -1,0 +1,522 @@
+//! The texts of a dump: how many copies there are of each, what these take, what the copies waste, what holds them.
+
+use std::cell::RefCell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+use super::holders::{HeldBy, Holders, KnownCollections};
+use super::values::{MOST_UNITS, text_words};
+use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
+use crate::analysis::selection::TypePattern;
+use crate::dump::{NoValues, OpenDump};
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::input::{ObjectDetails, ReadError, Strings, Text, WantedContents};
+use crate::units::{format_bytes, format_count};
+
+/// What texts are ordered by; ties by the id of the first copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StringOrder {
+    /// Wasted bytes of duplicates, bytes of all texts; largest first.
+    #[default]
+    Default,
+    /// Bytes that go to copies beyond the largest one, largest first.
+    WastedBytes,
+    /// Bytes of all copies, largest first.
+    Bytes,
+    /// Copies, most first.
+    Copies,
+}
+
+impl Order for StringOrder {
+    const WORDS: OrderWords<Self> = &[
+        (&["copies"], StringOrder::Copies),
+        (&["bytes"], StringOrder::Bytes),
+        (&["wasted", "wasted_bytes"], StringOrder::WastedBytes),
+    ];
+}
+
+/// Which texts, in which order.
+#[derive(Debug, Clone, Default)]
+pub struct StringsOptions {
+    /// Texts of which there are at least two.
+    pub duplicates: bool,
+    /// Texts that match.
+    pub grep: Option<TypePattern>,
+    /// The fields that hold the copies.
+    pub holders: bool,
+    /// Their order.
+    pub order: StringOrder,
+    /// How many rows.
+    pub limits: Limits,
+}
+
+impl StringsOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("strings");
+        line.switch("--duplicates", self.duplicates).switch("--holders", self.holders);
+        if let Some(pattern) = &self.grep {
+            line.option("--grep", Some(pattern.text())).switch("-i", pattern.ignores_case());
+        }
+        self.order.add_to(&mut line);
+        self.limits.add_to(&mut line);
+        line
+    }
+}
+
+/// The texts. Rows are made when they are asked for.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct StringsAnswer<'d> {
+    /// The name of the dump's format.
+    pub format: String,
+    /// Of all strings.
+    pub totals: StringTotals,
+    /// Of the strings whose texts match, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matching: Option<StringTotals>,
+    /// Strings whose characters were blotted out before the dump was handed on. They are no duplicates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redacted>,
+    /// Texts that are asked for, shown or not.
+    pub found: usize,
+    /// The rows that are shown.
+    pub strings: TextRows<'d>,
+}
+
+/// Figures of many strings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StringTotals {
+    /// String objects.
+    pub strings: u64,
+    /// Shallow bytes of these, and of the arrays of their characters, each once.
+    pub bytes: u64,
+    /// Different texts.
+    pub distinct: u64,
+    /// Bytes that go to copies beyond the largest one of each text.
+    pub wasted_bytes: u64,
+}
+
+/// Strings that are blotted out: of NUL characters alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Redacted {
+    /// String objects.
+    pub strings: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Redacted {
+    pub(super) fn note(self, strings: u64) -> String {
+        format!(
+            "the dump is redacted: {} of {} strings ({}) are zeros alone, and not counted as duplicates",
+            format_count(self.strings),
+            format_count(strings),
+            format_bytes(self.bytes)
+        )
+    }
+}
+
+/// A text of the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TextRow {
+    /// Its characters, the first 1,024 at most.
+    pub text: String,
+    /// There are more characters.
+    pub truncated: bool,
+    /// The characters could not be read again.
+    #[serde(skip)]
+    pub unknown: bool,
+    /// String objects with this text.
+    pub copies: u32,
+    /// Their bytes, with those of the arrays of their characters, each once.
+    pub bytes: u64,
+    /// The same without those of the largest copy.
+    pub wasted_bytes: u64,
+    /// The first copy.
+    pub example: String,
+    /// The fields that hold the copies, most copies first, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holders: Option<Vec<TextHolder>>,
+}
+
+/// A field that holds copies of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TextHolder {
+    /// The type of the object that holds them; of a static variable the class.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// The field; where there is no type the root, or that nothing reaches them.
+    pub reference: Option<String>,
+    /// Copies that it holds.
+    pub copies: u32,
+    /// Both in words.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// All copies of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextGroup {
+    /// Where the copies are in `GroupedStrings::order`.
+    first: u32,
+    pub(super) copies: u32,
+    pub(super) bytes: u64,
+    pub(super) wasted_bytes: u64,
+}
+
+/// Strings by their texts. 28 bytes a string while they are read, and 24 a text.
+#[derive(Debug)]
+pub(super) struct GroupedStrings {
+    pub(super) strings: Strings,
+    /// Places in `strings`, ascending by text; those without a known text last.
+    order: Vec<u32>,
+    pub(super) groups: Vec<TextGroup>,
+    pub(super) totals: StringTotals,
+    pub(super) redacted: Option<Redacted>,
+}
+
+/// At least so many texts of NULs alone, and a tenth of all that have characters: those are blotted out.
+const MIN_REDACTED: u64 = 20;
+
+impl GroupedStrings {
+    /// Groups strings. O(strings x log strings), on all threads.
+    pub(super) fn new(graph: &HeapGraph, strings: Strings) -> Self {
+        let mut order: Vec<u32> = (0..strings.len() as u32).collect();
+        order.par_sort_unstable_by_key(|&at| (strings.key(at as usize), at));
+        let unknown = order.partition_point(|&at| !strings.key(at as usize).is_known());
+        order.rotate_left(unknown);
+        let known = order.len() - unknown;
+        let mut grouped =
+            GroupedStrings { strings, order, groups: Vec::new(), totals: StringTotals::default(), redacted: None };
+        let groups = grouped.order[..known]
+            .chunk_by(|&a, &b| grouped.strings.key(a as usize) == grouped.strings.key(b as usize))
+            .scan(0, |first, copies| {
+                let group = grouped.group(graph, *first, copies);
+                *first += copies.len() as u32;
+                Some(group)
+            });
+        let mut groups: Vec<TextGroup> = groups.collect();
+        let blank: Vec<&TextGroup> = groups.iter().filter(|group| grouped.is_blank(group)).collect();
+        let blank = Redacted {
+            strings: blank.iter().map(|group| u64::from(group.copies)).sum(),
+            bytes: blank.iter().map(|group| group.bytes).sum(),
+        };
+        if blank.strings >= MIN_REDACTED && blank.strings >= grouped.strings.len() as u64 / 10 {
+            grouped.redacted = Some(blank);
+            groups.iter_mut().filter(|group| grouped.is_blank(group)).for_each(|group| group.wasted_bytes = 0);
+        }
+        grouped.totals = StringTotals {
+            strings: grouped.strings.len() as u64,
+            bytes: grouped.bytes(graph),
+            distinct: groups.len() as u64,
+            wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
+        };
+        grouped.groups = groups;
+        grouped
+    }
+
+    /// Shallow bytes of all strings and their arrays.
+    fn bytes(&self, graph: &HeapGraph) -> u64 {
+        let mut seen = NodeSet::new(graph.node_count());
+        let own = |at: usize| graph.shallow_bytes(self.strings.node(at));
+        let array = |at: usize, seen: &mut NodeSet| {
+            self.strings.array(at).filter(|&array| seen.insert(array)).map_or(0, |array| graph.shallow_bytes(array))
+        };
+        (0..self.strings.len()).map(|at| own(at) + array(at, &mut seen)).sum()
+    }
+
+    fn group(&self, graph: &HeapGraph, first: u32, copies: &[u32]) -> TextGroup {
+        let array_bytes = |at: u32| self.strings.array(at as usize).map_or(0, |array| graph.shallow_bytes(array));
+        let own_bytes = |at: u32| graph.shallow_bytes(self.strings.node(at as usize));
+        let largest = copies.iter().map(|&at| own_bytes(at) + array_bytes(at)).max().unwrap_or(0);
+        let mut bytes: u64 = copies.iter().map(|&at| own_bytes(at) + array_bytes(at)).sum();
+        if copies.len() > 1 {
+            // An array that copies share counts once.
+            let mut arrays: Vec<NodeId> = copies.iter().filter_map(|&at| self.strings.array(at as usize)).collect();
+            arrays.sort_unstable();
+            let again = arrays.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| graph.shallow_bytes(pair[0]));
+            bytes -= again.sum::<u64>();
+        }
+        TextGroup { first, copies: copies.len() as u32, bytes, wasted_bytes: bytes - largest }
+    }
+
+    /// Returns true for a text of NULs alone.
+    fn is_blank(&self, group: &TextGroup) -> bool {
+        self.strings.key(self.order[group.first as usize] as usize).is_zero()
+    }
+
+    /// Returns true if copies of the text are duplicates.
+    pub(super) fn is_duplicate(&self, group: &TextGroup) -> bool {
+        group.copies > 1 && !(self.redacted.is_some() && self.is_blank(group))
+    }
+
+    /// The copies of a text, by their places in `strings`, ascending.
+    pub(super) fn copies(&self, group: &TextGroup) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.order[group.first as usize..][..group.copies as usize].iter().map(|&at| at as usize)
+    }
+
+    /// The first copy of a text.
+    pub(super) fn first(&self, group: &TextGroup) -> usize {
+        self.order[group.first as usize] as usize
+    }
+}
+
+/// Who reads texts of a dump.
+pub(super) fn text_details(dump: &OpenDump) -> Result<&dyn ObjectDetails, AnswerError> {
+    match dump.values() {
+        Ok(details) => Ok(details),
+        Err(NoValues::Format(format)) => match dump.details() {
+            Some(details) if details.has_texts() => Ok(details),
+            _ => Err(AnswerError::NoValues(NoValues::Format(format))),
+        },
+        Err(why) => Err(AnswerError::NoValues(why)),
+    }
+}
+
+pub(super) fn unreadable(error: ReadError) -> AnswerError {
+    AnswerError::NoValues(NoValues::Unreadable(error.to_string()))
+}
+
+/// Finds the texts: one pass over the dump, one more for those that match a pattern, one for the texts of each 65,536
+/// rows, and for their holders. 64 bytes for each string, and for holders 40 bytes more and 12 for each object.
+///
+/// # Errors
+/// When the dump holds no objects or no texts, or takes more memory than it may.
+pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<StringsAnswer<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let details = text_details(dump)?;
+    check_memory(dump, graph)?;
+    let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable)?;
+    let mut grouped = GroupedStrings::new(graph, contents.strings);
+    let mut groups = std::mem::take(&mut grouped.groups);
+    if options.duplicates {
+        groups.retain(|group| grouped.is_duplicate(group));
+    }
+    let mut matching = None;
+    if let Some(pattern) = &options.grep {
+        retain_matching(graph, details, &grouped, pattern, &mut groups)?;
+        matching = Some(StringTotals {
+            strings: groups.iter().map(|group| u64::from(group.copies)).sum(),
+            bytes: groups.iter().map(|group| group.bytes).sum(),
+            distinct: groups.len() as u64,
+            wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
+        });
+    }
+    let order = match options.order {
+        StringOrder::Default if options.duplicates => StringOrder::WastedBytes,
+        StringOrder::Default => StringOrder::Bytes,
+        order => order,
+    };
+    let key = |group: &TextGroup| {
+        let value = match order {
+            StringOrder::Copies => group.copies.into(),
+            StringOrder::Bytes | StringOrder::Default => group.bytes,
+            StringOrder::WastedBytes => group.wasted_bytes,
+        };
+        (std::cmp::Reverse(value), grouped.first(group))
+    };
+    groups.par_sort_unstable_by_key(key);
+    if options.limits.reverse {
+        groups.reverse();
+    }
+    let found = groups.len();
+    groups.truncate(options.limits.shown(found));
+    let held_by = if options.holders { Some(holders_of(dump, &grouped, &groups)?) } else { None };
+    let (totals, redacted) = (grouped.totals, grouped.redacted);
+    let rows = TextRows { graph, details, grouped, groups, held_by, texts: RefCell::default() };
+    Ok(StringsAnswer { format: dump.info().format.to_string(), totals, matching, redacted, found, strings: rows })
+}
+
+impl StringsAnswer<'_> {
+    /// What to know of a dump whose texts were blotted out, before anything else.
+    pub fn redaction_note(&self) -> Option<String> {
+        self.redacted.map(|redacted| redacted.note(self.totals.strings))
+    }
+}
+
+/// Fails when the columns of the strings do not fit.
+fn check_memory(dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {
+    let is_string = |type_id| ["java.lang.String", "java/lang/String", "(string)"].contains(&graph.type_name(type_id));
+    let types: Vec<bool> = graph.types().ids().map(is_string).collect();
+    let strings = graph.objects(0..graph.node_count()).filter(|(_, type_id, _)| types[type_id.index()]).count();
+    Ok(dump.check_rows(strings as u64, 64)?)
+}
+
+fn retain_matching(
+    graph: &HeapGraph,
+    details: &dyn ObjectDetails,
+    grouped: &GroupedStrings,
+    pattern: &TypePattern,
+    groups: &mut Vec<TextGroup>,
+) -> Result<(), AnswerError> {
+    let firsts: Vec<usize> = groups.iter().map(|group| grouped.first(group)).collect();
+    let matches: Vec<AtomicBool> = (0..grouped.strings.len()).map(|_| AtomicBool::new(false)).collect();
+    let look = |at: usize, text: Text| {
+        if pattern.matches(&text.text) {
+            matches[at].store(true, Ordering::Relaxed);
+        }
+    };
+    details.visit_texts(graph, &grouped.strings, &firsts, usize::MAX, &look).map_err(unreadable)?;
+    groups.retain(|group| matches[grouped.first(group)].load(Ordering::Relaxed));
+    Ok(())
+}
+
+fn holders_of(dump: &OpenDump, grouped: &GroupedStrings, groups: &[TextGroup]) -> Result<HeldBy, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let collections = KnownCollections::default().table()?.resolve(graph);
+    let node = |at: usize| grouped.strings.node(at);
+    let nodes: Vec<NodeId> = groups.iter().flat_map(|group| grouped.copies(group)).map(node).collect();
+    Holders::find(dump, &collections)?.of(&nodes)
+}
+
+/// The rows of the texts that are shown.
+pub struct TextRows<'d> {
+    graph: &'d HeapGraph,
+    details: &'d dyn ObjectDetails,
+    grouped: GroupedStrings,
+    groups: Vec<TextGroup>,
+    /// Of the copies of all rows, one row behind the other.
+    held_by: Option<HeldBy>,
+    /// Of some rows: the first row, their texts, and where the holders of their copies begin.
+    texts: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
+}
+
+/// Rows whose texts are read together.
+const READ_TOGETHER: usize = 1 << 16;
+
+impl TextRows<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Returns true if rows have holders.
+    pub fn have_holders(&self) -> bool {
+        self.held_by.is_some()
+    }
+
+    /// A row below `len`. Reads the texts of the rows around it too.
+    pub fn get(&self, row: usize) -> TextRow {
+        let group = &self.groups[row];
+        let start = row - row % READ_TOGETHER;
+        let mut texts = self.texts.borrow_mut();
+        if texts.0 != start || texts.1.is_empty() {
+            let rows = start..self.len().min(start + READ_TOGETHER);
+            let begins = match texts.2.get(start) {
+                Some(_) => std::mem::take(&mut texts.2),
+                None => self.begins(),
+            };
+            *texts = (start, self.read(rows), begins);
+        }
+        let text = texts.1[row - start].clone();
+        TextRow {
+            unknown: text.is_none(),
+            truncated: text.as_ref().is_some_and(|text| text.is_cut),
+            text: text.map(|text| text.text).unwrap_or_default(),
+            copies: group.copies,
+            bytes: group.bytes,
+            wasted_bytes: group.wasted_bytes,
+            example: self.graph.display_id(self.grouped.strings.node(self.grouped.first(group))),
+            holders: self.held_by.as_ref().map(|held| held.counted(texts.2[row]..texts.2[row] + group.copies as usize)),
+        }
+    }
+
+    /// By row where the holders of its copies begin.
+    fn begins(&self) -> Vec<usize> {
+        let begin = |sum: &mut usize, group: &TextGroup| {
+            let begin = *sum;
+            *sum += group.copies as usize;
+            Some(begin)
+        };
+        self.held_by.as_ref().map_or(Vec::new(), |_| self.groups.iter().scan(0, begin).collect())
+    }
+
+    /// The texts of some rows; of a dump that cannot be read any more none.
+    fn read(&self, rows: std::ops::Range<usize>) -> Vec<Option<Text>> {
+        let firsts: Vec<usize> = self.groups[rows].iter().map(|group| self.grouped.first(group)).collect();
+        let found = Mutex::new(Vec::with_capacity(firsts.len()));
+        let take = |at: usize, text: Text| {
+            found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, text));
+        };
+        // What cannot be read stays unknown.
+        let _ = self.details.visit_texts(self.graph, &self.grouped.strings, &firsts, MOST_UNITS, &take);
+        let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        found.sort_unstable_by_key(|(at, _)| *at);
+        let text = |at: &usize| found.binary_search_by_key(at, |(at, _)| *at).ok().map(|place| found[place].1.clone());
+        firsts.iter().map(text).collect()
+    }
+
+    /// The rows, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = TextRow> + '_ {
+        (0..self.len()).map(|row| self.get(row))
+    }
+}
+
+impl HeldBy {
+    /// The holders of some of the objects, most objects first.
+    fn counted(&self, objects: std::ops::Range<usize>) -> Vec<TextHolder> {
+        let mut numbers = self.of[objects].to_vec();
+        numbers.sort_unstable();
+        let runs = numbers.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
+        let mut runs: Vec<(u32, u32)> = runs.collect();
+        runs.sort_by_key(|&(name, copies)| (std::cmp::Reverse(copies), &self.names[name as usize]));
+        let row = |(name, copies): (u32, u32)| {
+            let name = &self.names[name as usize];
+            TextHolder {
+                type_name: name.type_name.clone(),
+                reference: name.reference.clone(),
+                copies,
+                text: name.text(),
+            }
+        };
+        runs.into_iter().map(row).collect()
+    }
+}
+
+impl TextRow {
+    /// The text in quotes, with what holds it where that was asked for.
+    pub fn words(&self) -> String {
+        match self.unknown {
+            true => "(not in the dump)".into(),
+            false => text_words(&Text { text: self.text.clone(), is_cut: self.truncated }),
+        }
+    }
+
+    /// The fields that hold the copies: so many at most, each with its copies where there are several.
+    pub fn held_by(&self, most: usize) -> Option<String> {
+        let holders = self.holders.as_ref()?;
+        let word = |holder: &TextHolder| match holders.len() {
+            1 => holder.text.clone(),
+            _ => format!("{} ({})", holder.text, holder.copies),
+        };
+        let mut words: Vec<String> = holders.iter().take(most).map(word).collect();
+        if holders.len() > most {
+            words.push(format!("{} more", holders.len() - most));
+        }
+        Some(words.join(", "))
+    }
+}
+
+impl Serialize for TextRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.len()))?;
+        for row in self.iter() {
+            rows.serialize_element(&row)?;
+        }
+        rows.end()
+    }
+}

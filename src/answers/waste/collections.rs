@@ -1,0 +1,125 @@
+//! Sizes, tables and buckets of the collections of a dump.
+
+use std::collections::HashMap;
+
+use crate::analysis::collections::{Collection, SizeRule, SizeTerm, TypeFields};
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::input::{Contents, HeldValue};
+
+/// A collection of the dump.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(super) node: NodeId,
+    /// Elements.
+    pub(super) size: u64,
+    /// The array of its elements.
+    pub(super) table: Option<NodeId>,
+    /// The collection that does the work for it.
+    pub(super) inner: Option<NodeId>,
+    /// Elements that the table has room for; `None` where it is short.
+    pub(super) capacity: Option<u64>,
+    /// Slots that an element takes.
+    pub(super) slots_per_entry: u64,
+    /// Slots with an entry, where slots are buckets.
+    pub(super) used_buckets: Option<u64>,
+}
+
+/// All collections, ascending, those that work for another left out; and the tables of all.
+pub(super) fn collections_of(graph: &HeapGraph, types: &TypeFields, contents: &Contents) -> (Vec<Found>, NodeSet) {
+    let mut found: Vec<Found> = Vec::new();
+    let mut wrappers: Vec<(NodeId, NodeId)> = Vec::new();
+    let mut tables = NodeSet::new(graph.node_count());
+    for fields in contents.fields.chunk_by(|a, b| a.0 == b.0) {
+        let node = fields[0].0;
+        let Some(collection) = types.of_type(graph.type_of(node)) else { continue };
+        let field = |place: usize| fields.iter().find(|field| field.1 == place as u16).map(|field| field.2);
+        let object = |place: Option<usize>| match field(place?) {
+            Some(HeldValue::Object(node)) => Some(node),
+            _ => None,
+        };
+        if let Some(inner) = object(collection.wraps) {
+            wrappers.push((node, inner));
+            continue;
+        }
+        let table = object(collection.table);
+        if let Some(table) = table {
+            tables.insert(table);
+        }
+        let Some(size) = size_of(graph, types, contents, collection, table, &field) else { continue };
+        let slots_per_entry = u64::from(collection.slots_per_entry);
+        let length = table.and_then(|table| contents.reference_array(table)).map(|(length, _)| u64::from(length));
+        found.push(Found {
+            node,
+            size,
+            table,
+            inner: None,
+            capacity: length.map(|length| length / slots_per_entry),
+            slots_per_entry,
+            used_buckets: table.filter(|_| collection.has_buckets).map(|table| used_slots(graph, contents, table)),
+        });
+    }
+    // Chains of wrappers: the outermost counts. A wrapper of what is no known collection is none.
+    let wrapper_of: HashMap<NodeId, NodeId> = wrappers.iter().map(|&(outer, inner)| (inner, outer)).collect();
+    for collection in &mut found {
+        let inner = collection.node;
+        for _ in 0..MOST_WRAPPERS {
+            match wrapper_of.get(&collection.node) {
+                Some(&outer) => collection.node = outer,
+                None => break,
+            }
+        }
+        collection.inner = (collection.node != inner).then_some(inner);
+    }
+    found.sort_unstable_by_key(|collection| collection.node);
+    (found, tables)
+}
+
+/// Wrappers in wrappers that are looked through.
+const MOST_WRAPPERS: usize = 8;
+
+/// Elements that are not null.
+pub(super) fn used_slots(graph: &HeapGraph, contents: &Contents, table: NodeId) -> u64 {
+    match contents.reference_array(table) {
+        Some((length, nulls)) => u64::from(length) - u64::from(nulls.min(length)),
+        None => elements(graph, table).len() as u64,
+    }
+}
+
+/// What an array of references holds.
+fn elements(graph: &HeapGraph, array: NodeId) -> &[NodeId] {
+    let all = graph.strong_references(array);
+    let has_class = graph.types().class_is_stored(graph.type_of(array));
+    if has_class { &all[..all.len().saturating_sub(1)] } else { all }
+}
+
+fn size_of(
+    graph: &HeapGraph,
+    types: &TypeFields,
+    contents: &Contents,
+    collection: &Collection,
+    table: Option<NodeId>,
+    field: &dyn Fn(usize) -> Option<HeldValue>,
+) -> Option<u64> {
+    let terms = match collection.size.as_ref()? {
+        SizeRule::UsedSlots => return Some(table.map_or(0, |table| used_slots(graph, contents, table))),
+        SizeRule::Sum(terms) => terms,
+    };
+    let mut sum = 0i64;
+    for &SizeTerm { is_negative, field: place, behind, of_elements } in terms {
+        let number_of = |node: NodeId| match contents.field(node, types.behind(graph.type_of(node), behind?)?)? {
+            HeldValue::Number(number) => Some(number),
+            _ => None,
+        };
+        let term = match (field(place)?, behind) {
+            (HeldValue::Number(number), None) => number,
+            (HeldValue::Object(array), Some(_)) if of_elements => {
+                elements(graph, array).iter().filter_map(|&node| number_of(node)).fold(0, i64::wrapping_add)
+            }
+            (HeldValue::Object(node), Some(_)) => number_of(node)?,
+            (HeldValue::Nothing, Some(_)) => 0,
+            _ => return None,
+        };
+        sum = if is_negative { sum.wrapping_sub(term) } else { sum.wrapping_add(term) };
+    }
+    u64::try_from(sum).ok()
+}

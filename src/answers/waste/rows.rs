@@ -1,0 +1,131 @@
+//! What wastes, by kind, type and the field that holds it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::find::Wasting;
+use super::{WasteKind, WasteOptions, WasteOrder};
+use crate::analysis::collections::TypeFields;
+use crate::answers::AnswerError;
+use crate::answers::holders::{HolderName, Holders};
+use crate::dump::OpenDump;
+use crate::graph::{NodeId, TypeId};
+
+/// A kind and its rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct WasteKindRow {
+    /// The kind.
+    pub kind: WasteKind,
+    /// Objects of the kind.
+    pub objects: u64,
+    /// Bytes that they waste.
+    pub wasted_bytes: u64,
+    /// By what is wasted and what holds it.
+    pub rows: Vec<WasteRow>,
+    /// Rows that are not shown.
+    #[serde(skip)]
+    pub rows_hidden: usize,
+}
+
+/// Objects of one type that one field holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct WasteRow {
+    /// What is wasted.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The type of the object that holds it; of a static variable the class. `None` for what a root holds, or nothing.
+    pub holder: Option<String>,
+    /// The field that holds it; where there is no type the root, or that nothing reaches it.
+    pub reference: Option<String>,
+    /// How many there are.
+    pub objects: u64,
+    /// Bytes that they waste.
+    pub wasted_bytes: u64,
+    /// One of those that waste most.
+    pub example: String,
+    /// Holder and reference in words.
+    #[serde(skip)]
+    pub held_by: String,
+}
+
+/// A row with its kind.
+#[derive(Debug, Clone, Copy)]
+pub struct FlatWasteRow<'w> {
+    /// The kind.
+    pub kind: WasteKind,
+    /// The row.
+    pub row: &'w WasteRow,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sum {
+    objects: u64,
+    bytes: u64,
+    /// Bytes of the example, and the example.
+    example: (u64, Reverse<NodeId>),
+}
+
+/// The rows of the kinds that the dump tells.
+pub(super) fn rows_of(
+    dump: &OpenDump,
+    collections: &TypeFields,
+    mut found: Vec<Wasting>,
+    told: &[WasteKind],
+    options: &WasteOptions,
+) -> Result<Vec<WasteKindRow>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    found.retain(|wasting| told.contains(&wasting.kind));
+    let nodes: Vec<NodeId> = found.iter().map(|wasting| wasting.node).collect();
+    let held = if nodes.is_empty() { Default::default() } else { Holders::find(dump, collections)?.of(&nodes)? };
+    drop(nodes);
+    let mut sums: BTreeMap<(WasteKind, TypeId, u32), Sum> = BTreeMap::new();
+    for (wasting, &holder) in found.iter().zip(&held.of) {
+        let key = (wasting.kind, graph.shown_type_of(wasting.node), holder);
+        let example = (wasting.bytes, Reverse(wasting.node));
+        let sum = sums.entry(key).or_insert(Sum { objects: 0, bytes: 0, example });
+        sum.objects += 1;
+        sum.bytes += wasting.bytes;
+        sum.example = sum.example.max(example);
+    }
+    let mut kinds: Vec<WasteKindRow> = told
+        .iter()
+        .map(|&kind| WasteKindRow { kind, objects: 0, wasted_bytes: 0, rows: Vec::new(), rows_hidden: 0 })
+        .collect();
+    for ((kind, type_id, holder), sum) in sums {
+        let Some(row) = kinds.iter_mut().find(|row| row.kind == kind) else { continue };
+        row.objects += sum.objects;
+        row.wasted_bytes += sum.bytes;
+        let name: &HolderName = &held.names[holder as usize];
+        row.rows.push(WasteRow {
+            type_name: graph.type_name(type_id).to_string(),
+            holder: name.type_name.clone(),
+            reference: name.reference.clone(),
+            objects: sum.objects,
+            wasted_bytes: sum.bytes,
+            example: graph.display_id(sum.example.1.0),
+            held_by: name.text(),
+        });
+    }
+    for kind in &mut kinds {
+        let key = |row: &WasteRow| match options.order {
+            WasteOrder::WastedBytes => (Reverse(row.wasted_bytes), Reverse(row.objects)),
+            WasteOrder::Objects => (Reverse(row.objects), Reverse(row.wasted_bytes)),
+        };
+        kind.rows.sort_by(|a, b| {
+            let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));
+            key(a).cmp(&key(b)).then_with(names)
+        });
+        if options.limits.reverse {
+            kind.rows.reverse();
+        }
+        let shown = options.limits.shown(kind.rows.len());
+        kind.rows_hidden = kind.rows.len() - shown;
+        kind.rows.truncate(shown);
+    }
+    kinds.sort_by_key(|kind| (Reverse(kind.wasted_bytes), kind.kind));
+    Ok(kinds)
+}

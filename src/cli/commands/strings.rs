@@ -1,0 +1,61 @@
+//! `heapdump strings`: the texts of a dump, their copies, and what holds these.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Error, Result};
+
+use crate::analysis::selection::TypePattern;
+use crate::answers::{StringsOptions, strings};
+use crate::cli::Outcome;
+use crate::cli::args::options::{Common, RowArgs};
+use crate::cli::terminal::{asking::ask, session::Session};
+
+/// Texts: copies of each, bytes, what is wasted
+///
+/// Each text with how many string objects have it, what these take with the arrays of their characters, and what would
+/// be freed if there were one. A text of more than 1,024 characters is compared whole and shown cut.
+///
+/// Example: heapdump strings app.hprof --duplicates --holders -n 20
+///
+/// Example: heapdump strings app.hprof --grep '/^jdbc:/' -f json
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    /// Texts with two copies or more, those that waste most first
+    #[arg(long)]
+    duplicates: bool,
+    /// Texts that match: a substring, /regex/, or a glob with * or ? for the whole text
+    #[arg(long, value_name = "PATTERN")]
+    grep: Option<String>,
+    /// Capitals are like small letters
+    #[arg(short, long, requires = "grep")]
+    ignore_case: bool,
+    /// Which fields of which classes hold the copies
+    #[arg(long)]
+    holders: bool,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let parse = if args.ignore_case { TypePattern::parse_ignoring_case } else { TypePattern::parse };
+    let options = StringsOptions {
+        duplicates: args.duplicates,
+        grep: args.grep.as_deref().map(parse).transpose().map_err(Error::msg).context("--grep")?,
+        holders: args.holders,
+        order: args.rows.order()?,
+        limits: args.rows.limits(),
+    };
+    ask(session, args.file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
+        let answer = strings(asked.dump, &options).map_err(|error| asked.explain(error))?;
+        answer.redaction_note().iter().for_each(|note| asked.note(note));
+        session.print_answer(&answer, &args.common.output)?;
+        let Some(pattern) = args.grep.as_ref().filter(|_| answer.found == 0) else { return Ok(Outcome::Done) };
+        asked.note(&format!("no text matches --grep {pattern}"));
+        Ok(Outcome::No)
+    })
+}

@@ -1,0 +1,70 @@
+//! `heapdump waste`: what could be smaller, by kind and by the field that holds it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::answers::holders::KnownCollections;
+use crate::answers::{Limits, WasteKind, WasteOptions, waste};
+use crate::cli::Outcome;
+use crate::cli::args::options::{Common, RowArgs, words};
+use crate::cli::terminal::{asking::ask, session::Session};
+
+/// What could be smaller, by the field that holds it
+///
+/// Duplicate strings and arrays, empty, sparse, colliding and huge collections, boxed numbers, arrays of zeros and of nulls.
+/// No byte counts twice. What a collection is stands in a table of classes, to which --collections adds.
+///
+/// Example: heapdump waste app.hprof
+///
+/// Example: heapdump waste app.hprof --kind sparse-collections -n 20
+///
+/// Example: heapdump waste app.hprof --kind duplicate-strings --fail-over 5%
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The dump; - for standard input
+    file: Option<PathBuf>,
+    /// One kind alone, opened; repeatable
+    #[arg(long, value_parser = words(WasteKind::WORDS), value_name = "KIND", value_delimiter = ',', hide_possible_values = false)]
+    kind: Vec<WasteKind>,
+    /// More classes that are collections: lines as `app.Ring size=count table=slots`
+    #[arg(long, value_name = "FILE")]
+    collections: Option<PathBuf>,
+    /// Fail when more is wasted: a size, or a share of the heap as 5%
+    #[arg(long, value_name = "SIZE|SHARE")]
+    fail_over: Option<String>,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Rows of each kind on a terminal, where all kinds are shown.
+const ROWS_OF_A_KIND: usize = 5;
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let read = |path: &PathBuf| -> Result<(String, String)> {
+        let name = path.display().to_string();
+        let text = std::fs::read(path).with_context(|| name.clone())?;
+        Ok((name, String::from_utf8_lossy(&text).into_owned()))
+    };
+    let limits = args.rows.limits();
+    let is_overview = args.kind.is_empty() && args.rows.limit.limit.is_none();
+    let fail_over = args.fail_over.as_deref().map(str::parse).transpose();
+    let options = WasteOptions {
+        kinds: args.kind.clone(),
+        collections: KnownCollections { more: args.collections.as_ref().map(read).transpose()? },
+        order: args.rows.order()?,
+        limits: Limits { rows: limits.rows.map(|rows| if is_overview { ROWS_OF_A_KIND } else { rows }), ..limits },
+        fail_over: fail_over.map_err(|why| anyhow!("--fail-over: {why}"))?,
+    };
+    ask(session, args.file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
+        let answer = waste(asked.dump, &options).map_err(|error| asked.explain(error))?;
+        [answer.redaction_note(), answer.untold_note()].iter().flatten().for_each(|note| asked.note(note));
+        session.print_answer(&answer, &args.common.output)?;
+        let Some(over) = answer.over_limit() else { return Ok(Outcome::Done) };
+        session.print_sentence(&over);
+        Ok(Outcome::No)
+    })
+}

@@ -1,0 +1,54 @@
+//! `heapdump strings`.
+
+use crate::answers::StringsAnswer;
+use crate::answers::strings::TextRow;
+use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, count_of};
+
+/// Holders in a line for people.
+const MOST_HOLDERS: usize = 2;
+
+impl Present for StringsAnswer<'_> {
+    const COMMAND: &'static str = "strings";
+
+    fn table(&self, style: &Style) -> Table<'_> {
+        let (rows, is_drawn) = (&self.strings, style.terminal && style.format == Format::Table);
+        let holders = if is_drawn { Column::text } else { Column::word }("holders", "Held by");
+        Columns::new()
+            .add(Column::count("copies", "Copies"), |row: &mut TextRow| row.copies)
+            .add(Column::bytes("bytes", "Bytes"), |row| row.bytes)
+            .add(Column::bytes("wasted_bytes", "Wasted"), |row| row.wasted_bytes)
+            .add_if(!is_drawn, Column::word("example", "Example"), |row| std::mem::take(&mut row.example))
+            .add_if(rows.have_holders(), holders, move |row| {
+                row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX })
+            })
+            .add(
+                Column::text("text", "Text"),
+                move |row| {
+                    if is_drawn { row.words() } else { std::mem::take(&mut row.text) }
+                },
+            )
+            .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        let totals = &self.totals;
+        page.paragraph(&format!(
+            "{} in {}, {}; {} would be freed if each text were there once.",
+            style.bold(&style.bytes(totals.bytes)),
+            count_of(totals.strings, "strings"),
+            count_of(totals.distinct, "different texts"),
+            style.bold(&style.bytes(totals.wasted_bytes)),
+        ));
+        if let Some(matching) = &self.matching {
+            page.paragraph(&format!(
+                "{} with {} match: {}.",
+                count_of(matching.strings, "strings"),
+                count_of(matching.distinct, "different texts"),
+                style.bytes(matching.bytes)
+            ));
+        }
+        page.line("");
+        page.table(&self.table(&style));
+    }
+}

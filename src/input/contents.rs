@@ -1,0 +1,239 @@
+//! Contents of all objects at once: texts of strings, elements of arrays, fields of some types, read in one pass over the
+//! dump. Columns by object, nothing per object beside them; what is equal has equal keys.
+
+use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
+
+/// What is known of the contents of a text or an array: 126 bits that are equal for equal contents (of arrays of one
+/// type), and whether all of it is zero. Two contents that differ have the same key by a chance of 1 in 2^126.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ContentKey(u128);
+
+impl ContentKey {
+    /// Contents that the dump does not have.
+    pub const UNKNOWN: ContentKey = ContentKey(0);
+    const KNOWN: u128 = 2;
+
+    /// The key of contents with this hash.
+    pub fn new(hash: u128, is_zero: bool) -> Self {
+        ContentKey(hash << 2 | Self::KNOWN | u128::from(is_zero))
+    }
+
+    /// The key of other contents that are the same bytes read in another way.
+    pub(super) fn read_otherwise(self) -> Self {
+        let other = self.0 ^ (0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C834 << 2);
+        if self.is_known() { ContentKey(other) } else { self }
+    }
+
+    /// Returns true if the dump has the contents.
+    pub fn is_known(self) -> bool {
+        self.0 & Self::KNOWN != 0
+    }
+
+    /// Returns true for at least one element or character, and nothing but zeros.
+    pub fn is_zero(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    pub(super) fn halves(self) -> [u64; 2] {
+        [self.0 as u64, (self.0 >> 64) as u64]
+    }
+
+    pub(super) fn from_halves([low, high]: [u64; 2]) -> Self {
+        ContentKey(u128::from(high) << 64 | u128::from(low))
+    }
+}
+
+/// The string objects of a dump, ascending. 24 bytes each, and 8 more where strings share their arrays (JDK 6).
+#[derive(Debug, Default)]
+pub struct Strings {
+    pub(super) nodes: Vec<NodeId>,
+    /// `u32::MAX` for none.
+    pub(super) arrays: Vec<u32>,
+    pub(super) keys: Vec<ContentKey>,
+    /// Strings whose bytes are two a character.
+    pub(super) wide: Vec<bool>,
+    /// Which characters of their arrays they are: from, how many. Empty where all of them are.
+    pub(super) parts: Vec<(u32, u32)>,
+}
+
+impl Strings {
+    /// Strings that hold their characters themselves.
+    pub(super) fn without_arrays(nodes: Vec<NodeId>, keys: Vec<ContentKey>) -> Self {
+        Strings { nodes, keys, ..Strings::default() }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The object of a string.
+    pub fn node(&self, at: usize) -> NodeId {
+        self.nodes[at]
+    }
+
+    /// The array that holds the characters of a string, where it is an object of its own.
+    pub fn array(&self, at: usize) -> Option<NodeId> {
+        self.arrays.get(at).filter(|&&array| array != u32::MAX).map(|&array| NodeId::new(array as usize))
+    }
+
+    /// The key of a string's text.
+    pub fn key(&self, at: usize) -> ContentKey {
+        self.keys[at]
+    }
+
+    /// The place of a string among these.
+    pub fn find(&self, node: NodeId) -> Option<usize> {
+        self.nodes.binary_search(&node).ok()
+    }
+}
+
+/// What is wanted of the contents of a dump beside its strings.
+#[derive(Debug, Clone, Default)]
+pub struct WantedContents {
+    /// Keys of all primitive arrays, and lengths of long arrays of references.
+    pub arrays: bool,
+    /// Fields of objects: of which exact type, and which of `TypeTable::instance_fields`.
+    pub fields: Vec<(TypeId, usize)>,
+}
+
+/// Contents of a dump.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// Its strings.
+    pub strings: Strings,
+    /// Primitive arrays of at least one element, those that strings own among them.
+    pub arrays: Vec<(NodeId, ContentKey)>,
+    /// Arrays of references with [`MIN_LONG_ARRAY`] elements or more: their length and how many are null.
+    pub reference_arrays: Vec<(NodeId, u32, u32)>,
+    /// By object and place in [`WantedContents::fields`], ascending.
+    pub fields: Vec<(NodeId, u16, HeldValue)>,
+}
+
+/// Arrays of references are told of from so many elements on.
+pub const MIN_LONG_ARRAY: u32 = 16;
+
+/// What a field of an object holds, as far as analyses ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldValue {
+    /// Nothing, or an object that is not in the dump.
+    Nothing,
+    /// An object.
+    Object(NodeId),
+    /// A whole number.
+    Number(i64),
+}
+
+impl Contents {
+    /// What a field of an object holds, by its place in [`WantedContents::fields`].
+    pub fn field(&self, node: NodeId, place: usize) -> Option<HeldValue> {
+        let key = (node, place as u16);
+        let at = self.fields.binary_search_by_key(&key, |&(node, place, _)| (node, place)).ok()?;
+        Some(self.fields[at].2)
+    }
+
+    /// The length of a long array of references and how many of its elements are null.
+    pub fn reference_array(&self, node: NodeId) -> Option<(u32, u32)> {
+        let at = self.reference_arrays.binary_search_by_key(&node, |array| array.0).ok()?;
+        let (_, length, nulls) = self.reference_arrays[at];
+        Some((length, nulls))
+    }
+}
+
+/// Numbers the nodes of a set, ascending. A bit and half a bit for each object of the graph.
+#[derive(Debug)]
+pub(super) struct NodeNumbers {
+    set: NodeSet,
+    before: Vec<u32>,
+    count: usize,
+}
+
+impl NodeNumbers {
+    pub(super) fn new(set: NodeSet) -> Self {
+        let mut count = 0;
+        let before = set.words().iter().map(|word| {
+            let before = count;
+            count += word.count_ones();
+            before
+        });
+        let before = before.collect();
+        NodeNumbers { set, before, count: count as usize }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    pub(super) fn number(&self, node: NodeId) -> Option<usize> {
+        let at = node.index();
+        let word = *self.set.words().get(at >> 6)?;
+        let bit = 1u64 << (at & 63);
+        (word & bit != 0).then(|| (self.before[at >> 6] + (word & (bit - 1)).count_ones()) as usize)
+    }
+
+    /// The nodes, ascending.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.set.words().iter().enumerate().flat_map(|(at, &word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(NodeId::new((at << 6) + bit))
+            })
+        })
+    }
+}
+
+/// By type: what an array of primitive values holds; `None` for all other types. By name, as the Java virtual machine and
+/// source code have it.
+pub fn primitive_array_kinds(graph: &HeapGraph) -> Vec<Option<FieldKind>> {
+    let kind = |name: &str| {
+        Some(match name {
+            "boolean[]" | "[Z" => FieldKind::Boolean,
+            "char[]" | "[C" => FieldKind::Char,
+            "float[]" | "[F" => FieldKind::Float,
+            "double[]" | "[D" => FieldKind::Double,
+            "byte[]" | "[B" => FieldKind::Byte,
+            "short[]" | "[S" => FieldKind::Short,
+            "int[]" | "[I" => FieldKind::Int,
+            "long[]" | "[J" => FieldKind::Long,
+            _ => return None,
+        })
+    };
+    graph.types().ids().map(|type_id| kind(graph.type_name(type_id))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_know_zeros_and_how_bytes_are_read() {
+        let (text, zeros) = (ContentKey::new(77, false), ContentKey::new(77, true));
+        assert!(text.is_known() && !text.is_zero() && zeros.is_zero() && text != zeros);
+        assert!(zeros.read_otherwise().is_zero() && zeros.read_otherwise() != zeros);
+        assert_eq!(ContentKey::UNKNOWN.read_otherwise(), ContentKey::UNKNOWN);
+        assert_eq!(ContentKey::from_halves(text.halves()), text);
+    }
+
+    #[test]
+    fn nodes_of_a_set_are_numbered() {
+        let mut set = NodeSet::new(200);
+        for node in [3, 64, 65, 199] {
+            set.insert(NodeId::new(node));
+        }
+        let numbers = NodeNumbers::new(set);
+        assert_eq!(numbers.len(), 4);
+        for (number, node) in numbers.nodes().enumerate() {
+            assert_eq!(numbers.number(node), Some(number));
+        }
+        assert_eq!(numbers.number(NodeId::new(4)), None);
+        assert_eq!(numbers.number(NodeId::new(900)), None);
+    }
+}

@@ -1,0 +1,296 @@
+//! Contents of all objects: keys of texts and arrays, values of some fields. One pass over the file, two where strings are
+//! parts of arrays (JDK 6).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use twox_hash::XxHash3_128;
+
+use super::fields::{field_places, id_in, types_by_class, whole_number};
+use super::finder::Finder;
+use super::pass::{Array, Visitor, visit};
+use super::sayings::Speaker;
+use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
+use crate::input::contents::NodeNumbers;
+use crate::input::primitive_array_kinds;
+use crate::input::{ContentKey, Contents, HeldValue, MIN_LONG_ARRAY, ReadError, Strings, WantedContents};
+
+/// Keys of arrays are kept as two halves, for all threads to write.
+type Keys = Vec<[AtomicU64; 2]>;
+
+/// The strings of a graph and the arrays of their characters: what follows without the file. Keys are not known yet.
+fn strings_of(graph: &HeapGraph, speakers: &[Speaker]) -> Strings {
+    let kinds = primitive_array_kinds(graph);
+    let is_characters =
+        |node: NodeId| matches!(kinds[graph.type_of(node).index()], Some(FieldKind::Byte | FieldKind::Char));
+    let is_string = |type_id: TypeId| speakers.get(type_id.index()) == Some(&Speaker::String);
+    let mut strings = Strings::default();
+    for (node, type_id, _) in graph.objects(0..graph.node_count()) {
+        if is_string(type_id) {
+            let array = graph.strong_references(node).iter().find(|&&target| is_characters(target));
+            strings.nodes.push(node);
+            strings.arrays.push(array.map_or(u32::MAX, |array| array.index() as u32));
+        }
+    }
+    strings
+}
+
+/// What is read of the instances of a class.
+#[derive(Debug, Clone, Default)]
+struct ClassPlan {
+    /// Of strings: where it is said that characters take two bytes; where `offset` and `count` are.
+    coder: Option<usize>,
+    part: Option<(usize, usize)>,
+    /// (place among the wanted fields, what it holds, where it is).
+    fields: Vec<(u16, FieldKind, usize)>,
+}
+
+struct Plan<'g> {
+    graph: &'g HeapGraph,
+    id_bytes: usize,
+    classes: FxHashMap<u64, ClassPlan>,
+    arrays: NodeNumbers,
+    keys: Keys,
+    /// Lengths of arrays of references too.
+    with_references: bool,
+}
+
+/// Reads the contents of a dump.
+pub(super) fn contents(
+    finder: &Finder,
+    graph: &HeapGraph,
+    speakers: &[Speaker],
+    wanted: &WantedContents,
+) -> Result<Contents, ReadError> {
+    let mut strings = strings_of(graph, speakers);
+    let mut plan = Plan::new(graph, finder.places.id_bytes, speakers, wanted, &strings);
+    let is_parts = plan.classes.values().any(|class| class.part.is_some());
+    let found = visit(&finder.places, &finder.reread, || Reading::new(&plan))?;
+    let mut contents = Contents::default();
+    strings.wide = vec![false; strings.len()];
+    if is_parts {
+        strings.parts = vec![(0, u32::MAX); strings.len()];
+    }
+    for reading in found {
+        for node in reading.wide {
+            if let Some(at) = strings.find(node) {
+                strings.wide[at] = true;
+            }
+        }
+        for (node, start, count) in reading.parts {
+            if let Some(at) = strings.find(node) {
+                strings.parts[at] = (start, count);
+            }
+        }
+        contents.reference_arrays.extend(reading.reference_arrays);
+        contents.fields.extend(reading.fields);
+    }
+    contents.reference_arrays.par_sort_unstable();
+    contents.fields.par_sort_unstable_by_key(|&(node, place, _)| (node, place));
+    let keys = std::mem::take(&mut plan.keys);
+    let key = |number: usize| ContentKey::from_halves([0, 1].map(|half| keys[number][half].load(Ordering::Relaxed)));
+    let key_of_string = |(&array, &is_wide): (&u32, &bool)| {
+        let number = if array == u32::MAX { None } else { plan.arrays.number(NodeId::new(array as usize)) };
+        let key = number.map_or(ContentKey::UNKNOWN, key);
+        if is_wide { key.read_otherwise() } else { key }
+    };
+    strings.keys = strings.arrays.par_iter().zip(&strings.wide).map(key_of_string).collect();
+    if wanted.arrays {
+        let arrays = plan.arrays.nodes().enumerate().map(|(number, node)| (node, key(number)));
+        let is_filled = |key: ContentKey| key.is_known() && !EMPTY_KINDS.iter().any(|&kind| key == key_of(kind, &[]));
+        contents.arrays = arrays.filter(|&(_, key)| is_filled(key)).collect();
+    }
+    drop(keys);
+    if is_parts {
+        super::texts_of_strings::find_keys_of_parts(finder, graph, &mut strings)?;
+    }
+    contents.strings = strings;
+    Ok(contents)
+}
+
+/// Arrays of characters are read when they are empty too.
+const EMPTY_KINDS: [FieldKind; 2] = [FieldKind::Byte, FieldKind::Char];
+
+/// The key of the elements of an array.
+pub(super) fn key_of(kind: FieldKind, bytes: &[u8]) -> ContentKey {
+    let is_zero = !bytes.is_empty() && bytes.iter().all(|&byte| byte == 0);
+    key_of_hash(kind, XxHash3_128::oneshot(bytes), is_zero)
+}
+
+/// Arrays of two kinds are never equal.
+fn key_of_hash(kind: FieldKind, hash: u128, is_zero: bool) -> ContentKey {
+    ContentKey::new(hash ^ (kind as u128).wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F), is_zero)
+}
+
+impl<'g> Plan<'g> {
+    fn new(
+        graph: &'g HeapGraph,
+        id_bytes: usize,
+        speakers: &[Speaker],
+        wanted: &WantedContents,
+        strings: &Strings,
+    ) -> Self {
+        let ids: FxHashMap<TypeId, u64> =
+            types_by_class(graph).into_iter().map(|(id, type_id)| (type_id, id)).collect();
+        let mut classes: FxHashMap<u64, ClassPlan> = FxHashMap::default();
+        let all_places = |type_id| field_places(graph, type_id, id_bytes);
+        for (at, _) in speakers.iter().enumerate().filter(|(_, speaker)| **speaker == Speaker::String) {
+            let type_id = TypeId::new(at);
+            let Some(&id) = ids.get(&type_id) else { continue };
+            let places = all_places(type_id);
+            let place = |name: &str, kind: FieldKind| {
+                let found = places.iter().find(|place| graph.types().text(place.field.name) == name);
+                found.filter(|place| place.field.kind == kind).map(|place| place.at)
+            };
+            let part = place("offset", FieldKind::Int).zip(place("count", FieldKind::Int));
+            classes.insert(id, ClassPlan { coder: place("coder", FieldKind::Byte), part, fields: Vec::new() });
+        }
+        for (place, &(type_id, field)) in wanted.fields.iter().enumerate() {
+            let Some((&id, found)) = ids.get(&type_id).zip(all_places(type_id).get(field).copied()) else { continue };
+            classes.entry(id).or_default().fields.push((place as u16, found.field.kind, found.at));
+        }
+        let mut set = NodeSet::new(graph.node_count());
+        if wanted.arrays {
+            let kinds = primitive_array_kinds(graph);
+            for (node, type_id, _) in graph.objects(0..graph.node_count()) {
+                if kinds[type_id.index()].is_some() {
+                    set.insert(node);
+                }
+            }
+        } else {
+            for &array in strings.arrays.iter().filter(|&&array| array != u32::MAX) {
+                set.insert(NodeId::new(array as usize));
+            }
+        }
+        let arrays = NodeNumbers::new(set);
+        let keys = (0..arrays.len()).map(|_| Default::default()).collect();
+        Plan { graph, id_bytes, classes, arrays, keys, with_references: wanted.arrays }
+    }
+
+    fn set_key(&self, number: usize, key: ContentKey) {
+        for (half, value) in self.keys[number].iter().zip(key.halves()) {
+            half.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What one thread finds.
+struct Reading<'p> {
+    plan: &'p Plan<'p>,
+    wide: Vec<NodeId>,
+    parts: Vec<(NodeId, u32, u32)>,
+    reference_arrays: Vec<(NodeId, u32, u32)>,
+    fields: Vec<(NodeId, u16, HeldValue)>,
+    last_class: (u64, Option<&'p ClassPlan>),
+    /// Of the array whose elements come: its number, or its node.
+    number: usize,
+    node: NodeId,
+    nulls: u32,
+    /// Of an array whose elements come in pieces: the hash so far, and whether all are zero.
+    hash: Option<(XxHash3_128, bool)>,
+}
+
+impl<'p> Reading<'p> {
+    fn new(plan: &'p Plan<'p>) -> Self {
+        Reading {
+            plan,
+            wide: Vec::new(),
+            parts: Vec::new(),
+            reference_arrays: Vec::new(),
+            fields: Vec::new(),
+            last_class: (0, None),
+            number: 0,
+            node: NodeId::new(0),
+            nulls: 0,
+            hash: None,
+        }
+    }
+
+    fn read_string(&mut self, class: &ClassPlan, id: u64, values: &[u8]) {
+        let is_wide = class.coder.is_some_and(|at| values.get(at) == Some(&1));
+        let number = |at| whole_number(FieldKind::Int, values, at).and_then(|number| u32::try_from(number).ok());
+        let part = class.part.and_then(|(start, count)| number(start).zip(number(count)));
+        if (is_wide || part.is_some())
+            && let Some(node) = self.plan.graph.node_of_id(id)
+        {
+            if is_wide {
+                self.wide.push(node);
+            }
+            self.parts.extend(part.map(|(start, count)| (node, start, count)));
+        }
+    }
+
+    fn read_fields(&mut self, class: &ClassPlan, id: u64, values: &[u8]) {
+        let Some(node) = self.plan.graph.node_of_id(id) else { return };
+        for &(place, kind, at) in &class.fields {
+            let value = match kind {
+                FieldKind::Reference => id_in(values, at, self.plan.id_bytes)
+                    .filter(|&id| id != 0)
+                    .and_then(|id| self.plan.graph.node_of_id(id))
+                    .map_or(HeldValue::Nothing, HeldValue::Object),
+                kind => match whole_number(kind, values, at) {
+                    Some(number) => HeldValue::Number(number),
+                    None => continue,
+                },
+            };
+            self.fields.push((node, place, value));
+        }
+    }
+}
+
+impl Visitor for Reading<'_> {
+    #[inline]
+    fn instance(&mut self, id: u64, class: u64, values: &[u8]) {
+        if self.last_class.0 != class {
+            self.last_class = (class, self.plan.classes.get(&class));
+        }
+        let Some(class) = self.last_class.1 else { return };
+        if class.coder.is_some() || class.part.is_some() {
+            self.read_string(class, id, values);
+        }
+        if !class.fields.is_empty() {
+            self.read_fields(class, id, values);
+        }
+    }
+
+    #[inline]
+    fn array(&mut self, array: &Array) -> bool {
+        if array.kind == FieldKind::Reference {
+            if !self.plan.with_references || array.length < MIN_LONG_ARRAY {
+                return false;
+            }
+            self.nulls = 0;
+            let Some(node) = self.plan.graph.node_of_id(array.id) else { return false };
+            self.node = node;
+            return true;
+        }
+        let Some(number) = self.plan.graph.node_of_id(array.id).and_then(|node| self.plan.arrays.number(node)) else {
+            return false;
+        };
+        self.number = number;
+        self.hash = None;
+        array.length > 0 || EMPTY_KINDS.contains(&array.kind)
+    }
+
+    fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool) {
+        if array.kind == FieldKind::Reference {
+            let nulls = bytes.chunks_exact(self.plan.id_bytes).filter(|id| id.iter().all(|&byte| byte == 0));
+            self.nulls += nulls.count() as u32;
+            if is_last {
+                self.reference_arrays.push((self.node, array.length, self.nulls));
+            }
+            return;
+        }
+        if is_last && self.hash.is_none() {
+            self.plan.set_key(self.number, key_of(array.kind, bytes));
+            return;
+        }
+        let (hash, is_zero) = self.hash.get_or_insert_with(|| (XxHash3_128::new(), true));
+        hash.write(bytes);
+        *is_zero &= bytes.iter().all(|&byte| byte == 0);
+        if is_last && let Some((hash, is_zero)) = self.hash.take() {
+            self.plan.set_key(self.number, key_of_hash(array.kind, hash.finish_128(), is_zero));
+        }
+    }
+}

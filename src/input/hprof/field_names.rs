@@ -1,0 +1,86 @@
+//! Which fields refer from some objects to others: one pass over the file for many pairs.
+
+use rustc_hash::FxHashMap;
+
+use super::fields::{FieldPlace, field_places, id_in};
+use super::finder::Finder;
+use super::pass::{Array, Visitor, visit};
+use crate::graph::{FieldKind, HeapGraph, NameId, NodeId, NodeSet, TypeId};
+use crate::input::ReadError;
+
+/// The field of the first object of each pair that refers to the second, and what declares it; `None` where the first is
+/// no instance. Pairs must ascend.
+pub(super) fn fields_between(
+    finder: &Finder,
+    graph: &HeapGraph,
+    pairs: &[(NodeId, NodeId)],
+) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
+    let mut sources = NodeSet::new(graph.node_count());
+    for (from, _) in pairs {
+        sources.insert(*from);
+    }
+    let make = || Names {
+        graph,
+        id_bytes: finder.places.id_bytes,
+        sources: &sources,
+        pairs,
+        places: FxHashMap::default(),
+        found: Vec::new(),
+    };
+    let mut names = vec![None; pairs.len()];
+    for visitor in visit(&finder.places, &finder.reread, make)? {
+        for (at, declaring, name) in visitor.found {
+            names[at as usize] = Some((declaring, name));
+        }
+    }
+    Ok(names)
+}
+
+struct Names<'p> {
+    graph: &'p HeapGraph,
+    id_bytes: usize,
+    sources: &'p NodeSet,
+    pairs: &'p [(NodeId, NodeId)],
+    /// References of types that were met.
+    places: FxHashMap<TypeId, Vec<FieldPlace>>,
+    found: Vec<(u32, TypeId, NameId)>,
+}
+
+impl Visitor for Names<'_> {
+    fn instance(&mut self, id: u64, _: u64, values: &[u8]) {
+        let Some(from) = self.graph.node_of_id(id).filter(|&node| self.sources.contains(node)) else { return };
+        let type_id = self.graph.type_of(from);
+        let places = self.places.entry(type_id).or_insert_with(|| {
+            let mut places = field_places(self.graph, type_id, self.id_bytes);
+            places.retain(|place| place.field.kind == FieldKind::Reference);
+            places
+        });
+        let first = self.pairs.partition_point(|pair| pair.0 < from);
+        let mut left = self.pairs[first..].iter().take_while(|pair| pair.0 == from).count();
+        let pairs = &self.pairs[first..first + left];
+        for place in places.iter() {
+            let target = id_in(values, place.at, self.id_bytes).filter(|&id| id != 0);
+            let Some(to) = target.and_then(|id| self.graph.node_of_id(id)) else { continue };
+            // Of several fields the first.
+            let start = pairs.partition_point(|pair| pair.1 < to);
+            for (at, pair) in pairs.iter().enumerate().skip(start) {
+                if pair.1 != to {
+                    break;
+                }
+                if !self.found.iter().rev().take(pairs.len()).any(|found| found.0 == (first + at) as u32) {
+                    self.found.push(((first + at) as u32, place.declaring, place.field.name));
+                    left -= 1;
+                }
+            }
+            if left == 0 {
+                break;
+            }
+        }
+    }
+
+    fn array(&mut self, _: &Array) -> bool {
+        false
+    }
+
+    fn elements(&mut self, _: &Array, _: &[u8], _: bool) {}
+}

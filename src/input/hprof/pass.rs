@@ -1,0 +1,192 @@
+//! One pass over the contents of all objects: parts of the file in turn, on all threads where the file has positions.
+//! Memory: a part of the file (1 MiB, 8 MiB for one with a large array) and a piece of a larger array for each thread.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::block_parts::Extent;
+use super::finder::{MOST_PART_BYTES, Places};
+use super::sub_bytes::{SubBytes, sub_bytes};
+use super::wire::{element_bytes, id_of, sub, u32_at};
+use crate::graph::FieldKind;
+use crate::input::{RandomAccess, ReadError, Reread, Source};
+
+/// Bytes of an array that come at once where it is not in its part of the file.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// An array whose elements are visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Array {
+    pub(super) id: u64,
+    pub(super) kind: FieldKind,
+    pub(super) length: u32,
+}
+
+/// What is done with objects. Each thread has one.
+pub(super) trait Visitor: Send {
+    /// An instance of a class and the bytes of its fields.
+    fn instance(&mut self, id: u64, class: u64, values: &[u8]);
+
+    /// An array; true to have its elements.
+    fn array(&mut self, array: &Array) -> bool;
+
+    /// The next bytes of the elements of the array that was wanted last; `is_last` with the last of them, which come even
+    /// when there are none.
+    fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool);
+}
+
+/// Shows the contents of every object to a visitor, in the order of the file where it is packed; returns the visitors.
+///
+/// # Errors
+/// When the file cannot be read again.
+pub(super) fn visit<V: Visitor>(
+    places: &Places,
+    reread: &Reread,
+    make: impl Fn() -> V + Sync,
+) -> Result<Vec<V>, ReadError> {
+    if reread.is_packed() {
+        let mut visitor = make();
+        let mut input = Packed { source: reread.from_start()?, at: 0 };
+        let mut part = Vec::new();
+        for extent in &places.extents {
+            visit_part(places.id_bytes, extent, &mut input, &mut part, &mut visitor)?;
+        }
+        return Ok(vec![visitor]);
+    }
+    let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = |_| -> Result<V, ReadError> {
+        let mut file = reread.by_position()?;
+        let (mut visitor, mut part) = (make(), Vec::new());
+        while let Some(extent) = places.extents.get(next.fetch_add(1, Ordering::Relaxed))
+            && !has_failed.load(Ordering::Relaxed)
+        {
+            visit_part(places.id_bytes, extent, &mut file, &mut part, &mut visitor)
+                .inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
+        }
+        Ok(visitor)
+    };
+    (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).map(work).collect()
+}
+
+/// The file, by place.
+trait Input {
+    /// Fills `out` with bytes at an offset, fewer where the file ends. Offsets ascend; what lies before the last is gone.
+    fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError>;
+}
+
+impl Input for RandomAccess {
+    fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError> {
+        let there = self.len().saturating_sub(offset);
+        out.resize(bytes.min(usize::try_from(there).unwrap_or(usize::MAX)), 0);
+        Ok(self.read_at(offset.min(self.len()), out)?)
+    }
+}
+
+struct Packed {
+    source: Source,
+    at: u64,
+}
+
+impl Input for Packed {
+    fn read(&mut self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), ReadError> {
+        out.clear();
+        while self.at < offset {
+            out.resize((offset - self.at).min(PIECE_BYTES as u64) as usize, 0);
+            let got = self.source.fill(out)?;
+            self.at += got as u64;
+            if got < out.len() {
+                break;
+            }
+        }
+        out.clear();
+        if self.at == offset {
+            // Memory grows with what is there.
+            while out.len() < bytes {
+                let start = out.len();
+                out.resize((start + PIECE_BYTES).min(bytes), 0);
+                let got = self.source.fill(&mut out[start..])?;
+                self.at += got as u64;
+                if start + got < out.len() {
+                    out.truncate(start + got);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn visit_part(
+    id_bytes: usize,
+    extent: &Extent,
+    input: &mut dyn Input,
+    part: &mut Vec<u8>,
+    visitor: &mut impl Visitor,
+) -> Result<(), ReadError> {
+    input.read(extent.offset, extent.bytes.min(MOST_PART_BYTES) as usize, part)?;
+    let mut at = 0;
+    while at < part.len() {
+        let rest = &part[at..];
+        let SubBytes::Known(length) = sub_bytes(rest, id_bytes) else { break };
+        match rest[0] {
+            sub::INSTANCE => {
+                if let (Some(id), Some(class)) = (id_of(rest, 1, id_bytes), id_of(rest, 5 + id_bytes, id_bytes)) {
+                    let end = rest.len().min(usize::try_from(length).unwrap_or(usize::MAX));
+                    visitor.instance(id, class, rest.get(9 + 2 * id_bytes..end).unwrap_or(&[]));
+                }
+            }
+            sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => {
+                if let Some((array, head)) = array_of(rest, id_bytes)
+                    && visitor.array(&array)
+                {
+                    let elements = length - head as u64;
+                    match rest.get(head..head.saturating_add(usize::try_from(elements).unwrap_or(usize::MAX))) {
+                        Some(bytes) => visitor.elements(&array, bytes, true),
+                        // A large one, whose head alone is in the part; it is the last.
+                        None => {
+                            let offset = extent.offset + (at + head) as u64;
+                            return visit_large(&array, offset, elements, input, part, visitor);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        let Some(next) = usize::try_from(length).ok().and_then(|length| at.checked_add(length)) else { break };
+        at = next;
+    }
+    Ok(())
+}
+
+fn array_of(record: &[u8], id_bytes: usize) -> Option<(Array, usize)> {
+    let (id, length) = (id_of(record, 1, id_bytes)?, u32_at(record, 5 + id_bytes)?);
+    if record[0] == sub::OBJECT_ARRAY {
+        return Some((Array { id, kind: FieldKind::Reference, length }, 9 + 2 * id_bytes));
+    }
+    let kind = super::values::kind_of(*record.get(9 + id_bytes)?)?;
+    debug_assert_eq!(element_bytes(record[9 + id_bytes]), Some(kind.bytes(0) as usize));
+    Some((Array { id, kind, length }, 10 + id_bytes))
+}
+
+fn visit_large(
+    array: &Array,
+    offset: u64,
+    bytes: u64,
+    input: &mut dyn Input,
+    piece: &mut Vec<u8>,
+    visitor: &mut impl Visitor,
+) -> Result<(), ReadError> {
+    let mut done = 0;
+    while done < bytes {
+        let wanted = (bytes - done).min(PIECE_BYTES as u64) as usize;
+        input.read(offset + done, wanted, piece)?;
+        done += piece.len() as u64;
+        let is_cut = piece.len() < wanted;
+        visitor.elements(array, piece, is_cut || done == bytes);
+        if is_cut {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! The texts of many strings: one pass over the file for all of them, in the order of the file.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::contents::key_of;
+use super::finder::Finder;
+use super::pass::{Array, Visitor, visit};
+use super::sayings::characters_in;
+use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet};
+use crate::input::contents::NodeNumbers;
+use crate::input::{ContentKey, ReadError, Strings, Text};
+
+/// Bytes of an array that are looked at together; texts behind them are taken for equal.
+const MOST_TOGETHER: usize = 64 << 20;
+
+/// Strings by the arrays of their characters.
+struct ByArray<'g> {
+    graph: &'g HeapGraph,
+    arrays: NodeNumbers,
+    /// (array, string), ascending.
+    pairs: Vec<(u32, u32)>,
+    /// By number of the array: where its strings begin.
+    starts: Vec<u32>,
+}
+
+impl<'g> ByArray<'g> {
+    fn new(graph: &'g HeapGraph, strings: &Strings, wanted: impl Iterator<Item = usize>) -> Self {
+        let of_string = |at: usize| strings.array(at).map(|array| (array.index() as u32, at as u32));
+        let mut pairs: Vec<(u32, u32)> = wanted.filter_map(of_string).collect();
+        pairs.sort_unstable();
+        let mut set = NodeSet::new(graph.node_count());
+        let mut starts = Vec::new();
+        for (at, &(array, _)) in pairs.iter().enumerate() {
+            if set.insert(NodeId::new(array as usize)) {
+                starts.push(at as u32);
+            }
+        }
+        ByArray { graph, arrays: NodeNumbers::new(set), pairs, starts }
+    }
+
+    fn strings(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = self.starts.get(number + 1).map_or(self.pairs.len(), |&start| start as usize);
+        self.pairs[self.starts[number] as usize..end].iter().map(|&(_, string)| string as usize)
+    }
+}
+
+/// Calls something with each array of characters and the number of the array.
+struct Whole<'p, F> {
+    by_array: &'p ByArray<'p>,
+    most_bytes: usize,
+    see: F,
+    number: usize,
+    bytes: Vec<u8>,
+}
+
+impl<F: Fn(usize, &Array, &[u8]) + Send> Visitor for Whole<'_, F> {
+    fn instance(&mut self, _: u64, _: u64, _: &[u8]) {}
+
+    fn array(&mut self, array: &Array) -> bool {
+        if !matches!(array.kind, FieldKind::Byte | FieldKind::Char) {
+            return false;
+        }
+        self.bytes.clear();
+        let number = self.by_array.graph.node_of_id(array.id).and_then(|node| self.by_array.arrays.number(node));
+        number.inspect(|&number| self.number = number).is_some()
+    }
+
+    fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool) {
+        if is_last && self.bytes.is_empty() {
+            return (self.see)(self.number, array, bytes);
+        }
+        let room = self.most_bytes.saturating_sub(self.bytes.len()).min(bytes.len());
+        self.bytes.extend_from_slice(&bytes[..room]);
+        if is_last {
+            (self.see)(self.number, array, &self.bytes);
+        }
+    }
+}
+
+fn see_arrays(
+    finder: &Finder,
+    by_array: &ByArray<'_>,
+    most_bytes: usize,
+    see: impl Fn(usize, &Array, &[u8]) + Sync,
+) -> Result<(), ReadError> {
+    let see = &see;
+    let make = || Whole { by_array, most_bytes, see, number: 0, bytes: Vec::new() };
+    visit(&finder.places, &finder.reread, make).map(|_| ())
+}
+
+/// Calls `take` with the texts of some strings, of each at most so many units; on all threads, in no order.
+pub(super) fn visit_texts(
+    finder: &Finder,
+    graph: &HeapGraph,
+    strings: &Strings,
+    wanted: &[usize],
+    most_units: usize,
+    take: &(dyn Fn(usize, Text) + Sync),
+) -> Result<(), ReadError> {
+    let by_array = ByArray::new(graph, strings, wanted.iter().copied());
+    let part = |at: usize| strings.parts.get(at).map_or((0, None), |&(start, count)| (start as usize, Some(count)));
+    let last = wanted.iter().map(|&at| part(at).0).max().unwrap_or(0);
+    let most_bytes = last.saturating_add(most_units).saturating_add(1).saturating_mul(2).min(MOST_TOGETHER);
+    see_arrays(finder, &by_array, most_bytes, |number, array, bytes| {
+        for at in by_array.strings(number) {
+            let (start, count) = part(at);
+            let part = (strings.wide[at], start, count.map(|count| count as usize));
+            let text = characters_in(array.kind, array.length.into(), bytes, part, most_units);
+            if let Some(text) = text {
+                take(at, text);
+            }
+        }
+    })
+}
+
+/// The keys of strings that are parts of arrays.
+pub(super) fn find_keys_of_parts(finder: &Finder, graph: &HeapGraph, strings: &mut Strings) -> Result<(), ReadError> {
+    let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
+    let by_array = ByArray::new(graph, strings, 0..strings.len());
+    see_arrays(finder, &by_array, MOST_TOGETHER, |number, array, bytes| {
+        let width = array.kind.bytes(0) as usize;
+        for at in by_array.strings(number) {
+            let (start, count) = strings.parts[at];
+            let start = (start as usize).saturating_mul(width).min(bytes.len());
+            let end = start.saturating_add((count as usize).saturating_mul(width)).min(bytes.len());
+            let key = key_of(array.kind, &bytes[start..end]);
+            for (half, value) in keys[at].iter().zip(key.halves()) {
+                half.store(value, Ordering::Relaxed);
+            }
+        }
+    })?;
+    let key = |key: &[AtomicU64; 2]| ContentKey::from_halves([0, 1].map(|half| key[half].load(Ordering::Relaxed)));
+    strings.keys = keys.iter().map(key).collect();
+    Ok(())
+}
