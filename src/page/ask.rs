@@ -10,6 +10,7 @@ use crate::answers::histogram::{HistogramOrder, Totals};
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
 use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
+use crate::answers::waste::{Waste, waste};
 use crate::answers::{
     AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, Limits, RetainedBy,
     ScopeOptions, Threads, ThreadsOptions, breakdown, histogram, info, leaks, leaks_since, threads,
@@ -42,6 +43,8 @@ pub(super) struct ObjectPage<'d> {
     pub(super) map: TypeMap<'d>,
     pub(super) biggest: Biggest<'d>,
     pub(super) reasons: ReasonsAlive<'d>,
+    /// Of dumps whose format has texts or values, and of all sections.
+    pub(super) waste: Option<Waste>,
 }
 
 impl<'d> Page<'d> {
@@ -84,6 +87,7 @@ impl<'d> Page<'d> {
                 map: type_map(dump, &TypeMapOptions { section: options.section.clone() })?,
                 biggest: biggest(dump, options.section.as_deref())?,
                 reasons: reasons_alive(dump)?,
+                waste: waste_of(dump, options),
             }))
         } else {
             PageContent::Allocations(breakdown(
@@ -123,6 +127,13 @@ impl<'d> Page<'d> {
 /// How much there was in the older dump.
 fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<Totals, AnswerError> {
     Ok(histogram(old, &HistogramOptions { scope: scope.clone(), ..HistogramOptions::default() })?.totals)
+}
+
+/// What is wasted. A page is worth having without it, when the dump cannot be read again or there is not the memory.
+fn waste_of(dump: &OpenDump, options: &PageOptions) -> Option<Waste> {
+    let has_texts = dump.details().is_some_and(|details| details.has_texts());
+    let answer = (has_texts && options.section.is_none()).then(|| waste(dump, &super::waste::options()))?.ok()?;
+    (answer.totals.wasted_bytes > 0).then_some(answer)
 }
 
 /// Suspects on the page.

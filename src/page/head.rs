@@ -122,6 +122,9 @@ impl Sections<'_, '_> {
         if self.page.threads.is_some() {
             sections.push(("threads", "Threads"));
         }
+        if self.waste_answer().is_some() {
+            sections.push(("waste", "Waste"));
+        }
         sections.extend([("problems", "Problems"), ("again", "Make it again")]);
         sections
     }

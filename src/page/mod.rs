@@ -20,6 +20,7 @@ mod suspects;
 mod tables;
 mod thread_section;
 mod trees;
+mod waste;
 mod whole;
 
 use std::io::{self, Write};

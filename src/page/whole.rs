@@ -22,6 +22,7 @@ pub(super) fn page(page: &mut Page<'_>, budgets: &Budgets, options: &PageOptions
     sections.groups(&mut html);
     sections.objects(&mut html);
     sections.threads(&mut html);
+    sections.waste(&mut html);
     sections.problems(&mut html);
     sections.again(&mut html);
     html.markup("</main><footer class=\"top\"><p class=\"with-script\">Press <kbd>?</kbd> for keys. ");

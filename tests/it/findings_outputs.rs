@@ -593,6 +593,8 @@ fn help_lists_the_options_of_each_command() {
         ("breakdown", (answering.clone(), [&all[..], &heaps].concat())),
         ("leaks", (answering.clone(), vec!["--limit", "--type", "--domain"])),
         ("threads", (answering.clone(), vec!["--limit", "--sort", "--reverse"])),
+        ("strings", (answering.clone(), vec!["--limit", "--sort", "--reverse"])),
+        ("waste", (answering.clone(), vec!["--limit", "--sort", "--reverse"])),
         ("diff", (answering.clone(), [&all[..], &heaps].concat())),
         ("report", (asking.clone(), vec!["--domain"])),
         ("export", (asking, [&["--domain"][..], &heaps].concat())),

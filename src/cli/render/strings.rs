@@ -12,14 +12,17 @@ impl Present for StringsAnswer<'_> {
 
     fn table(&self, style: &Style) -> Table<'_> {
         let (rows, is_drawn) = (&self.strings, style.terminal && style.format == Format::Table);
+        let style = *style;
         let holders = if is_drawn { Column::text } else { Column::word }("holders", "Held by");
         Columns::new()
             .add(Column::count("copies", "Copies"), |row: &mut TextRow| row.copies)
-            .add(Column::bytes("bytes", "Bytes"), |row| row.bytes)
+            .add(Column::bytes("bytes", "Bytes").hide_priority(1), |row| row.bytes)
             .add(Column::bytes("wasted_bytes", "Wasted"), |row| row.wasted_bytes)
             .add_if(!is_drawn, Column::word("example", "Example"), |row| std::mem::take(&mut row.example))
             .add_if(rows.have_holders(), holders, move |row| {
-                row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX })
+                let held_by = row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX });
+                // The texts have the rest of the line.
+                held_by.map(|text| if is_drawn { style.fit(style.width * 3 / 4, &text) } else { text })
             })
             .add(
                 Column::text("text", "Text"),

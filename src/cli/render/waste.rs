@@ -46,7 +46,8 @@ impl Present for Waste {
                     .add(WASTED, |row: &mut &WasteRow| row.wasted_bytes)
                     .add(OBJECTS, |row| row.objects)
                     .add(Column::word("example", "Example").hide_priority(1), |row| row.example.as_str())
-                    .add(TYPE, |row| row.type_name.as_str())
+                    // What holds it has the rest of the line.
+                    .add(TYPE, |row| style.fit(style.width * 2 / 3, &row.type_name))
                     .add(Column::text("held_by", "Held by"), |row| row.held_by.as_str())
                     .table(kind.rows.len(), kind.rows_hidden, |at| &kind.rows[at]),
             );

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
+use super::content_keys::{key_of, key_of_hash};
 use super::fields::{field_places, id_in, types_by_class, whole_number};
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
@@ -111,17 +112,6 @@ pub(super) fn contents(
 
 /// Arrays of characters are read when they are empty too.
 const EMPTY_KINDS: [FieldKind; 2] = [FieldKind::Byte, FieldKind::Char];
-
-/// The key of the elements of an array.
-pub(super) fn key_of(kind: FieldKind, bytes: &[u8]) -> ContentKey {
-    let is_zero = !bytes.is_empty() && bytes.iter().all(|&byte| byte == 0);
-    key_of_hash(kind, XxHash3_128::oneshot(bytes), is_zero)
-}
-
-/// Arrays of two kinds are never equal.
-fn key_of_hash(kind: FieldKind, hash: u128, is_zero: bool) -> ContentKey {
-    ContentKey::new(hash ^ (kind as u128).wrapping_mul(0xD6E8_FEB8_6659_FD93_A076_1D64_78BD_642F), is_zero)
-}
 
 impl<'g> Plan<'g> {
     fn new(

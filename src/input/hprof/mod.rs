@@ -17,6 +17,7 @@ mod block_parts;
 mod classes;
 mod codes;
 mod content;
+mod content_keys;
 mod contents;
 mod details;
 mod field_names;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::contents::key_of;
+use super::content_keys::key_of;
 use super::finder::Finder;
 use super::pass::{Array, Visitor, visit};
 use super::sayings::characters_in;
