@@ -91,7 +91,7 @@ fn patterns_choose_texts() {
         (&["--grep", "duplicate tex?"][..], "duplicate text", 1),
         (&["--grep", "/^dup.*text$/"], "duplicate text", 1),
         (&["--grep", "dup*text"], "duplicate text", 1),
-        (&["--grep", "DUPLICATE TEXT", "-i"], "duplicate text", 1),
+        (&["--grep", "DUPLICATE TEX?", "-i"], "duplicate text", 1),
         (&["--grep", "/^PLAIN ascii$/", "-i"], "plain ASCII", 1),
     ] {
         let answer = strings(&file, options);

@@ -5,7 +5,7 @@ use crate::answers::strings::TextRow;
 use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, count_of};
 
 /// Holders in a line for people.
-const MOST_HOLDERS: usize = 2;
+const MOST_HOLDERS: usize = 1;
 
 impl Present for StringsAnswer<'_> {
     const COMMAND: &'static str = "strings";
@@ -22,7 +22,7 @@ impl Present for StringsAnswer<'_> {
             .add_if(rows.have_holders(), holders, move |row| {
                 let held_by = row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX });
                 // The texts have the rest of the line.
-                held_by.map(|text| if is_drawn { style.fit(style.width * 3 / 4, &text) } else { text })
+                held_by.map(|text| if is_drawn { style.fit(style.width * 2 / 3, &text) } else { text })
             })
             .add(
                 Column::text("text", "Text"),
