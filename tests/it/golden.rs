@@ -63,7 +63,7 @@ const ON_TERMINALS: &[(&str, &str, &[usize])] = &[
     ("threads", "threads fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
     ("threads-of-one", "threads zoo-worker fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),
     ("strings", "strings fixtures/hprof/zoo-jdk17-serial.hprof.zst -q --duplicates --holders -n 5", &[80, 200]),
-    ("waste", "waste fixtures/hprof/zoo-jdk17-serial.hprof.zst -q", &[80, 200]),
+    ("waste", "waste fixtures/hprof/zoo-jdk17-serial.hprof.zst -q", &[100, 200]),
 ];
 
 /// Cases of allocation totals, whose tables may be wider than the terminal.

@@ -253,6 +253,23 @@ fn what_the_dump_knows_of_objects_and_references_stands_on_the_page() {
 }
 
 #[test]
+fn what_is_wasted_stands_on_the_page_of_a_dump_with_values() {
+    let page = page_of(&["fixtures/hprof/zoo-jdk17-serial.hprof.zst"]);
+    for part in [
+        "<a href=\"#waste\">Waste</a>",
+        "<section id=\"waste\">",
+        "the dump is redacted: 514 of 2,992 strings",
+        "<h3>empty-collections</h3>",
+        "static zoo.Zoo.emptyCollections",
+        "static zoo.Zoo.duplicates",
+        "heapdump waste -n 5 ",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page_of(&[AFTER]).contains("id=\"waste\""));
+}
+
+#[test]
 fn what_is_unreachable_is_named_as_what_it_is() {
     let frozen = page_of(&["fixtures/nettrace/ranges-net9.nettrace.zst"]);
     assert!(frozen.contains("without a root but alive: on the frozen heap") && !frozen.contains("garbage"));
