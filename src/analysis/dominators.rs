@@ -18,6 +18,8 @@ mod levels;
 
 use std::sync::OnceLock;
 
+use rayon::prelude::*;
+
 pub use children::{ChildNumbers, Children, Step};
 pub use levels::StoredDominators;
 
@@ -259,10 +261,13 @@ fn walk(graph: &HeapGraph) -> Walk {
     parents.push(0);
     let mut pending: Vec<Pending> = starts.iter().rev().map(|&target| Pending { source: 0, target }).collect();
     let mut tree = Walk { nodes, parents, log, numbers };
-    tree.follow(graph, &mut pending);
+    let mut seen = NodeSet::new(graph.node_count());
+    tree.follow(graph, &mut pending, &mut seen);
     if graph.unheld_in_tree() && tree.nodes.len() <= graph.node_count() {
-        tree.hang_unheld(graph);
+        tree.hang_unheld(graph, &mut seen);
     }
+    drop(seen);
+    tree.number_targets();
     let Walk { mut nodes, mut parents, log, numbers } = tree;
     nodes.shrink_to_fit();
     parents.shrink_to_fit();
@@ -270,13 +275,13 @@ fn walk(graph: &HeapGraph) -> Walk {
 }
 
 impl Walk {
-    /// Follows references depth first until none is left.
-    fn follow(&mut self, graph: &HeapGraph, pending: &mut Vec<Pending>) {
+    /// Follows references depth first until none is left. What was seen before is known by a bit each, which stay near
+    /// the processor; the log has objects for targets until `number_targets`.
+    fn follow(&mut self, graph: &HeapGraph, pending: &mut Vec<Pending>, seen: &mut NodeSet) {
         let Walk { nodes, parents, log, numbers } = self;
         while let Some(Pending { source, target }) = pending.pop() {
-            let known = numbers[target.index()];
-            if known != UNREACHED {
-                log.push(Edge::new(known, source));
+            if !seen.insert(target) {
+                log.push(Edge::new(target.index() as u32, source));
                 continue;
             }
             let number = nodes.len() as u32;
@@ -284,22 +289,29 @@ impl Walk {
             nodes.push(target);
             parents.push(source);
             let references = graph.strong_references(target);
-            prefetch(references.iter().map(|below| numbers[below.index()]));
+            let first = pending.len();
             for &below in references.iter().rev() {
-                match numbers[below.index()] {
-                    UNREACHED => pending.push(Pending { source: number, target: below }),
-                    known if known == number => {}
-                    known => log.push(Edge::new(known, number)),
+                if !seen.contains(below) {
+                    pending.push(Pending { source: number, target: below });
+                } else if below != target {
+                    log.push(Edge::new(below.index() as u32, number));
                 }
             }
-            // Where the references of the objects that come next lie.
-            prefetch(references.iter().map(|&below| graph.strong_references(below).len() as u32));
+            // The references of the objects that come next.
+            let next = pending[first..].iter().rev().map(|next| graph.strong_references(next.target));
+            prefetch(next.map(|references| references.first().map_or(0, |below| below.index() as u32)));
         }
+    }
+
+    /// Gives the targets in the log their numbers: loads that wait for nothing but memory, on all threads.
+    fn number_targets(&mut self) {
+        let Walk { log, numbers, .. } = self;
+        log.par_iter_mut().for_each(|edge| *edge = Edge::new(numbers[edge.target() as usize], edge.source()));
     }
 
     /// Hangs what no root reaches on the tree's root: what no other object holds, with all that it holds; then each
     /// object of the cycles that are left by itself, whose references count for nothing.
-    fn hang_unheld(&mut self, graph: &HeapGraph) {
+    fn hang_unheld(&mut self, graph: &HeapGraph, seen: &mut NodeSet) {
         let mut is_held = NodeSet::new(graph.node_count());
         let is_unheld = |walk: &Walk, node: NodeId| walk.numbers[node.index()] == UNREACHED;
         for node in graph.nodes().filter(|&node| is_unheld(self, node)) {
@@ -309,7 +321,7 @@ impl Walk {
         }
         let starts = graph.nodes().rev().filter(|&node| is_unheld(self, node) && !is_held.contains(node));
         let mut pending: Vec<Pending> = starts.map(|target| Pending { source: 0, target }).collect();
-        self.follow(graph, &mut pending);
+        self.follow(graph, &mut pending, seen);
         for node in graph.nodes() {
             if is_unheld(self, node) {
                 self.numbers[node.index()] = self.nodes.len() as u32;

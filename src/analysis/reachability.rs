@@ -4,7 +4,7 @@ use petgraph::visit::Dfs;
 
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root};
 
-/// The objects that strong roots reach. O(objects + references); a bit per object, and a stack of at most a word per
+/// The objects that strong roots reach. O(objects + references); two bits per object, and a stack of at most a word per
 /// reference.
 pub fn compute_reachable(graph: &HeapGraph) -> NodeSet {
     compute_reachable_from(graph, Root::is_strong)
@@ -20,13 +20,95 @@ pub fn compute_reachable_from(graph: &HeapGraph, is_wanted: impl Fn(&Root) -> bo
 }
 
 /// `reached` and whatever `starts` reach outside it. O(objects + references).
-pub fn reach_from(graph: &HeapGraph, starts: Vec<NodeId>, reached: NodeSet) -> NodeSet {
-    let mut walk = Dfs::from_parts(Vec::new(), reached);
+///
+/// Objects lie near what they refer to, mostly before it: one sweep over all objects in their order follows what leads
+/// ahead, which is most of it and reads memory from its start to its end. What leads back is walked after that.
+pub fn reach_from(graph: &HeapGraph, starts: Vec<NodeId>, mut reached: NodeSet) -> NodeSet {
+    let mut ahead = NodeSet::new(graph.node_count());
     for start in starts {
-        if !walk.discovered.contains(start) {
-            walk.move_to(start);
-            while walk.next(graph).is_some() {}
+        if reached.insert(start) {
+            ahead.insert(start);
         }
     }
+    let mut behind = Vec::new();
+    for word in 0..ahead.words().len() {
+        // Objects of this word may add others of it.
+        let mut rest = u64::MAX;
+        loop {
+            let open = ahead.words()[word] & rest;
+            if open == 0 {
+                break;
+            }
+            let bit = open.trailing_zeros();
+            rest = u64::MAX.checked_shl(bit + 1).unwrap_or(0);
+            let node = NodeId::new(word << 6 | bit as usize);
+            for &target in graph.strong_references(node) {
+                if !reached.contains(target) {
+                    reached.insert(target);
+                    if target > node {
+                        ahead.insert(target);
+                    } else {
+                        behind.push(target);
+                    }
+                }
+            }
+        }
+    }
+    drop(ahead);
+    // A walk takes as new what is not discovered: the objects themselves are.
+    let mut walk = Dfs::from_parts(Vec::new(), reached);
+    for start in behind {
+        walk.discovered.remove(start);
+        walk.move_to(start);
+        while walk.next(graph).is_some() {}
+    }
     walk.discovered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{GraphBuilder, IdStyle, NumberedObjects, ResolveOptions, Section};
+    use proptest::prelude::*;
+
+    fn graph(references: &[Vec<u32>]) -> HeapGraph {
+        let mut builder = GraphBuilder::new(IdStyle::Decimal);
+        let section = builder.begin_section(Section::default());
+        let slot = builder.new_type();
+        builder.name_type(slot, "T");
+        let mut objects = NumberedObjects {
+            types: references.iter().map(|_| slot.0).collect(),
+            shallow: vec![1; references.len()],
+            counts: references.iter().map(|own| own.len() as u32).collect(),
+            references: references.concat(),
+            ..NumberedObjects::default()
+        };
+        objects.ids.extend(&(1..=references.len() as u64).collect::<Vec<_>>());
+        builder.append_numbered(section, objects).expect("room");
+        builder.resolve(ResolveOptions::default()).0
+    }
+
+    proptest! {
+        /// What a walk from each start finds that does not enter what was reached before.
+        #[test]
+        fn a_sweep_finds_what_a_walk_finds(
+            references in proptest::collection::vec(proptest::collection::vec(0u32..150, 0..3), 150),
+            starts in proptest::collection::vec(0usize..150, 0..5),
+            before in proptest::collection::vec(0usize..150, 0..20),
+        ) {
+            let graph = graph(&references);
+            let mut barrier = NodeSet::new(graph.node_count());
+            before.iter().for_each(|&node| _ = barrier.insert(NodeId::new(node)));
+            let mut expected = barrier.clone();
+            let mut open: Vec<NodeId> = starts.iter().map(|&start| NodeId::new(start)).collect();
+            while let Some(node) = open.pop() {
+                if expected.insert(node) {
+                    open.extend_from_slice(graph.strong_references(node));
+                }
+            }
+            let starts = starts.iter().map(|&start| NodeId::new(start)).collect();
+            let found = reach_from(&graph, starts, barrier);
+            prop_assert_eq!(found.words(), expected.words());
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Groups of objects: by type, package, section, module, generation, loader, part of the heap, or how they are held.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::loader_row::{loader_key, loader_text};
@@ -138,7 +138,7 @@ impl<'d> Groups<'d> {
             ))?,
             _ => Vec::new(),
         };
-        let mut numbers: BTreeMap<(String, String), u32> = BTreeMap::new();
+        let mut numbers: HashMap<(String, String), u32> = HashMap::new();
         let mut types = Vec::new();
         let mut names = Vec::new();
         let mut modules = Vec::new();
@@ -148,6 +148,15 @@ impl<'d> Groups<'d> {
                     return NO_SET;
                 }
                 let type_id = TypeId::new(index);
+                // Types that the dump tells apart by their places are groups of their own: there may be very many.
+                if by == GroupBy::Type && graph.types().have_places() {
+                    names.push(graph.type_name(type_id).to_string());
+                    types.push(type_id);
+                    if graph.types().have_modules() {
+                        modules.push(graph.types().module(type_id).unwrap_or("(none)").to_string());
+                    }
+                    return names.len() as u32 - 1;
+                }
                 let key = match by {
                     GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Held => return 0,
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
@@ -198,8 +207,7 @@ impl<'d> Groups<'d> {
 
     /// The first type of a group, where groups are types.
     pub(super) fn type_of_group(&self, group: u32) -> Option<TypeId> {
-        let at = self.of_type.iter().position(|&own| own == group).filter(|_| self.by == GroupBy::Type)?;
-        Some(TypeId::new(at))
+        self.types.get(group as usize).copied().filter(|_| self.by == GroupBy::Type)
     }
 
     fn by_place(&self) -> bool {

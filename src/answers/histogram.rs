@@ -1,7 +1,7 @@
 //! How much is in the heap: totals, and a row for each type (or package, section, module, generation).
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::groups::{Groups, TypesApart};
 use super::heaps::HeapRow;
@@ -97,7 +97,7 @@ fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRo
     if !graph.types().have_places() {
         return;
     }
-    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut uses: HashMap<&str, usize> = HashMap::new();
     for row in &*rows {
         *uses.entry(&groups.names[row.group as usize]).or_default() += 1;
     }

@@ -89,6 +89,10 @@ pub(super) fn loaders_of_repeated_names(
     groups: &Groups<'_>,
     of: &[u32],
 ) -> Vec<Option<LoaderRow>> {
+    let types = graph.types();
+    if types.ids().all(|type_id| types.loader(type_id) == Loader::Unknown) {
+        return vec![None; of.len()];
+    }
     let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
     let name = |group: u32| groups.names[group as usize].as_str();
     of.iter().for_each(|&group| *uses.entry(name(group)).or_default() += 1);

@@ -60,7 +60,7 @@ pub use interop::{Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Stre
 pub use interop_all::{All, AnyNeighbors, AnyReferenceEdge, EdgesOf, EdgesOfAll};
 pub use names::{NameId, Names};
 pub use node_set::NodeSet;
-pub use numbered::{NumberedObjects, NumberedWeak, ObjectIds};
+pub use numbered::{NumberedObjects, NumberedWeak, ObjectIds, remove};
 pub use references::{Reference, References, Referrers};
 pub use resolve_counts::{Occurrences, ResolveCounts, ResolveOptions};
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};

@@ -69,16 +69,11 @@ impl ObjectIds {
         }
     }
 
-    /// Keeps those whose number `keep` is true for.
-    pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        let mut number = 0;
-        let mut is_kept = || {
-            number += 1;
-            keep(number - 1)
-        };
+    /// Takes out those of these numbers, which are ascending.
+    pub fn remove(&mut self, numbers: &[u32]) {
         match self {
-            ObjectIds::Narrow(ids) => ids.retain(|_| is_kept()),
-            ObjectIds::Wide(ids) => ids.retain(|_| is_kept()),
+            ObjectIds::Narrow(ids) => remove(ids, numbers),
+            ObjectIds::Wide(ids) => remove(ids, numbers),
         }
     }
 
@@ -117,6 +112,19 @@ impl ObjectIds {
         *self = ObjectIds::default();
         self.extend(&ids);
         (repeated.len() as u64, repeated.first().map_or(0, |&number| number as usize))
+    }
+}
+
+/// Takes values out of a column, by ascending numbers. O(column), each value moved once.
+pub fn remove<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
+    let mut write = numbers.first().map_or(0, |&first| first as usize);
+    for (at, &number) in numbers.iter().enumerate() {
+        let end = numbers.get(at + 1).map_or(column.len(), |&next| next as usize);
+        column.copy_within(number as usize + 1..end, write);
+        write += end - number as usize - 1;
+    }
+    if !numbers.is_empty() {
+        column.truncate(write);
     }
 }
 

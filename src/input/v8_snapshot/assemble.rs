@@ -1,46 +1,67 @@
 //! From the rows of a snapshot to a graph: nodes that are objects, edges that hold and that do not, roots by category.
 
+use rayon::prelude::*;
+
 use super::block::NOWHERE;
 use super::classes::{Classes, classify, name_of_kind};
 use super::codes::*;
 use super::layout::{EdgeKind, Kind};
-use super::rules::{DOCUMENT_TREES, Holding, move_sizes};
+use super::rules::{Bits, DOCUMENT_TREES, Holding, move_sizes, moved_sizes};
 use super::snapshot::Snapshot;
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeak, RootFlags, RootKind, RootRecord, Section,
-    SectionId, SourcePlace, TypeSlot,
+    SectionId, TypeSlot, remove,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules};
 
 /// How the type of a numbered slot is called.
 type Slots = Vec<TypeSlot>;
 
-/// Applies the rules that `options` ask for, and says the class of each node.
-pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions) -> Classes {
+/// What the rules make of a snapshot.
+pub(super) struct Applied {
+    pub(super) classes: Classes,
+    /// `None` where the references are not whole, or were not asked for.
+    holding: Option<Holding>,
+}
+
+/// Applies the rules that `options` ask for: sizes, classes, and what holds where `with_holding`.
+pub(super) fn apply_rules(snapshot: &mut Snapshot, options: &ReadOptions, with_holding: bool) -> Applied {
     if !snapshot.has_edges {
-        return classes_of_kinds(snapshot);
+        return Applied { classes: classes_of_kinds(snapshot), holding: None };
     }
-    if options.rules != Rules::Plain && !super::rules::user_roots(snapshot).is_empty() {
-        move_sizes(snapshot);
-    }
-    classify(snapshot, options.raw_types)
+    let by_devtools = options.rules != Rules::Plain;
+    let moves = by_devtools && !super::rules::user_roots(snapshot).is_empty();
+    let (classes, (moved, holding)) = {
+        let snapshot = &*snapshot;
+        rayon::join(
+            || classify(snapshot, options.raw_types),
+            || {
+                rayon::join(
+                    || if moves { moved_sizes(snapshot) } else { Vec::new() },
+                    || with_holding.then(|| Holding::new(snapshot, by_devtools)),
+                )
+            },
+        )
+    };
+    move_sizes(snapshot, moved);
+    Applied { classes, holding }
 }
 
 /// Without names and edges: every node under the name of its type.
 fn classes_of_kinds(snapshot: &Snapshot) -> Classes {
-    let mut names: Vec<(String, Option<SourcePlace>)> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     let mut of_kind = [u32::MAX; 256];
     let of_node = snapshot.kinds.iter().map(|&number| {
         let class = &mut of_kind[usize::from(number)];
         if *class == u32::MAX {
             *class = names.len() as u32;
-            names.push((name_of_kind(snapshot, number), None));
+            names.push(name_of_kind(snapshot, number));
         }
         *class
     });
     let of_node = of_node.collect();
     // Kinds that have a class name of their own would stand beside others under it.
-    Classes { names, of_node }
+    Classes { all: (0..names.len() as u32).map(|name| (name, None)).collect(), names, of_node }
 }
 
 /// The objects of a snapshot in a builder.
@@ -52,13 +73,13 @@ pub(super) struct Assembled {
 /// Makes the builder of a snapshot. Consumes the columns on the way, so that no two copies of the references exist.
 pub(super) fn assemble(
     mut snapshot: Snapshot,
-    classes: Classes,
+    applied: Applied,
     share: MemoryShare,
-    options: &ReadOptions,
     diagnostics: &mut Diagnostics,
 ) -> Result<Assembled, ReadError> {
     let mut builder = GraphBuilder::new(IdStyle::Decimal);
     let section = builder.begin_section(Section { complete: snapshot.has_edges, ..Section::default() });
+    let Applied { classes, holding } = applied;
     let slots = name_types(&mut builder, &classes);
     let (repeated, first) = snapshot.ids.make_unique();
     let at = Position::Byte(0);
@@ -66,8 +87,7 @@ pub(super) fn assemble(
     let categories: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| snapshot.is_category(node)).collect();
     let mut weak = Vec::new();
     let mut dangling = 0;
-    if snapshot.has_edges {
-        let holding = Holding::new(&snapshot, options.rules != Rules::Plain);
+    if let Some(holding) = holding {
         for &category in &categories {
             dangling += add_roots(&mut builder, section, &snapshot, &holding, category);
         }
@@ -81,11 +101,10 @@ pub(super) fn assemble(
     let mut types = classes.of_node;
     types.iter_mut().for_each(|class| *class = slots[*class as usize].0);
     if !categories.is_empty() {
-        let is_object = |number: usize| categories.binary_search(&(number as u32)).is_err();
-        ids.retain(is_object);
-        retain(&mut shallow, &is_object);
-        retain(&mut counts, &is_object);
-        retain(&mut types, &is_object);
+        ids.remove(&categories);
+        remove(&mut shallow, &categories);
+        remove(&mut counts, &categories);
+        remove(&mut types, &categories);
         large.iter_mut().for_each(|(number, _)| *number -= before(&categories, *number));
     }
     let objects = ids.len() as u64;
@@ -98,23 +117,15 @@ pub(super) fn assemble(
 
 /// Gives every class a slot. Classes of one name at different places stay apart.
 pub(super) fn name_types(builder: &mut GraphBuilder, classes: &Classes) -> Slots {
-    let slots = classes.names.iter().map(|(name, location)| {
-        let slot = builder.new_type();
-        match *location {
+    let slots = classes.all.iter().map(|&(name, location)| {
+        let (slot, name) = (builder.new_type(), &classes.names[name as usize]);
+        match location {
             Some(place) => builder.name_type_at(slot, name, place),
             None => builder.name_type(slot, name),
         }
         slot
     });
     slots.collect()
-}
-
-fn retain<T>(column: &mut Vec<T>, keep: &impl Fn(usize) -> bool) {
-    let mut number = 0;
-    column.retain(|_| {
-        number += 1;
-        keep(number - 1)
-    });
 }
 
 /// How many categories come before a node.
@@ -126,6 +137,23 @@ fn before(categories: &[u32], node: u32) -> u32 {
     }
 }
 
+/// Nodes whose references are looked at together.
+const NODES_OF_PART: usize = 1 << 16;
+
+/// The references of some nodes that follow one another.
+struct Part<'a> {
+    first_node: u32,
+    /// Where the references of each begin; how many it has that hold, afterwards.
+    counts: &'a mut [u32],
+    /// References; those that hold first, afterwards.
+    targets: &'a mut [u32],
+    /// Edges before the part's.
+    first_edge: usize,
+    held: usize,
+    weak: Vec<NumberedWeak>,
+    dangling: u64,
+}
+
 /// Leaves the references that hold in `targets`, as numbers of objects, and in `first_edge` how many each node has; the
 /// others become weak ones. How many led nowhere.
 fn split_references(
@@ -134,46 +162,78 @@ fn split_references(
     categories: &[u32],
     weak: &mut Vec<NumberedWeak>,
 ) -> u64 {
-    let mut is_category = super::rules::Bits::new(snapshot.len());
+    let mut is_category = Bits::new(snapshot.len());
     categories.iter().for_each(|&category| {
         is_category.insert(category);
     });
-    let (mut write, mut dangling) = (0, 0);
-    for node in 0..snapshot.len() as u32 {
-        let edges = snapshot.edges(node);
-        let start = write;
-        let source = node - before(categories, node);
-        let weak_before = weak.len();
-        let is_own_category = is_category.has(node);
-        for edge in edges {
-            let target = snapshot.targets[edge];
-            if is_own_category {
-                continue;
-            }
-            if target == NOWHERE {
-                dangling += 1;
-                continue;
-            }
-            if is_category.has(target) {
-                continue;
-            }
-            let number = target - before(categories, target);
-            if holding.holds(snapshot, node, edge) {
-                // Behind what is read.
-                snapshot.targets[write] = number;
-                write += 1;
-            } else {
-                let place = (write - start + weak.len() - weak_before) as u32;
-                weak.push(NumberedWeak { source, place, target: number });
-            }
-        }
-        // The end of the node's edges stands in the next entry: nothing reads this one any more.
-        snapshot.first_edge[node as usize] = (write - start) as u32;
+    let mut targets = std::mem::take(&mut snapshot.targets);
+    let mut first_edge = std::mem::take(&mut snapshot.first_edge);
+    let end = first_edge.pop().unwrap_or(0) as usize;
+    let bounds: Vec<usize> = first_edge.iter().step_by(NODES_OF_PART).map(|&edge| edge as usize).collect();
+    let mut rest = &mut targets[..end];
+    let mut parts: Vec<Part> = Vec::with_capacity(bounds.len());
+    for (at, counts) in first_edge.chunks_mut(NODES_OF_PART).enumerate() {
+        let length = bounds.get(at + 1).copied().unwrap_or(end) - bounds[at];
+        let (own, behind) = std::mem::take(&mut rest).split_at_mut(length);
+        rest = behind;
+        let first_node = (at * NODES_OF_PART) as u32;
+        let (held, weak, dangling) = (0, Vec::new(), 0);
+        parts.push(Part { first_node, counts, targets: own, first_edge: bounds[at], held, weak, dangling });
     }
-    snapshot.first_edge.pop();
-    snapshot.targets.truncate(write);
-    snapshot.targets.shrink_to_fit();
+    let snapshot_ref = &*snapshot;
+    parts.par_iter_mut().for_each(|part| part.split(snapshot_ref, holding, categories, &is_category));
+    let (mut dangling, mut places) = (0, Vec::with_capacity(parts.len()));
+    for part in &mut parts {
+        dangling += part.dangling;
+        weak.append(&mut part.weak);
+        places.push((part.first_edge, part.held));
+    }
+    let mut write = 0;
+    for (from, held) in places {
+        targets.copy_within(from..from + held, write);
+        write += held;
+    }
+    targets.truncate(write);
+    targets.shrink_to_fit();
+    (snapshot.targets, snapshot.first_edge) = (targets, first_edge);
     dangling
+}
+
+impl Part<'_> {
+    fn split(&mut self, snapshot: &Snapshot, holding: &Holding, categories: &[u32], is_category: &Bits) {
+        let mut write = 0;
+        for at in 0..self.counts.len() {
+            let node = self.first_node + at as u32;
+            let start = self.counts[at] as usize - self.first_edge;
+            let end = self.counts.get(at + 1).map_or(self.targets.len(), |&next| next as usize - self.first_edge);
+            let (first, mut others) = (write, 0);
+            if !is_category.has(node) {
+                let source = node - before(categories, node);
+                for edge in start..end {
+                    let target = self.targets[edge];
+                    if target == NOWHERE {
+                        self.dangling += 1;
+                        continue;
+                    }
+                    if is_category.has(target) {
+                        continue;
+                    }
+                    if holding.holds(snapshot, node, self.first_edge + edge, target) {
+                        // Behind what is read.
+                        self.targets[write] = target - before(categories, target);
+                        write += 1;
+                    } else {
+                        let place = (write - first + others) as u32;
+                        others += 1;
+                        self.weak.push(NumberedWeak { source, place, target: target - before(categories, target) });
+                    }
+                }
+            }
+            // Where the node's edges begin is not asked for any more.
+            self.counts[at] = (write - first) as u32;
+        }
+        self.held = write;
+    }
 }
 
 /// The root records of the root or of a category. How many edges lead nowhere.
@@ -199,7 +259,7 @@ fn add_roots(
         }
         let is_shortcut = snapshot.is_kind(edge, EdgeKind::Shortcut);
         let kind = if is_root && is_shortcut { RootKind::Static } else { kind_of(&category_name) };
-        let flags = if holding.holds(snapshot, category, edge) { 0 } else { RootFlags::WEAK };
+        let flags = if holding.holds(snapshot, category, edge, target) { 0 } else { RootFlags::WEAK };
         let name = if is_root && is_shortcut {
             Some(builder.text(&snapshot.strings.name(snapshot.names[target as usize])))
         } else {
@@ -235,7 +295,7 @@ fn kind_of(category: &str) -> RootKind {
 
 /// Objects that have bytes, and these, by class.
 pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<(String, u64, u64)> {
-    let mut totals = vec![(0u64, 0u128); classes.names.len()];
+    let mut totals = vec![(0u64, 0u128); classes.all.len()];
     for node in 0..snapshot.len() as u32 {
         if !snapshot.is_category(node) && snapshot.sizes[node as usize] > 0 {
             let total = &mut totals[classes.of_node[node as usize] as usize];
@@ -243,8 +303,10 @@ pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<(String, u64
         }
     }
     let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
-    let named = classes.names.iter().zip(totals).filter(|(_, (objects, _))| *objects > 0);
-    let mut named: Vec<_> = named.map(|((name, _), (objects, bytes))| (name.clone(), objects, shown(bytes))).collect();
+    let with_objects = totals.into_iter().enumerate().filter(|(_, (objects, _))| *objects > 0);
+    let mut named: Vec<_> = with_objects
+        .map(|(class, (objects, bytes))| (classes.name(class).to_string(), objects, shown(bytes)))
+        .collect();
     named.sort();
     named
 }

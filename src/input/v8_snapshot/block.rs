@@ -1,5 +1,7 @@
 //! One piece of an array as columns: what a thread parses.
 
+use std::sync::Arc;
+
 use super::layout::{EdgeFields, EdgeKind, Layout, LocationFields, MOST_FIELDS, NodeFields};
 use super::scan::{Place, Region, end_of_string};
 use crate::graph::SourcePlace;
@@ -24,11 +26,41 @@ pub(super) struct Nodes {
     pub(super) detached: Vec<(u32, u8)>,
 }
 
+/// What an edge is: its kind, and the index of its name or its number. The numbers that do not fit are listed apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EdgeLabel(u32);
+
+impl EdgeLabel {
+    const KIND_BITS: u32 = 3;
+    /// Stands for a number that is listed.
+    const LISTED: u32 = u32::MAX >> Self::KIND_BITS;
+
+    /// The label, and whether the number must be listed.
+    #[inline]
+    pub(super) fn new(kind: u8, number: u32) -> (EdgeLabel, bool) {
+        let is_listed = number >= Self::LISTED;
+        let number = if is_listed { Self::LISTED } else { number };
+        (EdgeLabel(number << Self::KIND_BITS | u32::from(kind)), is_listed)
+    }
+
+    #[inline]
+    pub(super) fn is(self, kind: EdgeKind) -> bool {
+        self.0 & ((1 << Self::KIND_BITS) - 1) == kind as u32
+    }
+
+    /// The number; `None` for one that is listed.
+    #[inline]
+    pub(super) fn number(self) -> Option<u32> {
+        Some(self.0 >> Self::KIND_BITS).filter(|&number| number != Self::LISTED)
+    }
+}
+
 /// Edges of a piece.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
-    pub(super) kinds: Vec<u8>,
-    pub(super) names: Vec<u32>,
+    pub(super) labels: Vec<EdgeLabel>,
+    /// (edge of the piece, number) of labels whose number does not fit.
+    pub(super) large: Vec<(u32, u32)>,
     pub(super) targets: Vec<u32>,
     /// Targets that are not on a row's start.
     pub(super) off_grid: u64,
@@ -38,6 +70,8 @@ pub(super) struct Edges {
 #[derive(Debug, Default)]
 pub(super) struct Block {
     pub(super) region: Region,
+    /// The header, where it came before.
+    pub(super) layout: Option<Arc<Layout>>,
     pub(super) offset: u64,
     pub(super) nodes: Nodes,
     pub(super) edges: Edges,
@@ -58,7 +92,8 @@ impl Batch for Block {
             + 4 * (names.capacity() + sizes.capacity() + edge_counts.capacity())
             + 8 * (ids.capacity() + detached.capacity())
             + 16 * large.capacity();
-        let edges = self.edges.kinds.capacity() + 4 * (self.edges.names.capacity() + self.edges.targets.capacity());
+        let edges =
+            4 * (self.edges.labels.capacity() + self.edges.targets.capacity()) + 8 * self.edges.large.capacity();
         let rest = self.locations.capacity() * size_of::<(u32, SourcePlace)>()
             + self.text.capacity()
             + 4 * self.ends.capacity()
@@ -77,9 +112,9 @@ impl Block {
         large.clear();
         edge_counts.clear();
         detached.clear();
-        let Edges { kinds, names, targets, off_grid } = &mut self.edges;
-        kinds.clear();
-        names.clear();
+        let Edges { labels, large, targets, off_grid } = &mut self.edges;
+        labels.clear();
+        large.clear();
         targets.clear();
         *off_grid = 0;
         self.locations.clear();
@@ -93,6 +128,7 @@ impl Block {
     pub(super) fn parse(&mut self, bytes: &[u8], place: &Place) {
         self.clear();
         (self.region, self.offset) = (place.region, place.offset);
+        self.layout.clone_from(&place.layout);
         match (place.region, &place.layout) {
             (Region::Strings, _) => self.parse_strings(bytes),
             (region, Some(layout)) => {
@@ -182,8 +218,7 @@ impl Block {
     ) {
         let rows = values / fields.width;
         let edges = &mut self.edges;
-        edges.kinds.reserve(rows);
-        edges.names.reserve(rows);
+        edges.labels.reserve(rows);
         edges.targets.reserve(rows);
         let mut kinds = [EdgeKind::Other as u8; 256];
         for (number, &kind) in layout.edge_kinds.iter().enumerate() {
@@ -191,18 +226,36 @@ impl Block {
         }
         let width = layout.node.width as u32;
         let mut row = [0; MOST_FIELDS];
-        while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
-            edges.kinds.push(kinds[usize::from(u8::try_from(row[fields.kind]).unwrap_or(u8::MAX))]);
+        // What all writers so far write: three values in this order.
+        let is_usual = (fields.width, fields.kind, fields.name, fields.to) == (3, 0, 1, 2);
+        loop {
+            let (kind, name, to) = if is_usual {
+                let mut three = [0; 3];
+                if !next_row(&mut three, next, &mut self.incomplete_rows) {
+                    return;
+                }
+                (three[0], three[1], three[2])
+            } else {
+                if !next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+                    return;
+                }
+                (row[fields.kind], row[fields.name], row[fields.to])
+            };
+            let kind = kinds[usize::from(u8::try_from(kind).unwrap_or(u8::MAX))];
             // Indices of 2^31 and more are printed as if they had a sign.
-            edges.names.push(row[fields.name] as u32);
-            edges.targets.push(match u32::try_from(row[fields.to]) {
+            let (label, is_listed) = EdgeLabel::new(kind, name as u32);
+            if is_listed {
+                edges.large.push((edges.labels.len() as u32, name as u32));
+            }
+            edges.labels.push(label);
+            edges.targets.push(match u32::try_from(to) {
                 Ok(to) if to % width == 0 => to / width,
                 Ok(_) => {
                     edges.off_grid += 1;
                     NOWHERE
                 }
                 // Flat indices need not fit 32 bits.
-                Err(_) => match u64::try_from(row[fields.to]).ok().filter(|to| to % u64::from(width) == 0) {
+                Err(_) => match u64::try_from(to).ok().filter(|to| to % u64::from(width) == 0) {
                     Some(to) => u32::try_from(to / u64::from(width)).unwrap_or(NOWHERE),
                     None => {
                         edges.off_grid += 1;

@@ -12,6 +12,7 @@ use super::distances::{SYSTEM, distances};
 use super::layout::{EdgeKind, Kind};
 use super::rules::WeakMapPair;
 use super::snapshot::Snapshot;
+use super::strings::Keep;
 use crate::graph::{ColumnSink, HeapGraph, MemoryBudget, NodeId};
 use crate::input::{ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread};
 use crate::input::{Strings, Text, WantedContents};
@@ -49,7 +50,7 @@ impl V8Details {
         }
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (budget, mut problems) = (MemoryBudget::default(), Diagnostics::default());
-        let (mut snapshot, _) = Snapshot::read(self.input.from_start()?, threads, &budget, &mut problems)?;
+        let (mut snapshot, _) = Snapshot::read(self.input.from_start()?, Keep::All, threads, &budget, &mut problems)?;
         snapshot.ids.make_unique();
         let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
         ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
@@ -74,7 +75,7 @@ impl Read {
 
     fn name(&self, edge: usize) -> ReferenceName {
         let snapshot = &self.snapshot;
-        let number = snapshot.edge_names[edge];
+        let number = snapshot.edge_number(edge);
         let text = || snapshot.strings.name(number).into_owned();
         let is = |kind| snapshot.is_kind(edge, kind);
         if is(EdgeKind::Property) {
@@ -99,7 +100,7 @@ impl Read {
         let snapshot = &self.snapshot;
         let mut edges = snapshot.edges(ordinal);
         let edge = edges.find(|&edge| {
-            snapshot.is_kind(edge, EdgeKind::Internal) && snapshot.strings.get(snapshot.edge_names[edge]) == Some(name)
+            snapshot.is_kind(edge, EdgeKind::Internal) && snapshot.strings.get(snapshot.edge_number(edge)) == Some(name)
         })?;
         Some(snapshot.targets[edge]).filter(|&target| target != NOWHERE)
     }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::block::NOWHERE;
 use super::layout::{EdgeKind, Kind};
-use super::rules::{Bits, WeakMapPair, user_roots};
+use super::rules::{Bits, WeakMapPair, pair_names, user_roots};
 use super::snapshot::Snapshot;
 
 /// Never reached.
@@ -42,17 +42,11 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let strings = &snapshot.strings;
-        let mut pair_names = Bits::new(strings.len());
-        for index in 0..strings.len() as u32 {
-            if strings.get(index).is_some_and(|name| WeakMapPair::parse(name).is_some()) {
-                pair_names.insert(index);
-            }
-        }
         Walk {
             snapshot,
             distances: vec![NONE; snapshot.len()],
             pending: FxHashSet::default(),
-            pair_names,
+            pair_names: pair_names(snapshot),
             sloppy_maps: strings.indices_of("sloppy_function_map"),
             native_contexts: strings.indices_of("system / NativeContext"),
             map_descriptors: strings.indices_of("(map descriptors)"),
@@ -82,7 +76,7 @@ impl<'a> Walk<'a> {
 
     fn is_passed_over(&mut self, node: u32, edge: usize) -> bool {
         let snapshot = self.snapshot;
-        let edge_name = snapshot.edge_names[edge];
+        let edge_name = snapshot.edge_number(edge);
         let is_numbered = snapshot.is_kind(edge, EdgeKind::Element) || snapshot.is_kind(edge, EdgeKind::Hidden);
         let node_name = snapshot.names[node as usize];
         match snapshot.kind(node) {

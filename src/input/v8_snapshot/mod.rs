@@ -21,7 +21,9 @@ mod distances;
 mod layout;
 mod rules;
 mod scan;
+mod shapes;
 mod snapshot;
+mod strings;
 
 use super::codes::GraphCodes;
 use super::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError};
@@ -30,6 +32,7 @@ use crate::graph::ColumnSource;
 use codes::*;
 use details::V8Details;
 use snapshot::Snapshot;
+use strings::Keep;
 
 /// The reader.
 pub(super) struct V8Snapshot;
@@ -79,11 +82,11 @@ impl Reader for V8Snapshot {
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
         let reread = source.reread();
         let (mut snapshot, share) =
-            Snapshot::read(source, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
-        let classes = assemble::apply_rules(&mut snapshot, &reading.options);
+            Snapshot::read(source, Keep::Names, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
+        let applied = assemble::apply_rules(&mut snapshot, &reading.options, true);
         fill_info(&snapshot, reading);
         let end = Position::Byte(snapshot.end);
-        let assembled = assemble::assemble(snapshot, classes, share, &reading.options, &mut reading.diagnostics)?;
+        let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
         reading.details = reread.map(|reread| Box::new(V8Details::new(reread)) as Box<dyn ObjectDetails>);
         let extent = Extent { end, objects: assembled.objects, lost: &LOST };
         let objects = Objects::new(assembled.builder).then(|graph, _, _| {
@@ -100,10 +103,10 @@ impl Reader for V8Snapshot {
     /// Classes of plain objects follow from their edges, and sizes from who refers to what: the snapshot is read whole.
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
         let (mut snapshot, _share) =
-            Snapshot::read(source, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
-        let classes = assemble::apply_rules(&mut snapshot, &reading.options);
+            Snapshot::read(source, Keep::Names, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
+        let applied = assemble::apply_rules(&mut snapshot, &reading.options, false);
         fill_info(&snapshot, reading);
-        let types = assemble::totals(&snapshot, &classes);
+        let types = assemble::totals(&snapshot, &applied.classes);
         let objects = types.iter().map(|(_, objects, _)| objects).sum();
         let extent = Extent { end: Position::Byte(snapshot.end), objects, lost: &LOST };
         Ok(ParsedTypes { extent, types, sections: vec![String::new()] })

@@ -19,6 +19,23 @@ impl Bits {
         self.0.get(at as usize >> 6).is_some_and(|word| word >> (at & 63) & 1 == 1)
     }
 
+    /// How many come before each word.
+    pub(super) fn ranks(&self) -> Vec<u32> {
+        let mut rank = 0;
+        let count = |word: &u64| {
+            rank += word.count_ones();
+            rank - word.count_ones()
+        };
+        self.0.iter().map(count).collect()
+    }
+
+    /// How many come before one of them, by `ranks`; `None` for what is not among them.
+    #[inline]
+    pub(super) fn rank(&self, at: u32, ranks: &[u32]) -> Option<usize> {
+        let (word, bit) = (*self.0.get(at as usize >> 6)?, 1u64 << (at & 63));
+        (word & bit != 0).then(|| ranks[at as usize >> 6] as usize + (word & (bit - 1)).count_ones() as usize)
+    }
+
     /// Adds one; returns true if it is new.
     #[inline]
     pub(super) fn insert(&mut self, at: u32) -> bool {
@@ -71,21 +88,14 @@ pub(super) struct Holding {
 impl Holding {
     /// O(nodes + edges).
     pub(super) fn new(snapshot: &Snapshot, with_pages: bool) -> Self {
-        let strings = &snapshot.strings;
-        let mut pair_names = Bits::new(strings.len());
-        for index in 0..strings.len() as u32 {
-            if strings.get(index).is_some_and(|name| WeakMapPair::parse(name).is_some()) {
-                pair_names.insert(index);
-            }
-        }
+        let pair_names = pair_names(snapshot);
         let page_owned = if with_pages { page_owned(snapshot) } else { None };
         Holding { root: snapshot.root(), page_owned, pair_names }
     }
 
-    /// Does an edge keep its target alive?
+    /// Does an edge of `source` keep its target alive?
     #[inline]
-    pub(super) fn holds(&self, snapshot: &Snapshot, source: u32, edge: usize) -> bool {
-        let target = snapshot.targets[edge];
+    pub(super) fn holds(&self, snapshot: &Snapshot, source: u32, edge: usize, target: u32) -> bool {
         let is_root = Some(source) == self.root;
         if snapshot.is_kind(edge, EdgeKind::Weak)
             || target == source
@@ -93,8 +103,8 @@ impl Holding {
         {
             return false;
         }
-        if snapshot.is_kind(edge, EdgeKind::Internal) && self.pair_names.has(snapshot.edge_names[edge]) {
-            let pair = snapshot.strings.get(snapshot.edge_names[edge]).and_then(WeakMapPair::parse);
+        if snapshot.is_kind(edge, EdgeKind::Internal) && self.pair_names.has(snapshot.edge_number(edge)) {
+            let pair = snapshot.strings.get(snapshot.edge_number(edge)).and_then(WeakMapPair::parse);
             if pair.is_some_and(|pair| pair.table == snapshot.ids.get(source as usize)) {
                 return false;
             }
@@ -104,6 +114,14 @@ impl Holding {
             _ => true,
         }
     }
+}
+
+/// Indices of the names of WeakMaps' entries.
+pub(super) fn pair_names(snapshot: &Snapshot) -> Bits {
+    let mut pair_names = Bits::new(snapshot.strings.len());
+    let pairs = snapshot.strings.iter().filter(|(_, name)| WeakMapPair::parse(name).is_some());
+    pairs.for_each(|(index, _)| _ = pair_names.insert(index));
+    pair_names
 }
 
 /// The name of the category that holds a page's trees.
@@ -128,7 +146,7 @@ fn page_owned(snapshot: &Snapshot) -> Option<Bits> {
     let root = snapshot.root()?;
     let documents = snapshot.strings.indices_of(DOCUMENT_TREES);
     let mut owned = Bits::new(snapshot.len());
-    let mut open = Vec::new();
+    let mut starts = Vec::new();
     for edge in snapshot.edges(root) {
         let target = snapshot.targets[edge];
         if target == NOWHERE {
@@ -137,25 +155,42 @@ fn page_owned(snapshot: &Snapshot) -> Option<Bits> {
         let is_page = snapshot.is_kind(edge, EdgeKind::Shortcut)
             || (snapshot.is_kind(edge, EdgeKind::Element) && documents.contains(&snapshot.names[target as usize]));
         if is_page && owned.insert(target) {
-            open.push(target);
+            starts.push(target);
         }
     }
-    if open.is_empty() {
+    if starts.is_empty() {
         return None;
     }
-    while let Some(node) = open.pop() {
-        for edge in snapshot.edges(node) {
-            let target = snapshot.targets[edge];
-            if target != NOWHERE && !snapshot.is_kind(edge, EdgeKind::Weak) && owned.insert(target) {
-                open.push(target);
-            }
+    // V8 writes most nodes behind those that refer to them: one pass over the file finds nearly all.
+    let mut open = Vec::new();
+    for node in 0..snapshot.len() as u32 {
+        if owned.has(node) {
+            own_targets(snapshot, node, &mut owned, |target| {
+                if target < node {
+                    open.push(target);
+                }
+            });
         }
+    }
+    while let Some(node) = open.pop() {
+        own_targets(snapshot, node, &mut owned, |target| open.push(target));
     }
     Some(owned)
 }
 
-/// Nodes of which V8 has several for one object: their bytes are those of the one node that owns them.
-pub(super) fn move_sizes(snapshot: &mut Snapshot) {
+#[inline]
+fn own_targets(snapshot: &Snapshot, node: u32, owned: &mut Bits, mut found: impl FnMut(u32)) {
+    let edges = snapshot.edges(node);
+    for (&target, label) in snapshot.targets[edges.clone()].iter().zip(&snapshot.edge_labels[edges]) {
+        if target != NOWHERE && !label.is(EdgeKind::Weak) && owned.insert(target) {
+            found(target);
+        }
+    }
+}
+
+/// Nodes of which V8 has several for one object: their bytes are those of the one node that owns them. Which nodes give
+/// theirs to which. O(nodes + edges).
+pub(super) fn moved_sizes(snapshot: &Snapshot) -> Vec<(u32, u32)> {
     const UNSEEN: u32 = u32::MAX;
     const SEVERAL: u32 = u32::MAX - 1;
     let external = snapshot.strings.indices_of("system / ExternalStringData");
@@ -171,11 +206,12 @@ pub(super) fn move_sizes(snapshot: &mut Snapshot) {
         }
     }
     let mut owners = vec![UNSEEN; snapshot.len()];
+    // Parts whose owner changed after their own parts were given theirs.
     let mut open = Vec::new();
-    let give = |owners: &mut [u32], open: &mut Vec<u32>, node: u32, owner: u32| {
-        for edge in snapshot.edges(node) {
-            let target = snapshot.targets[edge];
-            if target == NOWHERE || !is_auxiliary.has(target) || snapshot.is_kind(edge, EdgeKind::Weak) {
+    let give = |node: u32, owner: u32, owners: &mut [u32], open: &mut Vec<u32>, from: u32| {
+        let edges = snapshot.edges(node);
+        for (&target, label) in snapshot.targets[edges.clone()].iter().zip(&snapshot.edge_labels[edges]) {
+            if !is_auxiliary.has(target) || label.is(EdgeKind::Weak) {
                 continue;
             }
             let known = &mut owners[target as usize];
@@ -186,24 +222,28 @@ pub(super) fn move_sizes(snapshot: &mut Snapshot) {
             } else {
                 continue;
             }
-            open.push(target);
+            if target <= from {
+                open.push(target);
+            }
         }
     };
     for node in 0..snapshot.len() as u32 {
-        if !is_auxiliary.has(node) {
-            give(&mut owners, &mut open, node, node);
+        let owner = if is_auxiliary.has(node) { owners[node as usize] } else { node };
+        if owner != UNSEEN {
+            give(node, owner, &mut owners, &mut open, node);
         }
     }
     while let Some(node) = open.pop() {
-        let owner = owners[node as usize];
-        give(&mut owners, &mut open, node, owner);
+        give(node, owners[node as usize], &mut owners, &mut open, u32::MAX);
     }
     let root = snapshot.root();
-    let moved = owners.iter().enumerate().filter(|&(_, &owner)| owner < SEVERAL);
-    let moved: Vec<(u32, u32)> = moved.map(|(node, &owner)| (node as u32, owner)).collect();
-    drop(owners);
     let is_taken = |owner: u32| Some(owner) == root || snapshot.kind(owner) == Kind::Synthetic;
-    let moved: Vec<(u32, u32)> = moved.into_iter().filter(|&(_, owner)| !is_taken(owner)).collect();
+    let moved = owners.iter().enumerate().filter(|&(_, &owner)| owner < SEVERAL && !is_taken(owner));
+    moved.map(|(node, &owner)| (node as u32, owner)).collect()
+}
+
+/// Moves the sizes of nodes to others.
+pub(super) fn move_sizes(snapshot: &mut Snapshot, moved: Vec<(u32, u32)>) {
     for (node, owner) in moved {
         let bytes = std::mem::take(&mut snapshot.sizes[node as usize]);
         let bytes = match bytes {

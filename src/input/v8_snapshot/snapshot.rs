@@ -2,53 +2,17 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, LARGE, NOWHERE};
+use rayon::prelude::*;
+
+use super::block::{Block, EdgeLabel, LARGE, NOWHERE};
 use super::codes::*;
 use super::layout::{EdgeKind, Kind, Layout};
+use super::rules::Bits;
 use super::scan::{Reached, Region, Scanner};
+use super::strings::{Keep, Strings};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
 use crate::input::blocks::parse_blocks_of;
 use crate::input::{Diagnostics, Position, ReadError, Source};
-
-/// Strings behind one another.
-#[derive(Debug, Default)]
-pub(super) struct Strings {
-    text: Vec<u8>,
-    ends: Vec<u64>,
-}
-
-impl Strings {
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// The string of an index; `None` for one that the file does not have.
-    pub(super) fn get(&self, index: u32) -> Option<&str> {
-        let at = index as usize;
-        let end = *self.ends.get(at)?;
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        // What was appended is UTF-8.
-        std::str::from_utf8(self.text.get(start as usize..end as usize)?).ok()
-    }
-
-    /// The string of an index, or what stands in for it.
-    pub(super) fn name(&self, index: u32) -> std::borrow::Cow<'_, str> {
-        self.get(index).map_or_else(|| format!("<string {index}>").into(), Into::into)
-    }
-
-    /// All indices of a text: one, unless another program changed the file.
-    pub(super) fn indices_of(&self, text: &str) -> Vec<u32> {
-        let mut start = 0;
-        let mut found = Vec::new();
-        for (index, &end) in self.ends.iter().enumerate() {
-            if end - start == text.len() as u64 && self.text[start as usize..end as usize] == *text.as_bytes() {
-                found.push(index as u32);
-            }
-            start = end;
-        }
-        found
-    }
-}
 
 /// A snapshot.
 #[derive(Debug)]
@@ -65,8 +29,9 @@ pub(super) struct Snapshot {
     pub(super) large: Vec<(u32, u64)>,
     /// Where the edges of each node begin, and behind the last where they end.
     pub(super) first_edge: Vec<u32>,
-    pub(super) edge_kinds: Vec<u8>,
-    pub(super) edge_names: Vec<u32>,
+    pub(super) edge_labels: Vec<EdgeLabel>,
+    /// (edge, number) of labels whose number does not fit, ascending.
+    pub(super) large_numbers: Vec<(u32, u32)>,
     /// Ordinals, or `NOWHERE`.
     pub(super) targets: Vec<u32>,
     /// (ordinal, 1 attached or 2 detached), ascending.
@@ -88,14 +53,15 @@ struct Content {
     sizes: Vec<u32>,
     large: Vec<(u32, u64)>,
     edge_counts: Vec<u32>,
-    edge_kinds: Vec<u8>,
-    edge_names: Vec<u32>,
+    edge_labels: Vec<EdgeLabel>,
+    large_numbers: Vec<(u32, u32)>,
     targets: Vec<u32>,
     detached: Vec<(u32, u8)>,
     locations: Vec<(u32, SourcePlace)>,
     strings: Strings,
     /// Numbers that came before the header.
     raw: Vec<(Region, Vec<i64>)>,
+    keep: Keep,
     diagnostics: Diagnostics,
     share: MemoryShare,
 }
@@ -116,14 +82,14 @@ impl Content {
         if self.targets.len() + edges.targets.len() > u32::MAX as usize - 1 {
             return Err(BuildError::TooManyReferences.into());
         }
-        append(&mut self.edge_kinds, &edges.kinds);
-        append(&mut self.edge_names, &edges.names);
+        let first = self.targets.len() as u32;
+        self.large_numbers.extend(edges.large.iter().map(|&(edge, number)| (first + edge, number)));
+        append(&mut self.edge_labels, &edges.labels);
         append(&mut self.targets, &edges.targets);
         append(&mut self.locations, &block.locations);
-        let before = self.strings.text.len() as u64;
-        append(&mut self.strings.text, &block.text);
-        make_room(&mut self.strings.ends, block.ends.len());
-        self.strings.ends.extend(block.ends.iter().map(|&end| before + u64::from(end)));
+        if !block.ends.is_empty() {
+            self.take_strings(block);
+        }
         Ok(self.share.hold(self.memory_bytes())?)
     }
 
@@ -144,11 +110,51 @@ impl Content {
         Ok(())
     }
 
+    fn take_strings(&mut self, block: &Block) {
+        // Nodes and edges come before the strings, but where another program changed the file.
+        let are_complete = self.raw.is_empty() && !self.kinds.is_empty() && !self.targets.is_empty();
+        if self.keep == Keep::Names
+            && are_complete
+            && self.strings.len() == 0
+            && let Some(layout) = &block.layout
+        {
+            self.strings.keep_only(self.names_wanted(layout));
+        }
+        self.strings.append(&block.text, &block.ends);
+    }
+
+    /// Names that classes and rules rest on: of objects, of categories and of what the root refers to, of properties and
+    /// of V8's own fields, among which WeakMaps' entries are.
+    fn names_wanted(&self, layout: &Layout) -> Bits {
+        // Of as many strings as could be named at all, so that a wrong index takes no memory.
+        let most = 4 * (self.kinds.len() + self.targets.len()) + (1 << 20);
+        let mut wanted = Bits::new(most);
+        let mut want = |index: u32| {
+            if (index as usize) < most {
+                wanted.insert(index);
+            }
+        };
+        for (&kind, &name) in self.kinds.iter().zip(&self.names) {
+            if matches!(layout.kind(kind), Kind::Object | Kind::Native | Kind::Synthetic) {
+                want(name);
+            }
+        }
+        let is_named = |label: &&EdgeLabel| label.is(EdgeKind::Property) || label.is(EdgeKind::Internal);
+        self.edge_labels.iter().filter(is_named).filter_map(|label| label.number()).for_each(&mut want);
+        self.large_numbers.iter().for_each(|&(_, number)| want(number));
+        let root = layout.root as usize;
+        let first: usize = self.edge_counts.iter().take(root).map(|&count| count as usize).sum();
+        let count = self.edge_counts.get(root).map_or(0, |&count| count as usize);
+        let targets = self.targets.iter().skip(first).take(count);
+        targets.filter_map(|&target| self.names.get(target as usize)).for_each(|&name| want(name));
+        wanted
+    }
+
     fn memory_bytes(&self) -> u64 {
         let raw: usize = self.raw.iter().map(|(_, values)| 8 * values.len()).sum();
         let nodes = self.kinds.len() * 13 + self.ids.bytes() + self.large.len() * 16 + self.detached.len() * 8;
-        let edges = self.targets.len() * 9 + self.locations.len() * 16;
-        (raw + nodes + edges + self.strings.text.len() + 8 * self.strings.ends.len()) as u64
+        let edges = self.targets.len() * 8 + self.large_numbers.len() * 8 + self.locations.len() * 16;
+        (raw + nodes + edges + self.strings.memory_bytes()) as u64
     }
 
     /// Reads the numbers that came before the header.
@@ -169,12 +175,13 @@ fn append<T: Copy>(column: &mut Vec<T>, more: &[T]) {
 }
 
 impl Snapshot {
-    /// Reads a source to its end. What was counted stays in `budget` as long as the second of what it returns lives.
+    /// Reads a source to its end, with the strings that `keep` says. What was counted stays in `budget` as long as the second of what it returns lives.
     ///
     /// # Errors
     /// When the source cannot be read, has no header, or takes more memory than it may.
     pub(super) fn read(
         source: Source,
+        keep: Keep,
         threads: usize,
         budget: &MemoryBudget,
         diagnostics: &mut Diagnostics,
@@ -187,13 +194,14 @@ impl Snapshot {
             sizes: Vec::new(),
             large: Vec::new(),
             edge_counts: Vec::new(),
-            edge_kinds: Vec::new(),
-            edge_names: Vec::new(),
+            edge_labels: Vec::new(),
+            large_numbers: Vec::new(),
             targets: Vec::new(),
             detached: Vec::new(),
             locations: Vec::new(),
             strings: Strings::default(),
             raw: Vec::new(),
+            keep,
             diagnostics: std::mem::take(diagnostics),
             share: budget.for_content(),
         };
@@ -241,7 +249,16 @@ impl Snapshot {
 
     #[inline]
     pub(super) fn is_kind(&self, edge: usize, kind: EdgeKind) -> bool {
-        self.edge_kinds[edge] == kind as u8
+        self.edge_labels[edge].is(kind)
+    }
+
+    /// The index of an edge's name, of elements and hidden ones their number. O(1), for giants O(log giants).
+    #[inline]
+    pub(super) fn edge_number(&self, edge: usize) -> u32 {
+        self.edge_labels[edge].number().unwrap_or_else(|| {
+            let at = self.large_numbers.binary_search_by_key(&(edge as u32), |&(at, _)| at);
+            at.map_or(u32::MAX, |at| self.large_numbers[at].1)
+        })
     }
 
     /// The root, which a damaged file may not have.
@@ -300,9 +317,10 @@ impl Content {
             Position::Byte(0),
             || format!("{sum} edges counted, {rows} found"),
         );
-        for target in &mut self.targets {
+        self.targets.par_iter_mut().for_each(|target| {
             *target = if (*target as usize) < nodes { *target } else { NOWHERE };
-        }
+        });
+        self.strings.finish();
         self.locations.retain(|&(ordinal, _)| (ordinal as usize) < nodes);
         // Stable, so that the last of several stays last.
         self.locations.sort_by_key(|&(ordinal, _)| ordinal);
@@ -323,8 +341,8 @@ impl Content {
             sizes: self.sizes,
             large: self.large,
             first_edge,
-            edge_kinds: self.edge_kinds,
-            edge_names: self.edge_names,
+            edge_labels: self.edge_labels,
+            large_numbers: self.large_numbers,
             targets: self.targets,
             detached: self.detached,
             locations: self.locations,

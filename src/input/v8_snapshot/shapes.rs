@@ -1,0 +1,282 @@
+//! Names of plain objects, made of the properties that they have.
+
+use std::hash::{BuildHasher, Hasher};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::layout::{EdgeKind, Kind};
+use super::snapshot::Snapshot;
+use crate::graph::make_room;
+
+/// Characters of a name made of properties.
+const MOST_UNITS: usize = 120;
+/// A plain object that no name fits.
+pub(super) const NO_SHAPE: u32 = u32::MAX;
+
+/// The plain objects that get a name by their properties.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    pub(super) names: Vec<String>,
+    /// (ordinal, number of the name or `NO_SHAPE`) of all plain objects, ascending.
+    pub(super) of_objects: Vec<(u32, u32)>,
+}
+
+/// Lists of numbers, each once.
+#[derive(Default)]
+struct Lists {
+    values: Vec<u32>,
+    /// Where each ends.
+    ends: Vec<u32>,
+    /// How often each was met.
+    counts: Vec<u32>,
+    /// Half of the hash of a list, and its number, one higher; a power of two of them.
+    table: Vec<u64>,
+}
+
+impl Lists {
+    fn get(&self, number: usize) -> &[u32] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.values[start..self.ends[number] as usize]
+    }
+
+    /// Where a list stands in the table, or could.
+    fn place(&self, list: &[u32], hash: u32) -> usize {
+        let mask = self.table.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.table[at] != 0 {
+            let (own, number) = ((self.table[at] >> 32) as u32, self.table[at] as u32 - 1);
+            if own == hash && self.get(number as usize) == list {
+                break;
+            }
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn grow(&mut self) {
+        let mask = (2 * self.table.len()).max(64) - 1;
+        let old = std::mem::replace(&mut self.table, vec![0; mask + 1]);
+        for entry in old.into_iter().filter(|&entry| entry != 0) {
+            let mut at = (entry >> 32) as usize & mask;
+            while self.table[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            self.table[at] = entry;
+        }
+    }
+
+    /// The number of a list, which is counted.
+    fn add(&mut self, list: &[u32]) -> u32 {
+        if 4 * self.ends.len() >= 3 * self.table.len() {
+            self.grow();
+        }
+        let mut hasher = FxBuildHasher.build_hasher();
+        list.iter().for_each(|&value| hasher.write_u32(value));
+        // The upper half is the better one.
+        let hash = (hasher.finish() >> 32) as u32;
+        let at = self.place(list, hash);
+        if self.table[at] == 0 {
+            make_room(&mut self.values, list.len());
+            self.values.extend_from_slice(list);
+            self.ends.push(self.values.len() as u32);
+            self.counts.push(0);
+            self.table[at] = u64::from(hash) << 32 | self.ends.len() as u64;
+        }
+        let number = self.table[at] as u32 - 1;
+        self.counts[number as usize] += 1;
+        number
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+/// A name made of properties.
+struct Shape {
+    name: String,
+    /// Strings' indices, ascending.
+    properties: Vec<u32>,
+    objects: usize,
+}
+
+impl Shapes {
+    /// Of the objects whose name is among `plain`. O(their edges), and O(names) for each list of properties.
+    pub(super) fn find(snapshot: &Snapshot, plain: &[u32]) -> Shapes {
+        let is_plain =
+            |node: u32| snapshot.kind(node) == Kind::Object && plain.contains(&snapshot.names[node as usize]);
+        let mut lists = Lists::default();
+        let mut of_objects: Vec<(u32, u32)> = Vec::new();
+        let mut own = Vec::new();
+        for node in (0..snapshot.len() as u32).filter(|&node| is_plain(node)) {
+            own.clear();
+            let properties = snapshot.edges(node).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
+            own.extend(properties.map(|edge| snapshot.edge_number(edge)));
+            of_objects.push((node, lists.add(&own)));
+        }
+        lists.table = Vec::new();
+        let kept = candidates(snapshot, &lists, of_objects.len());
+        let best = best_of_lists(&lists, &kept);
+        of_objects.iter_mut().for_each(|(_, list)| *list = best[*list as usize]);
+        Shapes { names: kept.into_iter().map(|shape| shape.name).collect(), of_objects }
+    }
+}
+
+/// For each list the name that fits it best.
+fn best_of_lists(lists: &Lists, kept: &[Shape]) -> Vec<u32> {
+    // Candidates by their greatest property: a list is only looked for among those that it can have.
+    let mut by_last: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+    for (at, shape) in kept.iter().enumerate() {
+        if let Some(&last) = shape.properties.last() {
+            by_last.entry(last).or_default().push(at);
+        }
+    }
+    let mut sorted = Vec::new();
+    let best = (0..lists.len()).map(|list| {
+        sorted.clear();
+        sorted.extend_from_slice(lists.get(list));
+        sorted.sort_unstable();
+        sorted.dedup();
+        let possible = sorted.iter().filter_map(|name| by_last.get(name)).flatten().copied();
+        let fitting = possible.filter(|&at| is_subset(&kept[at].properties, &sorted));
+        // The most properties; of equal ones the more frequent, which stands first.
+        let best = fitting.min_by_key(|&at| (std::cmp::Reverse(kept[at].properties.len()), at));
+        best.map_or(NO_SHAPE, |at| at as u32)
+    });
+    best.collect()
+}
+
+/// What a property adds to a name.
+#[derive(Clone, Copy)]
+struct PropertyText {
+    /// The first string of the same text.
+    text: u32,
+    units: u32,
+    is_proto: bool,
+}
+
+/// Texts of properties, made once for each.
+struct PropertyTexts<'a> {
+    snapshot: &'a Snapshot,
+    known: FxHashMap<u32, PropertyText>,
+    /// A file that another program changed may have a string twice.
+    first_of_text: FxHashMap<String, u32>,
+}
+
+impl PropertyTexts<'_> {
+    fn get(&mut self, index: u32) -> PropertyText {
+        *self.known.entry(index).or_insert_with(|| {
+            let name = self.snapshot.strings.name(index);
+            let text = property_text(&name);
+            let units = text.encode_utf16().count() as u32;
+            let is_proto = name == "__proto__";
+            PropertyText { text: *self.first_of_text.entry(text).or_insert(index), units, is_proto }
+        })
+    }
+}
+
+/// Names of properties that enough objects have, the most frequent first.
+fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<Shape> {
+    let mut texts = PropertyTexts { snapshot, known: FxHashMap::default(), first_of_text: FxHashMap::default() };
+    // Lists as names have them: by text, without what adds nothing, as far as a name goes.
+    let mut named = Lists::default();
+    let mut objects_of: Vec<usize> = Vec::new();
+    // The first list of each name.
+    let mut first_list: Vec<u32> = Vec::new();
+    let mut own = Vec::new();
+    for list in 0..lists.len() {
+        own.clear();
+        let any = walk_name(&mut texts, lists.get(list), |_, property, adds| {
+            if adds {
+                own.push(property.text);
+            }
+        });
+        if !any {
+            continue;
+        }
+        let number = named.add(&own) as usize;
+        if number == objects_of.len() {
+            objects_of.push(0);
+            first_list.push(list as u32);
+        }
+        objects_of[number] += lists.counts[list] as usize;
+    }
+    // At least two, and at least one in a thousand.
+    let is_frequent = |&number: &usize| objects_of[number] >= 2 && objects_of[number] * 1000 >= objects;
+    let frequent: Vec<usize> = (0..named.len()).filter(is_frequent).collect();
+    let mut shapes: Vec<Shape> = Vec::new();
+    for number in frequent {
+        let (mut name, mut properties) = (String::from("{"), Vec::new());
+        walk_name(&mut texts, lists.get(first_list[number] as usize), |index, _, _| {
+            if name.len() > 1 {
+                name += ", ";
+            }
+            name += &property_text(&snapshot.strings.name(index));
+            properties.push(index);
+        });
+        name.push('}');
+        properties.sort_unstable();
+        properties.dedup();
+        shapes.push(Shape { name, properties, objects: objects_of[number] });
+    }
+    shapes.sort_by_key(|shape| std::cmp::Reverse(shape.objects));
+    shapes
+}
+
+/// Goes over the properties that a name has, with whether each adds to its text; returns true if there are any.
+fn walk_name(texts: &mut PropertyTexts<'_>, list: &[u32], mut each: impl FnMut(u32, PropertyText, bool)) -> bool {
+    let (mut units, mut any) = (1, false);
+    for &index in list {
+        let property = texts.get(index);
+        if property.is_proto {
+            continue;
+        }
+        if units > 1 && units + property.units as usize > MOST_UNITS {
+            break;
+        }
+        // What has no characters adds none while it is first.
+        each(index, property, units > 1 || property.units > 0);
+        units += property.units as usize + if units > 1 { 2 } else { 0 };
+        any = true;
+    }
+    any
+}
+
+fn property_text(name: &str) -> String {
+    if name.contains([',', '\'', '"', '{', '}']) {
+        serde_json::to_string(name).unwrap_or_else(|_| name.into())
+    } else {
+        name.into()
+    }
+}
+
+/// Both ascending.
+fn is_subset(small: &[u32], large: &[u32]) -> bool {
+    let mut rest = large.iter();
+    small.iter().all(|wanted| rest.any(|name| name == wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subsets_of_names() {
+        assert!(is_subset(&[2, 5], &[1, 2, 3, 5]) && is_subset(&[], &[1]) && is_subset(&[1], &[1]));
+        assert!(!is_subset(&[2, 6], &[1, 2, 3, 5]) && !is_subset(&[1], &[]));
+        assert_eq!(property_text("a b"), "a b");
+        assert_eq!(property_text("a,b"), "\"a,b\"");
+        assert_eq!(property_text("it's"), "\"it's\"");
+        assert_eq!(property_text("plain"), "plain");
+    }
+
+    #[test]
+    fn lists_are_kept_once() {
+        let mut lists = Lists::default();
+        let numbers: Vec<u32> = (0..1000u32).map(|at| lists.add(&[at % 300, at % 3])).collect();
+        assert!(numbers.iter().enumerate().all(|(at, &number)| number == at as u32 % 300));
+        assert_eq!((lists.len(), lists.counts[99], lists.counts[100], lists.get(7)), (300, 4, 3, &[7, 1][..]));
+        assert_eq!(lists.add(&[]), 300);
+        assert_eq!(lists.get(300), &[] as &[u32]);
+    }
+}

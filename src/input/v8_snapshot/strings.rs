@@ -1,0 +1,127 @@
+//! The strings of a snapshot: all of them, or those that classes and rules rest on.
+
+use super::rules::Bits;
+
+/// Which strings are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    All,
+    /// Names of classes, categories and properties. Texts, most of what there is, are passed over.
+    Names,
+}
+
+/// Strings behind one another.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    text: Vec<u8>,
+    /// Where each that is kept ends.
+    ends: Vec<u64>,
+    /// Which are kept, where not all are, and how many of them come before each word.
+    kept: Option<(Bits, Vec<u32>)>,
+    /// Strings of the file.
+    count: usize,
+}
+
+impl Strings {
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Keeps only these of the strings that come; asked for before the first.
+    pub(super) fn keep_only(&mut self, wanted: Bits) {
+        if self.count == 0 {
+            self.kept = Some((wanted, Vec::new()));
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.text.len() + 8 * self.ends.len() + self.count / 5
+    }
+
+    /// Appends strings that lie behind one another, by where each ends.
+    pub(super) fn append(&mut self, text: &[u8], ends: &[u32]) {
+        use crate::graph::make_room;
+        let Some((wanted, _)) = &self.kept else {
+            let before = self.text.len() as u64;
+            make_room(&mut self.text, text.len());
+            self.text.extend_from_slice(text);
+            make_room(&mut self.ends, ends.len());
+            self.ends.extend(ends.iter().map(|&end| before + u64::from(end)));
+            self.count += ends.len();
+            return;
+        };
+        let mut start = 0;
+        for &end in ends {
+            if wanted.has(self.count as u32) {
+                self.text.extend_from_slice(&text[start as usize..end as usize]);
+                self.ends.push(self.text.len() as u64);
+            }
+            self.count += 1;
+            start = end;
+        }
+    }
+
+    /// Called once all are there.
+    pub(super) fn finish(&mut self) {
+        if let Some((wanted, ranks)) = &mut self.kept {
+            *ranks = wanted.ranks();
+        }
+    }
+
+    /// Where a string stands among those that are kept.
+    fn place(&self, index: u32) -> Option<usize> {
+        match &self.kept {
+            _ if index as usize >= self.count => None,
+            None => Some(index as usize),
+            Some((wanted, ranks)) => wanted.rank(index, ranks),
+        }
+    }
+
+    /// The string of an index; `None` for one that the file does not have, or that is not kept.
+    pub(super) fn get(&self, index: u32) -> Option<&str> {
+        let at = self.place(index)?;
+        let end = *self.ends.get(at)?;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        // What was appended is UTF-8.
+        std::str::from_utf8(self.text.get(start as usize..end as usize)?).ok()
+    }
+
+    /// The string of an index, or what stands in for it.
+    pub(super) fn name(&self, index: u32) -> std::borrow::Cow<'_, str> {
+        self.get(index).map_or_else(|| format!("<string {index}>").into(), Into::into)
+    }
+
+    /// The strings that are kept, with their indices.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        (0..self.count as u32).filter_map(|index| Some((index, self.get(index)?)))
+    }
+
+    /// All indices of a text: one, unless another program changed the file.
+    pub(super) fn indices_of(&self, text: &str) -> Vec<u32> {
+        self.iter().filter(|&(_, own)| own == text).map(|(index, _)| index).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_that_are_not_kept_keep_their_numbers() {
+        let (text, ends): (&[u8], _) = (b"abcdeffff", [1, 1, 3, 6, 6, 9]);
+        let mut all = Strings::default();
+        all.append(&text[..3], &ends[..3]);
+        all.append(&text[3..], &[3, 3, 6]);
+        all.finish();
+        let mut some = Strings::default();
+        let mut wanted = Bits::new(100);
+        [2, 4, 5, 70].iter().for_each(|&index| _ = wanted.insert(index));
+        some.keep_only(wanted);
+        some.append(text, &ends);
+        some.finish();
+        assert_eq!(all.iter().map(|(_, text)| text).collect::<Vec<_>>(), ["a", "", "bc", "def", "", "fff"]);
+        assert_eq!(some.iter().collect::<Vec<_>>(), [(2, "bc"), (4, ""), (5, "fff")]);
+        assert_eq!((some.len(), some.get(70), some.name(3).as_ref()), (6, None, "<string 3>"));
+        assert_eq!(some.indices_of("fff"), [5]);
+    }
+}
