@@ -9,6 +9,7 @@ use super::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
 use super::histogram_rows::is_false;
 use super::problems::{ProblemRow, problems_of};
 use super::tree::{Level, MAX_DEPTH, Single, preorder};
+use super::values::unreadable;
 use super::{AnswerError, CommandLine, Limits, ObjectId, Order, OrderWords, ScopeOptions, Tree, TreeRow};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId, Names};
 use crate::analysis::allocation_totals::{Totals, TotalsOptions};
@@ -17,6 +18,7 @@ pub use crate::analysis::breakdown::{Axis, Kind};
 use crate::analysis::callers::CallerTree;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{Content, OpenDump};
+use crate::graph::HeapGraph;
 
 pub use of_objects::{BreakdownObject, SectionRow};
 
@@ -268,11 +270,27 @@ impl<'d> NodeFields<'d> {
 /// When the dump has no such section, heap or object, a tree has too many rows, or it takes more memory than it may.
 pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<Breakdown<'d>, AnswerError> {
     match dump.content() {
-        Content::Objects(graph) => of_objects::breakdown(dump, graph, options),
+        Content::Objects(graph) => match stacks_of(dump, graph, options)? {
+            Some(stacks) => of_allocations(dump, stacks, options),
+            None => of_objects::breakdown(dump, graph, options),
+        },
         Content::Allocations(allocations) => match &options.object {
             Some(object) => Err(AnswerError::NoObjectsToBeginAt(object.to_string())),
             None => of_allocations(dump, allocations, options),
         },
+    }
+}
+
+/// What stacks allocated, of a dump of objects that says so and where the question is not about objects.
+fn stacks_of<'d>(
+    dump: &'d OpenDump,
+    graph: &HeapGraph,
+    options: &BreakdownOptions,
+) -> Result<Option<&'d AllocationDump>, AnswerError> {
+    let is_of_objects = options.object.is_some() || options.by == BreakdownBy::Type;
+    match dump.details() {
+        Some(details) if !is_of_objects => details.allocations(graph).map_err(unreadable),
+        _ => Ok(None),
     }
 }
 

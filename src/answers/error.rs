@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::dump::{MemoryError, NoValues};
+use crate::dump::{MemoryError, NoValues, TreeError};
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum AnswerError {
     MixedContents,
     /// There is not the memory for it.
     Memory(MemoryError),
+    /// The dump broke off before its references, on which the answer rests.
+    NoReferences,
     /// The dump does not say what to group by: the group, and what is missing.
     NoSuchGroups(super::GroupBy, &'static str),
     /// No section is called so; there are these.
@@ -92,6 +94,7 @@ impl fmt::Display for AnswerError {
                 f.write_str("one dump holds objects, the other allocation totals: nothing to compare")
             }
             AnswerError::Memory(error) => error.fmt(f),
+            AnswerError::NoReferences => TreeError::NoReferences.fmt(f),
             AnswerError::NoSuchGroups(_, missing) => write!(f, "this dump does not say {missing}"),
             AnswerError::NoSuchSection(asked, there) => {
                 write!(f, "no section \"{asked}\"; there are: {}", there.join(", "))
@@ -146,6 +149,15 @@ impl fmt::Display for AnswerError {
 }
 
 impl std::error::Error for AnswerError {}
+
+impl From<TreeError> for AnswerError {
+    fn from(error: TreeError) -> Self {
+        match error {
+            TreeError::Memory(error) => AnswerError::Memory(error),
+            TreeError::NoReferences => AnswerError::NoReferences,
+        }
+    }
+}
 
 impl From<MemoryError> for AnswerError {
     fn from(error: MemoryError) -> Self {

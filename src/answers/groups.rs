@@ -29,6 +29,8 @@ pub enum GroupBy {
     Loader,
     /// The part of the heap that they are in.
     Heap,
+    /// When they were allocated.
+    Interval,
     /// How they are held: strongly, or only by references that the runtime may give up.
     Held,
 }
@@ -44,6 +46,7 @@ impl GroupBy {
         ("loader", GroupBy::Loader),
         ("heap", GroupBy::Heap),
         ("held", GroupBy::Held),
+        ("interval", GroupBy::Interval),
     ];
 
     /// The word for it, in JSON and on the command line.
@@ -62,6 +65,7 @@ impl GroupBy {
             GroupBy::Loader => ("Loader", "loaders"),
             GroupBy::Heap => ("Heap", "heaps"),
             GroupBy::Held => ("Held", "groups"),
+            GroupBy::Interval => ("Interval", "intervals"),
         }
     }
 
@@ -131,6 +135,9 @@ impl<'d> Groups<'d> {
         if by == GroupBy::Heap && graph.heap_parts().names.is_empty() {
             return Err(AnswerError::NoSuchGroups(by, "in which part of the heap objects are"));
         }
+        if by == GroupBy::Interval && graph.intervals().names.is_empty() {
+            return Err(AnswerError::NoSuchGroups(by, "when objects were allocated"));
+        }
         let held = match by {
             GroupBy::Held => held_by(graph).ok_or(AnswerError::NoSuchGroups(
                 by,
@@ -158,7 +165,9 @@ impl<'d> Groups<'d> {
                     return names.len() as u32 - 1;
                 }
                 let key = match by {
-                    GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Held => return 0,
+                    GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval | GroupBy::Held => {
+                        return 0;
+                    }
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
                     GroupBy::Loader => (loader_text(graph, graph.types().loader(type_id)), String::new()),
                     GroupBy::Type => {
@@ -199,6 +208,10 @@ impl<'d> Groups<'d> {
                 names = graph.heap_parts().names.clone();
                 places = graph.heap_parts().runs.clone();
             }
+            GroupBy::Interval => {
+                names = graph.intervals().names.clone();
+                places = graph.intervals().runs.clone();
+            }
             GroupBy::Held => names = HeldBy::ALL.iter().map(|held| held.name().to_string()).collect(),
             _ => {}
         }
@@ -211,7 +224,7 @@ impl<'d> Groups<'d> {
     }
 
     fn by_place(&self) -> bool {
-        matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap)
+        matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval)
     }
 
     /// What loaded the types of a group.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::histogram_rows::is_false;
+use super::histogram_rows::{LocationRow, is_false};
 use super::object_rows::{FEW_ROWS, NodeRows};
 use super::reference_names::ReferenceNames;
 use super::values::{FieldRow, ShownValue, Values};
@@ -100,6 +100,12 @@ pub struct ShownObject {
     /// holds the object, or nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<Option<u32>>,
+    /// Where a function stands, or the constructor of an object, where the dump says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<LocationRow>,
+    /// The functions that allocated it, the innermost first, where the dump says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backtrace: Option<Vec<String>>,
 }
 
 /// What an object holds besides references.
@@ -133,14 +139,14 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let node = options.object.find(graph, &options.scope)?;
     dump.check_referrers()?;
-    let (dominators, retained) = dump.dominators()?;
-    let retained_bytes = retained.bytes_of(dominators, node);
-    let dominator = match dominators.dominator_of(node) {
-        Dominator::Node(dominator) => Some(match Values::of(dump) {
+    let tree = dump.dominators_if_known()?;
+    let retained_bytes = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
+    let dominator = match tree.map(|(dominators, _)| dominators.dominator_of(node)) {
+        Some(Dominator::Node(dominator)) => Some(match Values::of(dump) {
             Some(values) => values.row(dominator),
             None => ObjectRow::new(graph, dominator),
         }),
-        Dominator::Roots | Dominator::Unreachable => None,
+        _ => None,
     };
     let section = graph.section_of(node);
     let values = Values::find(dump);
@@ -174,6 +180,11 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
                 .details()
                 .filter(|details| details.has_distances())
                 .map(|details| details.distance(graph, node).ok().flatten()),
+            location: dump
+                .details()
+                .and_then(|details| details.place(graph, node).ok().flatten())
+                .map(LocationRow::new),
+            backtrace: dump.details().and_then(|details| details.stack(graph, node).ok().flatten()),
         },
         reachability: Reachability::find(dump, graph, node),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),

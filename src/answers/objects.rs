@@ -143,8 +143,11 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
     let detached = options.detached.then(|| detached_types(graph));
     let is_wanted = |node: &NodeId| detached.as_ref().is_none_or(|types| types.contains(graph.type_of(*node)));
     let nodes: Vec<NodeId> = scope.nodes().filter(is_wanted).collect();
-    let needs_tree = !options.ids_only || options.order == ObjectOrder::RetainedBytes;
-    let tree = if needs_tree { Some(dump.dominators()?) } else { None };
+    let tree = match options.order {
+        ObjectOrder::RetainedBytes => Some(dump.dominators()?),
+        _ if options.ids_only => None,
+        _ => dump.dominators_if_known()?,
+    };
     let found = nodes.len();
     let mut objects = ObjectRows {
         graph,

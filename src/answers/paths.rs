@@ -59,25 +59,27 @@ impl<'p> PathRow<'p> {
     /// The same, each with the name of the reference that leads to it.
     fn named_nodes(&self) -> impl Iterator<Item = NamedRow> + use<'p> {
         let (graph, names) = (self.graph, self.names);
-        let mut before = None;
+        let (mut before, mut last) = (None, None);
         self.path.nodes().map(move |node| {
-            let from = before.replace(node);
-            let reference = names.zip(from).and_then(|(names, from)| names.between(from, node));
+            let from = last.replace(node);
+            let reference = names.zip(from).and_then(|(names, from)| names.step(before, from, node));
+            before = from;
             NamedRow { row: ObjectRow::new(graph, node), reference }
         })
     }
 
     /// The same of some objects of the path, by their place on it. O(log objects) each, and the steps before them.
     pub fn nodes_at(&self, places: std::ops::Range<usize>) -> Vec<NamedRow> {
-        let start = places.start.saturating_sub(1);
+        let start = places.start.saturating_sub(2);
         let mut rows = Vec::with_capacity(places.len());
-        let mut before = None;
+        let (mut before, mut last) = (None, None);
         for (place, node) in self.path.nodes().enumerate().skip(start).take(places.end - start) {
-            let from = before.replace(node);
+            let from = last.replace(node);
             if place >= places.start {
-                let reference = self.names.zip(from).and_then(|(names, from)| names.between(from, node));
+                let reference = self.names.zip(from).and_then(|(names, from)| names.step(before, from, node));
                 rows.push(NamedRow { row: ObjectRow::new(self.graph, node), reference });
             }
+            before = from;
         }
         rows
     }
@@ -219,6 +221,8 @@ pub struct PathSteps<'p> {
     nodes: PathNodes<'p>,
     names: Option<ReferenceNames<'p>>,
     last: Option<NodeId>,
+    /// The one before the last.
+    before: Option<NodeId>,
 }
 
 impl<'p> PathSteps<'p> {
@@ -228,7 +232,7 @@ impl<'p> PathSteps<'p> {
         nodes: PathNodes<'p>,
         names: Option<ReferenceNames<'p>>,
     ) -> PathSteps<'p> {
-        PathSteps { graph, tree, nodes, names, last: None }
+        PathSteps { graph, tree, nodes, names, last: None, before: None }
     }
 }
 
@@ -241,18 +245,21 @@ impl Iterator for PathSteps<'_> {
 
     /// Steps over `skipped` objects without making their rows.
     fn nth(&mut self, skipped: usize) -> Option<PathStep> {
-        let from = match skipped.checked_sub(1) {
-            Some(skipped) => Some(self.nodes.nth(skipped)?),
-            None => self.last,
-        };
+        if let Some(most) = skipped.checked_sub(1) {
+            if let Some(most) = most.checked_sub(1) {
+                self.last = Some(self.nodes.nth(most)?);
+            }
+            self.before = self.last.replace(self.nodes.next()?);
+        }
         let node = self.nodes.next()?;
-        self.last = Some(node);
+        let from = self.last.replace(node);
+        let before = std::mem::replace(&mut self.before, from);
         let (dominators, retained) = self.tree;
         Some(PathStep {
             object: ObjectRow::new(self.graph, node),
             retained_bytes: retained.bytes_of(dominators, node),
             node,
-            reference: self.names.zip(from).and_then(|(names, from)| names.between(from, node)),
+            reference: self.names.zip(from).and_then(|(names, from)| names.step(before, from, node)),
         })
     }
 

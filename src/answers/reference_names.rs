@@ -18,10 +18,17 @@ impl<'d> ReferenceNames<'d> {
         Some(ReferenceNames { graph: dump.graph()?, details: dump.details()? })
     }
 
-    /// The name of the first reference between two objects, strong before weak: `.next`, `[12]`, `static Zoo.bus`.
-    /// O(references of `from`), and a few reads of the dump.
-    pub(super) fn between(&self, from: NodeId, to: NodeId) -> Option<String> {
-        Some(self.text(from, &self.find_between(from, to)?))
+    /// The name of the first reference between two objects, strong before weak: `.next`, `[12]`, `static Zoo.bus`. A
+    /// captured variable is that of the closure `before` on the path, where there is one. O(references of `from`), and a
+    /// few reads of the dump.
+    pub(super) fn step(&self, before: Option<NodeId>, from: NodeId, to: NodeId) -> Option<String> {
+        let name = self.find_between(from, to)?;
+        let text = self.text(from, &name);
+        if !matches!(name, ReferenceName::Variable(_) | ReferenceName::VariableSlot(_)) {
+            return Some(text);
+        }
+        let closure = before.and_then(|before| self.details.function(self.graph, before).ok().flatten());
+        Some(closure.map_or(text.clone(), |closure| format!("{text} in closure {closure}")))
     }
 
     fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {

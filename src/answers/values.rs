@@ -121,7 +121,7 @@ fn target_of(value: &Value) -> Option<NodeId> {
     }
 }
 
-fn unreadable(error: ReadError) -> AnswerError {
+pub(super) fn unreadable(error: ReadError) -> AnswerError {
     AnswerError::NoValues(NoValues::Unreadable(error.to_string()))
 }
 

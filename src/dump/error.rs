@@ -58,6 +58,35 @@ impl From<MemoryError> for OpenError {
     }
 }
 
+/// Why there are no dominators and retained sizes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TreeError {
+    /// There is not the memory for them.
+    Memory(MemoryError),
+    /// The dump broke off before its references.
+    NoReferences,
+}
+
+impl fmt::Display for TreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TreeError::Memory(error) => error.fmt(f),
+            TreeError::NoReferences => f.write_str(
+                "the dump is cut off before the end of its references: what holds an object, and what it retains, cannot be told",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TreeError {}
+
+impl From<MemoryError> for TreeError {
+    fn from(error: MemoryError) -> Self {
+        TreeError::Memory(error)
+    }
+}
+
 /// Why the values of objects cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

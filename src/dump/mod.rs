@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
-pub use error::{NoValues, OpenError};
+pub use error::{NoValues, OpenError, TreeError};
 pub use index::{WriteIndexError, inputs_of, path_of_index, write_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, open};
@@ -168,8 +168,9 @@ impl OpenDump {
     /// The dominator tree and retained sizes. Once: O(references x log objects), some 33 bytes per object meanwhile.
     ///
     /// # Errors
-    /// When there is not the memory for them.
-    pub fn dominators(&self) -> Result<(&Dominators, &Retained), MemoryError> {
+    /// When there is not the memory for them, or the dump has no references.
+    pub fn dominators(&self) -> Result<(&Dominators, &Retained), TreeError> {
+        self.check_references()?;
         if let Some(indexed) = &self.indexed {
             return Ok((&indexed.derived.dominators, &indexed.derived.retained));
         }
@@ -187,11 +188,24 @@ impl OpenDump {
         Ok((dominators, retained))
     }
 
+    /// The same where there can be any: `None` of a dump that broke off before its references.
+    ///
+    /// # Errors
+    /// When there is not the memory for them.
+    pub fn dominators_if_known(&self) -> Result<Option<(&Dominators, &Retained)>, MemoryError> {
+        match self.dominators() {
+            Ok(tree) => Ok(Some(tree)),
+            Err(TreeError::NoReferences) => Ok(None),
+            Err(TreeError::Memory(error)) => Err(error),
+        }
+    }
+
     /// The dominator tree without the sizes.
     ///
     /// # Errors
-    /// When there is not the memory for it.
-    pub fn dominator_tree(&self) -> Result<&Dominators, MemoryError> {
+    /// As [`dominators`](Self::dominators).
+    pub fn dominator_tree(&self) -> Result<&Dominators, TreeError> {
+        self.check_references()?;
         if let Some(indexed) = &self.indexed {
             return Ok(&indexed.derived.dominators);
         }
@@ -201,6 +215,10 @@ impl OpenDump {
         }
         self.check_dominators(graph)?;
         Ok(self.dominators.get_or_init(|| Dominators::compute(graph)))
+    }
+
+    fn check_references(&self) -> Result<(), TreeError> {
+        if self.graph_or_empty().references_missing() { Err(TreeError::NoReferences) } else { Ok(()) }
     }
 
     fn check_dominators(&self, graph: &HeapGraph) -> Result<(), MemoryError> {

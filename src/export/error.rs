@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use crate::answers::AnswerError;
-use crate::dump::{MemoryError, OpenDump};
+use crate::dump::{MemoryError, OpenDump, TreeError};
 
 /// Bytes that the paths of a flame graph may take: the drawing is made in memory.
 pub const MAX_FLAMEGRAPH_BYTES: usize = 32 << 20;
@@ -59,6 +59,12 @@ impl From<AnswerError> for ExportError {
 
 impl From<MemoryError> for ExportError {
     fn from(error: MemoryError) -> Self {
+        ExportError::Answer(error.into())
+    }
+}
+
+impl From<TreeError> for ExportError {
+    fn from(error: TreeError) -> Self {
         ExportError::Answer(error.into())
     }
 }

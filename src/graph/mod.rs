@@ -174,12 +174,14 @@ pub struct HeapGraph {
     dependent_references: u64,
     generations: Vec<GenerationRun>,
     heap_parts: HeapParts,
+    intervals: HeapParts,
     weak: WeakReferences,
     /// Ascending; `None` where the dump does not tell them from others.
     soft: Option<Vec<SoftReference>>,
     /// Objects whose class is not among their strong references, though objects hold their classes.
     classes_left_out: usize,
     unheld_in_tree: bool,
+    references_missing: bool,
     counts_bytes_only: bool,
 }
 
@@ -343,10 +345,30 @@ impl HeapGraph {
         self.store_class_references();
     }
 
+    /// When objects were allocated, in dumps that say so; else empty.
+    pub fn intervals(&self) -> &HeapParts {
+        &self.intervals
+    }
+
+    /// Says when objects were allocated: all nodes, ascending.
+    pub fn set_intervals(&mut self, intervals: HeapParts) {
+        self.intervals = intervals;
+    }
+
     /// Returns true if what no root reaches stands in the dominator tree all the same, below its root: the rule of V8
     /// snapshots. It is not reachable for that.
     pub fn unheld_in_tree(&self) -> bool {
         self.unheld_in_tree
+    }
+
+    /// Returns true if the dump broke off before its references: what holds an object is not known of any.
+    pub fn references_missing(&self) -> bool {
+        self.references_missing
+    }
+
+    /// Says so.
+    pub fn miss_references(&mut self) {
+        self.references_missing = true;
     }
 
     /// Returns true if objects without bytes are not counted in histograms: in V8 snapshots they are parts of others.

@@ -225,9 +225,11 @@ impl GraphBuilder {
             dependent_references,
             generations,
             heap_parts,
+            intervals: HeapParts::default(),
             soft,
             classes_left_out: 0,
             unheld_in_tree: false,
+            references_missing: false,
             counts_bytes_only: false,
         };
         graph.store_class_references();

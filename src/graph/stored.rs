@@ -31,9 +31,13 @@ pub struct StoredGraph {
     objects_hold_class: bool,
     classes_left_out: usize,
     unheld_in_tree: bool,
+    #[serde(default)]
+    references_missing: bool,
     counts_bytes_only: bool,
     generations: Vec<(usize, usize, Generation)>,
     heap_parts: HeapParts,
+    #[serde(default)]
+    intervals: HeapParts,
     tells_soft: bool,
 }
 
@@ -81,8 +85,10 @@ impl HeapGraph {
             objects_hold_class: self.types.objects_hold_class,
             classes_left_out: self.classes_left_out,
             unheld_in_tree: self.unheld_in_tree,
+            references_missing: self.references_missing,
             counts_bytes_only: self.counts_bytes_only,
             heap_parts: self.heap_parts.clone(),
+            intervals: self.intervals.clone(),
             tells_soft: self.soft.is_some(),
             generations: self.generations.iter().map(|run| (run.nodes.start, run.nodes.end, run.generation)).collect(),
         })
@@ -137,6 +143,7 @@ impl HeapGraph {
             weak: WeakReferences::from_stored(source, nodes)?,
             soft: stored.tells_soft.then_some(soft),
             heap_parts: stored.heap_parts.checked(nodes)?,
+            intervals: stored.intervals.checked(nodes)?,
             ids,
             sections: stored.sections.clone(),
             roots,
@@ -149,6 +156,7 @@ impl HeapGraph {
             generations,
             classes_left_out: stored.classes_left_out,
             unheld_in_tree: stored.unheld_in_tree,
+            references_missing: stored.references_missing,
             counts_bytes_only: stored.counts_bytes_only,
         })
     }

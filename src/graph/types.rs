@@ -81,7 +81,7 @@ pub struct Field {
     pub is_static: bool,
 }
 
-/// Where in a program's source the constructor of a type stands.
+/// Where in a program's source a function stands, or the constructor of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourcePlace {
     /// The runtime's number of the script.
@@ -90,6 +90,13 @@ pub struct SourcePlace {
     pub line: u32,
     /// From 0.
     pub column: u32,
+}
+
+/// Script, line and column, the latter from 1: `123:4:5`.
+impl std::fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.script, u64::from(self.line) + 1, u64::from(self.column) + 1)
+    }
 }
 
 /// What a reader says of a type besides its name; objects are still ids.

@@ -5,7 +5,8 @@ use std::fmt;
 use std::io;
 
 use super::{Contents, ReadError, Strings, WantedContents};
-use crate::graph::{ColumnSink, FieldKind, FrameId, HeapGraph, NameId, NodeId, TypeId};
+use crate::allocations::AllocationDump;
+use crate::graph::{ColumnSink, FieldKind, FrameId, HeapGraph, NameId, NodeId, SourcePlace, TypeId};
 
 /// How an object refers to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,10 @@ pub enum ReferenceName {
     Superclass,
     /// A class's loader.
     Loader,
+    /// A variable that a closure has captured, of a block: those have a slot and no name.
+    VariableSlot(u64),
+    /// What a map holds, by its key, as `Map["key"]`, or a key of it: written as it is.
+    OfMap(String),
     /// A slot of the runtime's own, under the runtime's name.
     Internal(String),
 }
@@ -40,10 +45,12 @@ impl fmt::Display for ReferenceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReferenceName::Field(_, name) | ReferenceName::StaticField(name) => write!(f, ".{name}"),
-            ReferenceName::Property(name) if is_identifier(name) => write!(f, ".{name}"),
+            ReferenceName::Property(name) if is_identifier(name) || is_accessor(name) => write!(f, ".{name}"),
             ReferenceName::Property(name) | ReferenceName::Entry(name) => write!(f, "[{name:?}]"),
             ReferenceName::Element(index) => write!(f, "[{index}]"),
             ReferenceName::Variable(name) => write!(f, " context variable {name}"),
+            ReferenceName::VariableSlot(slot) => write!(f, " captured variable (slot {slot})"),
+            ReferenceName::OfMap(name) => write!(f, " {name}"),
             ReferenceName::Local(_) => f.write_str(" <local>"),
             ReferenceName::Class => f.write_str(" <class>"),
             ReferenceName::Superclass => f.write_str(" <superclass>"),
@@ -51,6 +58,11 @@ impl fmt::Display for ReferenceName {
             ReferenceName::Internal(name) => write!(f, "{{{name}}}"),
         }
     }
+}
+
+/// `get size`, `set size`: the functions of a property that has no value.
+fn is_accessor(name: &str) -> bool {
+    name.strip_prefix("get ").or_else(|| name.strip_prefix("set ")).is_some_and(is_identifier)
 }
 
 fn is_identifier(name: &str) -> bool {
@@ -217,6 +229,38 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
         Ok(vec![None; pairs.len()])
     }
 
+    /// Where in the source a function stands, or the constructor of an object; `None` where the dump does not say.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn place(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+        Ok(None)
+    }
+
+    /// What a function is called, `f()`, or where it stands if it has no name; `None` for what is no function.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn function(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<String>, ReadError> {
+        Ok(None)
+    }
+
+    /// The stack that allocated an object, the function that did first; `None` where the dump does not say.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn stack(&self, _graph: &HeapGraph, _node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
+        Ok(None)
+    }
+
+    /// What stacks allocated, as two heaps: `live` and `allocated`; `None` of a dump without stacks. Once: O(objects).
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn allocations(&self, _graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
+        Ok(None)
+    }
+
     /// References from what the program holds to an object; `None` when it is only held by the runtime, or not at all.
     /// Of formats that have a rule for it.
     ///
@@ -251,6 +295,11 @@ mod tests {
             (ReferenceName::Property("_size$2".into()), "._size$2"),
             (ReferenceName::Property("a \"b\"".into()), "[\"a \\\"b\\\"\"]"),
             (ReferenceName::Property("2nd".into()), "[\"2nd\"]"),
+            (ReferenceName::Property("get size".into()), ".get size"),
+            (ReferenceName::Property("get a b".into()), "[\"get a b\"]"),
+            (ReferenceName::Variable("x".into()), " context variable x"),
+            (ReferenceName::VariableSlot(0), " captured variable (slot 0)"),
+            (ReferenceName::OfMap("Map[\"key\"]".into()), " Map[\"key\"]"),
             (ReferenceName::Element(12), "[12]"),
             (ReferenceName::Internal("elements".into()), "{elements}"),
             (ReferenceName::Class, " <class>"),

@@ -218,3 +218,95 @@ fn what_is_not_named_has_a_number() {
     assert!(names.contains(&"<string 5>") && names.contains(&"Detached <string 17>"), "{names:?}");
     assert!(names.contains(&"Function"), "{names:?}");
 }
+
+#[test]
+fn without_its_references_a_snapshot_is_counted_and_nothing_is_said_of_holding() {
+    for name in ["cut-in-edges", "cut-in-nodes"] {
+        let path = fixture(&format!("{name}.heapsnapshot")).display().to_string();
+        let stats = run(&["stats", "-q", "-f", "json", &path]).expect_code(0).json();
+        assert!(stats["types"].as_array().is_some_and(|rows| rows.iter().any(|row| row["type"] == "(object)")));
+        for question in [
+            &["dominators"][..],
+            &["roots", "@9"],
+            &["roots", "--type", "(object)"],
+            &["leaks"],
+            &["stats", "--retained"],
+            &["export", "--to", "folded"],
+        ] {
+            let refused = run(&[question, &["-q", &path]].concat()).expect_code(2);
+            assert!(refused.stderr.contains("cut off before the end of its references"), "{}", refused.stderr);
+        }
+        let shown = run(&["show", "-q", "-f", "json", "@9", &path]).expect_code(0).json();
+        assert!(shown["object"]["retained_bytes"].is_null());
+    }
+}
+
+#[test]
+fn entries_variables_functions_and_numbers_have_their_names() {
+    let path = fixture("allocations.heapsnapshot").display().to_string();
+    let shown = |id: &str| run(&["show", id, "-f", "json", &path]).expect_code(0).json();
+    let names = |id: &str| -> Vec<String> {
+        let shown = shown(id);
+        let rows = shown["references"].as_array().expect("rows").iter();
+        rows.filter_map(|row| row["reference"].as_str().map(str::to_string)).collect()
+    };
+    // Key, value, key, value: the keys are a text and an object.
+    assert_eq!(names("@25"), ["Map key", "Map[\"first \\\"key\\\"\"]", "Map key", "Map[@7]"]);
+    assert_eq!(names("@17"), ["context variable count", "captured variable (slot 0)"]);
+    assert_eq!(names("@5").last().map(String::as_str), Some(".get size"));
+    let roots = |id: &str| run(&["roots", id, "-f", "json", &path]).expect_code(0).json();
+    let last = |id: &str| roots(id)["paths"][0]["nodes"].as_array().and_then(|nodes| nodes.last().cloned());
+    assert_eq!(last("@19").expect("a path")["reference"], "context variable count in closure handler()");
+    assert_eq!(shown("@19")["object"]["value"], 3.25);
+    assert_eq!(shown("@15")["object"]["value"], "handler() 7:31:15");
+    assert_eq!(shown("@9")["object"]["location"], serde_json::json!({"script_id": 7, "line": 12, "column": 3}));
+    assert!(shown("@5")["object"]["location"].is_null());
+    let listed = listed(&["--values", &path]);
+    assert!(listed.iter().any(|row| row["value"] == "leaked note") && listed.iter().any(|row| row["value"] == 3.25));
+}
+
+#[test]
+fn recordings_tell_who_allocated_what_and_when() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("allocations.heapsnapshot");
+    std::fs::copy(fixture("allocations.heapsnapshot"), &path).expect("copied");
+    let path = path.display().to_string();
+    let asked = || {
+        let breakdown = run(&["breakdown", "-f", "json", "--min-bytes", "0", &path]).expect_code(0).json();
+        let heaps = breakdown["heaps"].as_array().expect("heaps").clone();
+        let totals = |heap: &Value| {
+            let leak = &heap["tree"]["children"][0]["children"].as_array().expect("frames").iter();
+            let leak = leak.clone().find(|row| row["name"] == "leak (/app.js:12:5)").expect("the function").clone();
+            (heap["allocator"].clone(), heap["total_bytes"].clone(), leak["bytes"].clone(), leak["allocations"].clone())
+        };
+        let live = ("live".into(), 216.into(), 88.into(), 3.into());
+        assert_eq!(totals(&heaps[0]), live);
+        assert_eq!(totals(&heaps[1]), ("allocated".into(), 384.into(), 184.into(), 6.into()));
+        let shown = run(&["show", "@11", "-f", "json", &path]).expect_code(0).json();
+        let frames = ["(anonymous) (/app.js:13:10)", "leak (/app.js:12:5)", "main (/app.js:1:1)"];
+        assert_eq!(shown["object"]["backtrace"], serde_json::json!(frames));
+        let stats = run(&["stats", "--by", "interval", "-f", "json", &path]).expect_code(0).json();
+        let mut groups: Vec<(String, u64)> = stats["groups"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|row| (row["group"].as_str().unwrap_or_default().into(), row["shallow_bytes"].as_u64().unwrap_or(0)))
+            .collect();
+        groups.sort();
+        let expected = [
+            ("(not known: objects of the embedder)", 8),
+            ("0.000 to 0.001 s", 104),
+            ("0.001 to 0.003 s", 296),
+            ("before 0.000 s", 40),
+            ("while the snapshot was taken", 24),
+        ];
+        assert_eq!(groups, expected.map(|(name, bytes)| (name.to_string(), bytes)));
+    };
+    asked();
+    run(&["index", &path]).expect_code(0);
+    asked();
+    // The dominator tree is there for those who ask for types.
+    let types = run(&["breakdown", "--by", "type", "-f", "json", &path]).expect_code(0).json();
+    assert_eq!(types["heaps"].as_array().map(Vec::len), Some(1));
+    run(&["stats", "--by", "interval", &fixture("tiny.heapsnapshot").display().to_string()]).expect_code(2);
+}

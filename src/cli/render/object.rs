@@ -31,6 +31,9 @@ impl Present for ObjectAnswer<'_> {
         page.line(format!("  shallow    {}", style.size(row.shallow_bytes)));
         let retained = self.object.retained_bytes.map(|bytes| style.size(bytes));
         page.line(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
+        if let Some(location) = &self.object.location {
+            page.line(format!("  location   {}", location.text()));
+        }
         if let Some(length) = self.object.length {
             page.line(format!("  length     {}", format_count(length)));
         }
@@ -44,6 +47,10 @@ impl Present for ObjectAnswer<'_> {
         }
         for root in &self.roots {
             page.line(format!("  root       {}", root_words(root)));
+        }
+        if let Some(frames) = &self.object.backtrace {
+            page.line(format!("\n{}", style.bold("Allocated by")));
+            frames.iter().for_each(|frame| page.line(format!("  {}", escape_controls(frame))));
         }
         if let Some(elements) = self.object.elements.as_ref().filter(|elements| !elements.is_empty()) {
             page.line(format!("\n{}", style.bold("Elements")));

@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 
+use super::bits::Bits;
 use super::block::NOWHERE;
 use super::classes::{Classes, classify, name_of_kind};
 use super::codes::*;
 use super::layout::{EdgeKind, Kind};
-use super::rules::{Bits, DOCUMENT_TREES, Holding, move_sizes, moved_sizes};
+use super::rules::{DOCUMENT_TREES, Holding, move_sizes, moved_sizes};
 use super::snapshot::Snapshot;
 use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeak, RootFlags, RootKind, RootRecord, Section,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::layout::{EdgeFields, EdgeKind, Layout, LocationFields, MOST_FIELDS, NodeFields};
+use super::layout::{EdgeFields, EdgeKind, FunctionFields, Layout, LocationFields, MOST_FIELDS, NodeFields};
 use super::scan::{Place, Region, end_of_string};
 use crate::graph::SourcePlace;
 use crate::input::blocks::Batch;
@@ -24,6 +24,17 @@ pub(super) struct Nodes {
     pub(super) edge_counts: Vec<u32>,
     /// (node of the piece, state), where there is one.
     pub(super) detached: Vec<(u32, u8)>,
+    /// (node of the piece, id of the stack that allocated it), where it is known.
+    pub(super) stacks: Vec<(u32, u32)>,
+}
+
+/// A function of a stack: names are indices of strings, line and column from 0.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Function {
+    pub(super) name: u32,
+    pub(super) script_name: u32,
+    pub(super) line: u32,
+    pub(super) column: u32,
 }
 
 /// What an edge is: its kind, and the index of its name or its number. The numbers that do not fit are listed apart.
@@ -76,6 +87,9 @@ pub(super) struct Block {
     pub(super) nodes: Nodes,
     pub(super) edges: Edges,
     pub(super) locations: Vec<(u32, SourcePlace)>,
+    pub(super) functions: Vec<Function>,
+    /// (time in microseconds, last id that was given until then).
+    pub(super) samples: Vec<(u64, u64)>,
     /// Strings behind one another, and where each ends.
     pub(super) text: Vec<u8>,
     pub(super) ends: Vec<u32>,
@@ -87,14 +101,14 @@ pub(super) struct Block {
 
 impl Batch for Block {
     fn memory_bytes(&self) -> usize {
-        let Nodes { kinds, names, ids, sizes, large, edge_counts, detached } = &self.nodes;
+        let Nodes { kinds, names, ids, sizes, large, edge_counts, detached, stacks } = &self.nodes;
         let nodes = kinds.capacity()
             + 4 * (names.capacity() + sizes.capacity() + edge_counts.capacity())
-            + 8 * (ids.capacity() + detached.capacity())
+            + 8 * (ids.capacity() + detached.capacity() + stacks.capacity())
             + 16 * large.capacity();
         let edges =
             4 * (self.edges.labels.capacity() + self.edges.targets.capacity()) + 8 * self.edges.large.capacity();
-        let rest = self.locations.capacity() * size_of::<(u32, SourcePlace)>()
+        let rest = 16 * (self.locations.capacity() + self.functions.capacity() + self.samples.capacity())
             + self.text.capacity()
             + 4 * self.ends.capacity()
             + 8 * self.raw.capacity();
@@ -104,7 +118,7 @@ impl Batch for Block {
 
 impl Block {
     fn clear(&mut self) {
-        let Nodes { kinds, names, ids, sizes, large, edge_counts, detached } = &mut self.nodes;
+        let Nodes { kinds, names, ids, sizes, large, edge_counts, detached, stacks } = &mut self.nodes;
         kinds.clear();
         names.clear();
         ids.clear();
@@ -112,12 +126,15 @@ impl Block {
         large.clear();
         edge_counts.clear();
         detached.clear();
+        stacks.clear();
         let Edges { labels, large, targets, off_grid } = &mut self.edges;
         labels.clear();
         large.clear();
         targets.clear();
         *off_grid = 0;
         self.locations.clear();
+        self.functions.clear();
+        self.samples.clear();
         self.text.clear();
         self.ends.clear();
         self.raw.clear();
@@ -161,7 +178,34 @@ impl Block {
                     self.location_rows(fields, layout.node.width, next);
                 }
             }
+            Region::Functions => {
+                if let Some(fields) = layout.function {
+                    self.function_rows(fields, next);
+                }
+            }
+            Region::Samples => {
+                if let Some(fields) = layout.sample {
+                    let mut row = [0; MOST_FIELDS];
+                    let positive = |value: i64| u64::try_from(value).unwrap_or(0);
+                    while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+                        self.samples.push((positive(row[fields.time]), positive(row[fields.last_id])));
+                    }
+                }
+            }
             Region::Strings => {}
+        }
+    }
+
+    fn function_rows(&mut self, fields: FunctionFields, next: &mut impl FnMut() -> Option<i64>) {
+        let mut row = [0; MOST_FIELDS];
+        while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+            let narrow = |place: usize| u32::try_from(row[place]).unwrap_or(u32::MAX);
+            self.functions.push(Function {
+                name: narrow(fields.name),
+                script_name: narrow(fields.script_name),
+                line: narrow(fields.line),
+                column: narrow(fields.column),
+            });
         }
     }
 
@@ -200,6 +244,10 @@ impl Block {
             let state = fields.detachedness.map_or(0, |place| row[place]);
             if state == 1 || state == 2 {
                 nodes.detached.push((nodes.ids.len() as u32, state as u8));
+            }
+            let stack = fields.trace_node_id.map_or(0, |place| row[place]);
+            if let Some(stack) = u32::try_from(stack).ok().filter(|&stack| stack > 0) {
+                nodes.stacks.push((nodes.ids.len() as u32, stack));
             }
             nodes.ids.push(u64::try_from(row[fields.id]).unwrap_or_else(|_| {
                 bad += 1;

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::bits::Bits;
 use super::block::NOWHERE;
 use super::layout::{EdgeKind, Kind};
-use super::rules::Bits;
 use super::shapes::{NO_SHAPE, Shapes};
 use super::snapshot::Snapshot;
 use crate::graph::SourcePlace;

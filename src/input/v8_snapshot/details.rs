@@ -2,45 +2,35 @@
 //! Its names are at its end, so that a part of the file tells nothing.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 use twox_hash::XxHash3_128;
 
-use super::block::NOWHERE;
+use super::again::{MOST_TEXT_CHARS, Read};
 use super::distances::{SYSTEM, distances};
-use super::layout::{EdgeKind, Kind};
-use super::rules::WeakMapPair;
+use super::layout::Kind;
 use super::snapshot::Snapshot;
+use super::stacks::Stacks;
 use super::strings::Keep;
-use crate::graph::{ColumnSink, HeapGraph, MemoryBudget, NodeId};
-use crate::input::{ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread};
-use crate::input::{Strings, Text, WantedContents};
-
-/// Characters of a text that is put together; V8 cuts others there.
-const MOST_TEXT_CHARS: usize = 1024;
-/// Parts of a text that are looked at.
-const MOST_PARTS: usize = 100_000;
+use crate::allocations::AllocationDump;
+use crate::graph::{ColumnSink, HeapGraph, MemoryBudget, NodeId, SourcePlace};
+use crate::input::{
+    ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings, Text,
+    WantedContents,
+};
 
 /// What reads a snapshot again.
 #[derive(Debug)]
 pub(super) struct V8Details {
     input: Reread,
     read: Mutex<Option<Arc<Read>>>,
-}
-
-/// A snapshot that was read again.
-#[derive(Debug)]
-struct Read {
-    snapshot: Snapshot,
-    /// By node: its ordinal.
-    ordinals: Vec<u32>,
-    distances: Mutex<Option<Arc<Vec<u32>>>>,
+    allocations: OnceLock<Option<AllocationDump>>,
 }
 
 impl V8Details {
     pub(super) fn new(input: Reread) -> Self {
-        V8Details { input, read: Mutex::new(None) }
+        V8Details { input, read: Mutex::new(None), allocations: OnceLock::new() }
     }
 
     fn read(&self) -> Result<Arc<Read>, ReadError> {
@@ -54,80 +44,10 @@ impl V8Details {
         snapshot.ids.make_unique();
         let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
         ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
-        Ok(Arc::clone(read.insert(Arc::new(Read { snapshot, ordinals, distances: Mutex::new(None) }))))
-    }
-}
-
-impl Read {
-    fn ordinal(&self, node: NodeId) -> Option<u32> {
-        self.ordinals.get(node.index()).copied()
-    }
-
-    /// The edge of a node's reference, counted as the graph counts them.
-    fn edge(&self, ordinal: u32, nth: usize) -> Option<usize> {
-        let snapshot = &self.snapshot;
-        let is_kept = |&edge: &usize| {
-            let target = snapshot.targets[edge];
-            target != NOWHERE && !snapshot.is_category(target)
-        };
-        snapshot.edges(ordinal).filter(is_kept).nth(nth)
-    }
-
-    fn name(&self, edge: usize) -> ReferenceName {
-        let snapshot = &self.snapshot;
-        let number = snapshot.edge_number(edge);
-        let text = || snapshot.strings.name(number).into_owned();
-        let is = |kind| snapshot.is_kind(edge, kind);
-        if is(EdgeKind::Property) {
-            ReferenceName::Property(text())
-        } else if is(EdgeKind::Element) {
-            ReferenceName::Element(number.into())
-        } else if is(EdgeKind::Context) {
-            ReferenceName::Variable(text())
-        } else if is(EdgeKind::Hidden) {
-            ReferenceName::Internal(format!("slot {number}"))
-        } else {
-            let text = text();
-            match WeakMapPair::parse(&text) {
-                Some(pair) => ReferenceName::Internal(format!("value in WeakMap (table @{})", pair.table)),
-                None => ReferenceName::Internal(text),
-            }
-        }
-    }
-
-    /// The target of the first edge of a node with this name.
-    fn named(&self, ordinal: u32, name: &str) -> Option<u32> {
-        let snapshot = &self.snapshot;
-        let mut edges = snapshot.edges(ordinal);
-        let edge = edges.find(|&edge| {
-            snapshot.is_kind(edge, EdgeKind::Internal) && snapshot.strings.get(snapshot.edge_number(edge)) == Some(name)
-        })?;
-        Some(snapshot.targets[edge]).filter(|&target| target != NOWHERE)
-    }
-
-    /// The text of a string node; a concatenated one is put together from its parts.
-    fn text(&self, ordinal: u32) -> Option<String> {
-        let snapshot = &self.snapshot;
-        let name = || snapshot.strings.name(snapshot.names[ordinal as usize]).into_owned();
-        match snapshot.kind(ordinal) {
-            Kind::String | Kind::SlicedString => return Some(name()),
-            Kind::ConsString => {}
-            _ => return None,
-        }
-        let (mut text, mut chars) = (String::new(), 0);
-        let mut open = vec![ordinal];
-        for _ in 0..MOST_PARTS {
-            let Some(part) = open.pop().filter(|_| chars < MOST_TEXT_CHARS) else { break };
-            if snapshot.kind(part) == Kind::ConsString {
-                open.extend(["second", "first"].iter().filter_map(|side| self.named(part, side)));
-            } else {
-                let own = snapshot.strings.name(snapshot.names[part as usize]);
-                let more = own.chars().take(MOST_TEXT_CHARS - chars);
-                text.extend(more);
-                chars = text.chars().count();
-            }
-        }
-        Some(if text.is_empty() { name() } else { text })
+        let tables = super::names::tables(&snapshot);
+        let stacks = Stacks::read(&snapshot);
+        let distances = Mutex::new(None);
+        Ok(Arc::clone(read.insert(Arc::new(Read { snapshot, ordinals, tables, stacks, distances }))))
     }
 }
 
@@ -141,17 +61,17 @@ impl Read {
         };
         match self.snapshot.kind(ordinal) {
             Kind::String => true,
-            Kind::ConsString => !["first", "second"].iter().any(|side| self.named(ordinal, side).is_some_and(is_empty)),
+            Kind::ConsString => !["first", "second"].iter().any(|side| self.snapshot.field(ordinal, side).is_some_and(is_empty)),
             _ => false,
         }
     }
 
     /// What tells texts apart that begin alike and were cut, where the snapshot says it: length and hash.
     fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
-        self.named(ordinal, "truncated")?;
+        self.snapshot.field(ordinal, "truncated")?;
         let number = |name: &str| {
-            let number = self.named(ordinal, name)?;
-            let value = self.named(number, "value").unwrap_or(number);
+            let number = self.snapshot.field(ordinal, name)?;
+            let value = self.snapshot.field(number, "value").unwrap_or(number);
             Some(self.snapshot.strings.name(self.snapshot.names[value as usize]).into_owned())
         };
         Some([number("length")?, number("hash")?])
@@ -176,7 +96,8 @@ impl ObjectDetails for V8Details {
     fn reference_name(&self, _: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
         let read = self.read()?;
         let edge = read.ordinal(from).and_then(|ordinal| read.edge(ordinal, nth));
-        Ok(edge.map(|edge| read.name(edge)))
+        let name = |ordinal| edge.map(|edge| read.name(ordinal, edge));
+        Ok(read.ordinal(from).and_then(name))
     }
 
     fn text(&self, _: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
@@ -217,6 +138,50 @@ impl ObjectDetails for V8Details {
             take(at, Text { text: start, is_cut });
         }
         Ok(())
+    }
+
+    fn sayings(&self, _: &HeapGraph, nodes: &[NodeId], most_units: usize) -> Result<Vec<Option<Saying>>, ReadError> {
+        if nodes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = self.read()?;
+        let say = |node: &NodeId| read.ordinal(*node).and_then(|ordinal| read.saying(ordinal, most_units));
+        Ok(nodes.iter().map(say).collect())
+    }
+
+    fn place(&self, _: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+        let read = self.read()?;
+        Ok(read.ordinal(node).and_then(|ordinal| read.place(ordinal)))
+    }
+
+    fn function(&self, _: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        let read = self.read()?;
+        Ok(read.ordinal(node).and_then(|ordinal| read.function(ordinal)))
+    }
+
+    fn stack(&self, _: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
+        let read = self.read()?;
+        Ok(read.ordinal(node).and_then(|ordinal| read.stack(ordinal)))
+    }
+
+    fn allocations(&self, graph: &HeapGraph) -> Result<Option<&AllocationDump>, ReadError> {
+        if self.allocations.get().is_none() {
+            // The usual header says that there are none: no need to read all of the file.
+            let has_none =
+                memchr::memmem::find(self.input.from_start()?.start(), b"\"trace_function_count\":0}").is_some();
+            let read = if has_none { None } else { Some(self.read()?) };
+            let found = read.filter(|read| !read.stacks.is_empty()).map(|read| {
+                let mut nodes: Vec<(u32, u32)> =
+                    read.ordinals.iter().enumerate().map(|(node, &ordinal)| (ordinal, node as u32)).collect();
+                nodes.sort_unstable();
+                read.allocations(graph, |ordinal| {
+                    let at = nodes.binary_search_by_key(&ordinal, |&(ordinal, _)| ordinal).ok()?;
+                    Some(NodeId::new(nodes[at].1 as usize))
+                })
+            });
+            _ = self.allocations.set(found);
+        }
+        Ok(self.allocations.get().and_then(Option::as_ref))
     }
 
     fn distance(&self, _: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {

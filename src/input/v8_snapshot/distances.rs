@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashSet;
 
+use super::bits::Bits;
 use super::block::NOWHERE;
 use super::layout::{EdgeKind, Kind};
-use super::rules::{Bits, WeakMapPair, pair_names, user_roots};
+use super::rules::{WeakMapPair, pair_names, user_roots};
 use super::snapshot::Snapshot;
 
 /// Never reached.

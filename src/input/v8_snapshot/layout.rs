@@ -85,6 +85,8 @@ pub(super) struct NodeFields {
     pub(super) self_size: usize,
     pub(super) edge_count: usize,
     pub(super) detachedness: Option<usize>,
+    /// The stack that allocated it, in recordings of allocations.
+    pub(super) trace_node_id: Option<usize>,
 }
 
 /// Where the fields of an edge are.
@@ -106,12 +108,43 @@ pub(super) struct LocationFields {
     pub(super) column: usize,
 }
 
+/// Where the fields of a function are, among those that stacks have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FunctionFields {
+    pub(super) width: usize,
+    pub(super) name: usize,
+    pub(super) script_name: usize,
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+/// Where the fields of a stack are; those below it come last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StackFields {
+    pub(super) width: usize,
+    pub(super) id: usize,
+    pub(super) function: usize,
+    pub(super) count: usize,
+    pub(super) size: usize,
+}
+
+/// Where the fields of a sample are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SampleFields {
+    pub(super) width: usize,
+    pub(super) time: usize,
+    pub(super) last_id: usize,
+}
+
 /// What the header says.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) node: NodeFields,
     pub(super) edge: EdgeFields,
     pub(super) location: Option<LocationFields>,
+    pub(super) function: Option<FunctionFields>,
+    pub(super) stack: Option<StackFields>,
+    pub(super) sample: Option<SampleFields>,
     /// By number.
     pub(super) kinds: Vec<Kind>,
     pub(super) kind_names: Vec<String>,
@@ -143,6 +176,7 @@ impl Layout {
             self_size: node_fields.place("self_size")?,
             edge_count: node_fields.place("edge_count")?,
             detachedness: node_fields.find("detachedness"),
+            trace_node_id: node_fields.find("trace_node_id"),
         };
         let edge = EdgeFields {
             width: edge_fields.0.len(),
@@ -162,6 +196,29 @@ impl Layout {
                     line: fields.find("line")?,
                     column: fields.find("column")?,
                 })
+            }),
+            function: Fields::of(meta, "trace_function_info_fields").ok().and_then(|fields| {
+                Some(FunctionFields {
+                    width: fields.0.len(),
+                    name: fields.find("name")?,
+                    script_name: fields.find("script_name")?,
+                    line: fields.find("line")?,
+                    column: fields.find("column")?,
+                })
+            }),
+            stack: Fields::of(meta, "trace_node_fields").ok().and_then(|fields| {
+                let stack = StackFields {
+                    width: fields.0.len(),
+                    id: fields.find("id")?,
+                    function: fields.find("function_info_index")?,
+                    count: fields.find("count")?,
+                    size: fields.find("size")?,
+                };
+                (fields.find("children")? + 1 == stack.width).then_some(stack)
+            }),
+            sample: Fields::of(meta, "sample_fields").ok().and_then(|fields| {
+                let (time, last_id) = (fields.find("timestamp_us")?, fields.find("last_assigned_id")?);
+                Some(SampleFields { width: fields.0.len(), time, last_id })
             }),
             node,
             edge,

@@ -12,17 +12,22 @@
 //! Chrome DevTools' reading of them, `assemble` makes the graph. docs/formats/v8-snapshot.md has the layout, the rules,
 //! the codes, and where each is from.
 
+mod again;
+mod allocated;
 mod assemble;
+mod bits;
 mod block;
 mod classes;
 mod codes;
 mod details;
 mod distances;
 mod layout;
+mod names;
 mod rules;
 mod scan;
 mod shapes;
 mod snapshot;
+mod stacks;
 mod strings;
 
 use super::codes::GraphCodes;
@@ -75,6 +80,10 @@ impl Reader for V8Snapshot {
         &[Rules::Heapdump, Rules::Devtools, Rules::Plain]
     }
 
+    fn has_values(&self) -> bool {
+        true
+    }
+
     fn graph_codes(&self) -> &'static GraphCodes {
         &GRAPH_CODES
     }
@@ -86,12 +95,18 @@ impl Reader for V8Snapshot {
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, true);
         fill_info(&snapshot, reading);
         let end = Position::Byte(snapshot.end);
+        let has_edges = snapshot.has_edges;
+        let samples = std::mem::take(&mut snapshot.samples);
         let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
         reading.details = reread.map(|reread| Box::new(V8Details::new(reread)) as Box<dyn ObjectDetails>);
         let extent = Extent { end, objects: assembled.objects, lost: &LOST };
-        let objects = Objects::new(assembled.builder).then(|graph, _, _| {
+        let objects = Objects::new(assembled.builder).then(move |graph, _, _| {
             graph.put_unheld_in_tree();
             graph.count_bytes_only();
+            graph.set_intervals(stacks::intervals(graph, &samples));
+            if !has_edges {
+                graph.miss_references();
+            }
         });
         Ok(ParsedDump { extent, content: Content::Objects(Box::new(objects)) })
     }

@@ -21,6 +21,8 @@ pub(super) enum Region {
     Nodes,
     Edges,
     Locations,
+    Functions,
+    Samples,
     Strings,
 }
 
@@ -79,10 +81,13 @@ pub(super) struct Scanner {
     pub(super) whole: Vec<Region>,
     pub(super) reached: Reached,
     pub(super) has_data_after_end: bool,
+    keeps_stacks: bool,
+    /// The tree of stacks as the file has it, where it is kept.
+    pub(super) stacks: Vec<u8>,
 }
 
 impl Scanner {
-    pub(super) fn new(source: Source, budget: &MemoryBudget) -> Self {
+    pub(super) fn new(source: Source, keeps_stacks: bool, budget: &MemoryBudget) -> Self {
         Scanner {
             source,
             window: Vec::new(),
@@ -96,6 +101,8 @@ impl Scanner {
             whole: Vec::new(),
             reached: Reached::Elsewhere,
             has_data_after_end: false,
+            keeps_stacks,
+            stacks: Vec::new(),
         }
     }
 
@@ -224,10 +231,17 @@ impl Scanner {
                         b"nodes" => Region::Nodes,
                         b"edges" => Region::Edges,
                         b"locations" => Region::Locations,
+                        b"trace_function_infos" => Region::Functions,
+                        b"samples" => Region::Samples,
                         b"strings" => Region::Strings,
                         b"snapshot" => {
                             let Some(json) = self.value(MOST_HEADER_BYTES)? else { return self.end_here() };
                             self.layout = Some(Arc::new(Layout::parse(&json)?));
+                            continue;
+                        }
+                        b"trace_tree" if self.keeps_stacks => {
+                            let Some(tree) = self.value(usize::MAX)? else { return self.end_here() };
+                            self.stacks = tree;
                             continue;
                         }
                         _ => {
@@ -275,6 +289,8 @@ impl Scanner {
             Region::Nodes => layout.node.width,
             Region::Edges => layout.edge.width,
             Region::Locations => layout.location.map_or(1, |fields| fields.width),
+            Region::Functions => layout.function.map_or(1, |fields| fields.width),
+            Region::Samples => layout.sample.map_or(1, |fields| fields.width),
             Region::Strings => 1,
         })
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::block::{Block, EdgeLabel, LARGE, NOWHERE};
+use super::bits::Bits;
+use super::block::{Block, EdgeLabel, Function, LARGE, NOWHERE};
 use super::codes::*;
 use super::layout::{EdgeKind, Kind, Layout};
-use super::rules::Bits;
 use super::scan::{Reached, Region, Scanner};
 use super::strings::{Keep, Strings};
 use crate::graph::{BuildError, MemoryBudget, MemoryShare, ObjectIds, SourcePlace, make_room};
@@ -39,6 +39,13 @@ pub(super) struct Snapshot {
     /// Ascending by ordinal, one each.
     pub(super) locations: Vec<(u32, SourcePlace)>,
     pub(super) strings: Strings,
+    /// (time in microseconds, last id that was given until then), in recordings over time.
+    pub(super) samples: Vec<(u64, u64)>,
+    /// (ordinal, id of the stack that allocated it), ascending; like the two below only with all strings.
+    pub(super) stacks: Vec<(u32, u32)>,
+    pub(super) functions: Vec<Function>,
+    /// The tree of stacks as the file has it.
+    pub(super) stack_tree: Vec<u8>,
     /// The references are all there.
     pub(super) has_edges: bool,
     pub(super) end: u64,
@@ -59,6 +66,9 @@ struct Content {
     detached: Vec<(u32, u8)>,
     locations: Vec<(u32, SourcePlace)>,
     strings: Strings,
+    samples: Vec<(u64, u64)>,
+    stacks: Vec<(u32, u32)>,
+    functions: Vec<Function>,
     /// Numbers that came before the header.
     raw: Vec<(Region, Vec<i64>)>,
     keep: Keep,
@@ -87,6 +97,10 @@ impl Content {
         append(&mut self.edge_labels, &edges.labels);
         append(&mut self.targets, &edges.targets);
         append(&mut self.locations, &block.locations);
+        append(&mut self.samples, &block.samples);
+        if self.keep == Keep::All {
+            append(&mut self.functions, &block.functions);
+        }
         if !block.ends.is_empty() {
             self.take_strings(block);
         }
@@ -106,6 +120,9 @@ impl Content {
         append(&mut self.edge_counts, &nodes.edge_counts);
         self.ids.extend(&nodes.ids);
         self.large.extend(nodes.large.iter().map(|&(node, bytes)| (first + node, bytes)));
+        if self.keep == Keep::All {
+            self.stacks.extend(nodes.stacks.iter().map(|&(node, stack)| (first + node, stack)));
+        }
         self.detached.extend(nodes.detached.iter().map(|&(node, state)| (first + node, state)));
         Ok(())
     }
@@ -153,7 +170,8 @@ impl Content {
     fn memory_bytes(&self) -> u64 {
         let raw: usize = self.raw.iter().map(|(_, values)| 8 * values.len()).sum();
         let nodes = self.kinds.len() * 13 + self.ids.bytes() + self.large.len() * 16 + self.detached.len() * 8;
-        let edges = self.targets.len() * 8 + self.large_numbers.len() * 8 + self.locations.len() * 16;
+        let traces = (self.samples.len() + self.functions.len()) * 16 + self.stacks.len() * 8;
+        let edges = self.targets.len() * 8 + self.large_numbers.len() * 8 + self.locations.len() * 16 + traces;
         (raw + nodes + edges + self.strings.memory_bytes()) as u64
     }
 
@@ -200,13 +218,16 @@ impl Snapshot {
             detached: Vec::new(),
             locations: Vec::new(),
             strings: Strings::default(),
+            samples: Vec::new(),
+            stacks: Vec::new(),
+            functions: Vec::new(),
             raw: Vec::new(),
             keep,
             diagnostics: std::mem::take(diagnostics),
             share: budget.for_content(),
         };
         let scanner = parse_blocks_of(
-            Scanner::new(source, budget),
+            Scanner::new(source, keep == Keep::All, budget),
             budget,
             threads,
             |bytes, place, block: &mut Block| block.parse(bytes, &place),
@@ -217,7 +238,7 @@ impl Snapshot {
             return Err(ReadError::new(crate::input::ReadErrorKind::Empty));
         };
         content.read_raw(&layout)?;
-        Ok(content.finish(&scanner, layout, diagnostics))
+        Ok(content.finish(scanner, layout, diagnostics))
     }
 
     /// Nodes.
@@ -261,6 +282,14 @@ impl Snapshot {
         })
     }
 
+    /// The target of the first of V8's own edges of a node with this name.
+    pub(super) fn field(&self, node: u32, name: &str) -> Option<u32> {
+        let edge = self.edges(node).find(|&edge| {
+            self.is_kind(edge, EdgeKind::Internal) && self.strings.get(self.edge_number(edge)) == Some(name)
+        })?;
+        Some(self.targets[edge]).filter(|&target| target != NOWHERE)
+    }
+
     /// The root, which a damaged file may not have.
     pub(super) fn root(&self) -> Option<u32> {
         Some(self.layout.root).filter(|&root| (root as usize) < self.len())
@@ -276,7 +305,7 @@ impl Snapshot {
 impl Content {
     fn finish(
         mut self,
-        scanner: &Scanner,
+        mut scanner: Scanner,
         layout: Arc<Layout>,
         diagnostics: &mut Diagnostics,
     ) -> (Snapshot, MemoryShare) {
@@ -347,6 +376,10 @@ impl Content {
             detached: self.detached,
             locations: self.locations,
             strings: self.strings,
+            samples: self.samples,
+            stacks: self.stacks,
+            functions: self.functions,
+            stack_tree: std::mem::take(&mut scanner.stacks),
             has_edges,
             end: scanner.end(),
             edge_rows: rows as u64,

@@ -1,6 +1,6 @@
 //! The strings of a snapshot: all of them, or those that classes and rules rest on.
 
-use super::rules::Bits;
+use super::bits::Bits;
 
 /// Which strings are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,202 @@
+//! What references, functions and numbers are called.
+
+use super::again::Read;
+use super::layout::{EdgeKind, Kind};
+use super::rules::WeakMapPair;
+use super::snapshot::Snapshot;
+use crate::graph::SourcePlace;
+use crate::input::{ReferenceName, Saying, Text, Value};
+
+/// UTF-16 units after which V8 cuts texts.
+const UNITS_OF_TEXT: usize = 1024;
+/// Characters of a key in the name of a map's entry.
+const MOST_KEY_CHARS: usize = 60;
+
+/// The two kinds of hash tables that programs see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Collection {
+    Map,
+    Set,
+}
+
+/// The tables of maps and sets, ascending, with the objects they belong to. O(nodes), and the edges of these.
+pub(super) fn tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
+    let names = [snapshot.strings.indices_of("Map"), snapshot.strings.indices_of("Set")].concat();
+    let mut tables = Vec::new();
+    for node in 0..snapshot.len() as u32 {
+        if snapshot.kind(node) == Kind::Object
+            && names.contains(&snapshot.names[node as usize])
+            && let Some(table) = snapshot.field(node, "table")
+        {
+            tables.push((table, node));
+        }
+    }
+    tables.sort_unstable();
+    tables
+}
+
+/// The first slot of the entries in a table of so many bytes: behind the buckets, of which there is a power of two.
+fn first_slot(collection: Collection, bytes: u64) -> Option<u64> {
+    let slots_of_bucket = if collection == Collection::Map { 7 } else { 5 };
+    // Header and slot are twice as large where pointers are not compressed.
+    for (header, slot) in [(16, 8), (8, 4)] {
+        let slots = bytes.checked_sub(header).filter(|rest| rest % slot == 0)? / slot;
+        let buckets =
+            slots.checked_sub(3).filter(|rest| rest % slots_of_bucket == 0).map(|rest| rest / slots_of_bucket);
+        if let Some(buckets) = buckets.filter(|buckets| buckets.is_power_of_two()) {
+            return Some(3 + buckets);
+        }
+    }
+    None
+}
+
+impl Read {
+    /// The name of an edge of a node.
+    pub(super) fn name(&self, node: u32, edge: usize) -> ReferenceName {
+        let snapshot = &self.snapshot;
+        let number = snapshot.edge_number(edge);
+        let text = || snapshot.strings.name(number).into_owned();
+        let is = |kind| snapshot.is_kind(edge, kind);
+        if is(EdgeKind::Property) {
+            ReferenceName::Property(text())
+        } else if is(EdgeKind::Element) {
+            ReferenceName::Element(number.into())
+        } else if is(EdgeKind::Context) {
+            ReferenceName::Variable(text())
+        } else if is(EdgeKind::Hidden) {
+            if snapshot.strings.get(snapshot.names[node as usize]) == Some("system / Context") {
+                ReferenceName::VariableSlot(number.into())
+            } else {
+                ReferenceName::Internal(format!("slot {number}"))
+            }
+        } else {
+            let text = text();
+            match WeakMapPair::parse(&text) {
+                Some(pair) => ReferenceName::Internal(format!("value in WeakMap (table @{})", pair.table)),
+                None => self.entry(node, &text).map_or(ReferenceName::Internal(text), ReferenceName::OfMap),
+            }
+        }
+    }
+
+    /// The name of what lies in a slot of the table of a map or a set.
+    fn entry(&self, table: u32, slot: &str) -> Option<String> {
+        let at = self.tables.binary_search_by_key(&table, |&(table, _)| table).ok()?;
+        let slot: u64 = slot.parse().ok()?;
+        let snapshot = &self.snapshot;
+        let (collection, word, slots) = match snapshot.strings.get(snapshot.names[self.tables[at].1 as usize])? {
+            "Map" => (Collection::Map, "Map", 3),
+            _ => (Collection::Set, "Set", 2),
+        };
+        let place = slot.checked_sub(first_slot(collection, snapshot.self_size(table))?)?;
+        match (collection, place % slots) {
+            (_, 0) => Some(format!("{word} key")),
+            (Collection::Map, 1) => {
+                let key = snapshot.field(table, &(slot - 1).to_string());
+                Some(key.map_or_else(|| "Map value".into(), |key| format!("Map[{}]", self.key(key))))
+            }
+            _ => None,
+        }
+    }
+
+    /// A key in words: a text in quotes, anything else by its id.
+    fn key(&self, node: u32) -> String {
+        match self.text(node) {
+            Some(text) => {
+                let shown: String = text.chars().take(MOST_KEY_CHARS).collect();
+                format!("{shown:?}{}", if shown.len() < text.len() { "…" } else { "" })
+            }
+            None => format!("@{}", self.snapshot.ids.get(node as usize)),
+        }
+    }
+
+    /// Where a function stands, or the constructor of an object.
+    pub(super) fn place(&self, node: u32) -> Option<SourcePlace> {
+        let locations = &self.snapshot.locations;
+        let at = locations.binary_search_by_key(&node, |&(node, _)| node).ok()?;
+        Some(locations[at].1)
+    }
+
+    /// What a function is called, or where it stands.
+    pub(super) fn function(&self, node: u32) -> Option<String> {
+        if self.snapshot.kind(node) != Kind::Closure {
+            return None;
+        }
+        let name = self.snapshot.strings.name(self.snapshot.names[node as usize]);
+        Some(match self.place(node) {
+            Some(place) if name.is_empty() => format!("({place})"),
+            _ => format!("{name}()"),
+        })
+    }
+
+    /// What a node says of itself: texts, numbers, names of functions, with the place of these.
+    pub(super) fn saying(&self, node: u32, most_units: usize) -> Option<Saying> {
+        let snapshot = &self.snapshot;
+        let name = || snapshot.strings.name(snapshot.names[node as usize]).into_owned();
+        let said = |text: String| Text { text, is_cut: false };
+        match snapshot.kind(node) {
+            Kind::String | Kind::ConsString | Kind::SlicedString => {
+                let text = self.text(node)?;
+                let mut units = 0;
+                let end = text.char_indices().find(|(_, next)| {
+                    units += next.len_utf16();
+                    units > most_units
+                });
+                let end = end.map_or(text.len(), |(at, _)| at);
+                let is_cut = end < text.len() || units >= UNITS_OF_TEXT;
+                Some(Saying::Text(Text { text: text[..end].into(), is_cut }))
+            }
+            Kind::Number => {
+                let text = snapshot.field(node, "value")?;
+                Some(Saying::Boxed(number(snapshot.strings.get(snapshot.names[text as usize])?)))
+            }
+            Kind::Closure => {
+                let place = self.place(node).map(|place| place.to_string());
+                let words = match (name(), place) {
+                    (name, Some(place)) if name.is_empty() => place,
+                    (name, Some(place)) => format!("{name}() {place}"),
+                    (name, None) => format!("{name}()"),
+                };
+                Some(Saying::Name(said(words)))
+            }
+            Kind::RegExp => Some(Saying::Name(said(name()))),
+            _ => None,
+        }
+    }
+}
+
+/// A number as V8 writes it.
+fn number(text: &str) -> Value {
+    match text {
+        "true" => Value::Boolean(true),
+        "false" => Value::Boolean(false),
+        _ => match (text.parse(), text.parse()) {
+            (Ok(number), _) => Value::Integer(number),
+            (_, Ok(number)) => Value::Double(number),
+            _ => Value::Text(text.into()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_begin_behind_the_buckets() {
+        assert_eq!(first_slot(Collection::Map, 16 + 8 * (3 + 7 * 2)), Some(5));
+        assert_eq!(first_slot(Collection::Set, 16 + 8 * (3 + 5 * 4)), Some(7));
+        assert_eq!(first_slot(Collection::Map, 8 + 4 * (3 + 7 * 64)), Some(67));
+        assert_eq!(first_slot(Collection::Map, 16 + 8 * (3 + 7 * 2) + 8), None);
+        assert_eq!(first_slot(Collection::Set, 0), None);
+    }
+
+    #[test]
+    fn numbers_are_values() {
+        assert_eq!(number("-17"), Value::Integer(-17));
+        assert_eq!(number("3.25"), Value::Double(3.25));
+        assert_eq!(number("-Infinity"), Value::Double(f64::NEG_INFINITY));
+        assert_eq!(number("true"), Value::Boolean(true));
+        assert_eq!(number("1n"), Value::Text("1n".into()));
+        assert!(matches!(number("NaN"), Value::Double(number) if number.is_nan()));
+    }
+}

@@ -1,0 +1,132 @@
+//! Recordings of allocations: when objects were allocated, and by which stacks.
+
+use std::ops::Range;
+
+use super::snapshot::Snapshot;
+use crate::graph::{HeapGraph, HeapParts};
+
+/// The intervals in which objects were allocated: ids are given in order, and samples say how far they were.
+pub(super) fn intervals(graph: &HeapGraph, samples: &[(u64, u64)]) -> HeapParts {
+    if samples.is_empty() {
+        return HeapParts::default();
+    }
+    let seconds = |us: u64| format!("{:.3}", us as f64 / 1e6);
+    let mut names: Vec<String> = Vec::new();
+    for (at, &(time, _)) in samples.iter().enumerate() {
+        names.push(match at.checked_sub(1) {
+            Some(before) => format!("{} to {} s", seconds(samples[before].0), seconds(time)),
+            None => format!("before {} s", seconds(time)),
+        });
+    }
+    let (later, embedder) = (names.len() as u32, names.len() as u32 + 1);
+    names.extend(["while the snapshot was taken".into(), "(not known: objects of the embedder)".into()]);
+    let mut runs: Vec<(Range<usize>, u32)> = Vec::new();
+    for node in graph.nodes() {
+        // Even ids are not V8's own: they are given in no order.
+        let id = graph.original_id(node);
+        let interval = match samples.partition_point(|&(_, last)| last < id) {
+            _ if id % 2 == 0 => embedder,
+            at if at == samples.len() => later,
+            at => at as u32,
+        };
+        match runs.last_mut() {
+            Some((nodes, last)) if *last == interval => nodes.end = node.index() + 1,
+            _ => runs.push((node.index()..node.index() + 1, interval)),
+        }
+    }
+    HeapParts { names, runs }
+}
+
+/// A stack of a recording.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stack {
+    id: u32,
+    /// The one that it goes on from; the first has none.
+    pub(super) parent: Option<u32>,
+    pub(super) function: u64,
+    /// What was allocated there, alive or not.
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+}
+
+/// The stacks of a recording, each behind the one that it goes on from.
+#[derive(Debug, Default)]
+pub(super) struct Stacks {
+    pub(super) all: Vec<Stack>,
+    /// (id, number), ascending.
+    by_id: Vec<(u32, u32)>,
+}
+
+/// A list of stacks that is being read.
+struct Level {
+    parent: Option<u32>,
+    row: [u64; super::layout::MOST_FIELDS],
+    at: usize,
+}
+
+impl Stacks {
+    /// From nested lists of any depth; what is no list of stacks ends the reading.
+    pub(super) fn read(snapshot: &Snapshot) -> Stacks {
+        let mut stacks = Stacks::default();
+        let Some(fields) = snapshot.layout.stack else { return stacks };
+        let json = &snapshot.stack_tree;
+        let mut levels: Vec<Level> = Vec::new();
+        let (mut at, new) = (0, |parent| Level { parent, row: [0; super::layout::MOST_FIELDS], at: 0 });
+        while let Some(&byte) = json.get(at) {
+            at += 1;
+            match (byte, levels.last_mut()) {
+                (b'[', None) if stacks.all.is_empty() => levels.push(new(None)),
+                // The last field of a stack has those below it.
+                (b'[', Some(level)) if level.at + 1 == fields.width => {
+                    let number = stacks.all.len() as u32;
+                    stacks.all.push(Stack {
+                        id: u32::try_from(level.row[fields.id]).unwrap_or(0),
+                        parent: level.parent,
+                        function: level.row[fields.function],
+                        count: level.row[fields.count],
+                        bytes: level.row[fields.size],
+                    });
+                    level.at = 0;
+                    levels.push(new(Some(number)));
+                }
+                (b']', Some(_)) => _ = levels.pop(),
+                (b'0'..=b'9', Some(level)) if level.at + 1 < fields.width => {
+                    let mut value = u64::from(byte - b'0');
+                    while let Some(digit) = json.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10)
+                    {
+                        value = value.wrapping_mul(10).wrapping_add(digit.into());
+                        at += 1;
+                    }
+                    level.row[level.at] = value;
+                    level.at += 1;
+                }
+                (b',' | b' ' | b'\n' | b'\r' | b'\t', _) => {}
+                _ => break,
+            }
+        }
+        stacks.by_id = stacks.all.iter().enumerate().map(|(number, stack)| (stack.id, number as u32)).collect();
+        stacks.by_id.sort_unstable();
+        stacks
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The number of a stack.
+    pub(super) fn find(&self, id: u32) -> Option<u32> {
+        let at = self.by_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+        Some(self.by_id[at].1)
+    }
+
+    /// The functions of a stack from the one that allocated up to the first.
+    pub(super) fn functions(&self, number: u32) -> impl Iterator<Item = u64> {
+        let mut next = Some(number);
+        std::iter::from_fn(move || {
+            let stack = self.all[next? as usize];
+            next = stack.parent;
+            // The first stands for all of them.
+            stack.parent.map(|_| stack.function)
+        })
+    }
+}
