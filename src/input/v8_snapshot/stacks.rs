@@ -25,7 +25,7 @@ pub(super) fn intervals(graph: &HeapGraph, samples: &[(u64, u64)]) -> HeapParts 
         // Even ids are not V8's own: they are given in no order.
         let id = graph.original_id(node);
         let interval = match samples.partition_point(|&(_, last)| last < id) {
-            _ if id % 2 == 0 => embedder,
+            _ if id.is_multiple_of(2) => embedder,
             at if at == samples.len() => later,
             at => at as u32,
         };
