@@ -16,8 +16,8 @@ use super::strings::Keep;
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, MemoryBudget, NodeId, SourcePlace};
 use crate::input::{
-    ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings, Text,
-    WantedContents,
+    ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings,
+    Text, WantedContents,
 };
 
 /// What reads a snapshot again.
@@ -61,7 +61,9 @@ impl Read {
         };
         match self.snapshot.kind(ordinal) {
             Kind::String => true,
-            Kind::ConsString => !["first", "second"].iter().any(|side| self.snapshot.field(ordinal, side).is_some_and(is_empty)),
+            Kind::ConsString => {
+                !["first", "second"].iter().any(|side| self.snapshot.field(ordinal, side).is_some_and(is_empty))
+            }
             _ => false,
         }
     }
