@@ -18,6 +18,11 @@ impl<'d> ReferenceNames<'d> {
         Some(ReferenceNames { graph: dump.graph()?, details: dump.details()? })
     }
 
+    /// [`step`](Self::step) where nothing comes before.
+    pub(super) fn between(&self, from: NodeId, to: NodeId) -> Option<String> {
+        self.step(None, from, to)
+    }
+
     /// The name of the first reference between two objects, strong before weak: `.next`, `[12]`, `static Zoo.bus`. A
     /// captured variable is that of the closure `before` on the path, where there is one. O(references of `from`), and a
     /// few reads of the dump.
