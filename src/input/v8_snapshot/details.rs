@@ -79,7 +79,7 @@ impl Read {
         Some([number("length")?, number("hash")?])
     }
 
-    fn key(&self, ordinal: u32) -> ContentKey {
+    fn content_key(&self, ordinal: u32) -> ContentKey {
         let mut text = self.text(ordinal).unwrap_or_default();
         for part in self.end_of_cut(ordinal).into_iter().flatten() {
             text += "\0";
@@ -117,7 +117,7 @@ impl ObjectDetails for V8Details {
             graph.shallow_bytes(*node) > 0 && read.ordinal(*node).is_some_and(|ordinal| read.is_text(ordinal))
         };
         let nodes: Vec<NodeId> = graph.nodes().filter(is_text).collect();
-        let key = |node: &NodeId| read.ordinal(*node).map_or(ContentKey::UNKNOWN, |ordinal| read.key(ordinal));
+        let key = |node: &NodeId| read.ordinal(*node).map_or(ContentKey::UNKNOWN, |ordinal| read.content_key(ordinal));
         let keys = nodes.par_iter().map(key).collect();
         let strings = Strings::without_arrays(nodes, keys);
         Ok(Contents { strings, ..Contents::default() })
