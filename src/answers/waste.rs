@@ -13,7 +13,7 @@ use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
 use crate::analysis::threshold::Threshold;
 use crate::dump::OpenDump;
 use crate::graph::HeapGraph;
-use crate::input::WantedContents;
+use crate::input::{Runtime, WantedContents};
 use crate::units::format_bytes;
 
 pub use rows::{FlatWasteRow, WasteKindRow, WasteRow};
@@ -169,7 +169,9 @@ pub struct WasteTotals {
 pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let collections = options.collections.table()?.resolve(graph);
-    let has_values = dump.values().is_ok();
+    // What arrays and fields hold; of JavaScript's heaps texts are known, and numbers one by one.
+    let is_java = Runtime::of_format(&dump.info().format) == Some(Runtime::Java);
+    let has_values = is_java && dump.values().is_ok();
     let details = match text_details(dump) {
         Ok(details) => Some(details),
         // Other formats tell less; a pipe could tell more.

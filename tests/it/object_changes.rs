@@ -151,7 +151,7 @@ fn detached_nodes_are_listed_and_grouped_by_the_topmost() {
     assert_eq!(divs["holder"]["reference"], ".el");
     let table = row("Detached <table>");
     assert_eq!((&table["trees"], &table["holder"]["type"]), (&1.into(), &"Function".into()));
-    assert_eq!(table["holder"]["reference"], "{context} context variable table");
+    assert_eq!(table["holder"]["reference"], "{context} context variable table in closure (5:9:210)");
     assert_eq!(table["holder"]["through"], "closure");
     let child = row("Detached <b>");
     assert_eq!(child["holder"]["reference"], ".innerChild");
