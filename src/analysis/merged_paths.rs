@@ -50,7 +50,7 @@ impl Examples {
         &self.chosen
     }
 
-    fn add(&mut self, from: NodeId, to: NodeId) {
+    pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
         if self.seen & ((1 << self.step) - 1) == 0 {
             if self.chosen.len() == Self::MOST {
                 let mut number = 0;

@@ -16,8 +16,8 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 use commands::{
-    breakdown, completions, diff, dominators, export, index, info, leaks, list, man, report, roots, show, stats,
-    strings, threads, waste,
+    breakdown, completions, diff, dominators, export, index, info, leaks, list, man, referrers, report, roots, show,
+    stats, strings, threads, waste,
 };
 pub use terminal::session::Session;
 use terminal::{help, usage};
@@ -51,6 +51,7 @@ enum Command {
     List(list::Args),
     Show(show::Args),
     Roots(roots::Args),
+    Referrers(referrers::Args),
     Dominators(dominators::Args),
     Breakdown(breakdown::Args),
     Leaks(leaks::Args),
@@ -98,6 +99,7 @@ impl Command {
             Command::List(args) => list::run(args, session),
             Command::Show(args) => show::run(args, session),
             Command::Roots(args) => roots::run(args, session),
+            Command::Referrers(args) => referrers::run(args, session),
             Command::Dominators(args) => dominators::run(args, session),
             Command::Breakdown(args) => breakdown::run(args, session),
             Command::Leaks(args) => leaks::run(args, session),

@@ -41,7 +41,7 @@ fn hostile_trace() -> String {
 }
 
 const FORMS: [&str; 6] = ["table", "markdown", "csv", "tsv", "json", "jsonl"];
-const OBJECTS: [&str; 13] = [
+const OBJECTS: [&str; 15] = [
     "info",
     "stats --retained",
     "stats --by domain",
@@ -54,6 +54,8 @@ const OBJECTS: [&str; 13] = [
     "dominators --by type",
     "breakdown",
     "leaks",
+    "referrers 20",
+    "referrers --type T --depth 3",
     "stats --domain X",
 ];
 const TOTALS: [&str; 4] = ["info", "stats", "breakdown", "breakdown --invert"];

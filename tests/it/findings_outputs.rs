@@ -592,6 +592,7 @@ fn help_lists_the_options_of_each_command() {
         ("dominators", (answering.clone(), all.to_vec())),
         ("breakdown", (answering.clone(), [&all[..], &heaps].concat())),
         ("leaks", (answering.clone(), vec!["--limit", "--type", "--domain"])),
+        ("referrers", (answering.clone(), all.to_vec())),
         ("threads", (answering.clone(), vec!["--limit", "--sort", "--reverse"])),
         ("strings", (answering.clone(), vec!["--limit", "--sort", "--reverse"])),
         ("waste", (answering.clone(), vec!["--limit", "--sort", "--reverse"])),

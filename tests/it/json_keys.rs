@@ -92,7 +92,7 @@ const TRACE_66: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
 
 /// Command lines behind a command and the file, each split at blanks.
-const FORMS: [(&str, &[&str]); 9] = [
+const FORMS: [(&str, &[&str]); 10] = [
     ("info", &[""]),
     (
         "stats",
@@ -109,6 +109,7 @@ const FORMS: [(&str, &[&str]); 9] = [
     ),
     ("list", &["-n 20"]),
     ("roots", &["--type * -n 5"]),
+    ("referrers", &["--type * -n 3 --depth 2"]),
     ("dominators", &["--depth 3 -n 5", "--by type", "--by package", "--keep-unreachable -n 3"]),
     ("breakdown", &["--depth 4", "--by both", "--invert", "--min-percent 5"]),
     ("leaks", &["", "--threshold 0"]),
@@ -140,6 +141,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         for id in run(&["list", "--ids", "--sort", "retained", "-n", "3", "-q", &file]).stdout.split_whitespace() {
             add(&["show", id, &file, "-n", "20"]);
             add(&["roots", id, &file]);
+            add(&["referrers", id, &file, "--depth", "2"]);
             add(&["breakdown", id, &file, "--depth", "2"]);
         }
     }

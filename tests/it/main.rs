@@ -34,6 +34,7 @@ mod objects;
 mod oracle;
 mod phd;
 mod readme;
+mod referrers;
 mod regressions;
 mod report;
 mod same_heap;

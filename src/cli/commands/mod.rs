@@ -12,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod leaks;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod referrers;
 pub(crate) mod report;
 pub(crate) mod roots;
 pub(crate) mod show;

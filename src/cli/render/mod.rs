@@ -10,6 +10,7 @@ pub(crate) mod manual;
 mod merged_paths;
 mod object;
 pub(crate) mod objects;
+mod referrers;
 pub(crate) mod root_paths;
 pub(crate) mod rows;
 mod strings;

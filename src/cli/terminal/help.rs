@@ -9,7 +9,7 @@ use crate::cli::Cli;
 /// Commands by what a user wants to know. Commands missing from this list are shown under "More".
 const GROUPS: [(&str, &[&str]); 5] = [
     ("What is there", &["info", "stats", "list", "show"]),
-    ("Why it is there", &["roots", "dominators", "leaks", "threads", "breakdown", "diff"]),
+    ("Why it is there", &["roots", "referrers", "dominators", "leaks", "threads", "breakdown", "diff"]),
     ("What could be smaller", &["strings", "waste"]),
     ("For others, for later, for other programs", &["report", "index", "export"]),
     ("This program", &["completions", "man", "help"]),

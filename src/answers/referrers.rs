@@ -1,0 +1,283 @@
+//! What refers to an object, or to all objects of some types: referrers by type, and what refers to those in turn.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use super::reference_names::ReferenceNames;
+use super::tree::{Level, preorder};
+use super::{AnswerError, CommandLine, Limits, ObjectId, Order, OrderWords, ScopeOptions, Tree, TreeRow};
+use crate::analysis::merged_paths::Examples;
+use crate::analysis::selection::TypePattern;
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
+
+/// What the rows of each level are ordered by; ties by type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReferrerOrder {
+    /// Objects that refer, most first.
+    #[default]
+    Referrers,
+    /// References, most first.
+    References,
+    /// Shallow bytes of the objects that refer, largest first.
+    ShallowBytes,
+}
+
+impl Order for ReferrerOrder {
+    const WORDS: OrderWords<Self> = &[
+        (&["referrers"], ReferrerOrder::Referrers),
+        (&["references"], ReferrerOrder::References),
+        (&["shallow", "shallow_bytes"], ReferrerOrder::ShallowBytes),
+    ];
+}
+
+/// What is referred to.
+#[derive(Debug, Clone)]
+pub enum ReferredTo {
+    /// An object.
+    Object(ObjectId),
+    /// All objects of these types.
+    Types(TypePattern),
+}
+
+/// Whose referrers, and how many levels of them.
+#[derive(Debug, Clone)]
+pub struct ReferrersOptions {
+    /// What is referred to.
+    pub of: ReferredTo,
+    /// Of one section, by its name or its number from 1. Default: of all.
+    pub section: Option<String>,
+    /// Levels, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
+    pub depth: u32,
+    /// The order of each level.
+    pub order: ReferrerOrder,
+    /// How many rows of each level.
+    pub limits: Limits,
+}
+
+impl ReferrersOptions {
+    /// One level of referrers.
+    pub fn new(of: ReferredTo) -> Self {
+        ReferrersOptions { of, section: None, depth: 1, order: ReferrerOrder::default(), limits: Limits::default() }
+    }
+
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("referrers");
+        line.option("--depth", (self.depth != 1).then(|| self.depth.to_string()).as_deref());
+        self.order.add_to(&mut line);
+        self.limits.add_to(&mut line);
+        self.scope().add_to(&mut line);
+        if let ReferredTo::Object(object) = &self.of {
+            line.word(object.to_string());
+        }
+        line
+    }
+
+    fn scope(&self) -> ScopeOptions {
+        let types = match &self.of {
+            ReferredTo::Object(_) => None,
+            ReferredTo::Types(types) => Some(types.clone()),
+        };
+        ScopeOptions { section: self.section.clone(), types }
+    }
+}
+
+/// What refers to some objects.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct Referrers<'d> {
+    /// What is referred to.
+    pub of: ReferredToRow,
+    /// The rows.
+    pub referrers: ReferrerRows<'d>,
+}
+
+/// What is referred to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ReferredToRow {
+    /// The object's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The pattern of the types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// How many objects that is.
+    pub objects: u64,
+    /// The object with its type, in words.
+    #[serde(skip)]
+    pub words: Option<String>,
+}
+
+/// Objects of one type that refer to the same ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ReferrerRow<'d> {
+    /// The name of their type.
+    #[serde(rename = "type")]
+    pub type_name: &'d str,
+    /// How they refer, where the dump says so: `.next`, `[*]` for elements, several names one behind the other. Of many
+    /// references 32, evenly chosen, are looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// How many they are.
+    pub referrers: u64,
+    /// How many references they have to objects of the row above, weak ones included.
+    pub references: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+}
+
+/// Rows, each followed by what refers to its objects.
+pub struct ReferrerRows<'d> {
+    graph: &'d HeapGraph,
+    tree: Tree<Group>,
+    names: Option<ReferenceNames<'d>>,
+}
+
+/// Objects of one type that refer to the same ones.
+#[derive(Default)]
+struct Group {
+    type_id: Option<TypeId>,
+    /// Each once, until the row below them is made.
+    nodes: Vec<NodeId>,
+    referrers: u64,
+    references: u64,
+    shallow_bytes: u64,
+    examples: Examples,
+}
+
+/// Groups what refers to an object or to all objects of some types by type. O(references to them) for each level, and
+/// once for all references of the dump reversed. An object that stands in a row above is not listed below it again.
+///
+/// # Errors
+/// When the dump holds no objects, has no such object or section, or takes more memory than it may.
+pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<Referrers<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let scope = options.scope();
+    let (asked, of) = match &options.of {
+        ReferredTo::Object(object) => {
+            let node = object.find(graph, &scope)?;
+            let words = super::ObjectRow::new(graph, node).type_text();
+            let id = graph.display_id(node);
+            let words = Some(format!("{id}  {words}"));
+            (vec![node], ReferredToRow { id: Some(id), pattern: None, objects: 1, words })
+        }
+        ReferredTo::Types(types) => {
+            let nodes: Vec<NodeId> = scope.resolve(graph)?.nodes().collect();
+            let objects = nodes.len() as u64;
+            (nodes, ReferredToRow { id: None, pattern: Some(types.text().to_string()), objects, words: None })
+        }
+    };
+    dump.check_referrers()?;
+    let mut walk = Walk { graph, options, on_path: NodeSet::new(graph.node_count()), path: Vec::new() };
+    let top = walk.level(&asked);
+    walk.enter(&asked);
+    let tree = preorder(top, |row, depth| {
+        let nodes = std::mem::take(&mut row.nodes);
+        (depth + 1 < walk.options.depth).then(|| {
+            walk.leave(depth as usize + 1);
+            walk.enter(&nodes);
+            walk.level(&nodes)
+        })
+    });
+    let tree = tree.collect();
+    if dump.is_indexed() {
+        dump.verify_index();
+    }
+    Ok(Referrers { of, referrers: ReferrerRows { graph, tree, names: ReferenceNames::of(dump) } })
+}
+
+/// A walk from referrers to their referrers.
+struct Walk<'d, 'o> {
+    graph: &'d HeapGraph,
+    options: &'o ReferrersOptions,
+    /// The objects of the rows above.
+    on_path: NodeSet,
+    /// By row above, those that it marked.
+    path: Vec<Vec<NodeId>>,
+}
+
+impl Walk<'_, '_> {
+    /// Marks the objects of a row. One that was asked for and refers to another is marked already.
+    fn enter(&mut self, nodes: &[NodeId]) {
+        let marked = nodes.iter().copied().filter(|&node| self.on_path.insert(node)).collect();
+        self.path.push(marked);
+    }
+
+    /// Forgets the rows from this depth on.
+    fn leave(&mut self, depth: usize) {
+        for nodes in self.path.drain(depth.min(self.path.len())..) {
+            nodes.into_iter().for_each(|node| self.on_path.remove(node));
+        }
+    }
+
+    /// What refers to some objects, by type.
+    fn level(&self, targets: &[NodeId]) -> Level<Group> {
+        let mut groups: BTreeMap<TypeId, Group> = BTreeMap::new();
+        for &target in targets {
+            for referrer in self.graph.referrers(target).filter(|from| !self.on_path.contains(from.node)) {
+                let group = groups.entry(self.graph.type_of(referrer.node)).or_default();
+                group.references += 1;
+                group.nodes.push(referrer.node);
+                group.examples.add(referrer.node, target);
+            }
+        }
+        let rows = groups.into_iter().map(|(type_id, mut group)| {
+            group.nodes.sort_unstable();
+            group.nodes.dedup();
+            let bytes = group.nodes.iter().map(|&node| self.graph.shallow_bytes(node));
+            group.shallow_bytes = bytes.fold(0, u64::saturating_add);
+            Group { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
+        });
+        let figure = |group: &Group| match self.options.order {
+            ReferrerOrder::Referrers => (group.referrers, group.references),
+            ReferrerOrder::References => (group.references, group.referrers),
+            ReferrerOrder::ShallowBytes => (group.shallow_bytes, group.referrers),
+        };
+        let key = |group: &Group| (Reverse(figure(group)), group.type_id);
+        Level::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
+    }
+}
+
+impl<'d> ReferrerRows<'d> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.tree.rows().len()
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns true if the dump names references.
+    pub fn have_names(&self) -> bool {
+        self.names.is_some()
+    }
+
+    /// A row below `len`. O(1), and some reads of the dump where it names references.
+    pub fn get(&self, row: usize) -> TreeRow<ReferrerRow<'d>> {
+        let TreeRow { depth, hidden_after, row } = &self.tree.rows()[row];
+        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.row(row) }
+    }
+
+    fn row(&self, group: &Group) -> ReferrerRow<'d> {
+        ReferrerRow {
+            type_name: group.type_id.map_or("", |type_id| self.graph.type_name(type_id)),
+            reference: self.names.and_then(|names| names.of_examples(group.examples.chosen())),
+            referrers: group.referrers,
+            references: group.references,
+            shallow_bytes: group.shallow_bytes,
+        }
+    }
+}
+
+impl Serialize for ReferrerRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.tree.nested(|row| self.row(&row.row)).serialize(serializer)
+    }
+}

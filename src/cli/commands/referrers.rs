@@ -1,0 +1,66 @@
+//! `heapdump referrers`: who refers to it.
+
+use anyhow::{Result, bail};
+
+use crate::answers::referrers::{ReferredTo, ReferrersOptions};
+use crate::answers::{ScopeOptions, referrers};
+use crate::cli::Outcome;
+use crate::cli::args::object::{parse_object_id, split_object_and_file};
+use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
+use crate::cli::terminal::{asking::ask, session::Session};
+
+/// What refers to an object, or to all objects of a type
+///
+/// Objects that refer to it, by type, with the names of the references where the dump has them; weak references are
+/// among them. With --depth what refers to those in turn; an object of a row above is not listed again below it.
+///
+/// Example: heapdump referrers --type BubbleGame.Level dump.txt
+///
+/// Example: heapdump referrers 7fe45 dump.txt --depth 3
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "heapdump referrers [OPTIONS] OBJID [FILE]\n       heapdump referrers [OPTIONS] --type PATTERN [FILE]"
+)]
+pub(crate) struct Args {
+    /// The object's id as the dump writes it, and the dump
+    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    words: Vec<String>,
+    /// Levels of referrers, at most 500
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
+    depth: u32,
+    #[command(flatten)]
+    rows: RowArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let ScopeOptions { section, types } = args.scope.options()?;
+    let (of, file) = match (types, &args.words[..]) {
+        (Some(_), [_, _, ..]) => bail!("--type asks for all objects of a type: leave OBJID out"),
+        (Some(types), words) => (ReferredTo::Types(types), words.first().map(Into::into)),
+        (None, words) => match split_object_and_file(words) {
+            (Some(object), file) => (ReferredTo::Object(parse_object_id(&object)?), file),
+            (None, _) => bail!("whose referrers? heapdump referrers OBJID [FILE], or --type PATTERN for all of a type"),
+        },
+    };
+    let options = ReferrersOptions {
+        section,
+        depth: args.depth,
+        order: args.rows.order()?,
+        limits: args.rows.limits(),
+        ..ReferrersOptions::new(of)
+    };
+    ask(session, file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
+        let answer = referrers(asked.dump, &options).map_err(|error| asked.explain(error))?;
+        session.print_answer(&answer, &args.common.output)?;
+        if answer.referrers.is_empty() && answer.of.objects > 0 {
+            asked.note("no object of the dump refers to it");
+        }
+        let is_empty = answer.of.objects == 0;
+        Ok(args.scope.types.outcome(session, is_empty, args.common.input.read.quiet))
+    })
+}

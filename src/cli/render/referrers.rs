@@ -1,0 +1,57 @@
+//! `heapdump referrers`.
+
+use super::rows::{REFERENCE, TYPE};
+use crate::answers::Referrers;
+use crate::answers::referrers::ReferrerRow;
+use crate::answers::tree::TreeRow;
+use crate::report::{
+    Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls, format_count,
+};
+
+impl Present for Referrers<'_> {
+    const COMMAND: &'static str = "referrers";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        Columns::new()
+            .add(Column::count("level", "Level"), |place: &mut TreeRow<ReferrerRow<'_>>| place.depth)
+            .add(Column::count("referrers", "Referrers"), |place| place.row.referrers)
+            .add(Column::count("references", "References"), |place| place.row.references)
+            .add(Column::bytes("shallow_bytes", "Shallow"), |place| place.row.shallow_bytes)
+            .add_if(self.referrers.have_names(), REFERENCE, |place| place.row.reference.take())
+            .add(TYPE, |place| place.row.type_name)
+            .table(self.referrers.len(), 0, |at| self.referrers.get(at))
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        let style = *page.style();
+        let objects = count_of(self.of.objects, "objects");
+        let of = match (&self.of.words, &self.of.pattern) {
+            (Some(words), _) => words.clone(),
+            (None, pattern) => format!("{objects} of {}", pattern.as_deref().unwrap_or_default()),
+        };
+        page.line(format!("What refers to {}\n", escape_controls(&of)));
+        page.tree(&Outline {
+            figures: vec![("referrers", 11), ("references", 11), ("shallow", 10)],
+            gap: 1,
+            title: "referred to by",
+            header: style.header,
+            max_indent: usize::MAX,
+            row_count: self.referrers.len(),
+            row: Box::new(move |at| {
+                let TreeRow { depth, hidden_after, row } = self.referrers.get(at);
+                let name = row.reference.map_or(String::new(), |name| format!("{name}  "));
+                OutlineRow {
+                    depth: depth as usize,
+                    hidden_after: hidden_after.into(),
+                    figures: vec![
+                        format_count(row.referrers),
+                        format_count(row.references),
+                        style.size(row.shallow_bytes),
+                    ],
+                    name: name + row.type_name,
+                    ..OutlineRow::default()
+                }
+            }),
+        });
+    }
+}
