@@ -40,9 +40,9 @@ fn first_slot(collection: Collection, bytes: u64) -> Option<u64> {
     let slots_of_bucket = if collection == Collection::Map { 7 } else { 5 };
     // Header and slot are twice as large where pointers are not compressed.
     for (header, slot) in [(16, 8), (8, 4)] {
-        let slots = bytes.checked_sub(header).filter(|rest| rest % slot == 0)? / slot;
-        let buckets =
-            slots.checked_sub(3).filter(|rest| rest % slots_of_bucket == 0).map(|rest| rest / slots_of_bucket);
+        let slots = bytes.checked_sub(header).filter(|rest| rest % slot == 0).map(|rest| rest / slot);
+        let of_buckets = slots.and_then(|slots| slots.checked_sub(3)).filter(|rest| rest % slots_of_bucket == 0);
+        let buckets = of_buckets.map(|rest| rest / slots_of_bucket);
         if let Some(buckets) = buckets.filter(|buckets| buckets.is_power_of_two()) {
             return Some(3 + buckets);
         }
