@@ -48,8 +48,28 @@ pub(super) struct ObjectPage<'d> {
 }
 
 impl<'d> Page<'d> {
-    /// Asks everything.
+    /// Asks everything. What is wasted takes as long as half of the rest, and is looked for beside it.
     pub(super) fn ask(
+        old: Option<&'d OpenDump>,
+        dump: &'d OpenDump,
+        options: &PageOptions,
+    ) -> Result<Self, AnswerError> {
+        if dump.graph().is_some() {
+            // Both need it.
+            dump.dominators()?;
+        }
+        std::thread::scope(|threads| {
+            let waste = threads.spawn(|| waste_of(dump, options));
+            let mut page = Self::ask_but_waste(old, dump, options)?;
+            let waste = waste.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if let PageContent::Objects(objects) = &mut page.content {
+                objects.waste = waste;
+            }
+            Ok(page)
+        })
+    }
+
+    fn ask_but_waste(
         old: Option<&'d OpenDump>,
         dump: &'d OpenDump,
         options: &PageOptions,
@@ -87,7 +107,7 @@ impl<'d> Page<'d> {
                 map: type_map(dump, &TypeMapOptions { section: options.section.clone() })?,
                 biggest: biggest(dump, options.section.as_deref())?,
                 reasons: reasons_alive(dump)?,
-                waste: waste_of(dump, options),
+                waste: None,
             }))
         } else {
             PageContent::Allocations(breakdown(
