@@ -153,13 +153,8 @@ impl Biggest<'_> {
 pub struct ReasonsAlive<'d> {
     graph: &'d HeapGraph,
     roots: RootsByNode<'d>,
-    parents: Parents<'d>,
+    parents: &'d ShortestParents,
     names: Option<ReferenceNames<'d>>,
-}
-
-enum Parents<'d> {
-    Stored(&'d ShortestParents),
-    Computed(ShortestParents),
 }
 
 /// Finds a shortest path to every object. O(objects + references), 4 bytes per object.
@@ -168,10 +163,7 @@ enum Parents<'d> {
 /// When the dump holds no objects.
 pub fn reasons_alive(dump: &OpenDump) -> Result<ReasonsAlive<'_>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let parents = match dump.shortest_parents() {
-        Some(parents) => Parents::Stored(parents),
-        None => Parents::Computed(ShortestParents::compute(graph)),
-    };
+    let parents = dump.shortest_parents();
     Ok(ReasonsAlive { graph, roots: RootsByNode::new(graph), parents, names: ReferenceNames::of(dump) })
 }
 
@@ -189,11 +181,7 @@ impl ReasonsAlive<'_> {
     /// Why an object is alive; `None` when no strong root reaches it. O(length of the path and depth of the object).
     pub fn of(&self, biggest: &Biggest<'_>, object: DomNode) -> Option<ReasonAlive<'_>> {
         let target = biggest.node(object);
-        let parents = match &self.parents {
-            Parents::Stored(parents) => parents,
-            Parents::Computed(parents) => parents,
-        };
-        let paths = parents.path_to(self.graph, &self.roots, target)?;
+        let paths = self.parents.path_to(self.graph, &self.roots, target)?;
         let dominators = biggest.dominators_of(object);
         Some(ReasonAlive { graph: self.graph, roots: &self.roots, paths, names: self.names, dominators, target })
     }

@@ -9,7 +9,6 @@ use super::reference_names::ReferenceNames;
 use crate::analysis::dominators::Step;
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::roots_by_node::RootsByNode;
-use crate::analysis::shortest_parents::ShortestParents;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeSet};
 use crate::units::{count_of, format_bytes};
@@ -94,14 +93,7 @@ pub(super) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<D
     let is_detached = |node: NodeId| types.contains(graph.type_of(node));
     let (dominators, retained) = dump.dominators()?;
     let children = dominators.children();
-    let computed;
-    let parents = match dump.shortest_parents() {
-        Some(parents) => parents,
-        None => {
-            computed = ShortestParents::compute(graph);
-            &computed
-        }
-    };
+    let parents = dump.shortest_parents();
     let roots = RootsByNode::new(graph);
     let mut groups: BTreeMap<(&str, &str), Group> = BTreeMap::new();
     for number in topmost_members(dominators, &children, is_detached) {

@@ -8,7 +8,6 @@ use super::{AnswerError, CommandLine};
 use crate::analysis::collections::{CollectionTable, TypeFields};
 use crate::analysis::holders::{Holder, HolderFinder, types_passed_over};
 use crate::analysis::roots_by_node::RootsByNode;
-use crate::analysis::shortest_parents::ShortestParents;
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{HeapGraph, NodeId};
 
@@ -43,8 +42,6 @@ impl HolderName {
 pub(super) struct Holders<'d> {
     dump: &'d OpenDump,
     graph: &'d HeapGraph,
-    /// `None` where the index has them.
-    parents: Option<ShortestParents>,
     roots: OnceCell<RootsByNode<'d>>,
     passed_over: Vec<bool>,
 }
@@ -64,22 +61,16 @@ impl<'d> Holders<'d> {
     /// Shortest paths to all objects: O(objects + references), 8 bytes per object, unless an index has them.
     pub(super) fn find(dump: &'d OpenDump, collections: &TypeFields) -> Result<Self, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-        let parents = match dump.shortest_parents() {
-            Some(_) => None,
-            None => {
-                dump.check_rows(graph.node_count() as u64, 12)?;
-                Some(ShortestParents::compute(graph))
-            }
-        };
+        if dump.indexed_parents().is_none() {
+            dump.check_rows(graph.node_count() as u64, 12)?;
+        }
         let passed_over = types_passed_over(graph, collections);
-        Ok(Holders { dump, graph, parents, roots: OnceCell::new(), passed_over })
+        Ok(Holders { dump, graph, roots: OnceCell::new(), passed_over })
     }
 
     /// The holders of some objects. 40 bytes for each, and one pass over the dump.
     pub(super) fn of(&self, nodes: &[NodeId]) -> Result<HeldBy, AnswerError> {
-        let no_paths = || AnswerError::NoValues(NoValues::OnlyAnIndex);
-        let parents = self.parents.as_ref().or_else(|| self.dump.shortest_parents()).ok_or_else(no_paths)?;
-        let mut finder = HolderFinder::new(self.graph, parents, &self.passed_over);
+        let mut finder = HolderFinder::new(self.graph, self.dump.shortest_parents(), &self.passed_over);
         let holders: Vec<Holder> = nodes.iter().map(|&node| finder.holder_of(node)).collect();
         drop(finder);
         let pairs = |holder: &Holder| match *holder {

@@ -234,10 +234,8 @@ pub struct Suspects<'d> {
 enum Paths<'d> {
     /// To each its own.
     Each(Vec<Option<RootPaths<'d>>>),
-    /// To every object, from an index.
-    Stored(&'d ShortestParents),
-    /// To every object, found for this answer.
-    Computed(ShortestParents),
+    /// To every object.
+    All(&'d ShortestParents),
 }
 
 impl<'d> Paths<'d> {
@@ -246,10 +244,7 @@ impl<'d> Paths<'d> {
             let path = |suspect: &LeakSuspect| find_root_paths(graph, suspect.largest(), 1, false, |_| false);
             return Paths::Each(suspects.iter().map(|suspect| path(suspect).into_first()).collect());
         }
-        match dump.shortest_parents() {
-            Some(parents) => Paths::Stored(parents),
-            None => Paths::Computed(ShortestParents::compute(graph)),
-        }
+        Paths::All(dump.shortest_parents())
     }
 }
 
@@ -315,8 +310,7 @@ impl<'d> Suspects<'d> {
         };
         match &self.paths {
             Paths::Each(paths) => paths[at].as_ref().map(Cow::Borrowed),
-            Paths::Stored(parents) => together(parents),
-            Paths::Computed(parents) => together(parents),
+            Paths::All(parents) => together(parents),
         }
     }
 
@@ -337,7 +331,7 @@ impl<'d> Suspects<'d> {
         let steps = match &self.paths {
             _ if !dump.is_indexed() => return,
             Paths::Each(paths) => paths.iter().flatten().flat_map(RootPaths::iter).map(|path| path.length).sum(),
-            Paths::Stored(_) | Paths::Computed(_) => usize::MAX,
+            Paths::All(_) => usize::MAX,
         };
         if steps > FEW_STEPS {
             dump.verify_index();

@@ -199,7 +199,7 @@ fn find_paths<'d>(
     options: &RootPathsOptions,
 ) -> Option<RootPaths<'d>> {
     let is_plain = options.paths == Some(1) && !options.all_kinds && options.avoided.is_empty();
-    if let Some(parents) = dump.shortest_parents().filter(|_| is_plain) {
+    if let Some(parents) = dump.indexed_parents().filter(|_| is_plain) {
         return parents.path_to(graph, roots, node);
     }
     let avoided = TypePattern::select_any(&options.avoided, graph);

@@ -14,7 +14,6 @@ use crate::analysis::object_changes;
 use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::roots_by_node::RootsByNode;
-use crate::analysis::shortest_parents::ShortestParents;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::units::{count_of, format_bytes};
@@ -132,14 +131,7 @@ pub fn survivors<'d>(
     rows.truncate(shown);
     add_retained(&mut rows, then, graph, &pairs)?;
     let roots = RootsByNode::new(graph);
-    let computed;
-    let parents = match dump.shortest_parents() {
-        Some(parents) => parents,
-        None => {
-            computed = ShortestParents::compute(graph);
-            &computed
-        }
-    };
+    let parents = dump.shortest_parents();
     let paths = rows.iter().map(|row| parents.path_to(graph, &roots, row.example)).collect();
     let types = SurvivorRows { graph, rows, paths, roots, names: ReferenceNames::of(dump), hidden };
     dump.verify_index();

@@ -67,6 +67,7 @@ pub struct OpenDump {
     reachable_as_dumped: OnceLock<NodeSet>,
     dominators: OnceLock<Dominators>,
     retained: OnceLock<Retained>,
+    parents: OnceLock<ShortestParents>,
 }
 
 impl std::fmt::Debug for OpenDump {
@@ -272,8 +273,15 @@ impl OpenDump {
         self.memory.check_exact(self.graph_or_empty())
     }
 
-    /// Shortest paths from strong roots to every object, where an index has them.
-    pub(crate) fn shortest_parents(&self) -> Option<&ShortestParents> {
+    /// Shortest paths from strong roots to every object. Once: O(objects + references), 8 bytes per object meanwhile and 4
+    /// from then on.
+    pub(crate) fn shortest_parents(&self) -> &ShortestParents {
+        let computed = || self.parents.get_or_init(|| ShortestParents::compute(self.graph_or_empty()));
+        self.indexed_parents().unwrap_or_else(computed)
+    }
+
+    /// The same, where an index has them.
+    pub(crate) fn indexed_parents(&self) -> Option<&ShortestParents> {
         self.indexed.as_ref().map(|indexed| &indexed.derived.parents)
     }
 

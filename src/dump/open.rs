@@ -136,6 +136,7 @@ impl OpenOptions {
             held,
             also_held,
             held_results: OnceLock::new(),
+            parents: OnceLock::new(),
             observer: Arc::clone(&self.observer),
             indexed: None,
             reachable: OnceLock::new(),

@@ -47,16 +47,9 @@ pub enum Format {
 
 impl Format {
     /// The forms, by the words for them.
-    pub const WORDS: &[(&str, Format)] = &[
-        ("table", Format::Table),
-        ("markdown", Format::Markdown),
-        ("csv", Format::Csv),
-        ("tsv", Format::Tsv),
-        ("json", Format::Json),
-        ("jsonl", Format::JsonLines),
-    ];
+    pub const WORDS: &[(&str, Format)] = Format::WORDS_OF_THREADS.split_at(6).0;
 
-    /// The forms of threads.
+    /// The same, and the form that threads alone have.
     pub const WORDS_OF_THREADS: &[(&str, Format)] = &[
         ("table", Format::Table),
         ("markdown", Format::Markdown),

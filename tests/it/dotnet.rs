@@ -1,27 +1,19 @@
 //! What .NET formats add: several snapshots, generations, modules, names of roots, twins, samples, damage in the trace itself.
 
-use crate::common::cmd::{project, run};
+use crate::common::cmd::run;
+use crate::common::fixtures::unpacked;
 use crate::common::{graph, read};
 use heapdump::analysis::dominators::Dominators;
 use heapdump::analysis::reachability::compute_reachable;
 use heapdump::analysis::retained::Retained;
 use heapdump::graph::HeapGraph;
-use heapdump::input::{Dump, ReadOptions, Source};
+use heapdump::input::{Dump, ReadOptions};
 use serde_json::Value;
 
 const SMALL: &str = "fixtures/nettrace/small-net9.nettrace.zst";
 const THREE: &str = "fixtures/nettrace/three-gcs-net9.nettrace.zst";
 const RANGES: &str = "fixtures/nettrace/ranges-net9.nettrace.zst";
 const TWIN: &str = "fixtures/gcdump/small-net9.gcdump.zst";
-
-/// The file's content, unpacked.
-fn unpacked(path: &str) -> Vec<u8> {
-    let mut source = Source::open(&project(path)).expect("opens");
-    let mut bytes = vec![0; 2 << 20];
-    let length = source.fill(&mut bytes).expect("readable");
-    bytes.truncate(length);
-    bytes
-}
 
 fn json(args: &[&str]) -> Value {
     let mut args = args.to_vec();

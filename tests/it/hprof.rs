@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::cmd::{project, run};
-use crate::common::{graph, graph_with, read};
+use crate::common::{fixtures, graph, graph_with, read};
 use heapdump::graph::{HeapGraph, NodeId};
 use heapdump::input::{self, ObjectDetails, ReadOptions, ReferenceName, Rules, SnapshotChoice, Source, Value};
 
@@ -16,11 +16,7 @@ fn whole() -> Vec<u8> {
 }
 
 fn unpacked(name: &str) -> Vec<u8> {
-    let mut source = Source::open(&fixture(name)).expect("a dump");
-    let mut bytes = vec![0; 8 << 20];
-    let length = source.fill(&mut bytes).expect("readable");
-    bytes.truncate(length);
-    bytes
+    fixtures::unpacked(&format!("fixtures/hprof/{name}"))
 }
 
 #[test]

@@ -1,14 +1,10 @@
 //! Cut and damaged Java heap dumps through the program: what is said of them, and that nothing ends it.
 
 use crate::common::cmd::{project, run};
-use heapdump::input::Source;
+use crate::common::fixtures;
 
 fn unpacked(name: &str) -> Vec<u8> {
-    let mut source = Source::open(&project("fixtures/hprof").join(name)).expect("a dump");
-    let mut bytes = vec![0; 8 << 20];
-    let length = source.fill(&mut bytes).expect("readable");
-    bytes.truncate(length);
-    bytes
+    fixtures::unpacked(&format!("fixtures/hprof/{name}"))
 }
 
 /// Offset and declared end of the record that `at` is in.

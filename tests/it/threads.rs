@@ -16,15 +16,19 @@ fn threads(words: &[&str]) -> Vec<Value> {
 /// A thread as an independent reader lists it: name, and by frame (method with signature, file, line, ids of locals).
 type Stack = (String, Vec<(String, Value, Value, Vec<String>)>);
 
-fn stacks_of_answer(threads: &[Value]) -> Vec<Stack> {
+/// The stacks of threads, sorted. An independent reader has the signature in the method, lists repeated locals of a frame
+/// again, and has negative lines for native and unknown code, and empty files.
+fn stacks(threads: &[Value]) -> Vec<Stack> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let stack = |thread: &Value| {
         let frames = thread["frames"].as_array().expect("frames").iter().map(|frame| {
-            let mut locals: Vec<String> =
-                frame["locals"].as_array().expect("locals").iter().map(|local| text(&local["id"])).collect();
+            let locals = frame["locals"].as_array().expect("locals").iter();
+            let mut locals: Vec<String> = locals.map(|local| text(&local["id"])).collect();
             locals.sort();
-            let method = text(&frame["method"]) + &text(&frame["signature"]);
-            (method, frame["file"].clone(), frame["line"].clone(), locals)
+            locals.dedup();
+            let line = frame["line"].as_i64().filter(|&line| line > 0).map_or(Value::Null, Value::from);
+            let file = Some(frame["file"].clone()).filter(|file| file != "").unwrap_or(Value::Null);
+            (text(&frame["method"]) + &text(&frame["signature"]), file, line, locals)
         });
         (text(&thread["name"]), frames.collect())
     };
@@ -38,31 +42,11 @@ fn stacks_are_those_of_an_independent_reader() {
     for zoo in ZOOS {
         let text = std::fs::read_to_string(project(&format!("fixtures/hprof/{zoo}.threads.json"))).expect("readable");
         let listed: Value = serde_json::from_str(&text).expect("JSON");
-        let expected = stacks_of_fixture(listed["threads"].as_array().expect("threads"));
-        let found = stacks_of_answer(&threads(&[&format!("fixtures/hprof/{zoo}.hprof.zst")]));
+        let expected = stacks(listed["threads"].as_array().expect("threads"));
+        let found = stacks(&threads(&[&format!("fixtures/hprof/{zoo}.hprof.zst")]));
         assert!(found.len() >= 8, "{zoo}");
         assert_eq!(found, expected, "{zoo}");
     }
-}
-
-/// Lines of native and unknown code are negative there, unknown files empty; repeated locals of a frame are listed again.
-fn stacks_of_fixture(listed: &[Value]) -> Vec<Stack> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let stack = |thread: &Value| {
-        let frames = thread["frames"].as_array().expect("frames").iter().map(|frame| {
-            let mut locals: Vec<String> =
-                frame["locals"].as_array().expect("locals").iter().map(|local| text(&local["id"])).collect();
-            locals.sort();
-            locals.dedup();
-            let line = frame["line"].as_i64().filter(|&line| line > 0).map_or(Value::Null, Value::from);
-            let file = Some(frame["file"].clone()).filter(|file| file != "").unwrap_or(Value::Null);
-            (text(&frame["method"]), file, line, locals)
-        });
-        (text(&thread["name"]), frames.collect())
-    };
-    let mut stacks: Vec<Stack> = listed.iter().map(stack).collect();
-    stacks.sort_by_key(|stack| format!("{stack:?}"));
-    stacks
 }
 
 #[test]

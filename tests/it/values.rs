@@ -24,6 +24,14 @@ fn unpacked(name: &str) -> Vec<u8> {
     crate::common::fixtures::unpacked(&format!("fixtures/hprof/{name}"))
 }
 
+/// Puts another text of the same length in place of one, wherever it stands.
+fn overwrite(bytes: &mut [u8], text: &str, other: &str) {
+    assert_eq!(text.len(), other.len());
+    let places: Vec<usize> = memchr::memmem::find_iter(bytes, text).collect();
+    assert!(!places.is_empty(), "{text}");
+    places.into_iter().for_each(|at| bytes[at..at + text.len()].copy_from_slice(other.as_bytes()));
+}
+
 fn show(file: &Path, id: &str) -> Value {
     run(&["show", id, &text_of(file), "-q", "-f", "json"]).expect_code(0).json()
 }
@@ -315,10 +323,7 @@ fn controls_in_texts_and_names_never_reach_a_terminal() {
     for (text, control) in
         [("duplicate text", "\x1b[31mred\x07 text"), ("zoo-worker", "\x1b]0;title\x07"), ("Plugin", "\x1b[1mPn")]
     {
-        assert_eq!(text.len(), control.len());
-        let places: Vec<usize> = memchr::memmem::find_iter(&bytes, text.as_bytes()).filter(|&at| at > 0).collect();
-        assert!(!places.is_empty(), "{text}");
-        places.into_iter().for_each(|at| bytes[at..at + text.len()].copy_from_slice(control.as_bytes()));
+        overwrite(&mut bytes, text, control);
     }
     let (_folder, path) = as_file(&bytes, "controls.hprof");
     let path = text_of(&path);
@@ -491,16 +496,7 @@ fn damage_takes_values_away_and_nothing_else() {
 #[test]
 fn info_has_the_properties_of_the_process_and_masks_secrets() {
     let mut bytes = unpacked("zoo-jdk17-serial.hprof.zst");
-    let (from, to) = ("java.specification.vendor", "a.Password.of.the.program");
-    assert_eq!(from.len(), to.len());
-    let places: Vec<usize> = bytes
-        .windows(from.len())
-        .enumerate()
-        .filter(|(_, window)| *window == from.as_bytes())
-        .map(|(at, _)| at)
-        .collect();
-    assert!(!places.is_empty());
-    places.into_iter().for_each(|at| bytes[at..at + from.len()].copy_from_slice(to.as_bytes()));
+    overwrite(&mut bytes, "java.specification.vendor", "a.Password.of.the.program");
     let (_folder, path) = as_file(&bytes, "secret.hprof");
     let path = text_of(&path);
     for (words, secret) in [(&["--properties"][..], "***"), (&["--properties", "--secrets"], "Oracle Corporation")] {
