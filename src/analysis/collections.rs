@@ -252,11 +252,13 @@ impl Term {
     }
 }
 
-/// Which of a type's fields has this name, of those that `class` and its superclasses declare.
+/// Which of a type's fields has this name, of those that `class` and its superclasses declare; of names with `|` between
+/// them the first that there is.
 fn field_of(graph: &HeapGraph, type_id: TypeId, class: TypeId, name: &str) -> Option<usize> {
     let types = graph.types();
-    let mut fields = types.instance_fields(type_id).enumerate().skip_while(|(_, (declaring, _))| *declaring != class);
-    fields.find(|(_, (_, field))| types.text(field.name) == name).map(|(at, _)| at)
+    let fields = || types.instance_fields(type_id).enumerate().skip_while(|(_, (declaring, _))| *declaring != class);
+    let named = |name: &str| fields().find(|(_, (_, field))| types.text(field.name) == name).map(|(at, _)| at);
+    name.split('|').find_map(named)
 }
 
 impl TypeFields {

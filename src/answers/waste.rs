@@ -4,6 +4,7 @@
 mod collections;
 mod find;
 mod rows;
+mod shapes;
 
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
 use crate::analysis::threshold::Threshold;
 use crate::dump::OpenDump;
 use crate::graph::HeapGraph;
-use crate::input::{Runtime, WantedContents};
+use crate::input::{Runtime, WantedContents, empty_array_bytes};
 use crate::units::format_bytes;
 
 pub use rows::{FlatWasteRow, WasteKindRow, WasteRow};
@@ -40,6 +41,10 @@ pub enum WasteKind {
     ZeroArrays,
     /// Arrays of references that are null for three quarters or more.
     SparseArrays,
+    /// Arrays without an element, told by their size.
+    EmptyArrays,
+    /// Many arrays of one type and size.
+    SameSizeArrays,
 }
 
 impl WasteKind {
@@ -54,6 +59,8 @@ impl WasteKind {
         ("boxed-numbers", WasteKind::BoxedNumbers),
         ("zero-arrays", WasteKind::ZeroArrays),
         ("sparse-arrays", WasteKind::SparseArrays),
+        ("empty-arrays", WasteKind::EmptyArrays),
+        ("same-size-arrays", WasteKind::SameSizeArrays),
     ];
 
     /// Its name: `duplicate-strings`.
@@ -67,12 +74,14 @@ impl WasteKind {
             WasteKind::DuplicateStrings => "copies of texts",
             WasteKind::DuplicateArrays => "copies of arrays of numbers",
             WasteKind::EmptyCollections => "without an element",
-            WasteKind::SparseCollections => "room for four times as much or more",
+            WasteKind::SparseCollections => "room for four times as much",
             WasteKind::CollidingMaps => "four entries or more to a used bucket",
             WasteKind::HugeCollections => "1 % of the heap's objects or more",
             WasteKind::BoxedNumbers => "numbers that are objects",
             WasteKind::ZeroArrays => "nothing but zeros",
             WasteKind::SparseArrays => "three quarters null, or more",
+            WasteKind::EmptyArrays => "arrays without an element",
+            WasteKind::SameSizeArrays => "16 or more of one size, 1 % of the heap",
         }
     }
 }
@@ -120,8 +129,10 @@ impl WasteOptions {
         line
     }
 
-    fn asks_for(&self, kind: WasteKind) -> bool {
-        self.kinds.is_empty() || self.kinds.contains(&kind)
+    /// Without being told all kinds; but where a dump has values, sizes of arrays say less than these.
+    fn asks_for(&self, kind: WasteKind, has_values: bool) -> bool {
+        let by_size = matches!(kind, WasteKind::EmptyArrays | WasteKind::SameSizeArrays);
+        if self.kinds.is_empty() { !(has_values && by_size) } else { self.kinds.contains(&kind) }
     }
 }
 
@@ -170,23 +181,30 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let collections = options.collections.table()?.resolve(graph);
     // What arrays and fields hold; of JavaScript's heaps texts are known, and numbers one by one.
-    let is_java = Runtime::of_format(&dump.info().format) == Some(Runtime::Java);
-    let has_values = is_java && dump.values().is_ok();
+    let runtime = Runtime::of_format(&dump.info().format);
+    let has_values = runtime == Some(Runtime::Java) && dump.values().is_ok();
     let details = match text_details(dump) {
         Ok(details) => Some(details),
         // Other formats tell less; a pipe could tell more.
         Err(AnswerError::NoValues(crate::dump::NoValues::Format(_))) => None,
         Err(error) => return Err(error),
     };
+    let no_details = details.is_none();
+    let empty_array_bytes = shapes::empty_array_bytes(graph, empty_array_bytes(&dump.info().format));
+    // References that lead nowhere look like nulls.
+    let is_whole = graph.sections().iter().all(|section| section.dangling_references == 0) && !graph.is_sample();
     let can_tell = |kind: WasteKind| match kind {
-        WasteKind::BoxedNumbers => has_values || details.is_none(),
-        WasteKind::DuplicateStrings => details.is_some(),
+        WasteKind::BoxedNumbers => has_values || no_details,
+        WasteKind::DuplicateStrings => !no_details,
+        WasteKind::SparseArrays => has_values || (no_details && is_whole),
+        WasteKind::EmptyArrays => empty_array_bytes.is_some(),
+        WasteKind::SameSizeArrays => runtime != Some(Runtime::JavaScript),
         _ => has_values,
     };
     let (told, untold): (Vec<_>, Vec<_>) = WasteKind::WORDS
         .iter()
         .map(|(_, kind)| *kind)
-        .filter(|&kind| options.asks_for(kind))
+        .filter(|&kind| options.asks_for(kind, !no_details))
         .partition(|&kind| can_tell(kind));
     check_memory(dump, graph)?;
     let wanted =
@@ -196,9 +214,18 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         None => Default::default(),
     };
     let strings = GroupedStrings::new(graph, std::mem::take(&mut contents.strings));
-    let found = find::find(graph, &collections, &contents, &strings);
+    let mut found = find::find(graph, &collections, &contents, &strings);
     drop(contents);
-    let heap_bytes = graph.nodes().fold(0, |sum: u64, node| sum.saturating_add(graph.shallow_bytes(node)));
+    if told.contains(&WasteKind::SparseArrays) && !has_values {
+        shapes::sparse_arrays(graph, runtime, &mut found);
+    }
+    if let Some(bytes) = empty_array_bytes.filter(|_| told.contains(&WasteKind::EmptyArrays)) {
+        shapes::empty_arrays(graph, bytes, &mut found);
+    }
+    if told.contains(&WasteKind::SameSizeArrays) {
+        shapes::same_size_arrays(graph, &mut found);
+    }
+    let heap_bytes = heap_bytes(graph);
     let kinds = rows::rows_of(dump, &collections, found, &told, options)?;
     let wasted_bytes = kinds.iter().map(|kind| kind.wasted_bytes).sum::<u64>();
     Ok(Waste {
@@ -210,6 +237,10 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         kinds,
         limit_bytes: options.fail_over.map(|limit| limit.at_most(heap_bytes)),
     })
+}
+
+fn heap_bytes(graph: &HeapGraph) -> u64 {
+    graph.nodes().fold(0, |sum: u64, node| sum.saturating_add(graph.shallow_bytes(node)))
 }
 
 fn check_memory(dump: &OpenDump, graph: &HeapGraph) -> Result<(), AnswerError> {

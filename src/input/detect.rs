@@ -34,6 +34,12 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
     }
 }
 
+/// What an array without an element takes in the heaps of a format, by the width of addresses; none where other arrays
+/// are as small, or the format does not tell.
+pub fn empty_array_bytes(name: &str) -> &'static [u64] {
+    READERS.iter().find(|reader| reader.name() == name).map_or(&[], |reader| reader.empty_array_bytes())
+}
+
 impl Runtime {
     /// The runtime of a reader's format; `None` when no reader has this name.
     pub fn of_format(name: &str) -> Option<Self> {

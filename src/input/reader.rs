@@ -82,6 +82,12 @@ pub trait Reader: Sync {
     /// As `read`.
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError>;
 
+    /// What an array without an element takes, by the width of addresses, narrow ones first: no object is smaller, and no
+    /// other array as small. Nothing where that is not so.
+    fn empty_array_bytes(&self) -> &'static [u64] {
+        &[]
+    }
+
     /// Returns true for a format that says what objects hold besides references: texts, numbers, names.
     fn has_values(&self) -> bool {
         false

@@ -65,7 +65,7 @@ impl Sections<'_, '_> {
             cell(html, format_bytes(row.wasted_bytes));
             cell(html, format_count(row.objects));
             html.markup("<td><span class=\"id\">").text(&row.example).markup("</span></td><td>");
-            type_name(html, &row.type_name);
+            type_name(html, &row.shown_type());
             html.markup("</td><td class=\"name\">").text(shown(&row.held_by)).markup("</td></tr>");
         }
         table_close(html);

@@ -201,6 +201,11 @@ fn collections_are_measured_by_their_fields() {
     let count = made.dump.class("java.util.concurrent.atomic.AtomicInteger", 0, &[("value", Int(0))], &[]);
     let queue = made.dump.class("java.util.concurrent.LinkedBlockingQueue", 0, &[("count", Reference(0))], &[]);
     let ring = made.dump.class("app.Ring", 0, &[("slots", Reference(0)), ("head", Int(0)), ("tail", Int(0))], &[]);
+    // Scala 2.13 and 2.11 name the same fields in two ways.
+    let fields = [("scala$collection$mutable$HashMap$$table", Reference(0)), ("contentSize", Int(0))];
+    let scala_map = made.dump.class("scala.collection.mutable.HashMap", 0, &fields, &[]);
+    let fields = [("table", Reference(0)), ("tableSize", Int(0))];
+    let scala_set = made.dump.class("scala.collection.mutable.HashSet", 0, &fields, &[]);
     let add = |made: &mut Made, class: u64, values: &[crate::common::synth_java::Held]| {
         let id = made.held();
         made.dump.instance(id, class, values);
@@ -245,6 +250,10 @@ fn collections_are_measured_by_their_fields() {
     add(&mut made, queue, &[Reference(counter)]);
     let table = made.table(32, 3);
     add(&mut made, ring, &[Reference(table), Int(5), Int(8)]);
+    for (class, slots) in [(scala_map, 256), (scala_set, 128)] {
+        let table = made.table(slots, 1);
+        add(&mut made, class, &[Reference(table), Int(1)]);
+    }
     let file = made.finish(directory.path());
 
     // Nothing lies closer to another array than references of 8 bytes allow.
@@ -264,6 +273,8 @@ fn collections_are_measured_by_their_fields() {
         ("app.Names", 1, 48 * reference),
         ("java.util.HashSet", 1, 15 * reference),
         ("java.util.concurrent.ConcurrentHashMap", 1, 53 * reference),
+        ("scala.collection.mutable.HashMap", 1, 255 * reference),
+        ("scala.collection.mutable.HashSet", 1, 127 * reference),
     ];
     assert_eq!(sparse, expected);
     assert_eq!(held(&answer, "colliding-maps", by_app), [("java.util.HashMap", 1, 0)]);
@@ -301,11 +312,74 @@ fn huge_collections_are_a_hundredth_of_the_heap() {
 }
 
 #[test]
-fn formats_without_values_tell_boxes_and_say_what_they_do_not_tell() {
+fn formats_without_values_tell_what_the_graph_does_and_say_what_they_do_not_tell() {
     let ran = run(&["waste", "fixtures/nettrace/small-net9.nettrace.zst", "-f", "json"]).expect_code(0);
     let answer = ran.json();
-    assert_eq!(answer["untold_kinds"].as_array().unwrap().len(), 8);
-    assert_eq!(answer["kinds"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["untold_kinds"].as_array().unwrap().len(), 7);
+    let kinds: Vec<&str> =
+        answer["kinds"].as_array().unwrap().iter().map(|kind| kind["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
     assert!(ran.stderr.contains("duplicate-strings"), "{}", ran.stderr);
     run(&["waste", "fixtures/memory_infra/seed-example.trace"]).expect_code(2);
+}
+
+/// Sizes and counts by another way: rows of `list`.
+#[test]
+fn arrays_are_judged_by_size_and_references_where_there_are_no_values() {
+    let file = "fixtures/nettrace/small-net9.nettrace.zst";
+    let listed = run(&["list", file, "-n", "0", "-f", "json", "-q"]).json();
+    let rows: Vec<(&str, u64, u64)> = listed["objects"]
+        .as_array()
+        .expect("objects")
+        .iter()
+        .map(|row| {
+            let number = |key: &str| row[key].as_u64().unwrap();
+            (row["type"].as_str().unwrap(), number("shallow_bytes"), number("references"))
+        })
+        .collect();
+    let answer = waste(file, &[]);
+    let figures = |name: &str| {
+        let kind = kind(&answer, name);
+        (kind["objects"].as_u64().unwrap(), kind["wasted_bytes"].as_u64().unwrap())
+    };
+
+    let empty: Vec<&str> = rows.iter().filter(|row| row.0.ends_with(']') && row.1 == 24).map(|row| row.0).collect();
+    let types = empty.iter().collect::<std::collections::BTreeSet<_>>().len();
+    assert!(empty.len() > types);
+    assert_eq!(figures("empty-arrays"), (empty.len() as u64, (empty.len() - types) as u64 * 24));
+
+    let nulls = |row: &&(&str, u64, u64)| (row.1.saturating_sub(24) / 8).saturating_sub(row.2);
+    let is_sparse = |row: &&(&str, u64, u64)| row.1 >= 24 + 16 * 8 && 4 * nulls(row) >= 3 * ((row.1 - 24) / 8);
+    let objects = rows.iter().filter(|row| row.0 == "System.Object[]").filter(is_sparse);
+    let (count, bytes) = objects.fold((0, 0), |sum, row| (sum.0 + 1, sum.1 + 8 * nulls(&row)));
+    assert!(count > 0);
+    let sparse = kind(&answer, "sparse-arrays")["rows"].as_array().unwrap();
+    let sparse: Vec<&Value> = sparse.iter().filter(|row| row["type"] == "System.Object[]").collect();
+    let sum = |key: &str| sparse.iter().map(|row| row[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("objects"), sum("wasted_bytes")), (count, bytes));
+
+    let heap: u64 = rows.iter().map(|row| row.1).sum();
+    let mut sizes = std::collections::BTreeMap::new();
+    for row in rows.iter().filter(|row| row.0.ends_with(']')) {
+        *sizes.entry((row.0, row.1)).or_insert(0) += 1;
+    }
+    sizes.retain(|&(_, bytes), count: &mut u64| *count >= 16 && *count * bytes * 100 >= heap);
+    let mut told = std::collections::BTreeMap::new();
+    for row in kind(&answer, "same-size-arrays")["rows"].as_array().unwrap() {
+        let key = (row["type"].as_str().unwrap(), row["bytes_each"].as_u64().unwrap());
+        *told.entry(key).or_insert(0) += row["objects"].as_u64().unwrap();
+    }
+    assert_eq!(told, sizes);
+    assert!(!told.is_empty());
+}
+
+#[test]
+fn nulls_are_not_told_of_where_objects_are_missing() {
+    let cut = waste("fixtures/ibm_classic/seed-asprinted.txt", &[]);
+    assert!(cut["untold_kinds"].as_array().unwrap().contains(&"sparse-arrays".into()));
+    let whole = waste("fixtures/ibm_classic/small.native.txt.gz", &[]);
+    assert!(!whole["untold_kinds"].as_array().unwrap().contains(&"sparse-arrays".into()));
+    // Asked for by name, sizes are told of dumps with values too.
+    let zoo = waste(&zoo("jdk17-serial"), &["--kind", "same-size-arrays"]);
+    assert!(!kind(&zoo, "same-size-arrays")["rows"].as_array().unwrap().is_empty());
 }

@@ -17,7 +17,7 @@ pub(super) struct Wasting {
     pub(super) bytes: u64,
 }
 
-const MIN_SPARSE_SLOTS: u64 = 16;
+pub(super) const MIN_SPARSE_SLOTS: u64 = 16;
 const MIN_COLLIDING: u64 = 16;
 
 /// Finds the objects of all kinds that the contents show.

@@ -12,6 +12,7 @@ use crate::answers::AnswerError;
 use crate::answers::holders::{HolderName, Holders};
 use crate::dump::OpenDump;
 use crate::graph::{NodeId, TypeId};
+use crate::units::format_bytes;
 
 /// A kind and its rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,11 +46,24 @@ pub struct WasteRow {
     pub objects: u64,
     /// Bytes that they waste.
     pub wasted_bytes: u64,
+    /// Shallow bytes of each of them, where they are of one size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_each: Option<u64>,
     /// One of those that waste most.
     pub example: String,
     /// Holder and reference in words.
     #[serde(skip)]
     pub held_by: String,
+}
+
+impl WasteRow {
+    /// The type, with the size of each object where that is known.
+    pub fn shown_type(&self) -> String {
+        match self.bytes_each {
+            Some(bytes) => format!("{} of {}", self.type_name, format_bytes(bytes)),
+            None => self.type_name.clone(),
+        }
+    }
 }
 
 /// A row with its kind.
@@ -82,9 +96,10 @@ pub(super) fn rows_of(
     let nodes: Vec<NodeId> = found.iter().map(|wasting| wasting.node).collect();
     let held = if nodes.is_empty() { Default::default() } else { Holders::find(dump, collections)?.of(&nodes)? };
     drop(nodes);
-    let mut sums: BTreeMap<(WasteKind, TypeId, u32), Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<(WasteKind, TypeId, u32, Option<u64>), Sum> = BTreeMap::new();
     for (wasting, &holder) in found.iter().zip(&held.of) {
-        let key = (wasting.kind, graph.shown_type_of(wasting.node), holder);
+        let each = (wasting.kind == WasteKind::SameSizeArrays).then(|| graph.shallow_bytes(wasting.node));
+        let key = (wasting.kind, graph.shown_type_of(wasting.node), holder, each);
         let example = (wasting.bytes, Reverse(wasting.node));
         let sum = sums.entry(key).or_insert(Sum { objects: 0, bytes: 0, example });
         sum.objects += 1;
@@ -95,7 +110,7 @@ pub(super) fn rows_of(
         .iter()
         .map(|&kind| WasteKindRow { kind, objects: 0, wasted_bytes: 0, rows: Vec::new(), rows_hidden: 0 })
         .collect();
-    for ((kind, type_id, holder), sum) in sums {
+    for ((kind, type_id, holder, bytes_each), sum) in sums {
         let Some(row) = kinds.iter_mut().find(|row| row.kind == kind) else { continue };
         row.objects += sum.objects;
         row.wasted_bytes += sum.bytes;
@@ -106,6 +121,7 @@ pub(super) fn rows_of(
             reference: name.reference.clone(),
             objects: sum.objects,
             wasted_bytes: sum.bytes,
+            bytes_each,
             example: graph.display_id(sum.example.1.0),
             held_by: name.text(),
         });

@@ -14,11 +14,16 @@ impl Present for Waste {
     fn table(&self, _: &Style) -> Table<'_> {
         let rows = self.flat_rows();
         let hidden = self.kinds.iter().map(|kind| kind.rows_hidden).sum();
-        Columns::new()
+        let columns = Columns::new()
             .add(Column::word("kind", "Kind"), |flat: &mut FlatWasteRow<'_>| flat.kind.name())
             .add(OBJECTS, |flat| flat.row.objects)
             .add(WASTED, |flat| flat.row.wasted_bytes)
-            .add(Column::word("example", "Example"), |flat| flat.row.example.as_str())
+            .add(Column::word("example", "Example"), |flat| flat.row.example.as_str());
+        let columns = match rows.iter().any(|flat| flat.row.bytes_each.is_some()) {
+            true => columns.add(Column::bytes("bytes_each", "Each"), |flat| flat.row.bytes_each),
+            false => columns,
+        };
+        columns
             .add(Column::word("type", "Type"), |flat| flat.row.type_name.as_str())
             .add(Column::word("holder", "Holder"), |flat| flat.row.holder.as_deref())
             .add(Column::text("reference", "Reference"), |flat| flat.row.reference.as_deref())
@@ -47,7 +52,7 @@ impl Present for Waste {
                     .add(OBJECTS, |row| row.objects)
                     .add(Column::word("example", "Example").hide_priority(1), |row| row.example.as_str())
                     // What holds it has the rest of the line.
-                    .add(TYPE, |row| style.fit(style.width * 2 / 3, &row.type_name))
+                    .add(TYPE, |row| style.fit(style.width * 2 / 3, &row.shown_type()))
                     .add(Column::text("held_by", "Held by"), |row| row.held_by.as_str())
                     .table(kind.rows.len(), kind.rows_hidden, |at| &kind.rows[at]),
             );

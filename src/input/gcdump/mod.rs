@@ -45,6 +45,11 @@ impl Reader for Gcdump {
         Runtime::DotNet
     }
 
+    /// Head, type and length, on 32 bits and on 64; arrays of elements are larger, objects at least as large.
+    fn empty_array_bytes(&self) -> &'static [u64] {
+        &[12, 24]
+    }
+
     /// The container's first bytes, and the name of its one object.
     fn detect(&self, start: &[u8]) -> Detected {
         let head = start.strip_prefix(serialization::START).unwrap_or_default();

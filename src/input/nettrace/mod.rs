@@ -56,6 +56,11 @@ impl Reader for Nettrace {
         Runtime::DotNet
     }
 
+    /// Head, type and length, on 32 bits and on 64; arrays of elements are larger, objects at least as large.
+    fn empty_array_bytes(&self) -> &'static [u64] {
+        &[12, 24]
+    }
+
     /// By its first bytes. NetPerf, the container before, is recognised too, to say what it is.
     fn detect(&self, start: &[u8]) -> Detected {
         if start.starts_with(container::MAGIC) || is_netperf(start) { Detected::Yes } else { Detected::No }
