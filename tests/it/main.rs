@@ -32,6 +32,7 @@ mod memory_infra;
 mod object_changes;
 mod objects;
 mod oracle;
+mod package;
 mod phd;
 mod readme;
 mod referrers;
