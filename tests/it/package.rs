@@ -15,16 +15,16 @@ fn cargo(args: &[&str]) -> String {
 }
 
 /// Licences that let a program be handed on in any form; a library under one of its own stands here with its reason.
-const LICENCES: [&str; 7] =
-    ["MIT", "Apache-2.0", "Zlib", "BSD-2-Clause", "BSD-3-Clause", "Unlicense", "Unicode-3.0"];
+const LICENCES: [&str; 7] = ["MIT", "Apache-2.0", "Zlib", "BSD-2-Clause", "BSD-3-Clause", "Unlicense", "Unicode-3.0"];
 /// The licence of a library and of its changed files alone.
 const OF_ONE: [(&str, &str); 1] = [("inferno", "CDDL-1.0")];
 
 /// Does an expression of SPDX allow it, by one of its choices? Parentheses stand around choices in lists of duties.
 fn is_allowed(expression: &str) -> bool {
-    expression.replace('/', " OR ").split(" AND ").all(|duty| {
-        duty.trim_matches(['(', ')', ' ']).split(" OR ").any(|choice| LICENCES.contains(&choice.trim()))
-    })
+    expression
+        .replace('/', " OR ")
+        .split(" AND ")
+        .all(|duty| duty.trim_matches(['(', ')', ' ']).split(" OR ").any(|choice| LICENCES.contains(&choice.trim())))
 }
 
 fn packages() -> Vec<Value> {
@@ -68,7 +68,8 @@ fn no_library_is_in_the_program_twice() {
 fn the_package_is_small_and_has_its_licences() {
     let list = cargo(&["package", "--list", "--locked", "--offline", "--allow-dirty"]);
     let files: Vec<&str> = list.lines().collect();
-    for needed in ["LICENSE", "LICENSE-MIT", "LICENSE-APACHE", "README.md", "CHANGELOG.md", "Cargo.lock", "src/main.rs"] {
+    for needed in ["LICENSE", "LICENSE-MIT", "LICENSE-APACHE", "README.md", "CHANGELOG.md", "Cargo.lock", "src/main.rs"]
+    {
         assert!(files.contains(&needed), "{needed}");
     }
     assert!(!files.iter().any(|file| file.starts_with("tests/") || file.starts_with("fixtures/")));

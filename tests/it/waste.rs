@@ -357,16 +357,23 @@ fn arrays_are_judged_by_size_and_references_where_there_are_no_values() {
     let sparse: Vec<&Value> = sparse.iter().filter(|row| row["type"] == "System.Object[]").collect();
     let sum = |key: &str| sparse.iter().map(|row| row[key].as_u64().unwrap()).sum::<u64>();
     assert_eq!((sum("objects"), sum("wasted_bytes")), (count, bytes));
+}
 
-    let heap: u64 = rows.iter().map(|row| row.1).sum();
+#[test]
+fn many_arrays_of_one_size_are_told() {
+    let file = "fixtures/ibm_classic/small.native.txt.gz";
+    let listed = run(&["list", file, "-n", "0", "-f", "json", "-q"]).json();
+    let rows = listed["objects"].as_array().expect("objects");
+    let figures = |row: &'_ Value| (row["type"].as_str().unwrap().to_string(), row["shallow_bytes"].as_u64().unwrap());
+    let heap: u64 = rows.iter().map(|row| figures(row).1).sum();
     let mut sizes = std::collections::BTreeMap::new();
-    for row in rows.iter().filter(|row| row.0.ends_with(']')) {
-        *sizes.entry((row.0, row.1)).or_insert(0) += 1;
+    for row in rows.iter().map(figures).filter(|row| row.0.ends_with(']')) {
+        *sizes.entry(row).or_insert(0) += 1;
     }
-    sizes.retain(|&(_, bytes), count: &mut u64| *count >= 16 && *count * bytes * 100 >= heap);
+    sizes.retain(|(_, bytes), count: &mut u64| *count >= 16 && *count * bytes * 100 >= heap);
     let mut told = std::collections::BTreeMap::new();
-    for row in kind(&answer, "same-size-arrays")["rows"].as_array().unwrap() {
-        let key = (row["type"].as_str().unwrap(), row["bytes_each"].as_u64().unwrap());
+    for row in kind(&waste(file, &[]), "same-size-arrays")["rows"].as_array().unwrap() {
+        let key = (row["type"].as_str().unwrap().to_string(), row["bytes_each"].as_u64().unwrap());
         *told.entry(key).or_insert(0) += row["objects"].as_u64().unwrap();
     }
     assert_eq!(told, sizes);
