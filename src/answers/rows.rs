@@ -93,6 +93,7 @@ impl RootRow {
     pub fn words(&self) -> String {
         let is = |kind: RootKind| self.kind == kind.name();
         let mut text = match (&self.name, &self.container) {
+            _ if self.is_global_object() => "the global object".to_string(),
             (Some(_), _) if is(RootKind::Static) => "static field".to_string(),
             (Some(_), _) if is(RootKind::Local) => "a local of method".to_string(),
             (_, Some(_)) => format!("{} of", self.meaning),
@@ -109,13 +110,21 @@ impl RootRow {
         text
     }
 
+    /// JavaScript's: held by no variable, it has the name of its own type.
+    fn is_global_object(&self) -> bool {
+        self.kind == RootKind::Static.name()
+            && self.container.is_none()
+            && self.name.is_some()
+            && self.name == self.value_type
+    }
+
     /// The variable, method or class of the root. Where the class with a static variable is not known, the type of its
     /// value stands behind its name, as in a declaration.
     fn subject(&self) -> Option<String> {
         match (&self.container, &self.name) {
             (Some(container), Some(name)) => Some(format!("{container}.{name}")),
             (Some(container), None) => Some(container.clone()),
-            (None, Some(name)) if self.kind == RootKind::Static.name() => {
+            (None, Some(name)) if self.kind == RootKind::Static.name() && !self.is_global_object() => {
                 Some(format!("{name} : {}", self.value_type.as_deref().unwrap_or("?")))
             }
             (None, name) => name.clone(),
@@ -143,6 +152,7 @@ mod tests {
         assert_eq!(both(root(RootKind::Static, Some("C"), None)), expect("static C", "a static variable of C"));
         assert_eq!(both(root(RootKind::Static, Some("C"), Some("f"))), expect("static C.f", "static field C.f"));
         assert_eq!(both(root(RootKind::Static, None, Some("f"))), expect("static f : V", "static field f : V"));
+        assert_eq!(both(root(RootKind::Static, None, Some("V"))), expect("static V", "the global object V"));
         assert_eq!(both(root(RootKind::Local, Some("C"), Some("M"))), expect("local of C.M", "a local of method C.M"));
         assert_eq!(both(root(RootKind::Local, None, None)), expect("local", "a local variable"));
         let pinned = RootRow { flags: vec!["pinned".into(), "weak".into()], ..root(RootKind::Handle, None, None) };

@@ -285,7 +285,8 @@ fn load(
     });
     // What is read whole when it is opened (names, roots) was checked just now.
     let reader = READERS.iter().find(|reader| reader.name() == meta.info.format);
-    let input = dump.map(|dump| Reread::new(dump, !meta.info.compression.is_empty()));
+    let is_packed = !meta.info.compression.is_empty();
+    let input = dump.map(|dump| Reread::new(dump, is_packed).limited(options.memory.left_bytes()));
     let details = reader.zip(input).and_then(|(reader, input)| reader.details(&columns, input));
     match parts {
         Some((graph, derived)) if columns.check().damage().is_none() => Ok(Indexed {

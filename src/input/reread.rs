@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::{Encoding, ReadError, Source};
+use crate::graph::{HeapGraph, MemoryBudget};
 
 /// A packed dump of fewer bytes is unpacked into memory.
 const MOST_BYTES_IN_MEMORY: u64 = 64 << 20;
@@ -17,12 +18,24 @@ const STEP_BYTES: usize = 1 << 20;
 pub struct Reread {
     path: PathBuf,
     is_packed: bool,
+    limit_bytes: Option<u64>,
 }
 
 impl Reread {
     /// The file at `path`; `is_packed` when its bytes are not those of the dump.
     pub fn new(path: &Path, is_packed: bool) -> Self {
-        Reread { path: path.to_path_buf(), is_packed }
+        Reread { path: path.to_path_buf(), is_packed, limit_bytes: None }
+    }
+
+    /// The same with a limit to the memory that what is read again may take beside its graph.
+    pub fn limited(self, limit_bytes: Option<u64>) -> Self {
+        Reread { limit_bytes, ..self }
+    }
+
+    /// An account for what is read again beside this graph. O(types of the graph).
+    pub(super) fn budget_beside(&self, graph: &HeapGraph) -> MemoryBudget {
+        let (a, b, c) = graph.memory_bytes();
+        MemoryBudget::new(self.limit_bytes.map(|limit| limit.saturating_sub((a + b + c) as u64)))
     }
 
     /// The file.
@@ -85,7 +98,7 @@ impl Source {
     /// The file, to be read again after this source was used up; `None` for a pipe.
     pub fn reread(&self) -> Option<Reread> {
         let is_packed = !self.compression().is_empty() || self.encoding() != Encoding::Utf8;
-        self.path().map(|path| Reread::new(path, is_packed))
+        self.path().map(|path| Reread::new(path, is_packed).limited(self.budget().limit_bytes()))
     }
 }
 

@@ -160,8 +160,13 @@ impl Sections<'_, '_> {
                 let sizes = |new: u64, old: Option<u64>| changed(new, old, signed_bytes);
                 let heap = [sizes(bytes, old.map(|old| old.shallow_bytes)), count_of(bytes, "bytes")];
                 figures.push(("Heap", format_bytes(bytes), said(&heap)));
-                let objects =
-                    [counts(totals.objects, old.map(|old| old.objects)), count_of(totals.references, "references")];
+                let without_bytes = totals.objects_without_bytes.filter(|&others| others > 0);
+                let objects = [
+                    counts(totals.objects, old.map(|old| old.objects)),
+                    without_bytes
+                        .map_or_else(String::new, |others| format!("and {} without bytes", format_count(others))),
+                    count_of(totals.references, "references"),
+                ];
                 figures.push(("Objects", format_count(totals.objects), said(&objects)));
                 let reachable = [
                     sizes(totals.reachable_bytes, old.map(|old| old.reachable_bytes)),

@@ -4,14 +4,14 @@ use super::html::Html;
 use super::names::parts;
 use crate::units::{format_bytes, format_count};
 
-/// A table whose first columns are figures; a head without a title is for bars.
+/// A table of figures, with names in the last column and in one called "Type"; a head without a title is for bars.
 pub(super) fn table_open(html: &mut Html, label: &str, heads: &[&str]) {
     html.markup("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").text(label).markup("\"><table>");
     html.markup("<thead><tr>");
     for (at, head) in heads.iter().enumerate() {
         match *head {
             "" => html.markup("<th scope=\"col\" class=\"bars\"><span class=\"unseen\">share</span></th>"),
-            head if at + 1 == heads.len() => {
+            head if at + 1 == heads.len() || head == "Type" => {
                 html.markup("<th scope=\"col\" class=\"name\">").text(head).markup("</th>")
             }
             head => html.markup("<th scope=\"col\">").text(head).markup("</th>"),

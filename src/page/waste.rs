@@ -64,7 +64,7 @@ impl Sections<'_, '_> {
             bar_cell(html, row.wasted_bytes, largest);
             cell(html, format_bytes(row.wasted_bytes));
             cell(html, format_count(row.objects));
-            html.markup("<td><span class=\"id\">").text(&row.example).markup("</span></td><td>");
+            html.markup("<td><span class=\"id\">").text(&row.example).markup("</span></td><td class=\"name\">");
             type_name(html, &row.shown_type());
             html.markup("</td><td class=\"name\">").text(shown(&row.held_by)).markup("</td></tr>");
         }

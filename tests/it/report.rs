@@ -11,7 +11,7 @@ use crate::common::cmd::{Ran, finish, heapdump, project, run};
 const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
 const AFTER: &str = "fixtures/xna_cf/pair_after.txt";
 /// A dump of each kind: of objects with and without modules, inferred roots, allocation totals, a cut one, an empty one.
-const DUMPS: [&str; 8] = [
+const DUMPS: [&str; 9] = [
     AFTER,
     "fixtures/gcdump/small-net9.gcdump.zst",
     "fixtures/nettrace/ranges-net9.nettrace.zst",
@@ -20,6 +20,7 @@ const DUMPS: [&str; 8] = [
     "fixtures/memory_infra/chromium66-heaps.trace.gz",
     "fixtures/hprof/zoo-jdk17-serial.hprof.zst",
     "fixtures/hprof/android.hprof",
+    "fixtures/v8_snapshot/page156.heapsnapshot.zst",
 ];
 
 fn page_of(args: &[&str]) -> String {
@@ -399,7 +400,8 @@ fn a_browser_shows_the_page() {
     let crowded = folder.path().join("crowded.txt");
     std::fs::write(&crowded, crowded_dump()).expect("written");
     let crowded = crowded.display().to_string();
-    let dumps: [&[&str]; 6] = [&[BEFORE, AFTER], &[&hostile], &[&crowded], &[DUMPS[1]], &[DUMPS[5]], &[DUMPS[6]]];
+    let dumps: [&[&str]; 7] =
+        [&[BEFORE, AFTER], &[&hostile], &[&crowded], &[DUMPS[1]], &[DUMPS[5]], &[DUMPS[6]], &[DUMPS[8]]];
     let look = |dump: &[&str]| -> bool {
         let page = tempfile::Builder::new().suffix(".html").tempfile().expect("a file");
         std::fs::write(page.path(), page_of(dump)).expect("written");

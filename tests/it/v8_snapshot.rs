@@ -282,6 +282,10 @@ fn recordings_tell_who_allocated_what_and_when() {
         let live = ("live".into(), 216.into(), 88.into(), 3.into());
         assert_eq!(totals(&heaps[0]), live);
         assert_eq!(totals(&heaps[1]), ("allocated".into(), 384.into(), 184.into(), 6.into()));
+        let main = &heaps[1]["tree"]["children"][0]["children"];
+        let own = main.as_array().expect("frames").iter().find(|row| row["kind"] == "self").expect("the own share");
+        assert_eq!((&own["name"], &own["bytes"], &own["allocations"]), (&"<self>".into(), &200.into(), &4.into()));
+        assert!(!main.to_string().contains("<other>"));
         let shown = run(&["show", "@11", "-f", "json", &path]).expect_code(0).json();
         let frames = ["(anonymous) (/app.js:13:10)", "leak (/app.js:12:5)", "main (/app.js:1:1)"];
         assert_eq!(shown["object"]["backtrace"], serde_json::json!(frames));

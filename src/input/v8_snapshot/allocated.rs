@@ -32,6 +32,7 @@ impl Read {
     pub(super) fn allocations(&self, graph: &HeapGraph, node_of: impl Fn(u32) -> Option<NodeId>) -> AllocationDump {
         let mut names = Names::default();
         let mut builder = HeapBuilder::new(names.intern(""));
+        let own_share = names.intern("<self>");
         let mut heaps = Vec::new();
         for allocator in ["live", "allocated"] {
             let mut frames: Vec<u32> = Vec::with_capacity(self.stacks.all.len());
@@ -56,16 +57,22 @@ impl Read {
             } else {
                 // Of these no types are known: figures of a stack are those of all that go on from it, too.
                 let mut sums: Vec<(u64, u64)> = self.stacks.all.iter().map(|own| (own.bytes, own.count)).collect();
+                let mut goes_on = vec![false; sums.len()];
                 for (number, stack) in self.stacks.all.iter().enumerate().rev() {
                     let (bytes, count) = sums[number];
                     builder.add(Entry::new(frames[number], None, bytes, Some(count)));
+                    if goes_on[number] && (stack.bytes, stack.count) != (0, 0) {
+                        let own = builder.frame(frames[number], own_share);
+                        builder.add(Entry::new(own, None, stack.bytes, Some(stack.count)));
+                    }
                     if let Some(parent) = stack.parent {
                         let sum = &mut sums[parent as usize];
                         *sum = (sum.0.saturating_add(bytes), sum.1.saturating_add(count));
+                        goes_on[parent as usize] = true;
                     }
                 }
             }
-            let (frames, entries) = builder.finish(None);
+            let (frames, entries) = builder.finish(Some(own_share));
             heaps.push(AllocationHeap {
                 dump: 1,
                 pid: 0,

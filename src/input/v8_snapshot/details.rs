@@ -14,7 +14,7 @@ use super::snapshot::Snapshot;
 use super::stacks::Stacks;
 use super::strings::Keep;
 use crate::allocations::AllocationDump;
-use crate::graph::{ColumnSink, HeapGraph, MemoryBudget, NodeId, SourcePlace};
+use crate::graph::{ColumnSink, HeapGraph, NodeId, SourcePlace};
 use crate::input::{
     ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings,
     Text, WantedContents,
@@ -33,14 +33,15 @@ impl V8Details {
         V8Details { input, read: Mutex::new(None), allocations: OnceLock::new() }
     }
 
-    fn read(&self) -> Result<Arc<Read>, ReadError> {
+    fn read(&self, graph: &HeapGraph) -> Result<Arc<Read>, ReadError> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = &*read {
             return Ok(Arc::clone(read));
         }
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let (budget, mut problems) = (MemoryBudget::default(), Diagnostics::default());
-        let (mut snapshot, _) = Snapshot::read(self.input.from_start()?, Keep::All, threads, &budget, &mut problems)?;
+        let (budget, mut problems) = (self.input.budget_beside(graph), Diagnostics::default());
+        let (mut snapshot, _share) =
+            Snapshot::read(self.input.from_start()?, Keep::All, threads, &budget, &mut problems)?;
         snapshot.ids.make_unique();
         let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
         ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
@@ -95,15 +96,15 @@ impl ObjectDetails for V8Details {
         Ok(Vec::new())
     }
 
-    fn reference_name(&self, _: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
-        let read = self.read()?;
+    fn reference_name(&self, graph: &HeapGraph, from: NodeId, nth: usize) -> Result<Option<ReferenceName>, ReadError> {
+        let read = self.read(graph)?;
         let edge = read.ordinal(from).and_then(|ordinal| read.edge(ordinal, nth));
         let name = |ordinal| edge.map(|edge| read.name(ordinal, edge));
         Ok(read.ordinal(from).and_then(name))
     }
 
-    fn text(&self, _: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        let read = self.read()?;
+    fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        let read = self.read(graph)?;
         Ok(read.ordinal(node).and_then(|ordinal| read.text(ordinal)))
     }
 
@@ -112,7 +113,7 @@ impl ObjectDetails for V8Details {
     }
 
     fn contents(&self, graph: &HeapGraph, _: &WantedContents) -> Result<Contents, ReadError> {
-        let read = self.read()?;
+        let read = self.read(graph)?;
         let is_text = |node: &NodeId| {
             graph.shallow_bytes(*node) > 0 && read.ordinal(*node).is_some_and(|ordinal| read.is_text(ordinal))
         };
@@ -125,13 +126,13 @@ impl ObjectDetails for V8Details {
 
     fn visit_texts(
         &self,
-        _: &HeapGraph,
+        graph: &HeapGraph,
         strings: &Strings,
         wanted: &[usize],
         most_units: usize,
         take: &(dyn Fn(usize, Text) + Sync),
     ) -> Result<(), ReadError> {
-        let read = self.read()?;
+        let read = self.read(graph)?;
         for &at in wanted {
             let Some(text) = read.ordinal(strings.node(at)).and_then(|ordinal| read.text(ordinal)) else { continue };
             let start: String = text.chars().take(most_units).collect();
@@ -142,27 +143,32 @@ impl ObjectDetails for V8Details {
         Ok(())
     }
 
-    fn sayings(&self, _: &HeapGraph, nodes: &[NodeId], most_units: usize) -> Result<Vec<Option<Saying>>, ReadError> {
+    fn sayings(
+        &self,
+        graph: &HeapGraph,
+        nodes: &[NodeId],
+        most_units: usize,
+    ) -> Result<Vec<Option<Saying>>, ReadError> {
         if nodes.is_empty() {
             return Ok(Vec::new());
         }
-        let read = self.read()?;
+        let read = self.read(graph)?;
         let say = |node: &NodeId| read.ordinal(*node).and_then(|ordinal| read.saying(ordinal, most_units));
         Ok(nodes.iter().map(say).collect())
     }
 
-    fn place(&self, _: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
-        let read = self.read()?;
+    fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {
+        let read = self.read(graph)?;
         Ok(read.ordinal(node).and_then(|ordinal| read.place(ordinal)))
     }
 
-    fn function(&self, _: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
-        let read = self.read()?;
+    fn function(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
+        let read = self.read(graph)?;
         Ok(read.ordinal(node).and_then(|ordinal| read.function(ordinal)))
     }
 
-    fn stack(&self, _: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
-        let read = self.read()?;
+    fn stack(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<Vec<String>>, ReadError> {
+        let read = self.read(graph)?;
         Ok(read.ordinal(node).and_then(|ordinal| read.stack(ordinal)))
     }
 
@@ -171,7 +177,7 @@ impl ObjectDetails for V8Details {
             // The usual header says that there are none: no need to read all of the file.
             let has_none =
                 memchr::memmem::find(self.input.from_start()?.start(), b"\"trace_function_count\":0}").is_some();
-            let read = if has_none { None } else { Some(self.read()?) };
+            let read = if has_none { None } else { Some(self.read(graph)?) };
             let found = read.filter(|read| !read.stacks.is_empty()).map(|read| {
                 let mut nodes: Vec<(u32, u32)> =
                     read.ordinals.iter().enumerate().map(|(node, &ordinal)| (ordinal, node as u32)).collect();
@@ -186,8 +192,8 @@ impl ObjectDetails for V8Details {
         Ok(self.allocations.get().and_then(Option::as_ref))
     }
 
-    fn distance(&self, _: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {
-        let read = self.read()?;
+    fn distance(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<u32>, ReadError> {
+        let read = self.read(graph)?;
         let mut known = read.distances.lock().unwrap_or_else(PoisonError::into_inner);
         let distances = known.get_or_insert_with(|| Arc::new(distances(&read.snapshot)));
         let distance = read.ordinal(node).map(|ordinal| distances[ordinal as usize]);

@@ -64,12 +64,7 @@ impl Reader for V8Snapshot {
         if has(b"\"snapshot\"") && has(b"\"node_fields\"") {
             return Detected::Yes;
         }
-        let begins = [&b"{\"edges\":["[..], b"{\"nodes\":["];
-        let rest = begins.iter().find_map(|begin| start.strip_prefix(*begin));
-        match rest.and_then(|rest| rest.iter().find(|byte| !byte.is_ascii_whitespace())) {
-            Some(b'0'..=b'9') => Detected::Maybe,
-            _ => Detected::No,
-        }
+        if begins_with_rows(start) { Detected::Maybe } else { Detected::No }
     }
 
     fn is_text(&self) -> bool {
@@ -128,10 +123,37 @@ impl Reader for V8Snapshot {
     }
 }
 
+/// Sorted keys have the header behind what it tells of; blanks may stand anywhere.
+fn begins_with_rows(start: &[u8]) -> bool {
+    let mut rest = start;
+    for parts in [&[&b"{"[..]][..], &[b"\"edges\"", b"\"nodes\""], &[b":"], &[b"["]] {
+        rest = rest.trim_ascii_start();
+        let Some(behind) = parts.iter().find_map(|part| rest.strip_prefix(*part)) else { return false };
+        rest = behind;
+    }
+    rest.trim_ascii_start().first().is_some_and(u8::is_ascii_digit)
+}
+
 fn fill_info(snapshot: &Snapshot, reading: &mut Reading) {
     reading.info.version = Some(snapshot.layout.describe());
     reading.info.set_records(assemble::records(snapshot));
     if snapshot.layout.extra_native_bytes > 0 {
         reading.info.records.push(("extra_native_bytes".into(), snapshot.layout.extra_native_bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_with_sorted_keys_is_one_whatever_its_blanks() {
+        for start in ["{\"edges\":[1,2", "{\n  \"edges\" : [\n    1,\n", " {\"nodes\":[\r\n9"] {
+            assert_eq!(V8Snapshot.detect(start.as_bytes()), Detected::Maybe, "{start}");
+        }
+        for start in ["{\"edges\":[\"a\"", "{\"edges\":[", "[{\"nodes\":[1", "{\"nodes\":{", "{\"traceEvents\":[1", ""]
+        {
+            assert_eq!(V8Snapshot.detect(start.as_bytes()), Detected::No, "{start}");
+        }
     }
 }
