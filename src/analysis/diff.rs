@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::type_tree::TypeTree;
 use crate::graph::{HeapGraph, NodeId, RootKind};
 
+/// Levels of a path that are told apart.
+pub const PATH_DEPTH: usize = 12;
+
 /// What something has before and after.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Change<T> {

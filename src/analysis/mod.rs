@@ -22,6 +22,7 @@
 //! | `allocation_diff` | what grew between two of them? | joined by names | O(frames) | per path |
 //! | `breakdown`, `callers` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
 //! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
+//! | `dominator_order` | what does an object retain, as a range? | one sweep over the dominator tree | O(objects) | 8 bytes per object |
 //! | `cutoff` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
 //! | `threshold` | what is large enough? | exact shares | O(1) | none |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
@@ -33,6 +34,7 @@ pub mod callers;
 pub mod collections;
 pub mod cutoff;
 pub mod diff;
+pub mod dominator_order;
 pub mod dominator_paths;
 pub mod dominators;
 pub mod heap_total;

@@ -12,7 +12,7 @@ use super::{AnswerError, CommandLine, GroupBy, Limits, ScopeOptions};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::{self, TotalsOptions};
-use crate::analysis::diff::{held_by_root_kind, places_by_path, places_by_path_bytes};
+use crate::analysis::diff::{PATH_DEPTH, held_by_root_kind, places_by_path, places_by_path_bytes};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
@@ -173,9 +173,6 @@ struct Side {
     row_bytes: u64,
     roots_inferred: bool,
 }
-
-/// Levels of a path that are told apart.
-const PATH_DEPTH: usize = 12;
 
 impl Side {
     /// `row_bytes`: what the rows of the other dump take.

@@ -29,7 +29,7 @@ use crate::analysis::root_paths::{RootPaths, find_root_paths};
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
+use crate::analysis::suspects::{LeakSuspect, SuspectSearch, SuspectSubject};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId, TypeSet};
@@ -265,6 +265,14 @@ impl<'d> Suspects<'d> {
     /// What a suspect below `len` is and retains, without the evidence. O(log objects).
     pub fn row(&self, at: usize) -> SuspectRow<'_> {
         SuspectRow::new(self.graph, &self.suspects[at], self.reachable_bytes)
+    }
+
+    /// The object that a suspect below `len` is; `None` of a group.
+    pub fn node(&self, at: usize) -> Option<NodeId> {
+        match self.suspects[at].subject {
+            SuspectSubject::Object(node) => Some(node),
+            SuspectSubject::Group(..) => None,
+        }
     }
 
     /// A suspect below `len` with the evidence and the paragraph. O(length of its path).

@@ -158,6 +158,11 @@ fn dump_of_index(index: &Path) -> Option<PathBuf> {
     (index.extension().is_some_and(|own| own == EXTENSION) && dump.is_file()).then_some(dump)
 }
 
+/// The file of a dump that is named by its index; else what is named.
+pub fn dump_named(path: &Path) -> PathBuf {
+    dump_of_index(path).unwrap_or_else(|| path.to_path_buf())
+}
+
 /// What an output made of dumps must not replace: the dumps, `None` for standard input; the indexes that may answer for
 /// them; the dumps behind indexes, wherever they are.
 pub fn inputs_of<'p>(dumps: impl IntoIterator<Item = Option<&'p Path>>, output: Option<&Path>) -> Inputs {

@@ -3,6 +3,8 @@
 //!
 //! Not here: the forms of answers (see `report`), options of the command line and files (see `cli`).
 
+#[cfg(feature = "parquet")]
+pub mod dataset;
 mod dot;
 mod error;
 #[cfg(feature = "cli")]

@@ -10,11 +10,12 @@
 mod inputs;
 mod lazy_output;
 mod output;
+mod own;
 mod target;
 mod unfinished;
 
 pub use inputs::{Inputs, is_trusted_owner, owner_of};
 pub use lazy_output::LazyOutput;
-pub use output::{Output, nameless_file};
+pub use output::{Output, Settled, nameless_file};
 pub use target::{Target, TargetError};
 pub use unfinished::{give_way_to_signals, remove_unfinished};

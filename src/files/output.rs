@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::own;
 use super::target::{Place, Target, folder_of, open_stream};
 use super::unfinished::Unfinished;
 
@@ -75,6 +76,18 @@ impl Target {
     pub fn begin(&self) -> io::Result<Output> {
         Output::begin(self)
     }
+
+    /// Begins to write a file under a name of one's own beside its place, so that nobody else writes it meanwhile. What
+    /// a run that was killed has left under that name is taken away.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin), when the target is no file, and when another run is at work under that name.
+    pub fn begin_as(&self, name: &str) -> io::Result<Output> {
+        let Place::File(path) = &self.place else { return Err(io::ErrorKind::Unsupported.into()) };
+        let (file, unfinished) = own::file_named(folder_of(path), name, self.mode)?;
+        let out = BufWriter::with_capacity(BUFFER_BYTES, Raw::File(file));
+        Ok(Output { out, aside: Some((unfinished, path.clone())) })
+    }
 }
 
 impl Output {
@@ -99,13 +112,41 @@ impl Output {
     ///
     /// # Errors
     /// Those of the file system; what was there before is still there then.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<()> {
+        self.settle()?.appear()
+    }
+
+    /// Everything is written: a file is brought to the disk. It gets its name when it is told to.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn settle(mut self) -> io::Result<Settled> {
         self.out.flush()?;
-        let Some((unfinished, path)) = self.aside.take() else { return Ok(()) };
-        if let Raw::File(file) = self.out.get_ref() {
+        if let (Raw::File(file), Some(_)) = (self.out.get_ref(), &self.aside) {
             file.sync_all()?;
         }
+        Ok(Settled { aside: self.aside.take(), out: self.out })
+    }
+}
+
+/// An output that is whole and has not its name yet. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Settled {
+    aside: Option<(Unfinished, PathBuf)>,
+    /// Open to the end: who holds a lock on it holds its name.
+    out: BufWriter<Raw>,
+}
+
+impl Settled {
+    /// Gives the file its name, in place of what has that name now.
+    ///
+    /// # Errors
+    /// Those of the file system; what was there before is still there then.
+    pub fn appear(self) -> io::Result<()> {
+        let Settled { aside, out } = self;
+        let Some((unfinished, path)) = aside else { return Ok(()) };
         unfinished.rename(&path)?;
+        drop(out);
         // So that the name survives a loss of power too; not every file system can do that.
         let _ = File::open(folder_of(&path)).and_then(|folder| folder.sync_all());
         Ok(())
@@ -136,16 +177,20 @@ fn file_beside(path: &Path, mode: u32) -> io::Result<(File, Unfinished)> {
     remove_leftovers(folder, &prefix);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(PART);
+    set_mode(&mut builder, mode);
+    // The name of the file that is not to be seen is left out of the error.
+    Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
+}
+
+/// What the file lets its readers do; the system takes off what the user's mask says.
+pub(super) fn set_mode(builder: &mut tempfile::Builder<'_, '_>, mode: u32) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The system takes off what the user's mask says.
         builder.permissions(std::fs::Permissions::from_mode(mode));
     }
     #[cfg(not(unix))]
-    let _ = mode;
-    // The name of the file that is not to be seen is left out of the error.
-    Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
+    let _ = (builder, mode);
 }
 
 /// Takes away what runs that were killed have left of the same output.

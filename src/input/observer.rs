@@ -24,6 +24,8 @@ pub enum Phase {
     FindingSuspects,
     /// Writing an index.
     WritingIndex,
+    /// Writing tables of a dataset.
+    WritingTables,
 }
 
 impl Phase {
@@ -40,6 +42,7 @@ impl Phase {
             Phase::MergingPaths => "merging paths",
             Phase::FindingSuspects => "looking for suspects",
             Phase::WritingIndex => "writing the index",
+            Phase::WritingTables => "writing tables",
         }
     }
 }

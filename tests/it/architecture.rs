@@ -36,8 +36,8 @@ const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
     ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
     (
         "export",
-        &["graph", "allocations", "analysis", "dump", "answers", "escape", "units"],
-        &["inferno", "petgraph", "rustc_hash", "serde"],
+        &["files", "graph", "allocations", "analysis", "dump", "answers", "escape", "units"],
+        &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "twox_hash"],
     ),
     ("page", &["analysis", "dump", "answers", "escape", "units"], &["serde", "serde_json"]),
     (
@@ -62,10 +62,11 @@ const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 30] = [
+const OUTSIDE: [&str; 32] = [
     "anyhow",
     "base64",
     "bytemuck",
+    "bytes",
     "clap",
     "clap_complete",
     "clap_mangen",
@@ -77,6 +78,7 @@ const OUTSIDE: [&str; 30] = [
     "memchr",
     "memmap2",
     "nom",
+    "parquet",
     "petgraph",
     "rayon",
     "regex_lite",

@@ -21,6 +21,8 @@ pub(crate) enum Form {
     Dot,
     /// Chromium's heap dump format
     MemoryInfra,
+    /// Tables for DuckDB, Spark and their like, of one dump or many
+    Parquet,
 }
 
 /// What the forms take. An option that does not act in a form is refused there.
@@ -46,19 +48,38 @@ pub(crate) struct FormArgs {
     max_objects: Option<usize>,
 }
 
+/// What a dataset of tables takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tables")]
+pub(crate) struct DatasetArgs {
+    /// parquet: summary (the default), all (objects and references too), or names with commas between them
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) tables: Option<String>,
+    /// parquet: what else is to be known of the dumps, a pair of the map "labels"
+    #[arg(long = "label", value_name = "NAME=TEXT")]
+    pub(crate) labels: Vec<String>,
+    /// parquet: the dump's name in the tables [default: the file's name and a checksum]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) id: Option<String>,
+    /// parquet: write dumps anew that are there already
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
 /// As deep as `dominators` and `breakdown` go: a line repeats all names above it.
 const MAX_DEPTH_OF_PATHS: u32 = 500;
 
 impl Form {
-    fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
     }
 }
 
 impl FormArgs {
     /// What acts in one form is no option of another.
-    pub(crate) fn check(&self, to: Form, heaps: &HeapArgs) -> Result<()> {
+    pub(crate) fn check(&self, to: Form, heaps: &HeapArgs, section: &SectionArgs, rows: &DatasetArgs) -> Result<()> {
         let (paths, dot, trace) = (&[Form::Folded, Form::Flamegraph][..], &[Form::Dot][..], &[Form::MemoryInfra][..]);
+        let tables = vec![Form::Parquet];
         let options = [
             ("--object", self.object.is_some(), [paths, dot].concat()),
             ("--retained", self.retained, dot.to_vec()),
@@ -68,6 +89,12 @@ impl FormArgs {
             ("--dump", heaps.dump.is_some(), trace.to_vec()),
             ("--process", heaps.process.is_some(), trace.to_vec()),
             ("--allocator", heaps.allocator.is_some(), trace.to_vec()),
+            ("--depth", self.depth.is_some(), [paths, dot, trace].concat()),
+            ("--domain", section.domain.is_some(), [paths, dot, trace].concat()),
+            ("--tables", rows.tables.is_some(), tables.clone()),
+            ("--label", !rows.labels.is_empty(), tables.clone()),
+            ("--id", rows.id.is_some(), tables.clone()),
+            ("--replace", rows.replace, tables),
         ];
         for (option, is_given, forms) in options {
             if is_given && !forms.contains(&to) {

@@ -136,13 +136,14 @@ pub(crate) struct InputArgs {
 impl InputArgs {
     /// The options that change what an answer says, for commands that ask the same.
     pub(crate) fn words(&self) -> Vec<String> {
-        let ReadArgs { snapshot, input_format, size_radix, raw_types, .. } = &self.read;
+        let ReadArgs { snapshot, input_format, size_radix, raw_types, rules, .. } = &self.read;
         let kinds = self.exclude_roots.join(",");
         let mut line = CommandLine::of_options();
         line.option("--exclude-roots", Some(&*kinds).filter(|kinds| !kinds.is_empty()))
             .option("--snapshot", snapshot.as_deref())
             .option("--input-format", input_format.as_deref())
             .option("--size-radix", matches!(size_radix, SizeRadix::Dec).then_some("dec"))
+            .option("--rules", (*rules != Rules::Heapdump).then(|| rules.name()))
             .switch("--keep-unreachable", self.keep_unreachable)
             .switch("--raw-types", *raw_types);
         line.into_words()

@@ -2,15 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::answers::AnswerError;
 use crate::cli::Outcome;
-use crate::cli::args::export::{Form, FormArgs};
+use crate::cli::args::export::{DatasetArgs, Form, FormArgs};
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::object::parse_object_id;
 use crate::cli::args::options::{InputArgs, SectionArgs};
 use crate::cli::terminal::asking::ask;
+#[cfg(feature = "parquet")]
+use crate::cli::terminal::dataset::export_each;
 use crate::cli::terminal::load::Input;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target, write_export};
@@ -18,7 +20,7 @@ use crate::export::{MemoryInfraOptions, write_dot, write_flamegraph, write_folde
 
 /// The dump in other tools' forms
 ///
-/// folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an
+/// parquet: tables for DuckDB, Spark and their like in the folder of -o, of any number of dumps (docs/fleet.md). folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an
 /// SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
 /// Chromium's trace viewer reads them; of objects, a backtrace is the types on the way down the dominator tree.
 ///
@@ -26,19 +28,24 @@ use crate::export::{MemoryInfraOptions, write_dot, write_flamegraph, write_folde
 ///
 /// Example: heapdump export --to memory-infra dump.txt > trace.json
 ///
+/// Example: heapdump export --to parquet dumps/*.gcdump -o tables --label build=1234
+///
 /// Example: heapdump export --to dot --object 7fe45 dump.txt | dot -Tsvg > object.svg
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The dump; - for standard input
-    file: Option<PathBuf>,
+    /// The dump; - for standard input. parquet takes several
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// The form
     #[arg(long, value_enum, value_name = "NAME")]
     to: Form,
-    /// Where to write; - for standard output, which is the default
+    /// Where to write; - for standard output, which is the default. parquet: a folder
     #[arg(short, long, alias = "output", value_name = "PATH")]
     output_file: Option<PathBuf>,
     #[command(flatten)]
     form: FormArgs,
+    #[command(flatten)]
+    rows: DatasetArgs,
     #[command(flatten)]
     heaps: HeapArgs,
     #[command(flatten)]
@@ -48,12 +55,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let Args { to, form, heaps, section, input, .. } = args;
-    form.check(*to, heaps)?;
-    let target = find_target(&[Input::find(args.file.as_deref())?], args.output_file.as_deref())?;
+    let Args { files, to, form, rows, heaps, section, input, .. } = args;
+    form.check(*to, heaps, section, rows)?;
+    if *to == Form::Parquet {
+        #[cfg(feature = "parquet")]
+        return export_each(session, files, args.output_file.as_deref(), rows, input);
+        #[cfg(not(feature = "parquet"))]
+        bail!("this heapdump was built without the feature parquet");
+    }
+    if files.len() > 1 {
+        bail!("--to {} takes one dump", to.name());
+    }
+    let file = files.first().map(PathBuf::as_path);
+    let target = find_target(&[Input::find(file)?], args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
     let rule = if *to == Form::MemoryInfra { form.cutoff()? } else { None };
-    ask(session, args.file.as_deref(), input, |asked| {
+    ask(session, file, input, |asked| {
         asked.warn();
         let dump = asked.dump;
         if *to == Form::MemoryInfra {

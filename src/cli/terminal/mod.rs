@@ -3,6 +3,8 @@
 //! Not here: what a command asks (see `commands`), how an answer looks (see `render`).
 
 pub(crate) mod asking;
+#[cfg(feature = "parquet")]
+pub(crate) mod dataset;
 pub(crate) mod each_file;
 pub(crate) mod help;
 pub(crate) mod load;

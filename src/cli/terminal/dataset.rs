@@ -1,0 +1,97 @@
+//! Dumps into a dataset of tables, one after the other: one that cannot be read is reported, and the next one is written.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Error, Result, anyhow, bail};
+
+use crate::cli::Outcome;
+use crate::cli::args::export::DatasetArgs;
+use crate::cli::args::options::InputArgs;
+use crate::cli::terminal::asking::ask_input;
+use crate::cli::terminal::each_file::ask_each;
+use crate::cli::terminal::load::Input;
+use crate::cli::terminal::session::Session;
+use crate::dump::inputs_of;
+use crate::export::ExportError;
+use crate::export::dataset::{Begun, DatasetError, DatasetOptions, begin_dump};
+
+/// Writes every dump into the dataset of a folder.
+pub(crate) fn export_each(
+    session: &Session,
+    files: &[PathBuf],
+    folder: Option<&Path>,
+    args: &DatasetArgs,
+    input: &InputArgs,
+) -> Result<Outcome> {
+    let Some(folder) = folder.filter(|folder| folder.as_os_str() != "-") else {
+        bail!("--to parquet writes a folder of tables: say which with -o DIR");
+    };
+    let options = args.options(input)?;
+    let found = match files {
+        [] => Input::find(None)?.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf),
+        _ => PathBuf::new(),
+    };
+    let files = if files.is_empty() { std::slice::from_ref(&found) } else { files };
+    if files.len() > 1 && options.id.is_some() {
+        bail!("--id names one dump, and there are {}", files.len());
+    }
+    let named = files.iter().map(|file| Input::find(Some(file))).collect::<Result<Vec<_>>>()?;
+    let inputs = inputs_of(named.iter().map(Input::path), None);
+    let (_, failed) = ask_each(session, files, input, |place, name| loop {
+        let begun = begin_dump(folder, place.path(), options.clone(), &inputs).map_err(explain)?;
+        let writer = match begun {
+            Begun::New(writer) => writer,
+            Begun::There(there) if input.read.quiet => return Ok(drop(there)),
+            Begun::There(there) => {
+                let text = format!("{}; --replace writes it anew", there.statement());
+                return Ok(session.print_note("note", Some(name), &text));
+            }
+        };
+        let written = ask_input(session, place, (files.len() > 1).then_some(name), input, |asked| {
+            asked.warn();
+            match writer.write(asked.dump) {
+                Err(DatasetError::Export(ExportError::Answer(error))) => Err(asked.explain(error)),
+                written => Ok(written),
+            }
+        })?;
+        match written.1 {
+            Err(DatasetError::Export(ExportError::DamagedIndex(_)))
+                if session.indexes.give_up_damaged(|note| session.print_sentence(note)) => {}
+            written => return written.map_err(explain),
+        }
+    })?;
+    Ok(failed.unwrap_or(Outcome::Done))
+}
+
+/// A library error in words that name the options.
+fn explain(error: DatasetError) -> Error {
+    match error {
+        DatasetError::Taken(_) => anyhow!("{error}; --replace writes this one in its place, --id another beside it"),
+        DatasetError::NoName => anyhow!("{error}: --id NAME"),
+        DatasetError::TakenOrSame(_) => anyhow!("{error}; --replace writes this one in its place"),
+        DatasetError::NoId(_) => anyhow!("--id: {error}"),
+        error => error.into(),
+    }
+}
+
+impl DatasetArgs {
+    fn options(&self, input: &InputArgs) -> Result<DatasetOptions> {
+        let mut labels: Vec<(String, String)> = Vec::new();
+        for label in &self.labels {
+            match label.split_once('=') {
+                Some((name, text)) if !name.is_empty() && labels.iter().all(|(other, _)| other != name) => {
+                    labels.push((name.to_string(), text.to_string()));
+                }
+                _ => bail!("--label: \"{label}\" is not NAME=TEXT with a name of its own"),
+            }
+        }
+        let tables = self.tables.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--tables: {why}")));
+        Ok(DatasetOptions {
+            tables: tables.transpose()?.unwrap_or_default(),
+            labels,
+            replace: self.replace,
+            id: self.id.clone(),
+            reading: input.words(),
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! `allocation_heaps`: a row for each heap of a dump of allocation totals, of all its moments.
+
+use std::io::Write;
+
+use parquet::data_type::ByteArray;
+
+use super::TableName;
+use super::error::TableError;
+use super::table::{Column, Table, signed, small, text_of};
+use crate::allocations::AllocationDump;
+use crate::analysis::heap_total::HeapTotal;
+use crate::answers::AnswerError;
+use crate::answers::heaps::{process_title_of, title_of};
+
+/// Writes the table. O(pairs of backtrace and type), a heap after the other.
+pub(super) fn write<W: Write + Send>(dump: &AllocationDump, id: &ByteArray, out: W) -> Result<W, TableError> {
+    let heaps = &dump.heaps;
+    let mut totals = Vec::with_capacity(heaps.len());
+    for heap in heaps {
+        let total = HeapTotal::compute(heap);
+        if total.pairs_left_out > 0 {
+            return Err(AnswerError::TooManyPairs(title_of(heap)).into());
+        }
+        totals.push(total.total);
+    }
+    let columns = [
+        Column::constant("dump", id),
+        Column::int("heap", |row| small(row + 1)),
+        Column::int("moment", |row| small(heaps[row].dump)),
+        Column::long("pid", |row| heaps[row].pid),
+        Column::text("process", |row| text_of(&process_title_of(&heaps[row]))),
+        Column::text("allocator", |row| text_of(&heaps[row].allocator)),
+        Column::long("total_bytes", |row| signed(totals[row].bytes)),
+        Column::long_or_null("allocations", |row| totals[row].allocations.map(signed)),
+    ];
+    let mut table = Table::begin(out, TableName::AllocationHeaps.name(), &columns, &[])?;
+    table.write_rows(heaps.len(), &columns)?;
+    Ok(table.finish()?)
+}

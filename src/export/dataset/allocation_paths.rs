@@ -1,0 +1,96 @@
+//! `allocation_paths`: a row for each backtrace that holds at least a thousandth of its heap, everything below it
+//! included, and a row for each type that does there.
+
+use std::io::Write;
+
+use parquet::data_type::ByteArray;
+
+use super::TableName;
+use super::error::TableError;
+use super::table::{Column, Table, signed, small, text_of};
+use crate::allocations::{AllocationDump, AllocationHeap, NameId};
+use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::answers::AnswerError;
+use crate::answers::heaps::title_of;
+use crate::dump::OpenDump;
+
+/// Memory for a node or an entry, in the totals by node.
+const BYTES_PER_ROW: u64 = 720;
+
+struct Row {
+    heap: usize,
+    path: String,
+    depth: usize,
+    /// `None` for all types together.
+    type_name: Option<NameId>,
+    amount: Amount,
+}
+
+/// Writes the table. O(pairs of backtrace and type), memory for those of one heap.
+pub(super) fn write<W: Write + Send>(
+    open: &OpenDump,
+    dump: &AllocationDump,
+    id: &ByteArray,
+    out: W,
+) -> Result<W, TableError> {
+    let mut rows = Vec::new();
+    let mut row_bytes = 0;
+    for (number, heap) in dump.heaps.iter().enumerate() {
+        let needed = (heap.row_count() as u64).saturating_mul(BYTES_PER_ROW).saturating_add(row_bytes);
+        open.check_rows(1, needed)?;
+        let first = rows.len();
+        add_rows(number + 1, heap, dump, &mut rows)?;
+        let own = &mut rows[first..];
+        own.sort_by(|a: &Row, b: &Row| (&a.path, name(dump, a)).cmp(&(&b.path, name(dump, b))));
+        row_bytes += own.iter().map(|row| row.path.len() as u64).sum::<u64>();
+    }
+    let columns = [
+        Column::constant("dump", id),
+        Column::int("heap", |row| small(rows[row].heap)),
+        Column::text("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        Column::int("depth", |row| small(rows[row].depth)),
+        Column::text_or_null("type", |row| name(dump, &rows[row]).map(text_of)),
+        Column::long("bytes", |row| signed(rows[row].amount.bytes)),
+        Column::long_or_null("allocations", |row| rows[row].amount.allocations.map(signed)),
+    ];
+    let mut table = Table::begin(out, TableName::AllocationPaths.name(), &columns, &[])?;
+    table.write_rows(rows.len(), &columns)?;
+    Ok(table.finish()?)
+}
+
+fn name<'d>(dump: &'d AllocationDump, row: &Row) -> Option<&'d str> {
+    row.type_name.map(|name| dump.names.text(name))
+}
+
+fn add_rows(
+    number: usize,
+    heap: &AllocationHeap,
+    dump: &AllocationDump,
+    rows: &mut Vec<Row>,
+) -> Result<(), TableError> {
+    let totals = Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, wanted: None });
+    if totals.pairs_left_out > 0 {
+        return Err(AnswerError::TooManyPairs(title_of(heap)).into());
+    }
+    let least = Threshold::Share(Percent::PER_MILLE).at_least(totals.at(0).bytes).max(1);
+    // Rows of the backtraces above, by frame; what is above holds as much at least, unless the dump says otherwise.
+    let mut paths: Vec<Option<(String, usize)>> = vec![None; heap.frames.len()];
+    for (at, frame) in heap.frames.iter().enumerate().skip(1) {
+        if totals.at(at as u32).bytes < least {
+            continue;
+        }
+        let own = dump.names.text(frame.name);
+        let path = match &paths[frame.parent as usize] {
+            Some((above, depth)) => (format!("{above} > {own}"), depth + 1),
+            None if frame.parent == 0 => (own.to_string(), 0),
+            None => continue,
+        };
+        let row = |type_name, amount| Row { heap: number, path: path.0.clone(), depth: path.1, type_name, amount };
+        rows.push(row(None, totals.at(at as u32)));
+        let types = totals.types(at as u32).iter().filter(|amount| amount.total.bytes >= least);
+        rows.extend(types.map(|amount| row(Some(amount.type_name), amount.total)));
+        paths[at] = Some(path);
+    }
+    Ok(())
+}

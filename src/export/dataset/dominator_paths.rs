@@ -1,0 +1,88 @@
+//! `dominator_paths`: a row for each path of types down the dominator tree that retains at least a thousandth of what is
+//! reachable, with the figures of `diff --paths`.
+
+use std::io::Write;
+
+use rustc_hash::FxHashMap;
+
+use super::TableName;
+use super::error::TableError;
+use super::heap::Heap;
+use super::table::{Column, Table, signed, small, text_of};
+use crate::analysis::diff::PATH_DEPTH;
+use crate::analysis::dominators::{Children, DomNode};
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::analysis::type_tree::TypeTree;
+use crate::dump::AnswerNeed;
+use crate::graph::TypeId;
+
+/// Places of one path: types of one name are one.
+struct Row {
+    above: Option<usize>,
+    type_id: TypeId,
+    depth: usize,
+    objects: u64,
+    shallow_bytes: u64,
+    retained_bytes: u64,
+    path: String,
+}
+
+/// Writes the table. O(objects), and a sort of the rows.
+pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, children: &Children<'_>, out: W) -> Result<W, TableError> {
+    let mut rows = paths(heap, children)?;
+    rows.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let columns = [
+        Column::constant("dump", &heap.id),
+        Column::text("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        Column::int("depth", |row| small(rows[row].depth)),
+        Column::text("type", |row| heap.name_of(rows[row].type_id)),
+        Column::long("objects", |row| signed(rows[row].objects)),
+        Column::long("shallow_bytes", |row| signed(rows[row].shallow_bytes)),
+        Column::long("retained_bytes", |row| signed(rows[row].retained_bytes)),
+    ];
+    let mut table = Table::begin(out, TableName::DominatorPaths.name(), &columns, &[])?;
+    table.write_rows(rows.len(), &columns)?;
+    Ok(table.finish()?)
+}
+
+fn paths(heap: &Heap<'_>, children: &Children<'_>) -> Result<Vec<Row>, TableError> {
+    let graph = heap.graph;
+    let tree = TypeTree::build(graph, heap.dominators, children, children.of(DomNode::ROOT), PATH_DEPTH);
+    let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
+    let mut rows: Vec<Row> = Vec::new();
+    // By place: its row.
+    let mut row_of: Vec<usize> = Vec::with_capacity(tree.places.len());
+    for place in &tree.places {
+        let type_id = graph.type_of_name(place.type_id);
+        let above = place.above.map(|above| row_of[above]);
+        let at = *known.entry((above, type_id)).or_insert_with(|| {
+            let (objects, shallow_bytes, retained_bytes) = (0, 0, 0);
+            let path = String::new();
+            rows.push(Row { above, type_id, depth: place.depth, objects, shallow_bytes, retained_bytes, path });
+            rows.len() - 1
+        });
+        row_of.push(at);
+        let row = &mut rows[at];
+        row.objects += place.objects;
+        row.shallow_bytes = row.shallow_bytes.saturating_add(place.shallow_bytes);
+        row.retained_bytes = row.retained_bytes.saturating_add(place.retained_bytes);
+    }
+    let tops = rows.iter().filter(|row| row.above.is_none());
+    let whole = tops.fold(0u64, |sum, row| sum.saturating_add(row.retained_bytes));
+    let least = Threshold::Share(Percent::PER_MILLE).at_least(whole).max(1);
+    let mut path_bytes = 0u64;
+    for at in 0..rows.len() {
+        if rows[at].retained_bytes < least {
+            continue;
+        }
+        // What is above retains as much at least.
+        let above = rows[at].above.map(|above| rows[above].path.as_str());
+        let own = graph.type_name(rows[at].type_id);
+        let path = above.map_or_else(|| own.to_string(), |above| format!("{above} > {own}"));
+        path_bytes += path.len() as u64;
+        heap.dump.check_answer(AnswerNeed::Descent, path_bytes)?;
+        rows[at].path = path;
+    }
+    rows.retain(|row| row.retained_bytes >= least);
+    Ok(rows)
+}

@@ -1,0 +1,125 @@
+//! `dumps`: one row, which says what the file is and how much is in it. It is written last: it makes the dump be there.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::SystemTime;
+
+use parquet::data_type::ByteArray;
+
+use super::TableName;
+use super::error::TableError;
+use super::place::CONTENT;
+use super::table::{Column, SCHEMA_VERSION, Table, signed, small, text_of};
+use crate::answers::heaps::processes_of;
+use crate::answers::histogram::Totals;
+use crate::answers::{HeapChoice, HistogramOptions, histogram};
+use crate::dump::{Content, OpenDump};
+
+/// What the row says besides what the dump has.
+#[derive(Debug)]
+pub(super) struct Origin<'o> {
+    pub(super) id: &'o ByteArray,
+    /// As the user named it; `None` for a pipe.
+    pub(super) file: Option<&'o Path>,
+    pub(super) content: &'o str,
+    pub(super) labels: &'o [(String, String)],
+}
+
+/// How much is in a dump; of allocation totals only their types.
+#[derive(Debug, Default)]
+struct Sizes {
+    objects: u64,
+    shallow_bytes: u64,
+    reachable_objects: u64,
+    reachable_bytes: u64,
+    references: u64,
+    dependent_references: u64,
+    roots: usize,
+    types: usize,
+}
+
+impl Sizes {
+    /// As `stats` has them. O(objects).
+    fn of(dump: &OpenDump) -> Result<Self, TableError> {
+        let heaps = HeapChoice { dump: Some("all".into()), ..HeapChoice::default() };
+        let heaps = if dump.graph().is_some() { HeapChoice::default() } else { heaps };
+        let answer = histogram(dump, &HistogramOptions { heaps, ..HistogramOptions::default() })?;
+        Ok(match answer.totals {
+            Totals::Objects(totals) => Sizes {
+                objects: totals.objects,
+                shallow_bytes: totals.shallow_bytes,
+                reachable_objects: totals.reachable_objects,
+                reachable_bytes: totals.reachable_bytes,
+                references: totals.references,
+                dependent_references: totals.dependent_references.unwrap_or(0),
+                roots: totals.roots,
+                types: totals.types,
+            },
+            Totals::Allocations(totals) => Sizes { types: totals.types, ..Sizes::default() },
+            Totals::Counted(_) => Sizes::default(),
+        })
+    }
+}
+
+/// Writes the table. O(objects).
+pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &Origin<'_>, out: W) -> Result<W, TableError> {
+    let sizes = Sizes::of(dump)?;
+    let info = dump.info();
+    let facts = origin.file.and_then(|file| file.metadata().ok());
+    let modified = facts.as_ref().and_then(|facts| facts.modified().ok()).and_then(micros);
+    let exported = micros(SystemTime::now()).unwrap_or(0);
+    let taken = info.snapshots.iter().find(|snapshot| snapshot.chosen).and_then(|snapshot| snapshot.unix_ms);
+    let file = origin.file.map_or("standard input".into(), |file| file.to_string_lossy());
+    let (sections, inferred) = match dump.content() {
+        Content::Objects(graph) => (graph.sections().len(), graph.roots_inferred()),
+        Content::Allocations(allocations) => (processes_of(allocations).len(), false),
+    };
+    let columns = [
+        Column::constant("dump", origin.id),
+        Column::text("file", |_| text_of(&file)),
+        Column::long("file_bytes", |_| facts.as_ref().map_or(0, |facts| signed(facts.len()))),
+        Column::text("format", |_| text_of(&info.format)),
+        Column::text_or_null("format_version", |_| info.version.as_deref().map(text_of)),
+        Column::text_or_null("producer", |_| info.producer.as_deref().map(text_of)),
+        Column::time_or_null("taken_at", |_| taken.and_then(|millis| millis.checked_mul(1000))),
+        Column::time_or_null("file_modified_at", |_| modified),
+        Column::time("exported_at", |_| exported),
+        Column::int("schema_version", |_| SCHEMA_VERSION),
+        Column::text("heapdump_version", |_| text_of(env!("CARGO_PKG_VERSION"))),
+        Column::int("section_count", |_| small(sections)),
+        Column::long("object_count", |_| signed(sizes.objects)),
+        Column::long("shallow_bytes", |_| signed(sizes.shallow_bytes)),
+        Column::long("reachable_objects", |_| signed(sizes.reachable_objects)),
+        Column::long("reachable_bytes", |_| signed(sizes.reachable_bytes)),
+        Column::long("reference_count", |_| signed(sizes.references)),
+        Column::long("dependent_references", |_| signed(sizes.dependent_references)),
+        Column::long("root_count", |_| signed(sizes.roots)),
+        Column::long("type_count", |_| signed(sizes.types)),
+        Column::flag("roots_inferred", |_| inferred),
+        Column::flag("complete", |_| is_complete(dump)),
+        Column::int("problem_count", |_| small(dump.diagnostics().sorted().len())),
+        Column::map("labels", origin.labels),
+    ];
+    let notes = [(CONTENT, origin.content.to_string())];
+    let mut table = Table::begin(out, TableName::Dumps.name(), &columns, &notes)?;
+    table.write_rows(1, &columns)?;
+    Ok(table.finish()?)
+}
+
+/// Is all of the dump there, as far as its format tells?
+fn is_complete(dump: &OpenDump) -> bool {
+    let info = dump.info();
+    let sections = dump.graph().map_or(&[][..], |graph| graph.sections());
+    let snapshots = info.snapshots.iter().filter(|snapshot| snapshot.chosen);
+    info.loss.is_none()
+        && sections.iter().all(|section| section.complete)
+        && snapshots.map(|snapshot| snapshot.complete).all(|complete| complete)
+}
+
+/// Microseconds since 1970.
+fn micros(time: SystemTime) -> Option<i64> {
+    match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_micros()).ok(),
+        Err(before) => i64::try_from(before.duration().as_micros()).ok().map(|micros| -micros),
+    }
+}

@@ -1,0 +1,125 @@
+//! Why a dump is not in the dataset. Texts name no command-line options: the command line adds those.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+use parquet::errors::ParquetError;
+
+use super::super::ExportError;
+use crate::answers::AnswerError;
+use crate::dump::{MemoryError, TreeError};
+use crate::files::TargetError;
+
+/// Why a dump is not in the dataset.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DatasetError {
+    /// What a table has is not in the dump, takes more memory than it may, or its index is damaged.
+    Export(ExportError),
+    /// A file of the dataset, and why it cannot be written.
+    Write(PathBuf, io::Error),
+    /// A file of the dataset that would replace what it must not, or cannot be a file.
+    Place(PathBuf, TargetError),
+    /// The dump itself cannot be read through for its checksum.
+    Read(io::Error),
+    /// Another dump has this id in the dataset.
+    Taken(String),
+    /// A dump that comes through a pipe has no name that an id could be made of.
+    NoName,
+    /// The same, and the id that was asked for is taken: by the same dump or by another.
+    TakenOrSame(String),
+    /// What is asked to be an id is none.
+    NoId(String),
+}
+
+impl fmt::Display for DatasetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DatasetError::Export(error) => error.fmt(f),
+            DatasetError::Write(path, why) => write!(f, "cannot write {}: {why}", path.display()),
+            DatasetError::Place(path, why) => write!(f, "{} {why}", path.display()),
+            DatasetError::Read(why) => write!(f, "cannot be read: {why}"),
+            DatasetError::Taken(id) => write!(f, "another dump is in the dataset as {id}"),
+            DatasetError::NoName => f.write_str("a dump that comes through a pipe needs an id"),
+            DatasetError::TakenOrSame(id) => {
+                write!(f, "a dump is in the dataset as {id}, and what comes through a pipe cannot be compared with it")
+            }
+            DatasetError::NoId(text) => write!(
+                f,
+                "\"{text}\" is no id: a letter, then letters, digits, dots, dashes and underscores, 200 at most, and \
+                 nothing that an engine takes for a number"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for DatasetError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Their text is this one's already.
+            DatasetError::Export(error) => error.source(),
+            DatasetError::Write(_, error) | DatasetError::Read(error) => error.source(),
+            DatasetError::Place(_, error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<ExportError> for DatasetError {
+    fn from(error: ExportError) -> Self {
+        DatasetError::Export(error)
+    }
+}
+
+impl From<AnswerError> for DatasetError {
+    fn from(error: AnswerError) -> Self {
+        DatasetError::Export(error.into())
+    }
+}
+
+impl From<MemoryError> for DatasetError {
+    fn from(error: MemoryError) -> Self {
+        DatasetError::Export(error.into())
+    }
+}
+
+impl From<TreeError> for DatasetError {
+    fn from(error: TreeError) -> Self {
+        DatasetError::Export(error.into())
+    }
+}
+
+/// Why a table is not written: what the dump lacks, or what its file does.
+#[derive(Debug)]
+pub(super) enum TableError {
+    Dump(DatasetError),
+    File(io::Error),
+}
+
+impl TableError {
+    /// With the file's name.
+    pub(super) fn of(self, path: &Path) -> DatasetError {
+        match self {
+            TableError::Dump(error) => error,
+            TableError::File(error) => DatasetError::Write(path.to_path_buf(), error),
+        }
+    }
+}
+
+impl<E: Into<DatasetError>> From<E> for TableError {
+    fn from(error: E) -> Self {
+        TableError::Dump(error.into())
+    }
+}
+
+impl From<ParquetError> for TableError {
+    fn from(error: ParquetError) -> Self {
+        TableError::File(match error {
+            ParquetError::External(error) => match error.downcast::<io::Error>() {
+                Ok(error) => *error,
+                Err(error) => io::Error::other(error),
+            },
+            error => io::Error::other(error.to_string()),
+        })
+    }
+}

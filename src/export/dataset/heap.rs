@@ -1,0 +1,41 @@
+//! What the tables of one dump of objects have in common.
+
+use parquet::data_type::ByteArray;
+
+use super::error::TableError;
+use super::table::text_of;
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
+
+/// A dump of objects, and what its tables have in common.
+pub(super) struct Heap<'d> {
+    pub(super) dump: &'d OpenDump,
+    pub(super) graph: &'d HeapGraph,
+    pub(super) dominators: &'d Dominators,
+    pub(super) retained: &'d Retained,
+    pub(super) reachable: &'d NodeSet,
+    /// The dump's id, as every row of the small tables has it.
+    pub(super) id: ByteArray,
+    /// By type.
+    type_names: Vec<ByteArray>,
+}
+
+impl<'d> Heap<'d> {
+    pub(super) fn new(dump: &'d OpenDump, graph: &'d HeapGraph, id: &ByteArray) -> Result<Self, TableError> {
+        let (dominators, retained) = dump.dominators()?;
+        let type_names = graph.types().ids().map(|type_id| text_of(graph.type_name(type_id))).collect();
+        Ok(Heap { dump, graph, dominators, retained, reachable: dump.reachable(), id: id.clone(), type_names })
+    }
+
+    /// The name of a type.
+    pub(super) fn name_of(&self, type_id: TypeId) -> ByteArray {
+        self.type_names[type_id.index()].clone()
+    }
+
+    /// The name of an object's type.
+    pub(super) fn type_of(&self, node: NodeId) -> ByteArray {
+        self.name_of(self.graph.type_of(node))
+    }
+}

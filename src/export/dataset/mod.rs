@@ -1,0 +1,30 @@
+//! Many dumps as a dataset of Parquet files, for engines that answer free questions on one machine or many: a folder a
+//! table, a file a dump. The tables and their columns are described in `docs/fleet.md`; one file here writes one table.
+//!
+//! A file is written under a name of one's own beside its place, brought to the disk and renamed; the row of `dumps` comes
+//! last: a dump without it is not there. Nothing is changed in place.
+//!
+//! Every number is signed, byte counts are bytes, and no walk over the heap is left to the engine: what dominates what is
+//! in columns. Not here: which files are asked for, progress (see `cli`).
+
+mod allocation_heaps;
+mod allocation_paths;
+mod dominator_paths;
+mod dumps;
+mod error;
+mod heap;
+mod object_references;
+mod objects;
+mod place;
+mod roots;
+mod suspects;
+mod table;
+mod tables;
+mod type_references;
+mod types;
+mod write;
+
+pub use error::DatasetError;
+pub use place::{AlreadyThere, Begun};
+pub use tables::{TableChoice, TableName};
+pub use write::{DatasetOptions, DumpWriter, begin_dump};

@@ -1,0 +1,33 @@
+//! `object_references`: a row for each reference between objects of the dump, by source, in the order of the dump.
+
+use std::io::Write;
+
+use super::TableName;
+use super::error::TableError;
+use super::heap::Heap;
+use super::table::{Column, GROUP_ROWS, Table};
+use crate::graph::NodeId;
+
+/// Writes the table. O(objects + references).
+pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
+    let mut table = Table::begin(out, TableName::ObjectReferences.name(), &columns(&[]), &[])?;
+    let mut rows: Vec<(NodeId, NodeId)> = Vec::with_capacity(GROUP_ROWS.min(heap.graph.reference_count()));
+    for source in heap.graph.nodes() {
+        for reference in heap.graph.references(source) {
+            rows.push((source, reference.node));
+            if rows.len() == GROUP_ROWS {
+                table.write_rows(rows.len(), &columns(&rows))?;
+                rows.clear();
+            }
+        }
+    }
+    table.write_rows(rows.len(), &columns(&rows))?;
+    Ok(table.finish()?)
+}
+
+fn columns(rows: &[(NodeId, NodeId)]) -> [Column<'_>; 2] {
+    [
+        Column::long("source", |row| rows[row].0.index() as i64).by_differences(),
+        Column::long("target", |row| rows[row].1.index() as i64).by_differences(),
+    ]
+}

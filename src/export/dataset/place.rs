@@ -1,0 +1,190 @@
+//! Where the files of a dump are, under which id, and whether they are there already.
+
+use std::fs::File;
+use std::hash::Hasher;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use parquet::file::metadata::ParquetMetaDataReader;
+use twox_hash::XxHash3_64;
+
+use super::{DatasetError, DumpWriter, TableName};
+use crate::files::{Inputs, Output, Target};
+
+/// Bytes of a file's stem that go into its dump's id.
+const STEM_BYTES: usize = 120;
+/// Bytes of an id: names of files end at 255.
+const ID_BYTES: usize = 200;
+const READ_BYTES: usize = 1 << 20;
+
+/// A dump's way into the dataset.
+#[derive(Debug)]
+pub enum Begun<'i> {
+    /// It is to be written.
+    New(Box<DumpWriter<'i>>),
+    /// It is there.
+    There(AlreadyThere),
+}
+
+/// A dump that is in the dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlreadyThere {
+    /// Its id.
+    pub id: String,
+    /// Tables that are asked for and that it does not have.
+    pub missing: Vec<&'static str>,
+}
+
+impl AlreadyThere {
+    /// The same in words.
+    pub fn statement(&self) -> String {
+        match self.missing.join(", ") {
+            missing if missing.is_empty() => format!("is in the dataset as {}", self.id),
+            missing => format!("is in the dataset as {}, without {missing}", self.id),
+        }
+    }
+}
+
+/// The files of one dump.
+#[derive(Debug)]
+pub(super) struct Place<'p> {
+    pub(super) folder: &'p Path,
+    pub(super) id: &'p str,
+}
+
+impl Place<'_> {
+    /// The folder of a table's file.
+    fn folder_of(&self, table: TableName) -> PathBuf {
+        let folder = self.folder.join(table.name());
+        if table.is_large() { folder.join(format!("dump={}", self.id)) } else { folder }
+    }
+
+    /// The file of a table.
+    pub(super) fn path_of(&self, table: TableName) -> PathBuf {
+        let name = if table.is_large() { "part-0.parquet".to_string() } else { format!("{}.parquet", self.id) };
+        self.folder_of(table).join(name)
+    }
+
+    /// Begins the file of a table, in a folder that is made where it is not there.
+    pub(super) fn begin(&self, table: TableName, inputs: &Inputs) -> Result<Output, DatasetError> {
+        let (folder, path) = (self.folder_of(table), self.path_of(table));
+        std::fs::create_dir_all(&folder).map_err(|error| DatasetError::Write(folder.clone(), error))?;
+        let find = |path: &Path| {
+            Target::find(Some(path), inputs).map_err(|error| DatasetError::Place(path.to_path_buf(), error))
+        };
+        // No ending of Parquet files: some engines read hidden files too.
+        let name = format!(".{}.tmp", self.id);
+        find(&folder.join(&name))?;
+        find(&path)?.begin_as(&name).map_err(|error| DatasetError::Write(path, error))
+    }
+
+    /// Takes away a table that the dump had and has no more.
+    pub(super) fn remove(&self, table: TableName) -> Result<(), DatasetError> {
+        let path = self.path_of(table);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(DatasetError::Write(path, error)),
+            _ => {}
+        }
+        if table.is_large() {
+            // Only when it is empty: what others put there stays.
+            let _ = std::fs::remove_dir(self.folder_of(table));
+        }
+        Ok(())
+    }
+
+    /// The checksum of the dump that is there under this id; `None` when none is there.
+    pub(super) fn content(&self) -> Result<Option<String>, DatasetError> {
+        let path = self.path_of(TableName::Dumps);
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(|error| DatasetError::Write(path.clone(), error))?,
+        };
+        let parsed = ParquetMetaDataReader::new().parse_and_finish(&file);
+        let foreign = || DatasetError::Write(path.clone(), io::Error::other("what is there is no table of a dataset"));
+        let parsed = parsed.map_err(|_| foreign())?;
+        let notes = parsed.file_metadata().key_value_metadata().into_iter().flatten();
+        let content = notes.filter(|note| note.key == CONTENT).find_map(|note| note.value.clone());
+        content.map(Some).ok_or_else(foreign)
+    }
+}
+
+/// The note of a file of `dumps` that has the checksum of the dump.
+pub(super) const CONTENT: &str = "heapdump.content";
+
+/// The checksum of a dump: its bytes, and what was asked of reading them.
+pub(super) fn content_of(file: &Path, reading: &[String]) -> io::Result<String> {
+    let mut hasher = XxHash3_64::new();
+    let mut file = File::open(file)?;
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => hasher.write(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    for word in reading {
+        hasher.write(word.as_bytes());
+        hasher.write(&[0]);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// The id of a dump by the name of its file and its checksum: what follows the stem is never taken for a number.
+pub(super) fn id_of(file: &Path, content: &str) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    let stem = Path::new(name).file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
+    let mut stem: String = stem.chars().map(|c| if is_of_id(c) { c } else { '_' }).collect();
+    stem.truncate(STEM_BYTES);
+    let front = if stem.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "d-" };
+    format!("{front}{stem}-{}", &content[content.len().saturating_sub(8)..])
+}
+
+fn is_of_id(c: char) -> bool {
+    c.is_ascii_alphanumeric() || ".-_".contains(c)
+}
+
+/// An id that the user chose.
+pub(super) fn check_id(id: &str) -> Result<(), DatasetError> {
+    let is_name = id.starts_with(|c: char| c.is_ascii_alphabetic()) && id.chars().all(is_of_id) && id.len() <= ID_BYTES;
+    // `NaN` and `Infinity` are numbers to an engine that guesses kinds from names of folders.
+    let is_number = id.parse::<f64>().is_ok();
+    if is_name && !is_number { Ok(()) } else { Err(DatasetError::NoId(id.to_string())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_names_to_every_engine() {
+        let id = |name: &str| id_of(Path::new(name), "0123456789abcdef");
+        assert_eq!(id("dumps/web-3.gcdump"), "web-3-89abcdef");
+        assert_eq!(id("app.hprof.zst"), "app-89abcdef");
+        assert_eq!(id("0012.txt"), "d-0012-89abcdef");
+        assert_eq!(id("1e5"), "d-1e5-89abcdef");
+        assert_eq!(id("\u{e4} b=c/../x y.txt"), "x_y-89abcdef");
+        assert_eq!(id("\u{e4}.txt"), "d-_-89abcdef");
+        assert_eq!(id(&format!("{}.txt", "x".repeat(300))).len(), STEM_BYTES + 9);
+        for name in ["a", "nightly-2026.11.22_3", "e5"] {
+            check_id(name).expect(name);
+        }
+        for name in ["", "1", "12", ".a", "a b", "a/b", "NaN", "infinity", "inf", "\u{e4}", &"a".repeat(201)] {
+            check_id(name).expect_err(name);
+        }
+    }
+
+    #[test]
+    fn checksums_have_what_was_asked_of_reading() {
+        let file = Path::new("fixtures/xna_cf/pair_after.txt");
+        let plain = content_of(file, &[]).expect("readable");
+        assert_eq!(plain.len(), 16);
+        let asked = |words: &[&str]| {
+            content_of(file, &words.iter().map(|word| word.to_string()).collect::<Vec<_>>()).expect("readable")
+        };
+        assert_ne!(asked(&["--snapshot", "2"]), plain);
+        assert_ne!(asked(&["--snapshot", "2"]), asked(&["--snapshot2"]));
+    }
+}

@@ -1,0 +1,65 @@
+//! `type_references`: a row for each pair of types of which objects of one refer to objects of the other.
+
+use std::io::Write;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::TableName;
+use super::error::TableError;
+use super::heap::Heap;
+use super::table::{Column, Table, signed};
+use crate::graph::{NodeId, TypeId};
+
+/// References of a pair, and those of them whose source is reachable.
+type Counts = (u64, u64);
+/// By source and target.
+type Pairs = FxHashMap<(TypeId, TypeId), Counts>;
+
+/// Objects whose references are counted together.
+const NODES_AT_ONCE: usize = 1 << 18;
+
+/// Writes the table. O(objects + references), on all threads.
+pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
+    let graph = heap.graph;
+    let starts: Vec<usize> = (0..graph.node_count()).step_by(NODES_AT_ONCE).collect();
+    let pairs = starts.into_par_iter().map(|start| count(heap, start)).reduce(Pairs::default, |mut all, more| {
+        if all.is_empty() {
+            return more;
+        }
+        for (pair, (references, reachable)) in more {
+            let counts = all.entry(pair).or_default();
+            *counts = (counts.0 + references, counts.1 + reachable);
+        }
+        all
+    });
+    let mut rows: Vec<((TypeId, TypeId), Counts)> = pairs.into_iter().collect();
+    let names = |(source, target): (TypeId, TypeId)| (graph.type_name(source), graph.type_name(target));
+    rows.sort_unstable_by(|(a, _), (b, _)| names(*a).cmp(&names(*b)));
+    let columns = [
+        Column::constant("dump", &heap.id),
+        Column::text("source_type", |row| heap.name_of(rows[row].0.0)),
+        Column::text("target_type", |row| heap.name_of(rows[row].0.1)),
+        Column::long("reference_count", |row| signed(rows[row].1.0)),
+        Column::long("reachable_references", |row| signed(rows[row].1.1)),
+    ];
+    let mut table = Table::begin(out, TableName::TypeReferences.name(), &columns, &[])?;
+    table.write_rows(rows.len(), &columns)?;
+    Ok(table.finish()?)
+}
+
+fn count(heap: &Heap<'_>, start: usize) -> Pairs {
+    let graph = heap.graph;
+    let mut pairs = Pairs::default();
+    for node in (start..graph.node_count().min(start + NODES_AT_ONCE)).map(NodeId::new) {
+        // Types of one name are one, even where the dump tells them apart.
+        let source = graph.type_of_name(graph.type_of(node));
+        let reachable = u64::from(heap.reachable.contains(node));
+        for reference in graph.references(node) {
+            let target = graph.type_of_name(graph.type_of(reference.node));
+            let counts = pairs.entry((source, target)).or_default();
+            *counts = (counts.0 + 1, counts.1 + reachable);
+        }
+    }
+    pairs
+}

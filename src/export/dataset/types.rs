@@ -1,0 +1,132 @@
+//! `types`: a row for each section and type, with the figures of `stats --retained`. Where the dump tells types of one name
+//! apart, their figures are added up: a name is a row.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use rustc_hash::FxHashMap;
+
+use super::TableName;
+use super::error::TableError;
+use super::heap::Heap;
+use super::table::{Column, Table, signed, small, text_of};
+use crate::analysis::dominators::{Children, DomNode};
+use crate::analysis::histogram::Tally;
+use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set};
+use crate::answers::groups::{Groups, TypesApart};
+use crate::answers::{GroupBy, ScopeOptions};
+use crate::graph::{SectionId, TypeId};
+
+/// What a type has in a section.
+#[derive(Default)]
+struct Row {
+    tally: Tally,
+    largest_bytes: u64,
+    topmost_objects: u64,
+    retained_bytes: u64,
+    module: Option<TypeId>,
+}
+
+/// Writes the table. O(objects), and a walk down the dominator tree.
+pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, children: &Children<'_>, out: W) -> Result<W, TableError> {
+    let graph = heap.graph;
+    let scope = ScopeOptions::default().resolve(graph)?;
+    let groups = Groups::new(&scope, GroupBy::Type, TypesApart::of_rows(false))?;
+    let sets = find_sets(heap, &groups);
+    let retained = retained_lower_bound_by_set(
+        heap.dominators,
+        heap.retained,
+        children,
+        DomNode::ROOT,
+        sets.list.len(),
+        |node| sets.of(graph.section_of(node), groups.of(node)),
+    );
+    let mut rows: BTreeMap<(&str, usize), Row> = BTreeMap::new();
+    for (set, topmost) in sets.list.iter().zip(retained) {
+        let row = rows.entry((&groups.names[set.group as usize], set.section.number())).or_default();
+        row.tally.add(&set.tally);
+        row.largest_bytes = row.largest_bytes.max(set.largest_bytes);
+        row.topmost_objects += topmost.objects;
+        row.retained_bytes = row.retained_bytes.saturating_add(topmost.retained_bytes);
+        row.module = row.module.or(Some(set.type_id).filter(|&type_id| graph.types().module(type_id).is_some()));
+    }
+    let rows: Vec<((&str, usize), Row)> = rows.into_iter().collect();
+    let tally = |row: usize| &rows[row].1.tally;
+    let columns = [
+        Column::constant("dump", &heap.id),
+        Column::int("section", |row| small(rows[row].0.1)),
+        Column::text("type", |row| text_of(rows[row].0.0)),
+        Column::text_or_null("module", |row| rows[row].1.module.and_then(|id| graph.types().module(id)).map(text_of)),
+        Column::long("objects", |row| signed(tally(row).objects)),
+        Column::long("shallow_bytes", |row| signed(tally(row).shallow_bytes)),
+        Column::long("reachable_objects", |row| signed(tally(row).reachable_objects)),
+        Column::long("reachable_bytes", |row| signed(tally(row).reachable_bytes)),
+        Column::long("retained_bytes", |row| signed(rows[row].1.retained_bytes)),
+        Column::long("topmost_objects", |row| signed(rows[row].1.topmost_objects)),
+        Column::long("largest_bytes", |row| signed(rows[row].1.largest_bytes)),
+    ];
+    let mut table = Table::begin(out, TableName::Types.name(), &columns, &[])?;
+    table.write_rows(rows.len(), &columns)?;
+    Ok(table.finish()?)
+}
+
+/// The objects of a group in a section.
+struct Set {
+    section: SectionId,
+    group: u32,
+    /// Of the first object.
+    type_id: TypeId,
+    tally: Tally,
+    largest_bytes: u64,
+}
+
+/// All sets that have objects.
+struct Sets {
+    list: Vec<Set>,
+    /// By group, of a dump with one section.
+    of_group: Vec<u32>,
+    /// By section and group, where there are several.
+    of_pair: FxHashMap<(u32, u32), u32>,
+    has_sections: bool,
+}
+
+impl Sets {
+    fn of(&self, section: SectionId, group: u32) -> u32 {
+        if group == NO_SET {
+            NO_SET
+        } else if self.has_sections {
+            self.of_pair.get(&(section.index() as u32, group)).copied().unwrap_or(NO_SET)
+        } else {
+            self.of_group[group as usize]
+        }
+    }
+}
+
+fn find_sets(heap: &Heap<'_>, groups: &Groups<'_>) -> Sets {
+    let graph = heap.graph;
+    let has_sections = graph.sections().len() > 1;
+    let mut sets = Sets { list: Vec::new(), of_group: Vec::new(), of_pair: FxHashMap::default(), has_sections };
+    sets.of_group = vec![NO_SET; groups.names.len()];
+    for section in (0..graph.sections().len()).map(SectionId::new) {
+        for (node, type_id, bytes) in graph.objects(graph.section_nodes(section)) {
+            let group = groups.of(node);
+            if group == NO_SET {
+                continue;
+            }
+            let mut set = sets.of(section, group);
+            if set == NO_SET {
+                set = sets.list.len() as u32;
+                match has_sections {
+                    true => drop(sets.of_pair.insert((section.index() as u32, group), set)),
+                    false => sets.of_group[group as usize] = set,
+                }
+                let (tally, largest_bytes) = Default::default();
+                sets.list.push(Set { section, group, type_id, tally, largest_bytes });
+            }
+            let set = &mut sets.list[set as usize];
+            set.tally.add_object(bytes, heap.reachable.contains(node));
+            set.largest_bytes = set.largest_bytes.max(bytes);
+        }
+    }
+    sets
+}

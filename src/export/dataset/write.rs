@@ -1,0 +1,185 @@
+//! A dump on its way into the dataset: all its files are written aside before the first gets its name.
+
+use std::path::{Path, PathBuf};
+
+use parquet::data_type::ByteArray;
+
+use super::super::error::check_index;
+use super::error::TableError;
+use super::heap::Heap;
+use super::place::{AlreadyThere, Begun, Place, check_id, content_of, id_of};
+use super::table::text_of;
+use super::{
+    DatasetError, TableChoice, TableName, allocation_heaps, allocation_paths, dominator_paths, dumps, object_references,
+    objects, roots, suspects, type_references, types,
+};
+use crate::allocations::AllocationDump;
+use crate::dump::{AnswerNeed, Content, OpenDump, Phase, dump_named};
+use crate::files::{Inputs, Output, Settled};
+use crate::graph::HeapGraph;
+
+/// What is written of each dump.
+#[derive(Debug, Clone, Default)]
+pub struct DatasetOptions {
+    /// Which tables. Default: all but those with a row for each object or reference.
+    pub tables: TableChoice,
+    /// What the user says of the dump: names and texts. Default: nothing.
+    pub labels: Vec<(String, String)>,
+    /// What is there of the same id is written anew. Default: it stays.
+    pub replace: bool,
+    /// The dump's id. Default: made of the file's name and content.
+    pub id: Option<String>,
+    /// What is asked of reading, where that is not the default: another reading is another id.
+    pub reading: Vec<String>,
+}
+
+/// A dump that is to be written: nobody else writes it meanwhile.
+#[derive(Debug)]
+pub struct DumpWriter<'i> {
+    folder: PathBuf,
+    file: Option<PathBuf>,
+    id: String,
+    content: String,
+    options: DatasetOptions,
+    inputs: &'i Inputs,
+    row: Output,
+}
+
+/// Begins to write the dump of a file, `None` for one that comes through a pipe, into the dataset of a folder, which is
+/// made where it is not there. Reads the file through once for its checksum. No file of the dataset may be one of
+/// `inputs`.
+///
+/// # Errors
+/// When the file cannot be read, another dump has its id, or the folder cannot be written to.
+pub fn begin_dump<'i>(
+    folder: &Path,
+    file: Option<&Path>,
+    options: DatasetOptions,
+    inputs: &'i Inputs,
+) -> Result<Begun<'i>, DatasetError> {
+    options.id.as_deref().map_or(Ok(()), check_id)?;
+    let own = file.map(dump_named);
+    // What is no regular file can be read once.
+    let own = own.filter(|own| own.metadata().is_ok_and(|facts| facts.is_file()) || !own.exists());
+    let content = match &own {
+        Some(own) => content_of(own, &options.reading).map_err(DatasetError::Read)?,
+        None => String::new(),
+    };
+    let id = match (&options.id, &own) {
+        (Some(id), _) => id.clone(),
+        (None, Some(own)) => id_of(own, &content),
+        (None, None) => return Err(DatasetError::NoName),
+    };
+    let place = Place { folder, id: &id };
+    if !options.replace
+        && let Some(there) = place.content()?
+    {
+        return match own {
+            None => Err(DatasetError::TakenOrSame(id)),
+            Some(_) if there != content => Err(DatasetError::Taken(id)),
+            Some(_) => {
+                let is_missing = |table: &TableName| options.tables.has(*table) && !place.path_of(*table).exists();
+                let is_of_objects = !place.path_of(TableName::AllocationHeaps).exists();
+                let own = TableName::ALL.into_iter().filter(|table| table.is_of_allocations() != is_of_objects);
+                let missing = own.filter(is_missing).map(TableName::name).collect();
+                Ok(Begun::There(AlreadyThere { id, missing }))
+            }
+        };
+    }
+    let row = place.begin(TableName::Dumps, inputs)?;
+    let (folder, file) = (folder.to_path_buf(), file.map(Path::to_path_buf));
+    Ok(Begun::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row })))
+}
+
+/// Tables that are whole, and not there yet.
+type Written = Vec<(TableName, Settled)>;
+
+impl DumpWriter<'_> {
+    /// The dump's id in the dataset.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Writes the tables of the dump, and makes them be there. The dominator tree; O(objects + references).
+    ///
+    /// # Errors
+    /// When there is not the memory, the dump broke off before its references, its index is damaged, or a file cannot be
+    /// written: then nothing of the dump is in the dataset, but what was there before, unless that was being replaced.
+    pub fn write(self, dump: &OpenDump) -> Result<(), DatasetError> {
+        check_index(dump)?;
+        let id = text_of(&self.id);
+        let written = match dump.content() {
+            Content::Objects(graph) => self.write_objects(dump, graph, &id)?,
+            Content::Allocations(allocations) => self.write_allocations(dump, allocations, &id)?,
+        };
+        let DumpWriter { folder, file, id: name, content, options, row, .. } = self;
+        let place = Place { folder: &folder, id: &name };
+        let path = place.path_of(TableName::Dumps);
+        let origin = dumps::Origin { id: &id, file: file.as_deref(), content: &content, labels: &options.labels };
+        let row = settle(dumps::write(dump, &origin, row), &path)?;
+        // From here on the dump is not there until its row is.
+        place.remove(TableName::Dumps)?;
+        for table in TableName::ALL {
+            if written.iter().all(|(other, _)| *other != table) {
+                place.remove(table)?;
+            }
+        }
+        for (table, file) in written {
+            file.appear().map_err(|error| DatasetError::Write(place.path_of(table), error))?;
+        }
+        row.appear().map_err(|error| DatasetError::Write(path, error))
+    }
+
+    fn write_objects(&self, dump: &OpenDump, graph: &HeapGraph, id: &ByteArray) -> Result<Written, DatasetError> {
+        let heap = Heap::new(dump, graph, id).map_err(|error| error.of(&self.folder))?;
+        dump.check_answer(AnswerNeed::Descent, 0)?;
+        let children = heap.dominators.children();
+        let mut written = Written::new();
+        dump.phase(Phase::WritingTables);
+        self.add(&mut written, TableName::Types, |out| types::write(&heap, &children, out))?;
+        self.add(&mut written, TableName::DominatorPaths, |out| dominator_paths::write(&heap, &children, out))?;
+        drop(children);
+        self.add(&mut written, TableName::TypeReferences, |out| type_references::write(&heap, out))?;
+        self.add(&mut written, TableName::Roots, |out| roots::write(&heap, out))?;
+        self.add(&mut written, TableName::Suspects, |out| suspects::write(&heap, out))?;
+        dump.phase(Phase::WritingTables);
+        self.add(&mut written, TableName::Objects, |out| objects::write(&heap, out))?;
+        self.add(&mut written, TableName::ObjectReferences, |out| object_references::write(&heap, out))?;
+        Ok(written)
+    }
+
+    fn write_allocations(
+        &self,
+        dump: &OpenDump,
+        allocations: &AllocationDump,
+        id: &ByteArray,
+    ) -> Result<Written, DatasetError> {
+        let mut written = Written::new();
+        dump.phase(Phase::WritingTables);
+        self.add(&mut written, TableName::AllocationHeaps, |out| allocation_heaps::write(allocations, id, out))?;
+        self.add(&mut written, TableName::AllocationPaths, |out| {
+            allocation_paths::write(dump, allocations, id, out)
+        })?;
+        Ok(written)
+    }
+
+    /// Writes a table, if it is asked for.
+    fn add(
+        &self,
+        written: &mut Written,
+        table: TableName,
+        write: impl FnOnce(Output) -> Result<Output, TableError>,
+    ) -> Result<(), DatasetError> {
+        if self.options.tables.has(table) {
+            let place = Place { folder: &self.folder, id: &self.id };
+            let out = place.begin(table, self.inputs)?;
+            written.push((table, settle(write(out), &place.path_of(table))?));
+        }
+        Ok(())
+    }
+}
+
+fn settle(written: Result<Output, TableError>, path: &Path) -> Result<Settled, DatasetError> {
+    let out = written.map_err(|error| error.of(path))?;
+    out.settle().map_err(|error| DatasetError::Write(path.to_path_buf(), error))
+}

@@ -1,0 +1,113 @@
+//! Files under a name of one's own while they are not whole: one run writes them, and what a run that was killed has left
+//! goes with the next one.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use super::output::set_mode;
+use super::unfinished::Unfinished;
+
+/// Other runs that may come between.
+const TRIES: usize = 8;
+
+/// A new file of this name, which no other run takes until it is closed.
+pub(super) fn file_named(folder: &Path, name: &str, mode: u32) -> io::Result<(File, Unfinished)> {
+    let path = folder.join(name);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(name).suffix("").rand_bytes(0);
+    set_mode(&mut builder, mode);
+    for _ in 0..TRIES {
+        match Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))) {
+            Ok((file, unfinished)) => {
+                return if lock(&file)? { Ok((file, unfinished)) } else { Err(is_at_work()) };
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => remove_leftover(&path)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(is_at_work())
+}
+
+fn is_at_work() -> io::Error {
+    io::Error::new(io::ErrorKind::ResourceBusy, "another run is writing it")
+}
+
+/// Takes away what a run has left that is no more.
+fn remove_leftover(path: &Path) -> io::Result<()> {
+    let facts = match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        facts => facts?,
+    };
+    if !facts.is_file() {
+        let what = format!("{} is there, and is no file of an unfinished run", path.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+    }
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    if !lock(&file)? {
+        return Err(is_at_work());
+    }
+    // It may have got its name meanwhile, and a new one lie there: that is not to be taken.
+    if is_still(&file, path) { std::fs::remove_file(path) } else { Ok(()) }
+}
+
+/// Locks a file until it is closed; false when another run has it. Where files cannot be locked nobody is in the way.
+#[cfg(unix)]
+fn lock(file: &File) -> io::Result<bool> {
+    use rustix::fs::{FlockOperation, flock};
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::NOSYS) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(unix))]
+fn lock(_: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(unix)]
+fn is_still(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let of = |facts: std::io::Result<std::fs::Metadata>| facts.ok().map(|facts| (facts.dev(), facts.ino()));
+    let own = of(file.metadata());
+    own.is_some() && own == of(path.symlink_metadata())
+}
+
+#[cfg(not(unix))]
+fn is_still(_: &File, _: &Path) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{Inputs, Target};
+    use std::io::Write;
+
+    #[test]
+    fn leftovers_go_and_work_of_others_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = Target::find(Some(&folder.path().join("a")), &Inputs::new()).expect("a place");
+        std::fs::write(folder.path().join(".a.tmp"), "left").expect("written");
+        let mut out = target.begin_as(".a.tmp").expect("begun");
+        out.write_all(b"whole").expect("written");
+        #[cfg(unix)]
+        assert_eq!(target.begin_as(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
+        let settled = out.settle().expect("on the disk");
+        assert!(!folder.path().join("a").exists());
+        #[cfg(unix)]
+        assert_eq!(target.begin_as(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
+        settled.appear().expect("renamed");
+        assert_eq!(std::fs::read(folder.path().join("a")).expect("there"), b"whole");
+        drop(target.begin_as(".a.tmp").expect("begun").settle().expect("on the disk"));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+        std::fs::create_dir(folder.path().join(".a.tmp")).expect("made");
+        assert_eq!(target.begin_as(".a.tmp").expect_err("a folder").kind(), io::ErrorKind::AlreadyExists);
+    }
+}
