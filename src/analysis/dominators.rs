@@ -121,6 +121,15 @@ impl Dominators {
         self.nodes.len() - 1
     }
 
+    /// The reached objects. O(objects), a bit for each.
+    pub fn reached(&self) -> NodeSet {
+        let mut reached = NodeSet::new(self.node_count);
+        for &node in self.nodes.all().iter().skip(1) {
+            reached.insert(node);
+        }
+        reached
+    }
+
     /// The object in this tree, if it is reached. O(1) but for the first call, which makes a table of all: O(objects), 4
     /// bytes each.
     pub fn number_of(&self, node: NodeId) -> Option<DomNode> {

@@ -34,25 +34,20 @@ pub fn retained_lower_bound_by_set(
     set_of: impl Fn(NodeId) -> u32,
 ) -> Vec<Topmost> {
     let mut topmost = vec![Topmost::default(); set_count];
-    let mut open = vec![0u32; set_count];
+    // By set: the place on the way behind all that its last topmost member dominates.
+    let mut ends = vec![0u32; set_count];
+    let mut next = 0u32;
     children.walk(from, |step| {
-        let (Step::Enter(number) | Step::Leave(number)) = step;
+        let Step::Enter(number) = step else { return };
+        let place = next;
+        // Wraps only over a damaged index, whose answers are thrown away.
+        next = next.wrapping_add(1);
         let set = set_of(dominators.node_at(number));
-        if set == NO_SET {
-            return;
-        }
-        let open = &mut open[set as usize];
-        match step {
-            // Wraps only over a damaged index, whose answers are thrown away.
-            Step::Leave(_) => *open = open.wrapping_sub(1),
-            Step::Enter(_) => {
-                if *open == 0 {
-                    let topmost = &mut topmost[set as usize];
-                    topmost.objects += 1;
-                    topmost.retained_bytes = topmost.retained_bytes.saturating_add(retained.bytes_at(number));
-                }
-                *open = open.wrapping_add(1);
-            }
+        if set != NO_SET && place >= ends[set as usize] {
+            ends[set as usize] = place.wrapping_add(retained.objects_at(number));
+            let topmost = &mut topmost[set as usize];
+            topmost.objects += 1;
+            topmost.retained_bytes = topmost.retained_bytes.saturating_add(retained.bytes_at(number));
         }
     });
     topmost

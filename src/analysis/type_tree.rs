@@ -86,16 +86,66 @@ impl TypeTree {
             *bytes = bytes.saturating_add(graph.shallow_bytes(node));
             pending.extend(children.of(number).map(|number| Pending { number, above: Some(place), levels }));
         }
-        for place in (0..tree.places.len()).rev() {
-            let own = &mut tree.places[place];
+        tree.add_up();
+        tree
+    }
+
+    /// The same of the whole dominator tree, faster: from the first number to the last, without a walk. Chains that folded
+    /// are not counted: every place has one level. O(objects), 4 bytes for each.
+    pub fn of_all(graph: &HeapGraph, dominators: &Dominators, max_depth: usize) -> Self {
+        const NONE: u32 = u32::MAX;
+        let mut tree = TypeTree::default();
+        let mut known: FxHashMap<(u32, TypeId), u32> = FxHashMap::default();
+        let mut last = ((NONE, TypeId::new(0)), NONE);
+        let mut place_of = vec![NONE; dominators.reached_count() + 1];
+        for number in dominators.all() {
+            let node = dominators.node_at(number);
+            let type_id = graph.shown_type_of(node);
+            let above = place_of[dominators.immediate_of(number).index()];
+            let key = (above, type_id);
+            // Objects with one dominator and one type often follow one another.
+            if last.0 != key || last.1 == NONE {
+                last = (
+                    key,
+                    *known.entry(key).or_insert_with(|| {
+                        let above = (above != NONE).then_some(above as usize);
+                        if let Some(folded) = tree.folded(above, type_id, max_depth) {
+                            return folded as u32;
+                        }
+                        tree.places.push(Place {
+                            type_id,
+                            above,
+                            depth: above.map_or(0, |above| tree.places[above].depth + 1),
+                            first: number,
+                            objects: 0,
+                            shallow_bytes: 0,
+                            retained_bytes: 0,
+                            levels: 1,
+                        });
+                        tree.places.len() as u32 - 1
+                    }),
+                );
+            }
+            place_of[number.index()] = last.1;
+            let place = &mut tree.places[last.1 as usize];
+            place.objects += 1;
+            place.shallow_bytes = place.shallow_bytes.saturating_add(graph.shallow_bytes(node));
+        }
+        tree.add_up();
+        tree
+    }
+
+    /// Retained bytes of the places, from their own bytes.
+    fn add_up(&mut self) {
+        for place in (0..self.places.len()).rev() {
+            let own = &mut self.places[place];
             own.retained_bytes = own.retained_bytes.saturating_add(own.shallow_bytes);
             let (above, bytes) = (own.above, own.retained_bytes);
             if let Some(above) = above {
-                let above = &mut tree.places[above];
+                let above = &mut self.places[above];
                 above.retained_bytes = above.retained_bytes.saturating_add(bytes);
             }
         }
-        tree
     }
 
     /// The place that an object of this type below a place folds into, if any: that place, or the one above it.
@@ -118,5 +168,31 @@ impl TypeTree {
         }
         path.reverse();
         path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_walk_places_are_the_same() {
+        for file in ["fixtures/xna_cf/pair_after.txt", "fixtures/hprof/android.hprof"] {
+            let dump = crate::open(file).expect("readable");
+            let graph = dump.graph().expect("objects");
+            let (dominators, _) = dump.dominators().expect("room");
+            let children = dominators.children();
+            for depth in [0, 3, 12] {
+                let rows = |tree: &TypeTree| {
+                    let figures = |place: &Place| (place.objects, place.shallow_bytes, place.retained_bytes);
+                    let rows = tree.places.iter().enumerate();
+                    let mut rows: Vec<_> = rows.map(|(at, place)| (tree.path(at), figures(place))).collect();
+                    rows.sort();
+                    rows
+                };
+                let walked = TypeTree::build(graph, dominators, &children, children.of(DomNode::ROOT), depth);
+                assert_eq!(rows(&TypeTree::of_all(graph, dominators, depth)), rows(&walked), "{file}");
+            }
+        }
     }
 }

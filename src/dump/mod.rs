@@ -147,10 +147,14 @@ impl OpenDump {
             return &indexed.derived.reachable;
         }
         self.reachable.get_or_init(|| match &self.content {
-            Dump::Graph(graph) => {
-                self.phase(Phase::MarkingReachable);
-                compute_reachable(graph)
-            }
+            Dump::Graph(graph) => match self.dominators.get() {
+                // The tree has the same objects, but where it has such as nothing holds.
+                Some(dominators) if !graph.unheld_in_tree() => dominators.reached(),
+                _ => {
+                    self.phase(Phase::MarkingReachable);
+                    compute_reachable(graph)
+                }
+            },
             Dump::Allocations(_) => NodeSet::new(0),
         })
     }

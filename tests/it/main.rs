@@ -18,6 +18,8 @@ mod findings_outputs;
 mod findings_readers;
 mod findings_types;
 mod fixtures;
+#[cfg(feature = "parquet")]
+mod fleet;
 mod golden;
 mod hprof;
 mod hprof_damage;

@@ -37,27 +37,29 @@ pub(crate) fn export_each(
     }
     let named = files.iter().map(|file| Input::find(Some(file))).collect::<Result<Vec<_>>>()?;
     let inputs = inputs_of(named.iter().map(Input::path), None);
-    let (_, failed) = ask_each(session, files, input, |place, name| loop {
-        let begun = begin_dump(folder, place.path(), options.clone(), &inputs).map_err(explain)?;
-        let writer = match begun {
-            Begun::New(writer) => writer,
-            Begun::There(there) if input.read.quiet => return Ok(drop(there)),
-            Begun::There(there) => {
-                let text = format!("{}; --replace writes it anew", there.statement());
-                return Ok(session.print_note("note", Some(name), &text));
+    let (_, failed) = ask_each(session, files, input, |place, name| {
+        loop {
+            let begun = begin_dump(folder, place.path(), options.clone(), &inputs).map_err(explain)?;
+            let writer = match begun {
+                Begun::New(writer) => writer,
+                Begun::There(there) if input.read.quiet => return Ok(drop(there)),
+                Begun::There(there) => {
+                    let text = format!("{}; --replace writes it anew", there.statement());
+                    return Ok(session.print_note("note", Some(name), &text));
+                }
+            };
+            let written = ask_input(session, place, (files.len() > 1).then_some(name), input, |asked| {
+                asked.warn();
+                match writer.write(asked.dump) {
+                    Err(DatasetError::Export(ExportError::Answer(error))) => Err(asked.explain(error)),
+                    written => Ok(written),
+                }
+            })?;
+            match written.1 {
+                Err(DatasetError::Export(ExportError::DamagedIndex(_)))
+                    if session.indexes.give_up_damaged(|note| session.print_sentence(note)) => {}
+                written => return written.map_err(explain),
             }
-        };
-        let written = ask_input(session, place, (files.len() > 1).then_some(name), input, |asked| {
-            asked.warn();
-            match writer.write(asked.dump) {
-                Err(DatasetError::Export(ExportError::Answer(error))) => Err(asked.explain(error)),
-                written => Ok(written),
-            }
-        })?;
-        match written.1 {
-            Err(DatasetError::Export(ExportError::DamagedIndex(_)))
-                if session.indexes.give_up_damaged(|note| session.print_sentence(note)) => {}
-            written => return written.map_err(explain),
         }
     })?;
     Ok(failed.unwrap_or(Outcome::Done))

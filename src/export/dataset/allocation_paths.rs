@@ -77,7 +77,8 @@ fn add_rows(
     // Rows of the backtraces above, by frame; what is above holds as much at least, unless the dump says otherwise.
     let mut paths: Vec<Option<(String, usize)>> = vec![None; heap.frames.len()];
     for (at, frame) in heap.frames.iter().enumerate().skip(1) {
-        if totals.at(at as u32).bytes < least {
+        // What a frame has itself is what its callees leave of it, in every heap.
+        if frame.is_self || totals.at(at as u32).bytes < least {
             continue;
         }
         let own = dump.names.text(frame.name);

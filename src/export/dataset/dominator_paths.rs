@@ -10,7 +10,6 @@ use super::error::TableError;
 use super::heap::Heap;
 use super::table::{Column, Table, signed, small, text_of};
 use crate::analysis::diff::PATH_DEPTH;
-use crate::analysis::dominators::{Children, DomNode};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::AnswerNeed;
@@ -28,8 +27,8 @@ struct Row {
 }
 
 /// Writes the table. O(objects), and a sort of the rows.
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, children: &Children<'_>, out: W) -> Result<W, TableError> {
-    let mut rows = paths(heap, children)?;
+pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
+    let mut rows = paths(heap)?;
     rows.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     let columns = [
         Column::constant("dump", &heap.id),
@@ -45,9 +44,9 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, children: &Children<'_>, o
     Ok(table.finish()?)
 }
 
-fn paths(heap: &Heap<'_>, children: &Children<'_>) -> Result<Vec<Row>, TableError> {
+fn paths(heap: &Heap<'_>) -> Result<Vec<Row>, TableError> {
     let graph = heap.graph;
-    let tree = TypeTree::build(graph, heap.dominators, children, children.of(DomNode::ROOT), PATH_DEPTH);
+    let tree = TypeTree::of_all(graph, heap.dominators, PATH_DEPTH);
     let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
     // By place: its row.

@@ -106,12 +106,17 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &Origin<'_>, out: 
     Ok(table.finish()?)
 }
 
+/// Codes of problems that say that a dump ends too early.
+const CUT: [&str; 5] = ["truncated", "truncated-line", "missing-trailer", "missing-end-record", "broken-compression"];
+
 /// Is all of the dump there, as far as its format tells?
 fn is_complete(dump: &OpenDump) -> bool {
     let info = dump.info();
     let sections = dump.graph().map_or(&[][..], |graph| graph.sections());
+    let is_cut = dump.diagnostics().sorted().iter().any(|problem| CUT.iter().any(|code| problem.code == *code));
     let snapshots = info.snapshots.iter().filter(|snapshot| snapshot.chosen);
-    info.loss.is_none()
+    !is_cut
+        && info.loss.is_none()
         && sections.iter().all(|section| section.complete)
         && snapshots.map(|snapshot| snapshot.complete).all(|complete| complete)
 }

@@ -47,7 +47,7 @@ impl fmt::Display for DatasetError {
             DatasetError::NoId(text) => write!(
                 f,
                 "\"{text}\" is no id: a letter, then letters, digits, dots, dashes and underscores, 200 at most, and \
-                 nothing that an engine takes for a number"
+                 nothing that an engine takes for a number or a date"
             ),
         }
     }

@@ -149,9 +149,9 @@ fn is_of_id(c: char) -> bool {
 /// An id that the user chose.
 pub(super) fn check_id(id: &str) -> Result<(), DatasetError> {
     let is_name = id.starts_with(|c: char| c.is_ascii_alphabetic()) && id.chars().all(is_of_id) && id.len() <= ID_BYTES;
-    // `NaN` and `Infinity` are numbers to an engine that guesses kinds from names of folders.
-    let is_number = id.parse::<f64>().is_ok();
-    if is_name && !is_number { Ok(()) } else { Err(DatasetError::NoId(id.to_string())) }
+    // `NaN` and `Infinity` are numbers, and `epoch` is a date, to engines that guess kinds from names of folders.
+    let is_guessed = id.parse::<f64>().is_ok() || id.eq_ignore_ascii_case("epoch");
+    if is_name && !is_guessed { Ok(()) } else { Err(DatasetError::NoId(id.to_string())) }
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
         for name in ["a", "nightly-2026.11.22_3", "e5"] {
             check_id(name).expect(name);
         }
-        for name in ["", "1", "12", ".a", "a b", "a/b", "NaN", "infinity", "inf", "\u{e4}", &"a".repeat(201)] {
+        for name in ["", "1", "12", ".a", "a b", "a/b", "NaN", "infinity", "inf", "Epoch", "\u{e4}", &"a".repeat(201)] {
             check_id(name).expect_err(name);
         }
     }

@@ -48,18 +48,51 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     Ok(table.finish()?)
 }
 
+/// Pairs that are counted at hand: a few make up most references.
+const AT_HAND: usize = 1 << 12;
+
+/// Counts of pairs: those that came last lie at hand, each in its own place, and give way to others there.
+struct Counter {
+    at_hand: Vec<((TypeId, TypeId), Counts)>,
+    pairs: Pairs,
+}
+
+impl Counter {
+    fn add(&mut self, pair: (TypeId, TypeId), reachable: u64) {
+        let place = pair.0.index().wrapping_mul(31).wrapping_add(pair.1.index()) % AT_HAND;
+        let (known, counts) = &mut self.at_hand[place];
+        if *known != pair {
+            Self::put_away(&mut self.pairs, *known, std::mem::take(counts));
+            *known = pair;
+        }
+        *counts = (counts.0 + 1, counts.1 + reachable);
+    }
+
+    fn put_away(pairs: &mut Pairs, pair: (TypeId, TypeId), counts: Counts) {
+        if counts.0 > 0 {
+            let all = pairs.entry(pair).or_default();
+            *all = (all.0 + counts.0, all.1 + counts.1);
+        }
+    }
+
+    fn finish(mut self) -> Pairs {
+        self.at_hand.into_iter().for_each(|(pair, counts)| Self::put_away(&mut self.pairs, pair, counts));
+        self.pairs
+    }
+}
+
 fn count(heap: &Heap<'_>, start: usize) -> Pairs {
     let graph = heap.graph;
-    let mut pairs = Pairs::default();
+    let nothing = ((TypeId::new(0), TypeId::new(0)), Counts::default());
+    let mut counter = Counter { at_hand: vec![nothing; AT_HAND], pairs: Pairs::default() };
     for node in (start..graph.node_count().min(start + NODES_AT_ONCE)).map(NodeId::new) {
         // Types of one name are one, even where the dump tells them apart.
         let source = graph.type_of_name(graph.type_of(node));
         let reachable = u64::from(heap.reachable.contains(node));
         for reference in graph.references(node) {
             let target = graph.type_of_name(graph.type_of(reference.node));
-            let counts = pairs.entry((source, target)).or_default();
-            *counts = (counts.0 + 1, counts.1 + reachable);
+            counter.add((source, target), reachable);
         }
     }
-    pairs
+    counter.finish()
 }

@@ -10,7 +10,7 @@ use super::TableName;
 use super::error::TableError;
 use super::heap::Heap;
 use super::table::{Column, Table, signed, small, text_of};
-use crate::analysis::dominators::{Children, DomNode};
+use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set};
 use crate::answers::groups::{Groups, TypesApart};
@@ -28,7 +28,7 @@ struct Row {
 }
 
 /// Writes the table. O(objects), and a walk down the dominator tree.
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, children: &Children<'_>, out: W) -> Result<W, TableError> {
+pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
     let graph = heap.graph;
     let scope = ScopeOptions::default().resolve(graph)?;
     let groups = Groups::new(&scope, GroupBy::Type, TypesApart::of_rows(false))?;
@@ -36,7 +36,7 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, children: &Children<'_>, o
     let retained = retained_lower_bound_by_set(
         heap.dominators,
         heap.retained,
-        children,
+        &heap.dominators.children(),
         DomNode::ROOT,
         sets.list.len(),
         |node| sets.of(graph.section_of(node), groups.of(node)),

@@ -10,8 +10,8 @@ use super::heap::Heap;
 use super::place::{AlreadyThere, Begun, Place, check_id, content_of, id_of};
 use super::table::text_of;
 use super::{
-    DatasetError, TableChoice, TableName, allocation_heaps, allocation_paths, dominator_paths, dumps, object_references,
-    objects, roots, suspects, type_references, types,
+    DatasetError, TableChoice, TableName, allocation_heaps, allocation_paths, dominator_paths, dumps,
+    object_references, objects, roots, suspects, type_references, types,
 };
 use crate::allocations::AllocationDump;
 use crate::dump::{AnswerNeed, Content, OpenDump, Phase, dump_named};
@@ -133,12 +133,10 @@ impl DumpWriter<'_> {
     fn write_objects(&self, dump: &OpenDump, graph: &HeapGraph, id: &ByteArray) -> Result<Written, DatasetError> {
         let heap = Heap::new(dump, graph, id).map_err(|error| error.of(&self.folder))?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
-        let children = heap.dominators.children();
         let mut written = Written::new();
         dump.phase(Phase::WritingTables);
-        self.add(&mut written, TableName::Types, |out| types::write(&heap, &children, out))?;
-        self.add(&mut written, TableName::DominatorPaths, |out| dominator_paths::write(&heap, &children, out))?;
-        drop(children);
+        self.add(&mut written, TableName::Types, |out| types::write(&heap, out))?;
+        self.add(&mut written, TableName::DominatorPaths, |out| dominator_paths::write(&heap, out))?;
         self.add(&mut written, TableName::TypeReferences, |out| type_references::write(&heap, out))?;
         self.add(&mut written, TableName::Roots, |out| roots::write(&heap, out))?;
         self.add(&mut written, TableName::Suspects, |out| suspects::write(&heap, out))?;
@@ -157,9 +155,7 @@ impl DumpWriter<'_> {
         let mut written = Written::new();
         dump.phase(Phase::WritingTables);
         self.add(&mut written, TableName::AllocationHeaps, |out| allocation_heaps::write(allocations, id, out))?;
-        self.add(&mut written, TableName::AllocationPaths, |out| {
-            allocation_paths::write(dump, allocations, id, out)
-        })?;
+        self.add(&mut written, TableName::AllocationPaths, |out| allocation_paths::write(dump, allocations, id, out))?;
         Ok(written)
     }
 
