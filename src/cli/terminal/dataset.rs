@@ -42,10 +42,15 @@ pub(crate) fn export_each(
             let begun = begin_dump(folder, place.path(), options.clone(), &inputs).map_err(explain)?;
             let writer = match begun {
                 Begun::New(writer) => writer,
-                Begun::There(there) if input.read.quiet => return Ok(drop(there)),
                 Begun::There(there) => {
-                    let text = format!("{}; --replace writes it anew", there.statement());
-                    return Ok(session.print_note("note", Some(name), &text));
+                    if !input.read.quiet {
+                        session.print_note(
+                            "note",
+                            Some(name),
+                            &format!("{}; --replace writes it anew", there.statement()),
+                        );
+                    }
+                    return Ok(());
                 }
             };
             let written = ask_input(session, place, (files.len() > 1).then_some(name), input, |asked| {

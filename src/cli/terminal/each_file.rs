@@ -29,7 +29,8 @@ pub(crate) fn ask_each<T>(
     input.read.read_options()?;
     load::excluded_roots(input)?;
     let (mut answers, mut failed) = (Vec::new(), None);
-    for file in files {
+    for (at, file) in files.iter().enumerate() {
+        session.progress.at_file(at + 1, files.len());
         let place = Input::find(Some(file))?;
         let name = file.display().to_string();
         match answer(&place, &name) {

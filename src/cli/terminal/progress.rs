@@ -26,6 +26,8 @@ pub(crate) struct Progress {
 #[derive(Default)]
 struct Line {
     work: Option<Work>,
+    /// Which of how many files, where there are several.
+    file: (usize, usize),
     bar: Option<ProgressBar>,
 }
 
@@ -59,6 +61,11 @@ impl Progress {
         }
     }
 
+    /// The files are counted, where there are several.
+    pub(crate) fn at_file(&self, number: usize, count: usize) {
+        self.line().file = (number, count);
+    }
+
     /// Clears the progress line before output is printed.
     pub(crate) fn end(&self) {
         let mut line = self.line();
@@ -84,7 +91,7 @@ impl Progress {
 
     fn draw(&self) {
         let mut line = self.line();
-        let Line { work: Some(Work { prefix, phase, since }), bar } = &mut *line else { return };
+        let Line { work: Some(Work { prefix, phase, since }), bar, .. } = &mut *line else { return };
         if self.begun.elapsed() < DELAY {
             return;
         }
@@ -119,7 +126,11 @@ impl Watch {
     /// Begins to watch, if standard error is a terminal and not quiet. `file` is shown where there are several.
     pub(crate) fn start(progress: &Arc<Progress>, quiet: bool, file: Option<&str>) -> Self {
         let is_shown = !quiet && std::io::stderr().is_terminal();
-        let prefix = file.map_or(String::new(), progress_prefix);
+        let count = match progress.line().file {
+            (number, count) if count > 1 => format!("{number}/{count} "),
+            _ => String::new(),
+        };
+        let prefix = file.map_or(String::new(), |file| count + &progress_prefix(file));
         let watch = Watch { progress: Arc::clone(progress), prefix, quiet, is_shown };
         watch.bytes_read(0, None);
         watch.phase(Phase::Reading);

@@ -114,11 +114,11 @@ fn is_complete(dump: &OpenDump) -> bool {
     let info = dump.info();
     let sections = dump.graph().map_or(&[][..], |graph| graph.sections());
     let is_cut = dump.diagnostics().sorted().iter().any(|problem| CUT.iter().any(|code| problem.code == *code));
-    let snapshots = info.snapshots.iter().filter(|snapshot| snapshot.chosen);
+    let mut snapshots = info.snapshots.iter().filter(|snapshot| snapshot.chosen);
     !is_cut
         && info.loss.is_none()
         && sections.iter().all(|section| section.complete)
-        && snapshots.map(|snapshot| snapshot.complete).all(|complete| complete)
+        && snapshots.all(|snapshot| snapshot.complete)
 }
 
 /// Microseconds since 1970.

@@ -33,7 +33,7 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     };
     let (place, depth) = (of_tree(DominatorOrder::place_at), of_tree(DominatorOrder::depth_at));
     let columns = [
-        Column::long("object", |row| signed(row)).by_differences(),
+        Column::long("object", signed).by_differences(),
         // The same 64 bits: from 2^63 on negative.
         Column::long("id", |row| graph.original_id(NodeId::new(row)).cast_signed()).by_differences(),
         Column::int("section", |row| small(graph.section_of(NodeId::new(row)).number())),

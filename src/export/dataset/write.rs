@@ -59,8 +59,8 @@ pub fn begin_dump<'i>(
 ) -> Result<Begun<'i>, DatasetError> {
     options.id.as_deref().map_or(Ok(()), check_id)?;
     let own = file.map(dump_named);
-    // What is no regular file can be read once.
-    let own = own.filter(|own| own.metadata().is_ok_and(|facts| facts.is_file()) || !own.exists());
+    // A pipe can be read once. What is not there, or is a folder, is told when it is read.
+    let own = own.filter(|own| own.metadata().map_or(true, |facts| facts.is_file() || facts.is_dir()));
     let content = match &own {
         Some(own) => content_of(own, &options.reading).map_err(DatasetError::Read)?,
         None => String::new(),
