@@ -53,6 +53,7 @@
 //! - [`graph`]: objects and references, in columns; [`allocations`]: allocation trees, of dumps without objects.
 //! - [`input`]: one reader a format; [`analysis`]: algorithms, ids in and ids out; [`index`]: columns on disk.
 //! - [`dump`]: an open dump, with what follows from it computed once, on demand.
+//! - [`filter`]: expressions that choose objects.
 //! - [`answers`]: questions, and their answers as data; [`export`]: the forms of other tools.
 //!
 //! With the feature `parquet`, on by default, there is `export::dataset` as well, which writes tables for other engines.
@@ -72,6 +73,7 @@ pub mod dump;
 mod escape;
 pub mod export;
 pub mod files;
+pub mod filter;
 pub mod graph;
 pub mod index;
 pub mod input;

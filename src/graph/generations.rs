@@ -20,6 +20,11 @@ pub enum Generation {
 }
 
 impl Generation {
+    /// Returns true if the collector keeps it anywhere.
+    pub fn is_known(self) -> bool {
+        self != Generation::Outside
+    }
+
     /// As users see it.
     pub fn name(self) -> String {
         match self {

@@ -225,6 +225,16 @@ impl HeapGraph {
         nodes.zip(types).zip(self.shallow.range(range)).map(|((node, &type_id), bytes)| (node, type_id, bytes))
     }
 
+    /// Types of consecutive objects. O(1).
+    pub fn node_types(&self, range: std::ops::Range<usize>) -> &[TypeId] {
+        self.node_types.slice(range)
+    }
+
+    /// Shallow bytes of consecutive objects: faster than asking for each.
+    pub fn shallow_of(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = u64> {
+        self.shallow.range(range)
+    }
+
     /// The types: names, and what the dump says of them besides. O(1).
     pub fn types(&self) -> &TypeTable {
         &self.types

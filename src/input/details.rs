@@ -229,6 +229,27 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
         Ok(vec![None; pairs.len()])
     }
 
+    /// For each of some names, ascending: the objects with a field of that name and what it holds there, ascending; of
+    /// several such fields of an object the one that its own class declares, or the nearest above it. One pass over the
+    /// dump; 24 bytes for each.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn values_of_fields(&self, graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
+        let mut columns = vec![Vec::new(); names.len()];
+        for node in graph.nodes() {
+            for (nth, reference) in graph.references(node).enumerate() {
+                let Some(ReferenceName::Property(name)) = self.reference_name(graph, node, nth)? else { continue };
+                if let Ok(at) = names.binary_search(&name.as_str())
+                    && columns[at].last().is_none_or(|(known, _)| *known != node)
+                {
+                    columns[at].push((node, Value::Object(reference.node)));
+                }
+            }
+        }
+        Ok(columns)
+    }
+
     /// Where in the source a function stands, or the constructor of an object; `None` where the dump does not say.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::contents::contents;
 use super::field_names::fields_between;
+use super::field_values::values_of_fields;
 use super::finder::{Finder, Places};
 use super::records::ClassDump;
 use super::sayings::{Speaker, sayings, speakers};
@@ -207,6 +208,10 @@ impl ObjectDetails for HprofDetails {
         pairs: &[(NodeId, NodeId)],
     ) -> Result<Vec<Option<(TypeId, NameId)>>, ReadError> {
         fields_between(&self.finder, graph, pairs)
+    }
+
+    fn values_of_fields(&self, graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
+        values_of_fields(&self.finder, graph, names)
     }
 
     fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {

@@ -21,6 +21,7 @@ mod content_keys;
 mod contents;
 mod details;
 mod field_names;
+mod field_values;
 mod fields;
 mod finder;
 mod long_segments;

@@ -15,7 +15,7 @@ pub(super) fn reference(graph: &HeapGraph, id: u64) -> Value {
 }
 
 /// The value of a field or element at an offset.
-fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_bytes: usize) -> Option<Value> {
+pub(super) fn value_at(graph: &HeapGraph, kind: FieldKind, bytes: &[u8], at: usize, id_bytes: usize) -> Option<Value> {
     if kind == FieldKind::Reference {
         return id_of(bytes, at, id_bytes).map(|id| reference(graph, id));
     }

@@ -1,0 +1,218 @@
+//! From the tree of an expression to masks over one dump's columns: names become tables, ids runs of nodes, `not` goes
+//! into the tests.
+
+use std::ops::Range;
+
+use super::column::Column;
+use super::mask::{Mask, type_table};
+use super::number::Number;
+use super::tree::{Condition, Op, Question, Subject, Test};
+use super::{FilterError, fields::FieldValues};
+use crate::analysis::histogram::package_of;
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId};
+
+/// What an expression is bound to.
+pub(super) struct Binder<'d> {
+    /// The expression, for errors.
+    pub(super) text: &'d str,
+    /// The name of the dump's format, for errors.
+    pub(super) format: &'d str,
+    pub(super) graph: &'d HeapGraph,
+    /// Bytes that strong roots reach, where shares of them are named.
+    pub(super) reachable_bytes: u64,
+    pub(super) fields: &'d [FieldValues],
+}
+
+impl Binder<'_> {
+    /// The mask of a condition, or of what is known not to fulfil it.
+    pub(super) fn bind(&self, condition: &Condition, is_not: bool) -> Result<Mask, FilterError> {
+        let all = |parts: &[Condition]| parts.iter().map(|part| self.bind(part, is_not)).collect::<Result<Vec<_>, _>>();
+        Ok(match condition {
+            Condition::Not(inner) => return self.bind(inner, !is_not),
+            Condition::Test(test) => return self.test(test, is_not),
+            Condition::All(parts) if is_not => Mask::Any(all(parts)?),
+            Condition::Any(parts) if is_not => Mask::All(all(parts)?),
+            Condition::All(parts) => Mask::All(all(parts)?),
+            Condition::Any(parts) => Mask::Any(all(parts)?),
+        })
+    }
+
+    fn test(&self, test: &Test, is_not: bool) -> Result<Mask, FilterError> {
+        let column = match test.subject {
+            Subject::Column(column) => column,
+            Subject::Field(number) => return Ok(self.field(number, &test.question, is_not)),
+        };
+        self.check(column, test.at)?;
+        let span = |op: Op, number: &Number| {
+            let op = if is_not { op.negated() } else { op };
+            number.span(op, self.reachable_bytes).unsigned()
+        };
+        Ok(match (column, &test.question) {
+            (Column::Id, Question::Id(op, id)) => self.id(test, if is_not { op.negated() } else { *op }, id)?,
+            (Column::Shallow, Question::Number(op, number)) => Mask::Shallow(span(*op, number)),
+            (Column::References, Question::Number(op, number)) => Mask::References(span(*op, number)),
+            (Column::Referrers, Question::Number(op, number)) => Mask::Referrers(span(*op, number)),
+            (Column::Retained, Question::Number(op, number)) => Mask::Retained(span(*op, number)),
+            (Column::Dominated, Question::Number(op, number)) => Mask::Dominated(span(*op, number)),
+            (Column::Depth, Question::Number(op, number)) => Mask::Depth(span(*op, number)),
+            (Column::Retained | Column::Dominated | Column::Depth, Question::IsNull) => Mask::InTree(is_not),
+            (Column::Reachable, Question::IsTrue) => Mask::Reachable(!is_not),
+            (Column::Root, Question::IsTrue) => Mask::Set(self.roots(|_| true), !is_not),
+            (Column::RootKind, Question::IsNull) => Mask::Set(self.roots(|_| true), is_not),
+            (Column::RootKind, question) => Mask::Set(self.roots(|kind| fits(question, kind) != is_not), true),
+            (Column::DominatorType, Question::IsNull) => Mask::HasDominator(is_not),
+            (Column::DominatorType, question) => {
+                let name = |type_id| self.graph.type_name(type_id);
+                Mask::DominatorTypes(type_table(self.graph, |type_id| fits(question, name(type_id)) != is_not))
+            }
+            (Column::Type, question) => self.types(question, is_not, |type_id| Some(self.graph.type_name(type_id))),
+            (Column::Package, question) => {
+                self.types(question, is_not, |type_id| package_of(self.graph.type_name(type_id)))
+            }
+            (Column::Module, question) => {
+                self.types(question, is_not, |type_id| self.graph.types().module(type_id))
+            }
+            (Column::Domain, question) => self.domains(question, is_not),
+            (Column::Generation, question) => self.generations(question, is_not),
+            (Column::Class, question) => self.classes(question, is_not),
+            // What is never null.
+            (_, Question::IsNull) => if is_not { Mask::Always } else { Mask::Never },
+            _ => return Err(FilterError::new(self.text, test.value_at, "this cannot be compared so")),
+        })
+    }
+
+    /// Makes sure that the dump has a column.
+    fn check(&self, column: Column, at: usize) -> Result<(), FilterError> {
+        let graph = self.graph;
+        let missing = match column {
+            Column::Generation if graph.generations().is_empty() => "where generations are",
+            Column::Module if !graph.types().have_modules() => "which module a type is from",
+            Column::Class if graph.types().class_objects().is_empty() => "which objects stand for classes",
+            _ => return Ok(()),
+        };
+        let message = format!("no {} here: this {} dump does not say {missing}", column.name(), self.format);
+        Err(FilterError::new(self.text, at, message))
+    }
+
+    fn types<'n>(&self, question: &Question, is_not: bool, name: impl Fn(TypeId) -> Option<&'n str>) -> Mask {
+        Mask::Types(type_table(self.graph, |type_id| holds(question, name(type_id), is_not)))
+    }
+
+    fn domains(&self, question: &Question, is_not: bool) -> Mask {
+        let sections = self.graph.sections().iter().enumerate();
+        let wanted = sections.filter(|(_, section)| holds(question, Some(&section.name), is_not));
+        Mask::Runs(wanted.map(|(at, _)| self.graph.section_nodes(SectionId::new(at))).collect())
+    }
+
+    fn generations(&self, question: &Question, is_not: bool) -> Mask {
+        let wanted = self.graph.generations().iter().filter(|run| {
+            let name = run.generation.is_known().then(|| run.generation.name());
+            holds(question, name.as_deref(), is_not)
+        });
+        Mask::Runs(wanted.map(|run| run.nodes.clone()).collect())
+    }
+
+    fn classes(&self, question: &Question, is_not: bool) -> Mask {
+        let mut set = NodeSet::new(self.graph.node_count());
+        let is_null = matches!(question, Question::IsNull);
+        for &(node, class) in self.graph.types().class_objects() {
+            if is_null || holds(question, Some(self.graph.type_name(class)), is_not) {
+                set.insert(node);
+            }
+        }
+        // Not null: a class object.
+        Mask::Set(set, !is_null || is_not)
+    }
+
+    /// Objects of strong root records whose kind, as it is shown, fits.
+    fn roots(&self, fits: impl Fn(&str) -> bool) -> NodeSet {
+        let roots = RootsByNode::new(self.graph);
+        let mut set = NodeSet::new(self.graph.node_count());
+        for root in self.graph.strong_roots() {
+            if roots.strong_display_root(root.node).is_some_and(|shown| fits(&shown.kind.name())) {
+                set.insert(root.node);
+            }
+        }
+        set
+    }
+
+    /// Ids ascend with the nodes of a section.
+    fn id(&self, test: &Test, op: Op, typed: &str) -> Result<Mask, FilterError> {
+        let graph = self.graph;
+        let wrong = || FilterError::new(self.text, test.value_at, "no object id, as the dump writes them");
+        let (section, id) = match typed.split_once('#') {
+            Some((number, id)) => {
+                let number: usize = number.parse().map_err(|_| wrong())?;
+                let there = graph.sections().len();
+                (Some(number.checked_sub(1).filter(|at| *at < there).ok_or_else(wrong)?), id)
+            }
+            None => (None, typed),
+        };
+        let id = graph.id_style().parse(id).ok_or_else(wrong)?;
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for at in 0..graph.sections().len() {
+            let nodes = graph.section_nodes(SectionId::new(at));
+            if section.is_some_and(|section| section != at) {
+                // Another object, whatever its id: neither equal nor in an order with it.
+                if op == Op::Ne {
+                    runs.push(nodes);
+                }
+                continue;
+            }
+            let first_that = |is_before: &dyn Fn(u64) -> bool| {
+                let (mut low, mut high) = (nodes.start, nodes.end);
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    match is_before(graph.original_id(NodeId::new(middle))) {
+                        true => low = middle + 1,
+                        false => high = middle,
+                    }
+                }
+                low
+            };
+            let (start, end) = (first_that(&|known| known < id), first_that(&|known| known <= id));
+            match op {
+                Op::Eq => runs.push(start..end),
+                Op::Ne => runs.extend([nodes.start..start, end..nodes.end]),
+                Op::Lt => runs.push(nodes.start..start),
+                Op::Le => runs.push(nodes.start..end),
+                Op::Gt => runs.push(end..nodes.end),
+                Op::Ge => runs.push(start..nodes.end),
+            }
+        }
+        runs.retain(|run| !run.is_empty());
+        Ok(Mask::Runs(runs))
+    }
+
+    fn field(&self, number: usize, question: &Question, is_not: bool) -> Mask {
+        let values = &self.fields[number];
+        let mut set = NodeSet::new(self.graph.node_count());
+        let is_null = matches!(question, Question::IsNull);
+        for (node, value) in values.iter() {
+            if is_null || value.answers(question).is_some_and(|answer| answer != is_not) {
+                set.insert(node);
+            }
+        }
+        Mask::Set(set, !is_null || is_not)
+    }
+}
+
+/// Does a name, if there is one, answer a question of texts; or is it known not to?
+fn holds(question: &Question, name: Option<&str>, is_not: bool) -> bool {
+    match (question, name) {
+        (Question::IsNull, name) => name.is_none() != is_not,
+        (_, None) => false,
+        (question, Some(name)) => fits(question, name) != is_not,
+    }
+}
+
+/// Does a text answer a question of texts?
+pub(super) fn fits(question: &Question, text: &str) -> bool {
+    match question {
+        Question::OneOf(texts) => texts.iter().any(|one| one == text),
+        Question::Text(op, other) => op.holds(text.cmp(other)),
+        Question::Matches(pattern) => pattern.matches(text),
+        _ => false,
+    }
+}

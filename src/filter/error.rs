@@ -1,0 +1,121 @@
+//! What is wrong with an expression, with the place marked.
+
+use std::fmt;
+
+/// Characters of an expression that are shown before and behind the place of an error.
+const SHOWN_BEFORE: usize = 50;
+const SHOWN_BEHIND: usize = 30;
+
+/// What is wrong with an expression, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterError {
+    /// What is wrong, in a line.
+    message: String,
+    /// The whole expression.
+    text: String,
+    /// The byte of it where that was noticed; its length for the end.
+    at: usize,
+}
+
+impl FilterError {
+    pub(super) fn new(text: &str, at: usize, message: impl Into<String>) -> Self {
+        FilterError { message: message.into(), text: text.to_string(), at: at.min(text.len()) }
+    }
+
+    /// What is wrong, in a line.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The byte of the expression that it is about.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+}
+
+/// Three lines: what is wrong, the expression, a mark below the place. Of a long expression the part around the place.
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |c: char| if c.is_control() { ' ' } else { c };
+        let (before, behind) = self.text.split_at_checked(self.at).unwrap_or((&self.text, ""));
+        let skipped = before.chars().count().saturating_sub(SHOWN_BEFORE);
+        let start: String = before.chars().skip(skipped).map(shown).collect();
+        let end: String = behind.chars().take(SHOWN_BEHIND).map(shown).collect();
+        let (more_before, more_behind) = (skipped > 0, behind.chars().nth(SHOWN_BEHIND).is_some());
+        let dots = |more: bool| if more { "..." } else { "" };
+        let width = start.chars().count() + dots(more_before).len();
+        writeln!(f, "{}", self.message)?;
+        writeln!(f, "  {}{start}{end}{}", dots(more_before), dots(more_behind))?;
+        write!(f, "  {:width$}^", "")
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+/// The word among `known` that was probably meant: one of another case, a longer or shorter form, or a typing error away.
+pub(super) fn nearest<'w>(typed: &str, known: &[&'w str]) -> Option<&'w str> {
+    let lower = typed.to_lowercase();
+    let distances = known.iter().map(|word| (distance(&lower, word), *word));
+    let (least, word) = distances.min_by_key(|&(least, _)| least)?;
+    if least <= (typed.chars().count() / 3).clamp(1, 3) {
+        return Some(word);
+    }
+    let is_form = |word: &&&str| lower.len() > 2 && (lower.starts_with(**word) || word.starts_with(&lower));
+    known.iter().find(is_form).copied()
+}
+
+/// Characters to add, take out, replace or exchange with their neighbour. O(a x b), of words of at most 30 characters.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(30).collect(), b.chars().take(30).collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                match i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    true => least.min(rows[i - 2][j - 2] + 1),
+                    false => least,
+                }
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_marked() {
+        let error = FilterError::new("retined > 1MiB", 0, "no column");
+        assert_eq!(error.to_string(), "no column\n  retined > 1MiB\n  ^");
+        let error = FilterError::new("a\t> 'ä' x", 9, "what");
+        assert_eq!(error.to_string(), "what\n  a > 'ä' x\n          ^");
+        let long = format!("{}?{}", "a".repeat(100), "b".repeat(100));
+        let shown = FilterError::new(&long, 100, "what").to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[1], format!("  ...{}?{}...", "a".repeat(50), "b".repeat(29)));
+        assert_eq!(lines[2].len() - 1, lines[1].find('?').unwrap());
+    }
+
+    #[test]
+    fn near_words_are_found() {
+        let known = ["retained", "shallow", "type", "references", "root", "root_kind"];
+        for (typed, meant) in [
+            ("retined", Some("retained")),
+            ("Type", Some("type")),
+            ("shalow", Some("shallow")),
+            ("rteained", Some("retained")),
+            ("retained_bytes", Some("retained")),
+            ("refs", None),
+            ("ref", Some("references")),
+            ("elephant", None),
+        ] {
+            assert_eq!(nearest(typed, &known), meant, "{typed}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Values of fields that expressions name by dotted paths, read from the dump in one pass.
+
+use super::FilterProblem;
+use super::bind::fits;
+use super::tree::Question;
+use crate::dump::{NoValues, OpenDump};
+use crate::graph::{HeapGraph, NodeId};
+use crate::input::{Saying, Value};
+
+/// UTF-16 units of a text that are read; the rest is cut off.
+const MOST_UNITS: usize = 1024;
+/// Objects whose texts are read together.
+const SAID_TOGETHER: usize = 64 * 1024;
+
+/// What a path of fields leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FieldValue {
+    /// A whole number.
+    Integer(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// A text, or a name.
+    Text(String),
+    /// A truth value.
+    Boolean(bool),
+    /// An object that says nothing of itself; it is not null, and equals nothing.
+    Object(NodeId),
+}
+
+impl FieldValue {
+    /// `None` for null, and for an object, which is asked what it says.
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Null | Value::Object(_) | Value::Dangling(_) => None,
+            Value::Boolean(value) => Some(FieldValue::Boolean(*value)),
+            Value::Char(unit) => Some(FieldValue::Text(String::from_utf16_lossy(&[*unit]))),
+            Value::Integer(number) => Some(FieldValue::Integer(*number)),
+            Value::Float(number) => Some(FieldValue::Float(f64::from(*number))),
+            Value::Double(number) => Some(FieldValue::Float(*number)),
+            Value::Text(text) => Some(FieldValue::Text(text.clone())),
+        }
+    }
+
+    /// Whether the value fulfils a question; `None` where they do not compare.
+    fn answers(&self, question: &Question) -> Option<bool> {
+        match (self, question) {
+            (FieldValue::Integer(number), Question::Number(op, other)) => {
+                Some(other.span(*op, 0).has((*number).into()))
+            }
+            (FieldValue::Float(number), Question::Number(op, other)) => {
+                number.partial_cmp(&other.float()).map(|order| op.holds(order))
+            }
+            (FieldValue::Boolean(value), Question::IsTrue) => Some(*value),
+            (FieldValue::Text(text), Question::OneOf(_) | Question::Text(..) | Question::Matches(_)) => {
+                Some(fits(question, text))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What one path leads to, of the objects where it leads to anything.
+#[derive(Debug)]
+pub(crate) struct FieldValues {
+    /// Ascending by node; the place in `values`.
+    nodes: Vec<(NodeId, u32)>,
+    values: Vec<FieldValue>,
+}
+
+/// A value, with the answer to a question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'v>(&'v FieldValue);
+
+impl Known<'_> {
+    pub(super) fn answers(self, question: &Question) -> Option<bool> {
+        self.0.answers(question)
+    }
+}
+
+impl FieldValues {
+    /// Of the objects where the path leads to something: it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, Known<'_>)> {
+        self.nodes.iter().map(|&(node, place)| (node, Known(&self.values[place as usize])))
+    }
+
+    /// The value of an object; `None` for null.
+    pub(crate) fn of(&self, node: NodeId) -> Option<&FieldValue> {
+        let at = self.nodes.binary_search_by_key(&node, |&(known, _)| known).ok()?;
+        self.values.get(self.nodes[at].1 as usize)
+    }
+}
+
+/// What each path leads to. One pass over the values of the dump, and the texts of what is at the ends; 24 bytes for each
+/// object with a field of a name that occurs, and the texts.
+///
+/// # Errors
+/// When the dump has no values, or cannot be read again.
+pub(crate) fn read_fields(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    paths: &[Vec<String>],
+) -> Result<Vec<FieldValues>, FilterProblem> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let unreadable = |error: crate::input::ReadError| NoValues::Unreadable(error.to_string());
+    let details = dump.values()?;
+    let mut names: Vec<&str> = paths.iter().flatten().map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let columns = details.values_of_fields(graph, &names).map_err(unreadable)?;
+    let column = |name: &str| names.binary_search(&name).map_or(&[][..], |at| columns[at].as_slice());
+    let value_of = |name: &str, node: NodeId| {
+        let column = column(name);
+        column.binary_search_by_key(&node, |(known, _)| *known).ok().map(|at| &column[at].1)
+    };
+    let mut found = Vec::new();
+    for path in paths {
+        let (mut nodes, mut values, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+        let Some((first, rest)) = path.split_first() else { continue };
+        for (node, start) in column(first) {
+            let end = rest.iter().try_fold(start, |value, name| match value {
+                Value::Object(target) => value_of(name, *target),
+                _ => None,
+            });
+            match end {
+                Some(Value::Object(target)) => asked.push((*target, *node)),
+                Some(value) => {
+                    if let Some(value) = FieldValue::of(value) {
+                        nodes.push((*node, values.len() as u32));
+                        values.push(value);
+                    }
+                }
+                None => {}
+            }
+        }
+        asked.sort_unstable();
+        for asked in asked.chunks(SAID_TOGETHER) {
+            let mut targets: Vec<NodeId> = asked.iter().map(|(target, _)| *target).collect();
+            targets.dedup();
+            let said = details.sayings(graph, &targets, MOST_UNITS).map_err(unreadable)?;
+            let first = values.len();
+            values.extend(targets.iter().zip(said).map(|(&target, said)| match said {
+                Some(Saying::Text(text) | Saying::Name(text)) => FieldValue::Text(text.text),
+                Some(Saying::Boxed(value)) => FieldValue::of(&value).unwrap_or(FieldValue::Object(target)),
+                _ => FieldValue::Object(target),
+            }));
+            for (target, node) in asked {
+                let place = targets.binary_search(target).unwrap_or_default();
+                nodes.push((*node, (first + place) as u32));
+            }
+        }
+        nodes.sort_unstable();
+        found.push(FieldValues { nodes, values });
+    }
+    Ok(found)
+}

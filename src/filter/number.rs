@@ -1,0 +1,201 @@
+//! Numbers as they are typed, exact: 1.5KiB, 2%, -0.25.
+
+use super::tree::Op;
+
+/// Digits of a number, at most.
+const MOST_DIGITS: usize = 24;
+/// Of a share.
+const MOST_DIGITS_OF_SHARE: usize = 12;
+
+/// Units and what they stand for; those that come first are named in errors.
+const UNITS: [(&str, u64); 12] = [
+    ("B", 1),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TB", 1_000_000_000_000),
+    ("TiB", 1 << 40),
+    ("K", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+];
+
+/// A number as it was typed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Number {
+    is_negative: bool,
+    /// Without its sign and dot, times its unit: below 2^120, of a share below 2^40.
+    digits: u128,
+    /// How many of the digits stand behind the dot.
+    decimals: u32,
+    /// It is so many percent of something.
+    pub(super) is_share: bool,
+}
+
+/// What the typed word of a number is not.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotANumber {
+    TooLong,
+    Malformed,
+    /// The unit there is not.
+    Unit(String),
+}
+
+impl Number {
+    /// From its parts: `1.5` and `KiB`, `%` or nothing.
+    pub(super) fn new(number: &str, unit: &str) -> Result<Self, NotANumber> {
+        let (is_negative, number) = match number.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, number),
+        };
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+        let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.len() + decimals.len() == 0 || !is_number(whole) || !is_number(decimals) {
+            return Err(NotANumber::Malformed);
+        }
+        let is_share = unit == "%";
+        let factor = match unit {
+            "" | "%" => 1,
+            unit => match UNITS.iter().find(|(known, _)| known.eq_ignore_ascii_case(unit)) {
+                Some((_, factor)) => *factor,
+                None => return Err(NotANumber::Unit(unit.to_string())),
+            },
+        };
+        let most = if is_share { MOST_DIGITS_OF_SHARE } else { MOST_DIGITS };
+        let digits = format!("{}{decimals}", whole.trim_start_matches('0'));
+        if digits.len() > most {
+            return Err(NotANumber::TooLong);
+        }
+        let value: u128 = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| NotANumber::Malformed)? };
+        Ok(Number {
+            is_negative: is_negative && value > 0,
+            digits: value * u128::from(factor),
+            decimals: decimals.len() as u32,
+            is_share,
+        })
+    }
+
+    /// The units that errors name.
+    pub(super) fn units() -> String {
+        UNITS[..7].iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The greatest whole number below or at it, and the least above or at it; of a share, of this whole.
+    fn bounds(self, whole: u64) -> (i128, i128) {
+        let mut divisor = 10u128.pow(self.decimals);
+        let mut digits = self.digits;
+        if self.is_share {
+            digits *= u128::from(whole);
+            divisor *= 100;
+        }
+        let (floor, ceil) = ((digits / divisor) as i128, digits.div_ceil(divisor) as i128);
+        if self.is_negative { (-ceil, -floor) } else { (floor, ceil) }
+    }
+
+    /// What whole numbers compare so with it; of a share, with that share of `whole`.
+    pub(super) fn span(self, op: Op, whole: u64) -> Span {
+        let (floor, ceil) = self.bounds(whole);
+        let (lo, hi) = match op {
+            Op::Eq | Op::Ne => (ceil, floor),
+            Op::Lt => (i128::MIN, ceil - 1),
+            Op::Le => (i128::MIN, floor),
+            Op::Gt => (floor + 1, i128::MAX),
+            Op::Ge => (ceil, i128::MAX),
+        };
+        Span { lo, hi, is_outside: op == Op::Ne }
+    }
+
+    /// As a floating-point number, for comparison with such.
+    pub(super) fn float(self) -> f64 {
+        let size = self.digits as f64 / 10f64.powi(self.decimals as i32);
+        if self.is_negative { -size } else { size }
+    }
+}
+
+/// Whole numbers from `lo` to `hi`, both included and none when they are the wrong way round; or all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    lo: i128,
+    hi: i128,
+    is_outside: bool,
+}
+
+impl Span {
+    /// Is the number one of them?
+    pub(super) fn has(self, number: i128) -> bool {
+        (self.lo <= number && number <= self.hi) != self.is_outside
+    }
+
+    /// The same for numbers that are never negative: fast, for columns.
+    pub(super) fn unsigned(self) -> UnsignedSpan {
+        let (lo, hi) = (self.lo.max(0), self.hi.min(u64::MAX.into()));
+        match lo <= hi {
+            true => UnsignedSpan { lo: lo as u64, width: (hi - lo) as u64, is_outside: self.is_outside },
+            // None of them: a span without numbers is the outside of all.
+            false => UnsignedSpan { lo: 0, width: u64::MAX, is_outside: !self.is_outside },
+        }
+    }
+}
+
+/// As [`Span`], of numbers that are never negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UnsignedSpan {
+    lo: u64,
+    width: u64,
+    is_outside: bool,
+}
+
+impl UnsignedSpan {
+    /// 1 for its numbers, 0 for others.
+    #[inline(always)]
+    pub(super) fn mask(self, number: u64) -> u8 {
+        u8::from((number.wrapping_sub(self.lo) <= self.width) != self.is_outside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(number: &str, unit: &str) -> Number {
+        Number::new(number, unit).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_exact() {
+        assert_eq!(number("1.5", "kib").bounds(0), (1536, 1536));
+        assert_eq!(number("1.5", "").bounds(0), (1, 2));
+        assert_eq!(number("-1.5", "").bounds(0), (-2, -1));
+        assert_eq!(number(".5", "MB").bounds(0), (500_000, 500_000));
+        assert_eq!(number("7", "%").bounds(100), (7, 7));
+        assert_eq!(number("0.1", "%").bounds(1999), (1, 2));
+        assert_eq!(number("1000000", "%").bounds(u64::MAX), (184467440737095516150000, 184467440737095516150000));
+        assert_eq!(Number::new("1", "MX"), Err(NotANumber::Unit("MX".into())));
+        assert_eq!(Number::new(&"9".repeat(25), ""), Err(NotANumber::TooLong));
+        for wrong in ["", ".", "1.2.3", "1e5", "--1"] {
+            assert_eq!(Number::new(wrong, ""), Err(NotANumber::Malformed), "{wrong}");
+        }
+    }
+
+    /// Each comparison with each number, whole and broken, against fractions.
+    #[test]
+    fn comparisons_by_definition() {
+        let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
+        for tenths in -30i128..=70 {
+            let text = format!("{}{}.{}", if tenths < 0 { "-" } else { "" }, tenths.abs() / 10, tenths.abs() % 10);
+            for op in ops {
+                let span = number(&text, "").span(op, 0);
+                for value in 0..8u64 {
+                    let order = (i128::from(value) * 10).cmp(&tenths);
+                    assert_eq!(span.has(value.into()), op.holds(order), "{value} {op:?} {text}");
+                    assert_eq!(span.unsigned().mask(value) == 1, op.holds(order), "{value} {op:?} {text}");
+                }
+                let (least, most) = (span.unsigned().mask(0) == 1, span.unsigned().mask(u64::MAX) == 1);
+                assert_eq!((least, most), (span.has(0), span.has(u64::MAX.into())));
+            }
+        }
+    }
+}

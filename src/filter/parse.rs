@@ -1,0 +1,329 @@
+//! From the text of an expression to its tree: recursive descent, one function for each way in which parts are joined.
+
+use super::FilterError;
+use super::column::{Column, Kind};
+use super::error::nearest;
+use super::number::{NotANumber, Number};
+use super::scan::{KEYWORDS, Scanner};
+use super::tree::{Condition, Op, Question, Subject, Test};
+use crate::analysis::selection::TypePattern;
+
+/// Parentheses and `not`s around one another, at most: each takes a part of the stack.
+const MOST_NESTED: usize = 200;
+/// Bytes of an expression, at most.
+const MOST_BYTES: usize = 64 << 10;
+/// Fields that one question names, at most.
+const MOST_PATHS: usize = 64;
+
+/// The comparisons, longer signs before those they begin with.
+const OPS: [(&str, Op); 8] = [
+    ("!=", Op::Ne),
+    ("<>", Op::Ne),
+    ("<=", Op::Le),
+    (">=", Op::Ge),
+    ("==", Op::Eq),
+    ("=", Op::Eq),
+    ("<", Op::Lt),
+    (">", Op::Gt),
+];
+
+/// Reads an expression; paths of fields are added to `fields`.
+pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Condition, FilterError> {
+    let mut parser = Parser { scanner: Scanner::new(text), fields, nested: 0 };
+    if text.len() > MOST_BYTES {
+        return Err(parser.scanner.error(MOST_BYTES, format!("an expression has at most {MOST_BYTES} bytes")));
+    }
+    let condition = parser.any()?;
+    let at = parser.scanner.place();
+    match parser.scanner.is_at_end() {
+        true => Ok(condition),
+        false if parser.scanner.sign(")") => Err(parser.scanner.error(at, "no ( is open here")),
+        false => Err(parser.scanner.error(at, "not understood from here: `and`, `or` or the end is expected")),
+    }
+}
+
+/// Reads one path of fields, as `.user.name`; `None` for what does not begin with a dot.
+pub(crate) fn parse_path(text: &str) -> Result<Option<Vec<String>>, FilterError> {
+    let mut scanner = Scanner::new(text);
+    let path = scanner.path()?;
+    let at = scanner.place();
+    match path.is_some() && !scanner.is_at_end() {
+        true => Err(scanner.error(at, "not understood from here")),
+        false => Ok(path),
+    }
+}
+
+struct Parser<'t, 'f> {
+    scanner: Scanner<'t>,
+    fields: &'f mut Vec<Vec<String>>,
+    nested: usize,
+}
+
+impl Parser<'_, '_> {
+    fn any(&mut self) -> Result<Condition, FilterError> {
+        let mut parts = vec![self.all()?];
+        while self.scanner.keyword("or") || self.scanner.sign("||") {
+            parts.push(self.all()?);
+        }
+        Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::Any(parts) })
+    }
+
+    fn all(&mut self) -> Result<Condition, FilterError> {
+        let mut parts = vec![self.one()?];
+        while self.scanner.keyword("and") || self.scanner.sign("&&") {
+            parts.push(self.one()?);
+        }
+        Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::All(parts) })
+    }
+
+    fn one(&mut self) -> Result<Condition, FilterError> {
+        let at = self.scanner.place();
+        self.nested += 1;
+        if self.nested > MOST_NESTED {
+            return Err(self.scanner.error(at, format!("parentheses and `not`s are nested more than {MOST_NESTED} deep")));
+        }
+        let condition = if self.scanner.keyword("not") || self.scanner.sign("!") {
+            Condition::Not(Box::new(self.one()?))
+        } else if self.scanner.sign("(") {
+            let inner = self.any()?;
+            if !self.scanner.sign(")") {
+                let here = self.scanner.place();
+                return Err(match self.scanner.is_at_end() {
+                    true => self.scanner.error(at, "this ( is not closed"),
+                    false => self.scanner.error(here, "`and`, `or` or ) is expected here"),
+                });
+            }
+            inner
+        } else {
+            self.test()?
+        };
+        self.nested -= 1;
+        Ok(condition)
+    }
+
+    fn test(&mut self) -> Result<Condition, FilterError> {
+        let at = self.scanner.place();
+        let (subject, kind) = self.subject(at)?;
+        let test = |value_at, question| {
+            Condition::Test(Test { subject: subject.clone(), at, value_at, question })
+        };
+        let negated = |is_not, condition| if is_not { Condition::Not(Box::new(condition)) } else { condition };
+        if self.scanner.keyword("is") {
+            let is_not = self.scanner.keyword("not");
+            let here = self.scanner.place();
+            if !self.scanner.keyword("null") {
+                return Err(self.scanner.error(here, "`null` or `not null` is expected behind `is`"));
+            }
+            return Ok(negated(is_not, test(at, Question::IsNull)));
+        }
+        let here = self.scanner.place();
+        let is_not_in = self.scanner.keyword("not");
+        if self.scanner.keyword("in") {
+            return Ok(negated(is_not_in, self.list(kind, &test)?));
+        }
+        if self.scanner.keyword("between") {
+            let mut bounds = Vec::new();
+            for op in [Op::Ge, Op::Le] {
+                let value_at = self.scanner.place();
+                bounds.push(test(value_at, self.value(kind, op)?));
+                if op == Op::Ge && !self.scanner.keyword("and") {
+                    let here = self.scanner.place();
+                    return Err(self.scanner.error(here, "`and` is expected: between A and B"));
+                }
+            }
+            return Ok(negated(is_not_in, Condition::All(bounds)));
+        }
+        if is_not_in {
+            let here = self.scanner.place();
+            return Err(self.scanner.error(here, "`in` or `between` is expected behind `not`"));
+        }
+        for (sign, is_not) in [("!~", true), ("~", false)] {
+            if self.scanner.sign(sign) {
+                let value_at = self.scanner.place();
+                return Ok(negated(is_not, test(value_at, self.pattern(kind)?)));
+            }
+        }
+        if let Some((_, op)) = OPS.iter().find(|(sign, _)| self.scanner.sign(sign)) {
+            let value_at = self.scanner.place();
+            // `!= true` is `= false`, of what is known.
+            let (is_not, question) = match self.value(kind, *op)? {
+                Question::IsTrue if self.was_false(value_at) != (*op == Op::Ne) => (true, Question::IsTrue),
+                question => (false, question),
+            };
+            return Ok(negated(is_not, test(value_at, question)));
+        }
+        match kind {
+            Some(Kind::YesNo) | None => Ok(test(at, Question::IsTrue)),
+            _ => Err(self.scanner.error(here, "a comparison is expected here: = != < <= > >= ~ !~ in between is")),
+        }
+    }
+
+    /// Of the word at a place that is yes or no: is it no?
+    fn was_false(&self, at: usize) -> bool {
+        let mut again = self.scanner.clone();
+        again.return_to(at);
+        let word = again.word();
+        word.eq_ignore_ascii_case("false") || word.eq_ignore_ascii_case("no")
+    }
+
+    /// What is tested; the kind is not known of fields.
+    fn subject(&mut self, at: usize) -> Result<(Subject, Option<Kind>), FilterError> {
+        if let Some(path) = self.scanner.path()? {
+            let known = self.fields.iter().position(|known| *known == path);
+            if known.is_none() && self.fields.len() == MOST_PATHS {
+                return Err(self.scanner.error(at, format!("a question names at most {MOST_PATHS} fields")));
+            }
+            let number = known.unwrap_or(self.fields.len());
+            if known.is_none() {
+                self.fields.push(path);
+            }
+            return Ok((Subject::Field(number), None));
+        }
+        let word = self.scanner.word();
+        if let Some(column) = Column::of_name(word) {
+            return Ok((Subject::Column(column), Some(column.kind())));
+        }
+        let is_end = self.scanner.is_at_end();
+        Err(self.scanner.error(at, match word {
+            "" if is_end => "a column is expected here, as in: retained > 1MiB".to_string(),
+            "" => "a column is expected here".to_string(),
+            word if KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword)) => {
+                format!("a column is expected before `{word}`")
+            }
+            word => {
+                let there = || format!("there are {}", Column::names().join(", "));
+                let meant = nearest(word, &Column::names()).map(|meant| format!("did you mean {meant}?"));
+                let word: String = word.chars().take(40).collect();
+                format!("no column \"{word}\"; {}", meant.unwrap_or_else(there))
+            }
+        }))
+    }
+
+    /// `(a, b)` behind `in`.
+    fn list(
+        &mut self,
+        kind: Option<Kind>,
+        test: &impl Fn(usize, Question) -> Condition,
+    ) -> Result<Condition, FilterError> {
+        let at = self.scanner.place();
+        if !self.scanner.sign("(") {
+            return Err(self.scanner.error(at, "( is expected behind `in`: in ('a', 'b')"));
+        }
+        let (mut texts, mut others) = (Vec::new(), Vec::new());
+        loop {
+            let value_at = self.scanner.place();
+            match self.value(kind, Op::Eq)? {
+                Question::Text(_, text) => texts.push(text),
+                Question::IsTrue => return Err(self.scanner.error(value_at, "yes and no are compared with =")),
+                question => others.push(test(value_at, question)),
+            }
+            if !self.scanner.sign(",") {
+                break;
+            }
+        }
+        let here = self.scanner.place();
+        if !self.scanner.sign(")") {
+            return Err(self.scanner.error(here, ", or ) is expected here"));
+        }
+        if !texts.is_empty() {
+            others.push(test(at, Question::OneOf(texts)));
+        }
+        Ok(if others.len() == 1 { others.remove(0) } else { Condition::Any(others) })
+    }
+
+    fn pattern(&mut self, kind: Option<Kind>) -> Result<Question, FilterError> {
+        let at = self.scanner.place();
+        if let Some(kind) = kind.filter(|kind| *kind != Kind::Text) {
+            let what = if kind == Kind::YesNo { "yes or no" } else { "a number" };
+            return Err(self.scanner.error(at, format!("~ compares texts, and this is {what}")));
+        }
+        let pattern = match self.scanner.quoted()? {
+            Some(pattern) => pattern,
+            None => match self.scanner.regex()? {
+                Some(regex) => regex,
+                None => {
+                    let word = self.scanner.peek();
+                    let example = if word.is_empty() { "Cache" } else { word };
+                    let message = format!("a pattern in quotes is expected behind ~: '{example}', or /{example}/");
+                    return Err(self.scanner.error(at, message));
+                }
+            },
+        };
+        TypePattern::parse(&pattern)
+            .map(Question::Matches)
+            .map_err(|why| self.scanner.error(at, why.lines().collect::<Vec<_>>().join(" ")))
+    }
+
+    /// What something of a kind is compared with.
+    fn value(&mut self, kind: Option<Kind>, op: Op) -> Result<Question, FilterError> {
+        let at = self.scanner.place();
+        if self.scanner.is_at_end() {
+            return Err(self.scanner.error(at, "something to compare with is expected here"));
+        }
+        if self.scanner.peek().eq_ignore_ascii_case("null") {
+            return Err(self.scanner.error(at, "nothing equals null; write `is null` or `is not null`"));
+        }
+        match kind {
+            Some(Kind::Id) => self.id(op),
+            Some(Kind::Text) => match self.scanner.quoted()? {
+                Some(text) => Ok(text_question(op, text)),
+                None => Err(self.scanner.error(at, "this is a text: compare it with one in quotes, such as 'abc'")),
+            },
+            Some(Kind::Number) => self.number(at, op, false),
+            Some(Kind::Bytes) => self.number(at, op, true),
+            Some(Kind::YesNo) => self.yes_or_no(at, op),
+            None => match self.scanner.quoted()? {
+                Some(text) => Ok(text_question(op, text)),
+                None if self.is_yes_or_no() => self.yes_or_no(at, op),
+                None => self.number(at, op, false),
+            },
+        }
+    }
+
+    fn id(&mut self, op: Op) -> Result<Question, FilterError> {
+        let at = self.scanner.place();
+        let id = match self.scanner.quoted()? {
+            Some(id) => id,
+            None => self.scanner.word().to_string(),
+        };
+        match id.is_empty() {
+            true => Err(self.scanner.error(at, "an id is expected here, as the dump writes it")),
+            false => Ok(Question::Id(op, id)),
+        }
+    }
+
+    fn is_yes_or_no(&mut self) -> bool {
+        let word = self.scanner.peek();
+        ["yes", "no", "true", "false"].iter().any(|known| word.eq_ignore_ascii_case(known))
+    }
+
+    fn yes_or_no(&mut self, at: usize, op: Op) -> Result<Question, FilterError> {
+        if !self.is_yes_or_no() || !matches!(op, Op::Eq | Op::Ne) {
+            return Err(self.scanner.error(at, "this is yes or no: compare it by = with true or false"));
+        }
+        self.scanner.word();
+        Ok(Question::IsTrue)
+    }
+
+    fn number(&mut self, at: usize, op: Op, may_be_share: bool) -> Result<Question, FilterError> {
+        let Some((number, unit, unit_at)) = self.scanner.number() else {
+            let what = if may_be_share { "a size, such as 4096, 1MiB or 2%" } else { "a number, such as 1000" };
+            return Err(self.scanner.error(at, format!("{what} is expected here")));
+        };
+        if unit == "%" && !may_be_share {
+            return Err(self.scanner.error(unit_at, "only shallow and retained have shares of the reachable bytes"));
+        }
+        Number::new(number, unit).map(|number| Question::Number(op, number)).map_err(|error| match error {
+            NotANumber::Unit(unit) => {
+                let unit: String = unit.chars().take(40).collect();
+                self.scanner.error(unit_at, format!("no unit \"{unit}\"; there are {}", Number::units()))
+            }
+            NotANumber::TooLong => self.scanner.error(at, "the number has too many digits"),
+            NotANumber::Malformed => self.scanner.error(at, "not a number; write it as 4096 or 1.5"),
+        })
+    }
+}
+
+fn text_question(op: Op, text: String) -> Question {
+    if op == Op::Eq { Question::OneOf(vec![text]) } else { Question::Text(op, text) }
+}

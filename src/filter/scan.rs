@@ -1,0 +1,162 @@
+//! The words of an expression, one after another.
+
+use super::FilterError;
+
+/// Words that are no columns.
+pub(super) const KEYWORDS: [&str; 11] =
+    ["and", "or", "not", "in", "between", "is", "null", "true", "false", "yes", "no"];
+
+/// Reads an expression from its start to its end.
+#[derive(Debug, Clone)]
+pub(super) struct Scanner<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Scanner<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Scanner { text, at: 0 }
+    }
+
+    /// Where the next word begins.
+    pub(super) fn place(&mut self) -> usize {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+        self.at
+    }
+
+    /// Goes back to a place that it gave.
+    pub(super) fn return_to(&mut self, place: usize) {
+        self.at = place;
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    /// What comes next, blanks left out.
+    pub(super) fn next(&mut self) -> &'t str {
+        self.place();
+        self.rest()
+    }
+
+    pub(super) fn is_at_end(&mut self) -> bool {
+        self.next().is_empty()
+    }
+
+    pub(super) fn error(&self, at: usize, message: impl Into<String>) -> FilterError {
+        FilterError::new(self.text, at, message)
+    }
+
+    /// The characters that come next and belong to a word; none where something else comes.
+    pub(super) fn peek(&mut self) -> &'t str {
+        let rest = self.next();
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '@' | '#');
+        &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
+    }
+
+    /// The word that comes next, passed over.
+    pub(super) fn word(&mut self) -> &'t str {
+        let word = self.peek();
+        self.at += word.len();
+        word
+    }
+
+    /// Passes over a word in any case, if it comes next.
+    pub(super) fn keyword(&mut self, keyword: &str) -> bool {
+        let word = self.peek();
+        let is_it = word.eq_ignore_ascii_case(keyword);
+        if is_it {
+            self.at += word.len();
+        }
+        is_it
+    }
+
+    /// Passes over a sign, if it comes next.
+    pub(super) fn sign(&mut self, sign: &str) -> bool {
+        let is_it = self.next().starts_with(sign);
+        if is_it {
+            self.at += sign.len();
+        }
+        is_it
+    }
+
+    /// A text in quotes, if one comes next; the quote twice stands for itself.
+    pub(super) fn quoted(&mut self) -> Result<Option<String>, FilterError> {
+        let start = self.place();
+        let Some(quote) = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"')) else { return Ok(None) };
+        let mut text = String::new();
+        self.at += 1;
+        loop {
+            let Some(length) = self.rest().find(quote) else {
+                return Err(self.error(start, format!("the {quote} is not closed")));
+            };
+            text.push_str(&self.rest()[..length]);
+            self.at += length + 1;
+            if !self.rest().starts_with(quote) {
+                return Ok(Some(text));
+            }
+            text.push(quote);
+            self.at += 1;
+        }
+    }
+
+    /// A regular expression between slashes, with them, if one comes next; a slash in it is written `\/`.
+    pub(super) fn regex(&mut self) -> Result<Option<String>, FilterError> {
+        let start = self.place();
+        let Some(rest) = self.rest().strip_prefix('/') else { return Ok(None) };
+        let mut is_escaped = false;
+        for (at, c) in rest.char_indices() {
+            match c {
+                '/' if !is_escaped => {
+                    self.at += at + 2;
+                    return Ok(Some(format!("/{}/", rest[..at].replace("\\/", "/"))));
+                }
+                _ => is_escaped = c == '\\' && !is_escaped,
+            }
+        }
+        Err(self.error(start, "the / is not closed"))
+    }
+
+    /// A number and its unit, if a number comes next, and where the unit begins.
+    pub(super) fn number(&mut self) -> Option<(&'t str, &'t str, usize)> {
+        let rest = self.next();
+        let digits = rest.strip_prefix('-').unwrap_or(rest);
+        if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+            return None;
+        }
+        let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(digits.len());
+        let number = &rest[..rest.len() - digits.len() + end];
+        self.at += number.len();
+        let after = self.at;
+        let unit_at = self.place();
+        if self.sign("%") {
+            return Some((number, "%", unit_at));
+        }
+        let unit = self.peek();
+        if KEYWORDS.iter().any(|keyword| unit.eq_ignore_ascii_case(keyword)) && unit_at > after {
+            return Some((number, "", after));
+        }
+        self.at += unit.len();
+        Some((number, unit, unit_at))
+    }
+
+    /// A dotted path of names, if one comes next: `.user.name`, `.map."a key"`.
+    pub(super) fn path(&mut self) -> Result<Option<Vec<String>>, FilterError> {
+        let start = self.place();
+        let mut names = Vec::new();
+        while let Some(rest) = self.rest().strip_prefix('.') {
+            let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#');
+            let name = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+            self.at += 1 + name.len();
+            match name.is_empty() && rest.starts_with(['\'', '"']) {
+                true => names.extend(self.quoted()?),
+                false if name.is_empty() => return Err(self.error(self.at, "the name of a field is missing")),
+                false => names.push(name.to_string()),
+            }
+            if names.len() > super::MOST_FIELDS {
+                return Err(self.error(start, format!("a path has at most {} fields", super::MOST_FIELDS)));
+            }
+        }
+        Ok((!names.is_empty()).then_some(names))
+    }
+}
