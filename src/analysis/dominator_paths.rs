@@ -2,11 +2,13 @@
 //!
 //! What a path has is what its last objects retain. Objects whose dominators have the same types are one node.
 
+use super::chosen::Chosen;
 use super::dominators::{DomNode, Dominators, Step};
 use crate::allocations::{AllocationHeap, Counting, Entry, HeapBuilder, NameId, Names};
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
-/// The heap of the objects below `from`, of those that are wanted. An object at `from` is at the root of the frames itself, wanted or not. Paths
+/// The heap of the objects below `from`, of those that are wanted; where some are chosen, these alone count, and others are
+/// only on the way to them. An object at `from` is at the root of the frames itself, wanted or not. Paths
 /// longer than `depth` end there and hold what is below. O(objects below), 8 bytes for each object of the graph besides the paths.
 pub fn dominator_tree_as_allocations(
     graph: &HeapGraph,
@@ -14,7 +16,9 @@ pub fn dominator_tree_as_allocations(
     from: DomNode,
     depth: u32,
     wanted: impl Fn(NodeId) -> bool,
+    chosen: Option<&Chosen<'_>>,
 ) -> (Names, AllocationHeap) {
+    let counts = |node: NodeId| chosen.is_none_or(|chosen| chosen.has(node));
     let mut names = Names::default();
     let root = names.intern("");
     let types: Vec<NameId> =
@@ -23,7 +27,9 @@ pub fn dominator_tree_as_allocations(
     if from != DomNode::ROOT {
         let node = dominators.node_at(from);
         let type_name = types[graph.type_of(node).index()];
-        builder.add(Entry::new(0, Some(type_name), graph.shallow_bytes(node), Some(1)));
+        if counts(node) {
+            builder.add(Entry::new(0, Some(type_name), graph.shallow_bytes(node), Some(1)));
+        }
     }
     // Frames from the top down to the object at hand, each with its depth. Down the tree rather than by number: the
     // order of the heap's frames must not hang on how the tree is numbered.
@@ -37,7 +43,7 @@ pub fn dominator_tree_as_allocations(
             }
         };
         let node = dominators.node_at(number);
-        if !wanted(node) {
+        if !wanted(node) || chosen.is_some_and(|chosen| !chosen.leads(number)) {
             above.push((0, 0));
             return;
         }
@@ -48,8 +54,9 @@ pub fn dominator_tree_as_allocations(
             None => (0, 0),
         };
         above.push(place);
-        let bytes = graph.shallow_bytes(node);
-        builder.add(Entry::new(place.0, Some(type_name), bytes, Some(1)));
+        if counts(node) {
+            builder.add(Entry::new(place.0, Some(type_name), graph.shallow_bytes(node), Some(1)));
+        }
     });
     let (frames, entries) = builder.finish(None);
     let process = graph.sections().first().filter(|_| graph.sections().len() == 1);

@@ -174,7 +174,7 @@ impl Dominators {
     }
 
     /// Every reached object, each after its immediate dominator.
-    pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = DomNode> + use<> {
+    pub(crate) fn all(&self) -> impl DoubleEndedIterator<Item = DomNode> + use<> {
         (1..self.nodes.len()).map(DomNode::new)
     }
 

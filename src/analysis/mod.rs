@@ -31,6 +31,7 @@ pub mod allocation_diff;
 pub mod allocation_totals;
 pub mod breakdown;
 pub mod callers;
+pub mod chosen;
 pub mod collections;
 pub mod cutoff;
 pub mod diff;

@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::chosen::Chosen;
 use super::dominators::{Children, DomNode, Dominators};
 use crate::graph::{HeapGraph, TypeId};
 
@@ -55,10 +56,23 @@ impl TypeTree {
         starts: impl IntoIterator<Item = DomNode>,
         max_depth: usize,
     ) -> Self {
+        Self::build_of(graph, dominators, children, starts, max_depth, None)
+    }
+
+    /// The same of chosen objects alone: others have no place unless they dominate one, and count nothing.
+    pub fn build_of(
+        graph: &HeapGraph,
+        dominators: &Dominators,
+        children: &Children<'_>,
+        starts: impl IntoIterator<Item = DomNode>,
+        max_depth: usize,
+        chosen: Option<&Chosen<'_>>,
+    ) -> Self {
+        let leads = |number: &DomNode| chosen.is_none_or(|chosen| chosen.leads(*number));
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
         let mut pending: Vec<Pending> =
-            starts.into_iter().map(|number| Pending { number, above: None, levels: 0 }).collect();
+            starts.into_iter().filter(leads).map(|number| Pending { number, above: None, levels: 0 }).collect();
         while let Some(Pending { number, above, levels }) = pending.pop() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
@@ -80,11 +94,17 @@ impl TypeTree {
                     tree.places.len() - 1
                 })
             });
-            tree.places[place].objects += 1;
             tree.places[place].levels = tree.places[place].levels.max(levels);
-            let bytes = &mut tree.places[place].shallow_bytes;
-            *bytes = bytes.saturating_add(graph.shallow_bytes(node));
-            pending.extend(children.of(number).map(|number| Pending { number, above: Some(place), levels }));
+            if chosen.is_none_or(|chosen| chosen.has(node)) {
+                tree.places[place].objects += 1;
+                let bytes = &mut tree.places[place].shallow_bytes;
+                *bytes = bytes.saturating_add(graph.shallow_bytes(node));
+            }
+            pending.extend(children.of(number).filter(leads).map(|number| Pending {
+                number,
+                above: Some(place),
+                levels,
+            }));
         }
         tree.add_up();
         tree

@@ -31,7 +31,7 @@ pub struct Biggest<'d> {
 /// When the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let scope = ScopeOptions { section: section.map(str::to_string), types: None }.resolve(graph)?;
+    let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let nodes = scope.range();

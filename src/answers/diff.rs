@@ -8,7 +8,7 @@ pub use super::diff_words::DiffFlags;
 use super::groups::{Groups, TypesApart};
 use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
 use super::object_diff::object_diff;
-use super::{AnswerError, CommandLine, GroupBy, Limits, ScopeOptions};
+use super::{AnswerError, CommandLine, GroupBy, Limits, Scope, ScopeOptions};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::{self, TotalsOptions};
@@ -177,7 +177,7 @@ struct Side {
 impl Side {
     /// `row_bytes`: what the rows of the other dump take.
     fn find(dump: &OpenDump, graph: &HeapGraph, options: &DiffOptions, row_bytes: u64) -> Result<Self, AnswerError> {
-        let scope = options.scope.resolve(graph)?;
+        let scope = options.scope.resolve(dump)?;
         let group_by = if let DiffBy::Groups(by) = options.by { by } else { GroupBy::Type };
         let groups = Groups::new(&scope, group_by, TypesApart::Never)?;
         let tallies = groups.tally(dump.reachable());
@@ -186,7 +186,7 @@ impl Side {
         let mut side = Side { totals, rows: Rows::new(), row_bytes, roots_inferred: graph.roots_inferred() };
         match options.by {
             DiffBy::RootKinds => side.rows = held_by_root_kind(graph),
-            DiffBy::Paths => side.add_paths(dump, graph, scope.range(), options)?,
+            DiffBy::Paths => side.add_paths(dump, &scope, options)?,
             DiffBy::Objects => {}
             DiffBy::Groups(_) | DiffBy::Backtraces => {
                 let rows = groups.names.iter().zip(&tallies).filter(|(_, tally)| tally.objects > 0);
@@ -220,19 +220,15 @@ impl Side {
         Ok(())
     }
 
-    fn add_paths(
-        &mut self,
-        dump: &OpenDump,
-        graph: &HeapGraph,
-        nodes: std::ops::Range<usize>,
-        options: &DiffOptions,
-    ) -> Result<(), AnswerError> {
+    fn add_paths(&mut self, dump: &OpenDump, scope: &Scope<'_>, options: &DiffOptions) -> Result<(), AnswerError> {
+        let (graph, nodes) = (scope.graph(), scope.range());
         let (dominators, _) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
         let tops = children.of(DomNode::ROOT);
         let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index()));
-        let tree = TypeTree::build(graph, dominators, &children, tops, PATH_DEPTH);
+        let tree =
+            TypeTree::build_of(graph, dominators, &children, tops, PATH_DEPTH, scope.chosen(dominators).as_ref());
         self.row_bytes += places_by_path_bytes(graph, &tree);
         dump.check_answer(AnswerNeed::Descent, self.row_bytes)?;
         self.rows = places_by_path(graph, &tree).map_err(|_| AnswerError::PathsTooLong)?;
@@ -347,7 +343,7 @@ mod tests {
     #[test]
     fn the_command_line_asks_the_same() {
         let options = DiffOptions {
-            scope: ScopeOptions { types: TypePattern::parse("A b").ok(), section: Some("2".into()) },
+            scope: ScopeOptions { types: TypePattern::parse("A b").ok(), ..ScopeOptions::of_section(Some("2")) },
             by: DiffBy::Paths,
             unchanged: true,
             order: DiffOrder::Name,

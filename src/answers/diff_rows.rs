@@ -67,11 +67,11 @@ impl Diff {
 
     /// By how much more the heap (or what matches a pattern of types) grew than it may, in a sentence; `None` if it did
     /// not.
-    pub fn over_the_limit(&self, is_of_types: bool) -> Option<String> {
+    pub fn over_the_limit(&self, is_choice: bool) -> Option<String> {
         let check = self.growth_check.filter(|check| check.is_over())?;
         let what = match self.rows {
             DiffRows::Allocations(_) => "the heaps",
-            _ if is_of_types => "what matches --type",
+            _ if is_choice => "what matches",
             _ => "the heap",
         };
         Some(format!("{what} {}", check.statement()))

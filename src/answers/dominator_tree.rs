@@ -251,7 +251,7 @@ pub fn dominator_tree<'d>(
 ) -> Result<DominatorTree<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let start = options.object.as_ref().map(|object| object.find(graph, &options.scope)).transpose()?;
-    let scope = options.scope.resolve(graph)?;
+    let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
@@ -302,14 +302,12 @@ impl Part<'_, '_> {
     }
 
     fn tree(&self, from: DomNode, scope: &Scope<'_>) -> Tree<DomNode> {
-        let wanted = scope.types().filter(|_| from == DomNode::ROOT);
+        let wanted = Some(scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
         let mut starts = match (&children, wanted) {
             _ if from != DomNode::ROOT => vec![from],
-            (Some(children), Some(wanted)) => {
-                topmost_members(self.dominators, children, |node| wanted.contains(self.graph.type_of(node)))
-            }
+            (Some(children), Some(wanted)) => topmost_members(self.dominators, children, |node| wanted.is_chosen(node)),
             _ => self.dominators.children_of(DomNode::ROOT),
         };
         starts.retain(|&number| self.is_in_section(number));

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::dump::{MemoryError, NoValues, TreeError};
+use crate::filter::{FilterError, FilterProblem};
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +79,8 @@ pub enum AnswerError {
     NoValues(NoValues),
     /// The dump does not say which threads there were.
     NoThreads,
+    /// The dump does not have what an expression names.
+    WrongFilter(FilterError),
 }
 
 impl fmt::Display for AnswerError {
@@ -131,6 +134,7 @@ impl fmt::Display for AnswerError {
                 write!(f, "finding what {objects} objects retain together is too much work")
             }
             AnswerError::NoValues(why) => why.fmt(f),
+            AnswerError::WrongFilter(error) => error.fmt(f),
             AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
             AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),
             AnswerError::NoLastingIds => f.write_str(
@@ -155,6 +159,17 @@ impl From<TreeError> for AnswerError {
         match error {
             TreeError::Memory(error) => AnswerError::Memory(error),
             TreeError::NoReferences => AnswerError::NoReferences,
+        }
+    }
+}
+
+impl From<FilterProblem> for AnswerError {
+    fn from(problem: FilterProblem) -> Self {
+        match problem {
+            FilterProblem::Wrong(error) => AnswerError::WrongFilter(error),
+            FilterProblem::Memory(error) => AnswerError::Memory(error),
+            FilterProblem::NoReferences => AnswerError::NoReferences,
+            FilterProblem::NoValues(why) => AnswerError::NoValues(why),
         }
     }
 }

@@ -95,6 +95,8 @@ pub(crate) struct Groups<'d> {
     /// By object, where that is what they are grouped by.
     held: Vec<HeldBy>,
     nodes: Range<usize>,
+    /// Objects that fulfil the scope's expression, where it has one.
+    matching: Option<NodeSet>,
 }
 
 /// Which types of one name are groups of their own.
@@ -215,7 +217,18 @@ impl<'d> Groups<'d> {
             GroupBy::Held => names = HeldBy::ALL.iter().map(|held| held.name().to_string()).collect(),
             _ => {}
         }
-        Ok(Groups { graph, by, names, modules, types, of_type, places, held, nodes: scope.range() })
+        Ok(Groups {
+            graph,
+            by,
+            names,
+            modules,
+            types,
+            of_type,
+            places,
+            held,
+            nodes: scope.range(),
+            matching: scope.matching().cloned(),
+        })
     }
 
     /// The first type of a group, where groups are types.
@@ -234,6 +247,12 @@ impl<'d> Groups<'d> {
 
     /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
     pub(crate) fn of(&self, node: NodeId) -> u32 {
+        let is_left_out = self.matching.as_ref().is_some_and(|matching| !matching.contains(node));
+        if is_left_out { NO_SET } else { self.of_any(node) }
+    }
+
+    /// The same, whether the object fulfils the scope's expression or not.
+    fn of_any(&self, node: NodeId) -> u32 {
         if !self.nodes.contains(&node.index()) || !self.graph.counts(node) {
             return NO_SET;
         }
@@ -250,18 +269,28 @@ impl<'d> Groups<'d> {
 
     /// One tally per group. O(objects).
     pub(crate) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
+        self.tally_by(reachable, |node| self.of(node), self.matching.is_some())
+    }
+
+    /// The same, of objects that do not fulfil the scope's expression too.
+    pub(super) fn tally_all(&self, reachable: &NodeSet) -> Vec<Tally> {
+        self.tally_by(reachable, |node| self.of_any(node), false)
+    }
+
+    fn tally_by(&self, reachable: &NodeSet, of: impl Fn(NodeId) -> u32, is_one_by_one: bool) -> Vec<Tally> {
         let mut tallies = vec![Tally::default(); self.names.len()];
         if self.by_place() {
             // Node by node: a dump of very many places has few objects in each.
             for (nodes, group) in &self.places {
-                for node in nodes.clone().map(NodeId::new).filter(|&node| self.of(node) != NO_SET) {
+                for node in nodes.clone().map(NodeId::new).filter(|&node| of(node) != NO_SET) {
                     tallies[*group as usize].add_object(self.graph.shallow_bytes(node), reachable.contains(node));
                 }
             }
-        } else if self.by == GroupBy::Held {
-            for node in self.nodes.clone().map(NodeId::new).filter(|&node| self.of(node) != NO_SET) {
-                let tally = &mut tallies[self.held[node.index()] as usize];
-                tally.add_object(self.graph.shallow_bytes(node), reachable.contains(node));
+        } else if self.by == GroupBy::Held || is_one_by_one {
+            for node in self.nodes.clone().map(NodeId::new) {
+                if let Some(tally) = tallies.get_mut(of(node) as usize) {
+                    tally.add_object(self.graph.shallow_bytes(node), reachable.contains(node));
+                }
             }
         } else {
             for (tally, &group) in tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.of_type) {

@@ -32,7 +32,7 @@ pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogra
 
 fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     options.heaps.check_on_objects()?;
-    let scope = options.scope.resolve(graph)?;
+    let scope = options.scope.resolve(dump)?;
     let groups = Groups::new(&scope, options.group_by, TypesApart::of_rows(options.types_apart))?;
     let tallies = groups.tally(dump.reachable());
     let (estimates, estimate) = if graph.is_sample() { groups.estimated() } else { Default::default() };
@@ -52,6 +52,19 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         row.loader = loader;
     }
     add_retained(dump, graph, options, &groups, &mut rows)?;
+    // Of the whole scope, whatever of it matches.
+    let matching = options.scope.filter.as_ref().map(|filter| MatchingRow {
+        filter: filter.text(),
+        matching_objects: sum.objects,
+        matching_bytes: sum.shallow_bytes,
+    });
+    let mut group_count = rows.len();
+    if matching.is_some() {
+        let all: Vec<Tally> = groups.tally_all(dump.reachable());
+        group_count = all.iter().filter(|tally| tally.objects > 0).count();
+        sum = Tally::default();
+        all.iter().for_each(|tally| sum.add(tally));
+    }
     let nodes = scope.range();
     let info = dump.info();
     let dependent = graph.dependent_reference_count();
@@ -63,7 +76,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
     let totals = ObjectTotals {
         objects: sum.objects,
         shallow_bytes: sum.shallow_bytes,
-        types: rows.len(),
+        types: group_count,
         references: references_within(graph, &scope).saturating_sub(dependent),
         roots: graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count(),
         reachable_objects: sum.reachable_objects,
@@ -72,7 +85,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         null_references: sections.iter().map(|section| section.null_references).sum(),
         objects_without_bytes: graph
             .counts_bytes_only()
-            .then(|| scope.nodes().filter(|&node| !graph.counts(node)).count() as u64),
+            .then(|| scope.all_nodes().filter(|&node| !graph.counts(node)).count() as u64),
         dependent_references: (dependent > 0).then_some(dependent),
         estimate: info.sampled.map(|_| estimate.into()),
         given_roots: RequestedRow::new(reached_by.given_roots, RequestedRow::given),
@@ -86,6 +99,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         sample: info.sampled.map(|(objects, bytes)| Sample { objects, bytes }),
         roots_inferred: graph.roots_inferred(),
         retained: options.retained,
+        matching,
         problems: problems_of(dump.diagnostics()),
         ..Histogram::new(&info.format, Totals::Objects(totals), options)
     };
@@ -189,7 +203,8 @@ fn of_allocations(
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
     use rayon::prelude::*;
-    if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
+    let about_objects = options.group_by != GroupBy::Type || options.scope.filter.is_some();
+    if about_objects || options.retained.is_some() || !options.size_limits.is_empty() {
         return Err(AnswerError::NotObjects);
     }
     let chosen = options.heaps.choose(allocations)?;
@@ -259,6 +274,7 @@ impl Histogram {
             roots_inferred: false,
             by: (options.group_by != GroupBy::Type).then(|| options.group_by.name()),
             retained: None,
+            matching: None,
             heaps: None,
             rows: Rows::new(options.group_by, Vec::new()),
             group_by: options.group_by,

@@ -14,6 +14,19 @@ use super::requested_roots::{Amount, ReachedBy};
 use crate::analysis::histogram::Estimate;
 use crate::graph::SourcePlace;
 
+/// The objects that fulfil an expression.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MatchingRow {
+    /// The expression.
+    #[serde(rename = "where")]
+    pub filter: String,
+    /// How many they are.
+    pub matching_objects: u64,
+    /// Their shallow bytes.
+    pub matching_bytes: u64,
+}
+
 /// How much is in the heap.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
@@ -46,6 +59,9 @@ pub struct Histogram {
     /// How retained bytes were computed, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retained: Option<RetainedBy>,
+    /// What fulfils an expression, where only that is in the rows; the totals are of all.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub matching: Option<MatchingRow>,
     /// The heaps that were added up, of allocation totals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heaps: Option<Vec<HeapRow>>,

@@ -142,7 +142,7 @@ fn search<'d>(
     growth: Option<&Growth<'_>>,
 ) -> Result<Leaks<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let scope = options.scope.resolve(graph)?;
+    let scope = options.scope.resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let children = dominators.children();

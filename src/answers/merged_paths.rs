@@ -12,15 +12,14 @@ use crate::analysis::merged_paths::{MergedPaths, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::selection::TypePattern;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
+use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
 /// Which objects, and which paths.
 #[derive(Debug, Clone)]
 pub struct MergedPathsOptions {
-    /// Objects of these types.
-    pub types: TypePattern,
-    /// Of one section, by its name or its number from 1. Default: of all.
-    pub section: Option<String>,
+    /// Which objects.
+    pub scope: ScopeOptions,
     /// Paths go around objects of these types. Default: none.
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too. Default: no.
@@ -32,11 +31,12 @@ pub struct MergedPathsOptions {
 impl MergedPathsOptions {
     /// The paths to objects of these types.
     pub fn new(types: TypePattern) -> Self {
-        MergedPathsOptions { types, section: None, avoided: Vec::new(), all_kinds: false, limits: Limits::default() }
+        Self::of(ScopeOptions { types: Some(types), ..ScopeOptions::default() })
     }
 
-    fn scope(&self) -> ScopeOptions {
-        ScopeOptions { section: self.section.clone(), types: Some(self.types.clone()) }
+    /// The paths to these objects.
+    pub fn of(scope: ScopeOptions) -> Self {
+        MergedPathsOptions { scope, avoided: Vec::new(), all_kinds: false, limits: Limits::default() }
     }
 
     /// The command line that asks the same.
@@ -47,7 +47,7 @@ impl MergedPathsOptions {
         }
         line.switch("--all-kinds", self.all_kinds);
         Limits { reverse: false, ..self.limits }.add_to(&mut line);
-        self.scope().add_to(&mut line);
+        self.scope.add_to(&mut line);
         line
     }
 }
@@ -56,10 +56,13 @@ impl MergedPathsOptions {
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct MergedRootPaths<'d> {
-    /// The pattern of the types.
-    #[serde(rename = "type")]
-    pub pattern: String,
-    /// Objects of the types, reachable or not.
+    /// The pattern of the types, if it is about some types.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// The expression that they fulfil, if there is one.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Objects that are asked for, reachable or not.
     pub objects: u64,
     /// Those that a path reaches.
     pub reachable_objects: u64,
@@ -107,7 +110,7 @@ pub struct MergedPathRow<'d> {
 /// When the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let scope = options.scope().resolve(graph)?;
+    let scope = options.scope.resolve(dump)?;
     let avoided = TypePattern::select_any(&options.avoided, graph);
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::MergedPaths, 0)?;
@@ -124,7 +127,8 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
     let merged = merge_root_paths(graph, |node| scope.contains(node), is_avoided, options.all_kinds, weight_of);
     Ok(MergedRootPaths {
-        pattern: options.types.text().to_string(),
+        pattern: options.scope.types.as_ref().map(|types| types.text().to_string()),
+        filter: options.scope.filter.as_ref().map(Filter::text),
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),

@@ -116,8 +116,8 @@ pub(super) fn object_diff(
     options: &DiffOptions,
 ) -> Result<ChangedObjects, AnswerError> {
     let changes = changes_of(old, new)?;
-    let (Some(old_graph), Some(new_graph)) = (old.graph(), new.graph()) else { return Err(AnswerError::NotObjects) };
-    let (old_scope, new_scope) = (options.scope.resolve(old_graph)?, options.scope.resolve(new_graph)?);
+    let Some(new_graph) = new.graph() else { return Err(AnswerError::NotObjects) };
+    let (old_scope, new_scope) = (options.scope.resolve(old)?, options.scope.resolve(new)?);
     let mut rows: BTreeMap<&str, ChangedType> = BTreeMap::new();
     for (type_name, objects, bytes) in tally(&new_scope, &changes.new) {
         let row = rows.entry(type_name).or_default();

@@ -67,7 +67,7 @@ impl ObjectId {
             Some(_) => return Err(AnswerError::NoSuchSectionOfObject(self.text.clone(), graph.sections().len())),
             None => None,
         };
-        let asked = scope.resolve(graph)?.section();
+        let asked = scope.section(graph)?;
         if let (Some(section), Some(asked)) = (section, asked)
             && section != asked
         {

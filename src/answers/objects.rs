@@ -135,7 +135,7 @@ impl ListedObject<'_> {
 /// memory than it may.
 pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let scope = options.scope.resolve(graph)?;
+    let scope = options.scope.resolve(dump)?;
     let values = if options.values { Some(Values::find(dump)?) } else { Values::of(dump) };
     if options.detached && Runtime::of_format(&dump.info().format) != Some(Runtime::JavaScript) {
         return Err(AnswerError::NoPages);

@@ -9,8 +9,8 @@ use super::reference_names::ReferenceNames;
 use super::tree::{Level, preorder};
 use super::{AnswerError, CommandLine, Limits, ObjectId, Order, OrderWords, ScopeOptions, Tree, TreeRow};
 use crate::analysis::merged_paths::Examples;
-use crate::analysis::selection::TypePattern;
 use crate::dump::OpenDump;
+use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
 /// What the rows of each level are ordered by; ties by type.
@@ -38,8 +38,8 @@ impl Order for ReferrerOrder {
 pub enum ReferredTo {
     /// An object.
     Object(ObjectId),
-    /// All objects of these types.
-    Types(TypePattern),
+    /// All objects of the scope.
+    Scope,
 }
 
 /// Whose referrers, and how many levels of them.
@@ -47,8 +47,8 @@ pub enum ReferredTo {
 pub struct ReferrersOptions {
     /// What is referred to.
     pub of: ReferredTo,
-    /// Of one section, by its name or its number from 1. Default: of all.
-    pub section: Option<String>,
+    /// Which objects; of one object the section alone counts.
+    pub scope: ScopeOptions,
     /// Levels, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
     pub depth: u32,
     /// The order of each level.
@@ -60,7 +60,8 @@ pub struct ReferrersOptions {
 impl ReferrersOptions {
     /// One level of referrers.
     pub fn new(of: ReferredTo) -> Self {
-        ReferrersOptions { of, section: None, depth: 1, order: ReferrerOrder::default(), limits: Limits::default() }
+        let scope = ScopeOptions::default();
+        ReferrersOptions { of, scope, depth: 1, order: ReferrerOrder::default(), limits: Limits::default() }
     }
 
     /// The command line that asks the same.
@@ -69,19 +70,11 @@ impl ReferrersOptions {
         line.option("--depth", (self.depth != 1).then(|| self.depth.to_string()).as_deref());
         self.order.add_to(&mut line);
         self.limits.add_to(&mut line);
-        self.scope().add_to(&mut line);
+        self.scope.add_to(&mut line);
         if let ReferredTo::Object(object) = &self.of {
             line.word(object.to_string());
         }
         line
-    }
-
-    fn scope(&self) -> ScopeOptions {
-        let types = match &self.of {
-            ReferredTo::Object(_) => None,
-            ReferredTo::Types(types) => Some(types.clone()),
-        };
-        ScopeOptions { section: self.section.clone(), types }
     }
 }
 
@@ -105,6 +98,9 @@ pub struct ReferredToRow {
     /// The pattern of the types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// The expression that they fulfil, if there is one.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
     /// How many objects that is.
     pub objects: u64,
     /// The object with its type, in words.
@@ -157,19 +153,21 @@ struct Group {
 /// When the dump holds no objects, has no such object or section, or takes more memory than it may.
 pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<Referrers<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let scope = options.scope();
+    let scope = &options.scope;
     let (asked, of) = match &options.of {
         ReferredTo::Object(object) => {
-            let node = object.find(graph, &scope)?;
+            let node = object.find(graph, scope)?;
             let words = super::ObjectRow::new(graph, node).type_text();
             let id = graph.display_id(node);
             let words = Some(format!("{id}  {words}"));
-            (vec![node], ReferredToRow { id: Some(id), pattern: None, objects: 1, words })
+            (vec![node], ReferredToRow { id: Some(id), pattern: None, filter: None, objects: 1, words })
         }
-        ReferredTo::Types(types) => {
-            let nodes: Vec<NodeId> = scope.resolve(graph)?.nodes().collect();
+        ReferredTo::Scope => {
+            let nodes: Vec<NodeId> = scope.resolve(dump)?.nodes().collect();
             let objects = nodes.len() as u64;
-            (nodes, ReferredToRow { id: None, pattern: Some(types.text().to_string()), objects, words: None })
+            let pattern = scope.types.as_ref().map(|types| types.text().to_string());
+            let filter = scope.filter.as_ref().map(Filter::text);
+            (nodes, ReferredToRow { id: None, pattern, filter, objects, words: None })
         }
     };
     dump.check_referrers()?;

@@ -47,7 +47,7 @@ impl ReachedBy {
     pub(super) fn find(graph: &HeapGraph, groups: &Groups<'_>, totals: &Tally) -> Self {
         let reached = |is_wanted: &dyn Fn(&Root) -> bool| {
             let mut sum = Tally::default();
-            groups.tally(&compute_reachable_from(graph, is_wanted)).iter().for_each(|tally| sum.add(tally));
+            groups.tally_all(&compute_reachable_from(graph, is_wanted)).iter().for_each(|tally| sum.add(tally));
             Amount::reachable(&sum)
         };
         let now = Amount::reachable(totals);

@@ -3,8 +3,12 @@
 use std::ops::Range;
 
 use super::{AnswerError, CommandLine};
+use crate::analysis::chosen::Chosen;
+use crate::analysis::dominators::Dominators;
 use crate::analysis::selection::TypePattern;
-use crate::graph::{HeapGraph, NodeId, Root, SectionId, TypeSet};
+use crate::dump::OpenDump;
+use crate::filter::Filter;
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeSet};
 
 /// Which objects a question is about. The default is all.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +17,8 @@ pub struct ScopeOptions {
     pub section: Option<String>,
     /// Objects of the types that match.
     pub types: Option<TypePattern>,
+    /// Objects that fulfil an expression.
+    pub filter: Option<Filter>,
 }
 
 /// How many rows, and which first.
@@ -45,26 +51,46 @@ pub struct Scope<'d> {
     nodes: Range<usize>,
     /// The types that are wanted; `None` when all are.
     types: Option<TypeSet>,
+    /// Those that fulfil the expression, where there is one.
+    matching: Option<NodeSet>,
 }
 
 impl ScopeOptions {
-    /// Finds the objects in a graph. O(types).
+    /// All objects of a section, or of all.
+    pub fn of_section(section: Option<&str>) -> Self {
+        ScopeOptions { section: section.map(str::to_string), ..ScopeOptions::default() }
+    }
+
+    /// Finds the objects in a dump. O(types); with an expression as [`Filter::select`].
     ///
     /// # Errors
-    /// When there is no such section, or several are called so.
-    pub fn resolve<'d>(&self, graph: &'d HeapGraph) -> Result<Scope<'d>, AnswerError> {
-        let section = self.section.as_deref().map(|asked| find_section(graph, asked)).transpose()?;
-        Ok(Scope {
-            graph,
-            section,
-            nodes: section.map_or(0..graph.node_count(), |section| graph.section_nodes(section)),
-            types: self.types.as_ref().map(|pattern| pattern.select(graph)),
-        })
+    /// When the dump holds no objects, there is no such section, or several are called so, or the dump does not have what
+    /// the expression names.
+    pub fn resolve<'d>(&self, dump: &'d OpenDump) -> Result<Scope<'d>, AnswerError> {
+        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        let section = self.section(graph)?;
+        let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+        let matching = self.filter.as_ref().map(|filter| filter.select(dump, nodes.clone())).transpose()?;
+        let types = self.types.as_ref().map(|pattern| pattern.select(graph));
+        Ok(Scope { graph, section, nodes, types, matching })
+    }
+
+    /// The section, if the question is about one.
+    pub(super) fn section(&self, graph: &HeapGraph) -> Result<Option<SectionId>, AnswerError> {
+        self.section.as_deref().map(|asked| find_section(graph, asked)).transpose()
+    }
+
+    /// Returns true if objects are chosen by what they are, not only by their section.
+    pub fn is_choice(&self) -> bool {
+        self.types.is_some() || self.filter.is_some()
     }
 
     /// Adds the options of a command line that asks for the same objects.
     pub(super) fn add_to(&self, line: &mut CommandLine) {
         line.option("--type", self.types.as_ref().map(TypePattern::text));
+        for text in self.filter.iter().flat_map(Filter::texts) {
+            line.option("--where", Some(text));
+        }
         line.option("--domain", self.section.as_deref());
     }
 }
@@ -87,17 +113,39 @@ impl<'d> Scope<'d> {
 
     /// The objects, ascending. O(objects of the section).
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.nodes.clone().map(NodeId::new).filter(|&node| self.has_type_of(node))
+        self.nodes.clone().map(NodeId::new).filter(|&node| self.is_chosen(node))
+    }
+
+    /// The same, whether they fulfil the expression or not.
+    pub(super) fn all_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let types = self.types.as_ref();
+        let is_wanted = move |node: &NodeId| types.is_none_or(|types| types.contains(self.graph.type_of(*node)));
+        self.nodes.clone().map(NodeId::new).filter(is_wanted)
     }
 
     /// Returns true if the question is about the object. O(1).
     pub fn contains(&self, node: NodeId) -> bool {
-        self.nodes.contains(&node.index()) && self.has_type_of(node)
+        self.nodes.contains(&node.index()) && self.is_chosen(node)
     }
 
     /// The types that are wanted; `None` when all are.
     pub fn types(&self) -> Option<&TypeSet> {
         self.types.as_ref()
+    }
+
+    /// Those that fulfil the expression; `None` when there is none.
+    pub fn matching(&self) -> Option<&NodeSet> {
+        self.matching.as_ref()
+    }
+
+    /// Returns true if the question is about some of the section's objects alone.
+    pub fn is_choice(&self) -> bool {
+        self.types.is_some() || self.matching.is_some()
+    }
+
+    /// Those that fulfil the expression and the ways down a dominator tree to them; `None` when there is none. O(objects).
+    pub(crate) fn chosen(&self, dominators: &Dominators) -> Option<Chosen<'_>> {
+        self.matching.as_ref().map(|matching| Chosen::new(dominators, matching))
     }
 
     /// What stands behind "all that is reachable", so that it is true: roots given on request, one section of several.
@@ -116,8 +164,10 @@ impl<'d> Scope<'d> {
         Some(format!("section {}{name}", section.number()))
     }
 
-    fn has_type_of(&self, node: NodeId) -> bool {
-        self.types.as_ref().is_none_or(|types| types.contains(self.graph.type_of(node)))
+    /// Returns true if the object has a type that is wanted and fulfils the expression, whatever its section. O(1).
+    pub(super) fn is_chosen(&self, node: NodeId) -> bool {
+        self.matching.as_ref().is_none_or(|matching| matching.contains(node))
+            && self.types.as_ref().is_none_or(|types| types.contains(self.graph.type_of(node)))
     }
 }
 

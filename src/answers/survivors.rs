@@ -96,7 +96,7 @@ pub fn survivors<'d>(
     let allocated = changes_of(since, until)?.new;
     changes_of(until, dump)?;
     let (Some(then), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NotObjects) };
-    let scope = options.scope.resolve(then)?;
+    let scope = options.scope.resolve(until)?;
     let mut pairs = object_changes::survivors(then, &allocated, graph);
     pairs.retain(|&(before, _)| scope.contains(before));
     let is_reachable = dump.reachable();

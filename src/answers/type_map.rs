@@ -36,7 +36,7 @@ pub struct TypeMap<'d> {
 /// When the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn type_map<'d>(dump: &'d OpenDump, options: &TypeMapOptions) -> Result<TypeMap<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    let scope = ScopeOptions { section: options.section.clone(), types: None }.resolve(graph)?;
+    let scope = ScopeOptions::of_section(options.section.as_deref()).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let nodes = scope.range();

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::filter::FilterError;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 use commands::{
@@ -84,8 +85,11 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let text = format!("{error:#}");
+            // Of an expression the place is marked in a line of its own.
+            let may_have_lines = error.chain().any(|cause| cause.is::<FilterError>());
+            let lines = text.split(|c| c == '\n' && may_have_lines).map(crate::report::escape_controls);
             // Nothing can be reported when standard error is closed too.
-            let _ = writeln!(io::stderr(), "heapdump: {}", crate::report::escape_controls(&text));
+            let _ = writeln!(io::stderr(), "heapdump: {}", lines.collect::<Vec<_>>().join("\n"));
             ExitCode::from(2)
         }
     }

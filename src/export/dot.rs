@@ -53,7 +53,7 @@ impl DotOptions {
 pub fn write_dot(dump: &OpenDump, options: &DotOptions, out: &mut dyn Write) -> Result<(), ExportError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     check_index(dump)?;
-    let node = options.object.find(graph, &ScopeOptions { section: options.section.clone(), types: None })?;
+    let node = options.object.find(graph, &ScopeOptions::of_section(options.section.as_deref()))?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     if options.retained && dominators.number_of(node).is_none() {

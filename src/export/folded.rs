@@ -12,6 +12,7 @@ use crate::analysis::type_tree::TypeTree;
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::escape::escape_frame;
+use crate::filter::Filter;
 use crate::graph::HeapGraph;
 
 /// Which paths of types are written.
@@ -21,6 +22,8 @@ pub struct FoldedOptions {
     pub object: Option<ObjectId>,
     /// Only what hangs from objects of this section, by name or number from 1. Default: all sections.
     pub section: Option<String>,
+    /// Only objects that fulfil an expression, on the paths down to them. Default: all objects.
+    pub filter: Option<Filter>,
     /// Levels of types; what is deeper counts for the last. Default: 100.
     pub depth: usize,
     /// What retains less counts for the path above it: bytes, or a share of all. Default: 0.1 %.
@@ -29,7 +32,8 @@ pub struct FoldedOptions {
 
 impl Default for FoldedOptions {
     fn default() -> Self {
-        FoldedOptions { object: None, section: None, depth: 100, min_size: Threshold::Share(Percent::PER_MILLE) }
+        let min_size = Threshold::Share(Percent::PER_MILLE);
+        FoldedOptions { object: None, section: None, filter: None, depth: 100, min_size }
     }
 }
 
@@ -55,9 +59,10 @@ impl<'d> TypePaths<'d> {
     pub(super) fn new(dump: &'d OpenDump, options: &FoldedOptions) -> Result<Self, ExportError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
         check_index(dump)?;
-        let scope = ScopeOptions { section: options.section.clone(), types: None };
+        let filter = options.filter.clone();
+        let scope = ScopeOptions { filter, ..ScopeOptions::of_section(options.section.as_deref()) };
         let object = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;
-        let scope = scope.resolve(graph)?;
+        let scope = scope.resolve(dump)?;
         let (dominators, retained) = dump.dominators()?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let children = dominators.children();
@@ -66,10 +71,15 @@ impl<'d> TypePaths<'d> {
             Some((_, Some(number))) => vec![number],
             Some((node, None)) => return Err(AnswerError::Unreachable(graph.display_id(node)).into()),
         };
-        let is_wanted = |number: &DomNode| scope.contains(dominators.node_at(*number));
+        let is_wanted = |number: &DomNode| scope.range().contains(&dominators.node_at(*number).index());
         let starts: Vec<DomNode> = starts.into_iter().filter(is_wanted).collect();
-        let whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start)));
-        let tree = TypeTree::build(graph, dominators, &children, starts, options.depth);
+        let mut whole = starts.iter().fold(0u64, |sum, &start| sum.saturating_add(retained.bytes_at(start)));
+        let chosen = scope.chosen(dominators);
+        let tree = TypeTree::build_of(graph, dominators, &children, starts, options.depth, chosen.as_ref());
+        if chosen.is_some() {
+            let own = tree.places.iter().map(|place| place.shallow_bytes);
+            whole = own.fold(0, u64::saturating_add);
+        }
         Ok(TypePaths { graph, tree, min_bytes: options.min_size.at_least(whole) })
     }
 

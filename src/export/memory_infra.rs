@@ -78,11 +78,11 @@ fn heap_of_objects(
     options: &MemoryInfraOptions,
 ) -> Result<(Names, AllocationHeap), ExportError> {
     options.heaps.check_on_objects()?;
-    let scope = ScopeOptions { section: options.heaps.section.clone(), types: None }.resolve(graph)?;
+    let scope = ScopeOptions::of_section(options.heaps.section.as_deref()).resolve(dump)?;
     let dominators = dump.dominator_tree()?;
     let depth = options.depth.unwrap_or(DEPTH_OF_OBJECTS);
     let (names, mut heap) =
-        dominator_tree_as_allocations(graph, dominators, DomNode::ROOT, depth, |node| scope.contains(node));
+        dominator_tree_as_allocations(graph, dominators, DomNode::ROOT, depth, |node| scope.contains(node), None);
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
     }

@@ -70,14 +70,18 @@ impl Binder<'_> {
             (Column::Package, question) => {
                 self.types(question, is_not, |type_id| package_of(self.graph.type_name(type_id)))
             }
-            (Column::Module, question) => {
-                self.types(question, is_not, |type_id| self.graph.types().module(type_id))
-            }
+            (Column::Module, question) => self.types(question, is_not, |type_id| self.graph.types().module(type_id)),
             (Column::Domain, question) => self.domains(question, is_not),
             (Column::Generation, question) => self.generations(question, is_not),
             (Column::Class, question) => self.classes(question, is_not),
             // What is never null.
-            (_, Question::IsNull) => if is_not { Mask::Always } else { Mask::Never },
+            (_, Question::IsNull) => {
+                if is_not {
+                    Mask::Always
+                } else {
+                    Mask::Never
+                }
+            }
             _ => return Err(FilterError::new(self.text, test.value_at, "this cannot be compared so")),
         })
     }

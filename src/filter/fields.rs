@@ -84,6 +84,7 @@ impl FieldValues {
     }
 
     /// The value of an object; `None` for null.
+    #[allow(dead_code)]
     pub(crate) fn of(&self, node: NodeId) -> Option<&FieldValue> {
         let at = self.nodes.binary_search_by_key(&node, |&(known, _)| known).ok()?;
         self.values.get(self.nodes[at].1 as usize)

@@ -97,9 +97,8 @@ pub(super) fn select(mask: &Mask, columns: &Columns<'_>, nodes: Range<usize>) ->
 fn packed(bytes: &[u8]) -> u64 {
     let mut word = 0;
     for (at, eight) in bytes.chunks_exact(8).enumerate() {
-        let eight = u64::from_le_bytes([
-            eight[0], eight[1], eight[2], eight[3], eight[4], eight[5], eight[6], eight[7],
-        ]);
+        let eight =
+            u64::from_le_bytes([eight[0], eight[1], eight[2], eight[3], eight[4], eight[5], eight[6], eight[7]]);
         // Each byte's bit moves to another place of the highest byte.
         word |= (eight.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
     }
@@ -145,15 +144,15 @@ impl Columns<'_> {
                 let has = |node| self.reachable.is_some_and(|set| set.contains(node));
                 out.iter_mut().zip(nodes()).for_each(|(out, node)| *out = u8::from(has(node) == *is_in));
             }
-            Mask::Retained(span) => self.fill_by_tree(range, out, |_, retained, number| {
-                span.mask(retained.bytes_at(number))
-            }),
-            Mask::Dominated(span) => self.fill_by_tree(range, out, |_, retained, number| {
-                span.mask(retained.objects_at(number).into())
-            }),
-            Mask::Depth(span) => self.fill_by_tree(range, out, |_, _, number| {
-                span.mask(self.depths[number.index()].into())
-            }),
+            Mask::Retained(span) => {
+                self.fill_by_tree(range, out, |_, retained, number| span.mask(retained.bytes_at(number)))
+            }
+            Mask::Dominated(span) => {
+                self.fill_by_tree(range, out, |_, retained, number| span.mask(retained.objects_at(number).into()))
+            }
+            Mask::Depth(span) => {
+                self.fill_by_tree(range, out, |_, _, number| span.mask(self.depths[number.index()].into()))
+            }
             Mask::InTree(true) => self.fill_by_tree(range, out, |_, _, _| 1),
             Mask::HasDominator(true) => self.fill_by_tree(range, out, |dominators, _, number| {
                 u8::from(dominators.immediate_of(number) != DomNode::ROOT)
@@ -163,12 +162,12 @@ impl Columns<'_> {
                 self.fill(&known, start, out, scratch);
                 out.iter_mut().for_each(|out| *out ^= 1);
             }
-            Mask::DominatorTypes(table) => self.fill_by_tree(range, out, |dominators, _, number| {
-                match dominators.immediate_of(number) {
+            Mask::DominatorTypes(table) => {
+                self.fill_by_tree(range, out, |dominators, _, number| match dominators.immediate_of(number) {
                     DomNode::ROOT => 0,
                     dominator => table[graph.type_of(dominators.node_at(dominator)).index()],
-                }
-            }),
+                })
+            }
             Mask::All(parts) => self.join(parts, start, out, scratch, 0, |out, other| *out &= other),
             Mask::Any(parts) => self.join(parts, start, out, scratch, 1, |out, other| *out |= other),
         }
@@ -198,12 +197,7 @@ impl Columns<'_> {
     }
 
     /// 0 for nodes that are not in the dominator tree.
-    fn fill_by_tree(
-        &self,
-        range: Range<usize>,
-        out: &mut [u8],
-        test: impl Fn(&Dominators, &Retained, DomNode) -> u8,
-    ) {
+    fn fill_by_tree(&self, range: Range<usize>, out: &mut [u8], test: impl Fn(&Dominators, &Retained, DomNode) -> u8) {
         let Some((dominators, retained)) = self.tree else { return out.fill(0) };
         let numbers = dominators.numbers_of(range);
         out.iter_mut().zip(numbers).for_each(|(out, number)| {

@@ -42,6 +42,7 @@ pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Conditi
     }
 }
 
+#[allow(dead_code)]
 /// Reads one path of fields, as `.user.name`; `None` for what does not begin with a dot.
 pub(crate) fn parse_path(text: &str) -> Result<Option<Vec<String>>, FilterError> {
     let mut scanner = Scanner::new(text);
@@ -80,7 +81,9 @@ impl Parser<'_, '_> {
         let at = self.scanner.place();
         self.nested += 1;
         if self.nested > MOST_NESTED {
-            return Err(self.scanner.error(at, format!("parentheses and `not`s are nested more than {MOST_NESTED} deep")));
+            return Err(self
+                .scanner
+                .error(at, format!("parentheses and `not`s are nested more than {MOST_NESTED} deep")));
         }
         let condition = if self.scanner.keyword("not") || self.scanner.sign("!") {
             Condition::Not(Box::new(self.one()?))
@@ -104,9 +107,7 @@ impl Parser<'_, '_> {
     fn test(&mut self) -> Result<Condition, FilterError> {
         let at = self.scanner.place();
         let (subject, kind) = self.subject(at)?;
-        let test = |value_at, question| {
-            Condition::Test(Test { subject: subject.clone(), at, value_at, question })
-        };
+        let test = |value_at, question| Condition::Test(Test { subject: subject.clone(), at, value_at, question });
         let negated = |is_not, condition| if is_not { Condition::Not(Box::new(condition)) } else { condition };
         if self.scanner.keyword("is") {
             let is_not = self.scanner.keyword("not");
@@ -184,19 +185,22 @@ impl Parser<'_, '_> {
             return Ok((Subject::Column(column), Some(column.kind())));
         }
         let is_end = self.scanner.is_at_end();
-        Err(self.scanner.error(at, match word {
-            "" if is_end => "a column is expected here, as in: retained > 1MiB".to_string(),
-            "" => "a column is expected here".to_string(),
-            word if KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword)) => {
-                format!("a column is expected before `{word}`")
-            }
-            word => {
-                let there = || format!("there are {}", Column::names().join(", "));
-                let meant = nearest(word, &Column::names()).map(|meant| format!("did you mean {meant}?"));
-                let word: String = word.chars().take(40).collect();
-                format!("no column \"{word}\"; {}", meant.unwrap_or_else(there))
-            }
-        }))
+        Err(self.scanner.error(
+            at,
+            match word {
+                "" if is_end => "a column is expected here, as in: retained > 1MiB".to_string(),
+                "" => "a column is expected here".to_string(),
+                word if KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword)) => {
+                    format!("a column is expected before `{word}`")
+                }
+                word => {
+                    let there = || format!("there are {}", Column::names().join(", "));
+                    let meant = nearest(word, &Column::names()).map(|meant| format!("did you mean {meant}?"));
+                    let word: String = word.chars().take(40).collect();
+                    format!("no column \"{word}\"; {}", meant.unwrap_or_else(there))
+                }
+            },
+        ))
     }
 
     /// `(a, b)` behind `in`.

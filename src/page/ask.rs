@@ -74,7 +74,7 @@ impl<'d> Page<'d> {
         dump: &'d OpenDump,
         options: &PageOptions,
     ) -> Result<Self, AnswerError> {
-        let scope = ScopeOptions { section: options.section.clone(), types: None };
+        let scope = ScopeOptions::of_section(options.section.as_deref());
         let is_graph = dump.graph().is_some();
         let types = HistogramOptions {
             scope: scope.clone(),

@@ -308,7 +308,7 @@ impl Sections<'_, '_> {
     }
 
     pub(super) fn scope(&self) -> ScopeOptions {
-        ScopeOptions { section: self.options.section.clone(), types: None }
+        ScopeOptions::of_section(self.options.section.as_deref())
     }
 
     fn histogram_options(&self, by: GroupBy) -> HistogramOptions {

@@ -5,7 +5,7 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 15] = [
     ("units", &[], &[]),
     ("escape", &[], &["serde", "serde_json"]),
     ("files", &[], &["rustix", "signal_hook", "tempfile"]),
@@ -32,11 +32,16 @@ const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
     ("analysis", &["graph", "allocations", "units"], &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"]),
     ("index", &["files", "graph"], &["bytemuck", "memmap2", "rayon", "serde", "serde_json", "twox_hash"]),
     ("dump", &["files", "graph", "allocations", "input", "analysis", "index", "units"], &["rayon", "serde"]),
-    ("answers", &["graph", "allocations", "input", "analysis", "dump", "units"], &["rayon", "serde", "shlex", "time"]),
+    ("filter", &["graph", "input", "analysis", "dump"], &["rayon"]),
+    (
+        "answers",
+        &["graph", "allocations", "input", "analysis", "dump", "filter", "units"],
+        &["rayon", "serde", "shlex", "time"],
+    ),
     ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
     (
         "export",
-        &["files", "graph", "allocations", "analysis", "dump", "answers", "escape", "units"],
+        &["files", "graph", "allocations", "analysis", "dump", "filter", "answers", "escape", "units"],
         &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "twox_hash"],
     ),
     ("page", &["analysis", "dump", "answers", "escape", "units"], &["serde", "serde_json"]),
@@ -49,6 +54,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 14] = [
             "analysis",
             "index",
             "dump",
+            "filter",
             "answers",
             "escape",
             "report",

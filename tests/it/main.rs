@@ -11,6 +11,7 @@ mod detection;
 mod diff;
 mod dotnet;
 mod export;
+mod filter;
 mod findings_escape;
 mod findings_linear;
 mod findings_memory;

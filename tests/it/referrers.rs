@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
 use heapdump::analysis::selection::TypePattern;
-use heapdump::answers::referrers;
+use heapdump::answers::{ScopeOptions, referrers};
 use heapdump::answers::referrers::{ReferredTo, ReferrersOptions};
 use heapdump::dump::OpenOptions;
 use proptest::prelude::*;
@@ -65,7 +65,8 @@ proptest! {
         }
         for type_name in TYPES {
             let pattern = TypePattern::parse(&format!("/^{type_name}$/")).unwrap();
-            let options = ReferrersOptions { depth, ..ReferrersOptions::new(ReferredTo::Types(pattern)) };
+            let scope = ScopeOptions { types: Some(pattern), ..ScopeOptions::default() };
+            let options = ReferrersOptions { depth, scope, ..ReferrersOptions::new(ReferredTo::Scope) };
             let answer = serde_json::to_value(referrers(&dump, &options).unwrap()).unwrap();
             let asked: BTreeSet<usize> =
                 (0..heap.objects.len()).filter(|&number| heap.objects[number].type_name == type_name).collect();

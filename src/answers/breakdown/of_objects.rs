@@ -67,7 +67,7 @@ pub(super) fn breakdown<'d>(
     options.heaps.check_on_objects()?;
     let scope = ScopeOptions { types: None, ..options.scope.clone() };
     let start = options.object.as_ref().map(|object| object.find(graph, &scope)).transpose()?;
-    let scope = scope.resolve(graph)?;
+    let scope = scope.resolve(dump)?;
     let dominators = dump.dominator_tree()?;
     let answer =
         |heaps| Breakdown { roots_inferred: graph.roots_inferred(), ..Breakdown::new(dump, options, heaps, None) };
@@ -78,7 +78,9 @@ pub(super) fn breakdown<'d>(
     dump.phase(Phase::MergingPaths);
     // What an object retains is its own, in whichever section.
     let is_wanted = |node: NodeId| start.is_some() || scope.range().contains(&node.index());
-    let (mut names, mut heap) = dominator_tree_as_allocations(graph, dominators, from, depth.max(1), is_wanted);
+    let chosen = scope.chosen(dominators);
+    let (mut names, mut heap) =
+        dominator_tree_as_allocations(graph, dominators, from, depth.max(1), is_wanted, chosen.as_ref());
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
     }

@@ -19,7 +19,7 @@ pub(crate) struct DiffRowArgs {
     #[arg(long, conflicts_with_all = ["retained", "roots"])]
     paths: bool,
     /// Kinds of roots in place of types, with what only roots of that kind hold
-    #[arg(long, conflicts_with_all = ["retained", "type_pattern", "domain"])]
+    #[arg(long, conflicts_with_all = ["retained", "type_pattern", "filter", "domain"])]
     roots: bool,
     /// Rows that did not change too
     #[arg(long)]

@@ -7,7 +7,7 @@ use crate::analysis::cutoff::Cutoff;
 use crate::analysis::threshold::Threshold;
 use crate::answers::ObjectId;
 use crate::cli::args::heaps::HeapArgs;
-use crate::cli::args::options::{SectionArgs, parse_smallest};
+use crate::cli::args::options::{SectionArgs, WhereArgs, parse_smallest};
 use crate::export::{DotOptions, FoldedOptions};
 
 /// What an export is written as.
@@ -46,6 +46,8 @@ pub(crate) struct FormArgs {
     /// dot: objects at most [default: 100]
     #[arg(long, value_name = "N")]
     max_objects: Option<usize>,
+    #[command(flatten)]
+    filter: WhereArgs,
 }
 
 /// What a dataset of tables takes.
@@ -82,6 +84,7 @@ impl FormArgs {
         let tables = vec![Form::Parquet];
         let options = [
             ("--object", self.object.is_some(), [paths, dot].concat()),
+            ("--where", self.filter.words().is_some(), paths.to_vec()),
             ("--retained", self.retained, dot.to_vec()),
             ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
             ("--min-bytes", self.min_bytes.is_some(), [paths, trace].concat()),
@@ -118,7 +121,8 @@ impl FormArgs {
 
     /// The paths of a flame graph.
     pub(crate) fn paths(&self, object: Option<ObjectId>, section: &SectionArgs) -> Result<FoldedOptions> {
-        let mut options = FoldedOptions { object, section: section.domain.clone(), ..FoldedOptions::default() };
+        let filter = self.filter.filter()?;
+        let mut options = FoldedOptions { object, section: section.domain.clone(), filter, ..FoldedOptions::default() };
         if let Some(depth) = self.depth {
             options.depth = depth as usize;
         }

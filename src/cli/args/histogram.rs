@@ -24,7 +24,7 @@ pub(crate) struct HistogramArgs {
     #[arg(long, value_name = "TYPE=SIZE")]
     fail_over: Vec<String>,
     /// Histogram only, in one pass with memory for types alone
-    #[arg(long, conflicts_with_all = ["retained", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
+    #[arg(long, conflicts_with_all = ["retained", "filter", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
     pub(crate) shallow: bool,
     #[command(flatten)]
     heaps: HeapArgs,
@@ -63,7 +63,10 @@ impl HistogramArgs {
 
     /// Returns true if an option acts on objects only.
     pub(crate) fn needs_objects(&self) -> bool {
-        self.by != GroupBy::Type || self.retained.is_some() || !self.fail_over.is_empty()
+        self.by != GroupBy::Type
+            || self.retained.is_some()
+            || !self.fail_over.is_empty()
+            || self.scope.filter.words().is_some()
     }
 
     /// The options in the order that was asked for, which depends on what there is: objects with their references,

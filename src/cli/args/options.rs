@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::{CommandLine, Limits, Order, ScopeOptions};
+use crate::filter::Filter;
 use crate::input::{ReadOptions, Rules, SizeRadix};
 use crate::report::Format;
 
@@ -107,11 +108,27 @@ pub(crate) struct SectionArgs {
     pub(crate) domain: Option<String>,
 }
 
+/// Which objects are asked for, by an expression.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct WhereArgs {
+    /// Keep objects that fulfil an expression, as "retained > 1MiB and type ~ 'Cache'"
+    ///
+    /// Columns: type, package, module, domain, generation, class, shallow, retained, dominated, depth, references,
+    /// referrers, id, reachable, root, root_kind, dominator_type; fields by a dotted path, as ".user.name = 'smith'", for
+    /// which the values of the whole dump are read once. = != < <= > >= ~ !~ in between is null, and or not. Of several
+    /// --where all must hold. What is compared with null is false, and so is its not
+    #[arg(long = "where", value_name = "EXPR")]
+    filter: Vec<String>,
+}
+
 /// Which objects are asked for.
 #[derive(Debug, Args)]
 pub(crate) struct ScopeArgs {
     #[command(flatten)]
     pub(crate) types: TypeArgs,
+    #[command(flatten)]
+    pub(crate) filter: WhereArgs,
     #[command(flatten)]
     pub(crate) section: SectionArgs,
 }
@@ -218,17 +235,34 @@ impl TypeArgs {
     }
 }
 
+impl WhereArgs {
+    /// As the library takes it.
+    pub(crate) fn filter(&self) -> Result<Option<Filter>> {
+        Filter::parse(&self.filter).context("--where")
+    }
+
+    /// What was asked for, as it was written.
+    pub(crate) fn words(&self) -> Option<String> {
+        (!self.filter.is_empty()).then(|| format!("--where {}", self.filter.join(" --where ")))
+    }
+}
+
 impl ScopeArgs {
+    /// Returns true if objects are asked for by what they are.
+    pub(crate) fn is_choice(&self) -> bool {
+        self.types.type_pattern.is_some() || !self.filter.filter.is_empty()
+    }
+
     /// As the library takes it.
     pub(crate) fn options(&self) -> Result<ScopeOptions> {
-        Ok(ScopeOptions { types: self.types.pattern()?, ..self.section.options() })
+        Ok(ScopeOptions { types: self.types.pattern()?, filter: self.filter.filter()?, ..self.section.options() })
     }
 }
 
 impl SectionArgs {
     /// All objects of the section.
     pub(crate) fn options(&self) -> ScopeOptions {
-        ScopeOptions { section: self.domain.clone(), types: None }
+        ScopeOptions::of_section(self.domain.as_deref())
     }
 }
 

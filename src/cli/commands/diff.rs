@@ -48,6 +48,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     // A wrong limit is told before the work, not after.
     let growth_limit = args.fail_over.as_deref().map(str::parse).transpose().map_err(Error::msg)?;
+    let scope = args.scope.options()?;
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }
@@ -56,15 +57,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         if of_objects && asked.len() < 2 {
             bail!("name two files: heapdump diff OLD NEW");
         }
-        let options = args.options(of_objects, asked.len(), growth_limit)?;
+        let options = DiffOptions { scope: scope.clone(), ..args.options(of_objects, asked.len(), growth_limit)? };
         let (old, new) = (&asked[0], &asked[asked.len() - 1]);
         let answer = diff(old.dump, new.dump, &options).map_err(|error| old.explain(error))?;
         answer.fuller_dumps.iter().for_each(|dump| old.note(&fuller_dump_note(dump)));
         answer.unmatched_heaps.sentences().for_each(|sentence| old.note(&format!("note: {sentence}")));
         session.print_answer(&answer, &args.common.output)?;
-        let over = answer.over_the_limit(options.scope.types.is_some());
+        let over = answer.over_the_limit(options.scope.is_choice());
         over.iter().for_each(|sentence| session.print_sentence(sentence));
-        let nothing_matches = answer.rows.is_empty() && options.scope.types.is_some();
+        let nothing_matches = answer.rows.is_empty() && options.scope.is_choice();
         Ok(if over.is_some() || nothing_matches { Outcome::No } else { Outcome::Done })
     })
 }
@@ -78,7 +79,6 @@ impl Args {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
         Ok(DiffOptions {
-            scope: self.scope.options()?,
             heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
             by,
             retained: self.rows.retained,
@@ -86,6 +86,7 @@ impl Args {
             order: self.order.order_of(&orders)?.unwrap_or_default(),
             limits: self.order.limits(),
             growth_limit,
+            ..DiffOptions::default()
         })
     }
 }

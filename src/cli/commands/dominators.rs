@@ -37,15 +37,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    // With --type a lone word is FILE.
+    // With --type or --where a lone word is FILE.
     let (object, file) = match &args.words[..] {
-        [file] if args.scope.types.type_pattern.is_some() => (None, Some(file.into())),
+        [file] if args.scope.is_choice() => (None, Some(file.into())),
         words => split_object_and_file(words),
     };
     let order = args.rows.order()?;
     let scope = args.scope.options()?;
-    if object.is_some() && scope.types.is_some() && args.by.is_none() {
-        bail!("--type begins at the objects of a type, OBJID at one object: leave one of them out");
+    if object.is_some() && scope.is_choice() && args.by.is_none() {
+        bail!("--type and --where begin at the objects that match, OBJID at one object: leave one of them out");
     }
     let options = DominatorTreeOptions {
         scope,
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         }
         session.print_answer(&answer, &args.common.output)?;
         let is_empty = answer.unreachable.is_none() && answer.rows.is_empty();
-        let outcome = args.scope.types.outcome(session, is_empty, args.common.input.read.quiet);
+        let outcome = args.scope.outcome(session, is_empty, args.common.input.read.quiet);
         Ok(answer.unreachable.map_or(outcome, |_| Outcome::No))
     })
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Error, Result, bail};
 
-use crate::answers::{Leaks, LeaksOptions, leaks, leaks_since, survivors};
+use crate::answers::{Leaks, LeaksOptions, ScopeOptions, leaks, leaks_since, survivors};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns};
+use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs, parse_patterns};
 use crate::cli::terminal::asking::{ask, ask_together};
 use crate::cli::terminal::session::Session;
 
@@ -43,7 +43,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
-    scope: ScopeArgs,
+    types: TypeArgs,
+    #[command(flatten)]
+    section: SectionArgs,
     #[command(flatten)]
     common: Common,
 }
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             let [since, until, last] = asked else { bail!("three snapshots are compared") };
             let answer = survivors(since.dump, until.dump, last.dump, &options).map_err(|error| last.explain(error))?;
             session.print_answer(&answer, &args.common.output)?;
-            Ok(args.scope.types.outcome(session, answer.types.is_empty(), args.common.input.read.quiet))
+            Ok(args.types.outcome(session, answer.types.is_empty(), args.common.input.read.quiet))
         });
     }
     if let [_, _] = &args.files[..] {
@@ -75,14 +77,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 impl Args {
     fn print(&self, session: &Session, answer: &Leaks<'_>) -> Result<Outcome> {
         session.print_answer(answer, &self.common.output)?;
-        Ok(self.scope.types.outcome(session, answer.suspects.is_empty(), self.common.input.read.quiet))
+        Ok(self.types.outcome(session, answer.suspects.is_empty(), self.common.input.read.quiet))
     }
 
     fn options(&self) -> Result<LeaksOptions> {
         Ok(LeaksOptions {
             threshold: self.threshold.parse().map_err(Error::msg)?,
             libraries: parse_patterns("--library", &self.library)?,
-            scope: self.scope.options()?,
+            scope: ScopeOptions { types: self.types.pattern()?, ..self.section.options() },
             rows: self.limit.limit_here(),
             exact_sizes: self.common.output.bytes,
         })

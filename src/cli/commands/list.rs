@@ -15,6 +15,8 @@ use crate::cli::terminal::{asking::ask, session::Session};
 ///
 /// Example: heapdump list dump.txt --type 'BubbleGame.*' --sort retained -n 20
 ///
+/// Example: heapdump list dump.txt --where "retained > 1MiB and type ~ 'Cache'"
+///
 /// Example: heapdump list dump.txt --type 'Byte[]' --ids | xargs -I{} heapdump roots {} dump.txt
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -53,6 +55,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
             false => session.print_answer(&answer, &args.common.output)?,
         }
-        Ok(args.scope.types.outcome(session, answer.found == 0, args.common.input.read.quiet))
+        Ok(args.scope.outcome(session, answer.found == 0, args.common.input.read.quiet))
     })
 }

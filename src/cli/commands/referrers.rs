@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 
+use crate::answers::referrers;
 use crate::answers::referrers::{ReferredTo, ReferrersOptions};
-use crate::answers::{ScopeOptions, referrers};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
@@ -19,7 +19,7 @@ use crate::cli::terminal::{asking::ask, session::Session};
 /// Example: heapdump referrers 7fe45 dump.txt --depth 3
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "heapdump referrers [OPTIONS] OBJID [FILE]\n       heapdump referrers [OPTIONS] --type PATTERN [FILE]"
+    override_usage = "heapdump referrers [OPTIONS] OBJID [FILE]\n       heapdump referrers [OPTIONS] <--type PATTERN | --where EXPR> [FILE]"
 )]
 pub(crate) struct Args {
     /// The object's id as the dump writes it, and the dump
@@ -37,17 +37,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let ScopeOptions { section, types } = args.scope.options()?;
-    let (of, file) = match (types, &args.words[..]) {
-        (Some(_), [_, _, ..]) => bail!("--type asks for all objects of a type: leave OBJID out"),
-        (Some(types), words) => (ReferredTo::Types(types), words.first().map(Into::into)),
-        (None, words) => match split_object_and_file(words) {
+    let scope = args.scope.options()?;
+    let (of, file) = match (scope.is_choice(), &args.words[..]) {
+        (true, [_, _, ..]) => bail!("--type and --where ask for all objects that match: leave OBJID out"),
+        (true, words) => (ReferredTo::Scope, words.first().map(Into::into)),
+        (false, words) => match split_object_and_file(words) {
             (Some(object), file) => (ReferredTo::Object(parse_object_id(&object)?), file),
-            (None, _) => bail!("whose referrers? heapdump referrers OBJID [FILE], or --type PATTERN for all of a type"),
+            (None, _) => bail!(
+                "whose referrers? heapdump referrers OBJID [FILE], or --type PATTERN or --where EXPR for all that match"
+            ),
         },
     };
     let options = ReferrersOptions {
-        section,
+        scope,
         depth: args.depth,
         order: args.rows.order()?,
         limits: args.rows.limits(),
@@ -61,6 +63,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             asked.note("no object of the dump refers to it");
         }
         let is_empty = answer.of.objects == 0;
-        Ok(args.scope.types.outcome(session, is_empty, args.common.input.read.quiet))
+        Ok(args.scope.outcome(session, is_empty, args.common.input.read.quiet))
     })
 }

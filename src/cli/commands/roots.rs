@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, ScopeOptions, merged_paths, root_paths};
+use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns};
@@ -27,14 +27,14 @@ use crate::cli::terminal::{asking::ask, session::Session};
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
-    override_usage = "heapdump roots [OPTIONS] OBJID [FILE]\n       heapdump roots [OPTIONS] --type PATTERN [FILE]"
+    override_usage = "heapdump roots [OPTIONS] OBJID [FILE]\n       heapdump roots [OPTIONS] <--type PATTERN | --where EXPR> [FILE]"
 )]
 pub(crate) struct Args {
     /// The object's id as the dump writes it, and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
     words: Vec<String>,
     /// Paths from this many different rooted objects, shortest first; 0 for all
-    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "type_pattern")]
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with_all = ["type_pattern", "filter"])]
     paths: usize,
     /// Walk around objects of these types: known holders that are not in question
     #[arg(long, value_name = "TYPE")]
@@ -51,26 +51,26 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let ScopeOptions { section, types } = args.scope.options()?;
+    let scope = args.scope.options()?;
     let avoided = parse_patterns("--exclude", &args.exclude)?;
-    if let Some(types) = types {
+    if scope.is_choice() {
         if args.words.len() > 1 {
-            bail!("--type asks for all objects of a type: leave OBJID out");
+            bail!("--type and --where ask for all objects that match: leave OBJID out");
         }
         let limits = Limits { rows: args.limit.limit_here(), reverse: false };
         let all_kinds = args.all_kinds;
-        let options = MergedPathsOptions { section, avoided, all_kinds, limits, ..MergedPathsOptions::new(types) };
+        let options = MergedPathsOptions { avoided, all_kinds, limits, ..MergedPathsOptions::of(scope) };
         return by_type(args, session, &options);
     }
     let (object, file) = split_object_and_file(&args.words);
     let Some(object) = object else {
-        bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN for all of a type");
+        bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN or --where EXPR for all that match");
     };
     if args.limit.limit.is_some() {
         bail!("-n: one object has no rows to leave out; --paths says how many paths there are, --type has a tree");
     }
     let options = RootPathsOptions {
-        scope: ScopeOptions { section, types },
+        scope,
         paths: (args.paths > 0).then_some(args.paths),
         avoided,
         all_kinds: args.all_kinds,

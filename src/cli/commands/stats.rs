@@ -64,7 +64,7 @@ fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -
     asked.warn();
     let is_graph = asked.dump.graph().is_some();
     if !is_graph && args.needs_objects() {
-        bail!("the dump holds allocation totals, no objects: leave --by, --retained and --fail-over out");
+        bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
     }
     let options = args.ordered(options, is_graph, !is_graph)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
@@ -91,7 +91,7 @@ fn count(
 /// How the command ends, with the limits of each file on standard error.
 fn outcome(args: &HistogramArgs, session: &Session, answers: &[(String, Histogram)]) -> Outcome {
     let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
-    let outcome = args.scope.types.outcome(session, is_empty, args.common.input.read.quiet);
+    let outcome = args.scope.outcome(session, is_empty, args.common.input.read.quiet);
     let sentences = answers.iter().flat_map(|(file, answer)| limit_sentences(file, answer));
     sentences.for_each(|text| session.print_sentence(&text));
     let is_over = answers.iter().flat_map(|(_, answer)| &answer.limit_checks).any(|check| check.is_over());

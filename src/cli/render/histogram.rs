@@ -91,6 +91,11 @@ impl Histogram {
             if self.roots_inferred { " (inferred: the dump has none)" } else { "" },
             if given_roots.objects > 0 { "; the others were given roots on request" } else { "" },
         ));
+        if let Some(matching) = &self.matching {
+            let size = style.bold(&style.bytes(matching.matching_bytes));
+            let objects = count_of(matching.matching_objects, "objects");
+            page.line(format!("{size} in {objects} where {}", escape_controls(&matching.filter)));
+        }
         let (alive, lost) = (count_of(no_root.objects, "objects"), count_of(excluded_roots.objects, "objects"));
         match no_root.objects {
             count if count == 0 || !self.unrooted_are_alive => {}

@@ -25,9 +25,13 @@ impl Present for Referrers<'_> {
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         let objects = count_of(self.of.objects, "objects");
-        let of = match (&self.of.words, &self.of.pattern) {
-            (Some(words), _) => words.clone(),
-            (None, pattern) => format!("{objects} of {}", pattern.as_deref().unwrap_or_default()),
+        let of = match &self.of.words {
+            Some(words) => words.clone(),
+            None => {
+                let part = |word: &str, text: &Option<String>| text.as_ref().map(|text| format!(" {word} {text}"));
+                let parts = [part("of", &self.of.pattern), part("where", &self.of.filter)];
+                format!("{objects}{}", parts.into_iter().flatten().collect::<String>())
+            }
         };
         page.line(format!("What refers to {}\n", escape_controls(&of)));
         page.tree(&Outline {

@@ -75,6 +75,7 @@ impl Asked<'_> {
     pub(crate) fn explain(&self, error: AnswerError) -> Error {
         match error {
             AnswerError::Memory(error) => self.memory.explain(error),
+            AnswerError::WrongFilter(error) => Error::new(error).context("--where"),
             error => Error::msg(error.advice()),
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::Result;
 
 use crate::cli::Outcome;
-use crate::cli::args::options::{LimitArgs, OutputArgs, TypeArgs};
+use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs};
 use crate::cli::terminal::session::Session;
 use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, write, write_each};
@@ -44,6 +44,20 @@ impl TypeArgs {
         let Some(pattern) = self.type_pattern.as_ref().filter(|_| is_empty) else { return Outcome::Done };
         if !is_quiet {
             session.print_sentence(&format!("no type matches --type {pattern} (capitals matter)"));
+        }
+        Outcome::No
+    }
+}
+
+impl ScopeArgs {
+    /// The outcome of a command that shows what `--type` and `--where` match.
+    pub(crate) fn outcome(&self, session: &Session, is_empty: bool, is_quiet: bool) -> Outcome {
+        let Some(texts) = self.filter.words().filter(|_| is_empty) else {
+            return self.types.outcome(session, is_empty, is_quiet);
+        };
+        if !is_quiet {
+            let of_type = self.types.type_pattern.as_ref().map_or(String::new(), |name| format!(" of --type {name}"));
+            session.print_sentence(&format!("no object{of_type} fulfils {texts}"));
         }
         Outcome::No
     }
