@@ -78,6 +78,11 @@ impl Number {
         })
     }
 
+    /// Is it the word for a unit?
+    pub(super) fn is_unit(word: &str) -> bool {
+        UNITS.iter().any(|(known, _)| known.eq_ignore_ascii_case(word))
+    }
+
     /// The units that errors name.
     pub(super) fn units() -> String {
         UNITS[..7].iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ")

@@ -1,6 +1,7 @@
 //! The words of an expression, one after another.
 
 use super::FilterError;
+use super::number::Number;
 
 /// Words that are no columns.
 pub(super) const KEYWORDS: [&str; 11] =
@@ -133,7 +134,8 @@ impl<'t> Scanner<'t> {
             return Some((number, "%", unit_at));
         }
         let unit = self.peek();
-        if KEYWORDS.iter().any(|keyword| unit.eq_ignore_ascii_case(keyword)) && unit_at > after {
+        // What stands apart is one only if it is known.
+        if unit_at > after && !Number::is_unit(unit) {
             return Some((number, "", after));
         }
         self.at += unit.len();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
 use heapdump::analysis::selection::TypePattern;
-use heapdump::answers::{ScopeOptions, referrers};
 use heapdump::answers::referrers::{ReferredTo, ReferrersOptions};
+use heapdump::answers::{ScopeOptions, referrers};
 use heapdump::dump::OpenOptions;
 use proptest::prelude::*;
 use serde_json::{Value, json};
