@@ -96,6 +96,11 @@ impl ScopeOptions {
 }
 
 impl<'d> Scope<'d> {
+    /// All objects.
+    pub fn of_all(graph: &'d HeapGraph) -> Self {
+        Scope { graph, section: None, nodes: 0..graph.node_count(), types: None, matching: None }
+    }
+
     /// The graph.
     pub fn graph(&self) -> &'d HeapGraph {
         self.graph

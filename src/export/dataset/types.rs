@@ -14,7 +14,7 @@ use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set};
 use crate::answers::groups::{Groups, TypesApart};
-use crate::answers::{GroupBy, ScopeOptions};
+use crate::answers::{GroupBy, Scope};
 use crate::graph::{SectionId, TypeId};
 
 /// What a type has in a section.
@@ -30,7 +30,7 @@ struct Row {
 /// Writes the table. O(objects), and a walk down the dominator tree.
 pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
     let graph = heap.graph;
-    let scope = ScopeOptions::default().resolve(graph)?;
+    let scope = Scope::of_all(graph);
     let groups = Groups::new(&scope, GroupBy::Type, TypesApart::of_rows(false))?;
     let sets = find_sets(heap, &groups);
     let retained = retained_lower_bound_by_set(
