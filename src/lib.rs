@@ -69,6 +69,8 @@ pub mod analysis;
 pub mod answers;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub mod collect;
 pub mod dump;
 mod escape;
 pub mod export;

@@ -1,5 +1,7 @@
 //! Bytes and counts in words, exact and for people: of tables and of the sentences of answers.
 
+use std::time::Duration;
+
 const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 /// `1.2 MiB`, `24 B`: one decimal, binary units; never 1024.0 of a unit that has a larger one.
@@ -85,9 +87,36 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if bytes.is_finite() && bytes < u64::MAX as f64 { Ok(bytes.round() as u64) } else { Err(wrong()) }
 }
 
+/// Reads a time as users type it: `500ms`, `30s`, `5m`.
+///
+/// # Errors
+/// In words, when it is none.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("\"{text}\" is not a time; write it as 500ms, 30s or 5m");
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * factor;
+    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_read() {
+        let times = ["500ms", "30s", "1.5m"].map(|text| parse_duration(text).expect("a time").as_millis());
+        assert_eq!(times, [500, 30_000, 90_000]);
+        for wrong in ["", "5", "s", "-1s", "1h", "1e99s", "..s", "99999999999999999999999s"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes_both_ways() {

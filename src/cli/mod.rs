@@ -16,6 +16,8 @@ use std::process::ExitCode;
 use crate::filter::FilterError;
 use clap::{FromArgMatches, Parser, Subcommand};
 
+#[cfg(all(feature = "collect", target_os = "linux"))]
+use commands::collect;
 use commands::{
     breakdown, completions, diff, dominators, export, index, info, leaks, list, man, referrers, report, roots, show,
     stats, strings, threads, waste,
@@ -65,6 +67,15 @@ enum Command {
     Index(index::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[cfg(all(feature = "collect", target_os = "linux"))]
+    Collect(collect::Args),
+    /// A heap dump of a live process; not on this system
+    #[cfg(not(all(feature = "collect", target_os = "linux")))]
+    Collect {
+        /// Whatever it would be
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
 }
 
 /// Runs a command line, the program's name first, and says how it went. Wrong usage and `--help` end the process.
@@ -116,6 +127,12 @@ impl Command {
             Command::Index(args) => index::run(args, session),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
+            #[cfg(all(feature = "collect", target_os = "linux"))]
+            Command::Collect(args) => collect::run(args, session),
+            #[cfg(not(all(feature = "collect", target_os = "linux")))]
+            Command::Collect { .. } => {
+                anyhow::bail!("heapdump takes dumps of live processes on Linux alone [not-supported-here]")
+            }
         }
     }
 }

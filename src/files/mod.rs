@@ -7,6 +7,7 @@
 //! - Nobody may read an output who may not read the inputs: it has their modes at most, and the user's mask.
 //! - When the program is ended by a signal, nothing that is not whole is left.
 
+mod at_end;
 mod inputs;
 mod lazy_output;
 mod output;
@@ -14,6 +15,7 @@ mod own;
 mod target;
 mod unfinished;
 
+pub use at_end::AtEnd;
 pub use inputs::{Inputs, is_trusted_owner, owner_of};
 pub use lazy_output::LazyOutput;
 pub use output::{Output, Settled, nameless_file};

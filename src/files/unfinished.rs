@@ -31,6 +31,11 @@ pub fn give_way_to_signals() {
     signals::give_way();
 }
 
+/// Begins to wait for signals that end the program.
+pub(super) fn watch_signals() -> io::Result<()> {
+    signals::watch()
+}
+
 /// A file that is not whole yet: taken away when it is dropped, or when a signal ends the program.
 #[derive(Debug)]
 pub(super) struct Unfinished {
@@ -103,6 +108,7 @@ mod signals {
             // Held to the end: nothing is made or renamed any more.
             let mut files = super::lock();
             super::remove(&mut files);
+            super::super::at_end::run_all();
             let _ = emulate_default_handler(signal);
             // Only if the system would not let it end so.
             std::process::abort();

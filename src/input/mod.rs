@@ -53,6 +53,8 @@ pub use diagnostics::{Code, Diagnostics, Problem, Severity};
 pub use encoding::Encoding;
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use info::{FormatInfo, Loss, SnapshotInfo};
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};
 pub use options::{ReadOptions, Rules, SnapshotChoice};
 pub use read::{Counted, Dump, Loaded, count_types, read};

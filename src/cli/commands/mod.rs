@@ -3,6 +3,8 @@
 //! Not here: what is computed (see `answers`), how it looks (see `render`).
 
 pub(crate) mod breakdown;
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) mod collect;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod dominators;

@@ -1,6 +1,8 @@
 //! Answers as tables and texts, one file an answer: columns, titles, sentences. What they say is the answer's.
 
 mod breakdown;
+#[cfg(all(feature = "collect", target_os = "linux"))]
+mod collect;
 pub(crate) mod diff;
 mod dominator_tree;
 pub(crate) mod histogram;

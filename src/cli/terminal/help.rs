@@ -7,7 +7,8 @@ use clap::{Command, CommandFactory};
 use crate::cli::Cli;
 
 /// Commands by what a user wants to know. Commands missing from this list are shown under "More".
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("A dump of a live process", &["collect"]),
     ("What is there", &["info", "stats", "list", "show"]),
     ("Why it is there", &["roots", "referrers", "dominators", "leaks", "threads", "breakdown", "diff"]),
     ("What could be smaller", &["strings", "waste"]),

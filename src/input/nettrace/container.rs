@@ -17,10 +17,10 @@ pub(super) const SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 /// No writer makes larger blocks: those of version 6 are below 16 MiB, others hold 100 KB or one event.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 const BEGIN_OBJECT: u8 = 5;
-const NULL: u8 = 1;
+pub(super) const NULL: u8 = 1;
 const END_OBJECT: u8 = 6;
 /// What a block's object begins with: an object, its type, no type of the type.
-const OBJECT_START: &[u8] = &[BEGIN_OBJECT, BEGIN_OBJECT, NULL];
+pub(super) const OBJECT_START: &[u8] = &[BEGIN_OBJECT, BEGIN_OBJECT, NULL];
 
 /// Reads all blocks into `collector`; gives the version as words.
 ///
@@ -58,7 +58,7 @@ fn version6_header(input: &[u8]) -> Parsed<'_, (u32, u32, u32)> {
 }
 
 /// `05 | 05 01, i32 version, i32 minReader, i32 length, name, 06`: an object's type, and its version.
-fn object_type(input: &[u8]) -> Parsed<'_, (i32, &[u8])> {
+pub(super) fn object_type(input: &[u8]) -> Parsed<'_, (i32, &[u8])> {
     let (rest, _) = tag(OBJECT_START)(input)?;
     let (rest, version) = le_i32(rest)?;
     let (rest, _) = le_i32(rest)?;

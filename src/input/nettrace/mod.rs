@@ -21,6 +21,8 @@ mod container;
 mod counts;
 mod events;
 mod fields;
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(super) mod follow;
 mod heap_event;
 mod metadata;
 mod payload;

@@ -1,0 +1,140 @@
+//! What runs in a process, by the files that it has mapped.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+
+use super::Runtime;
+use super::dotnet::find_socket;
+use super::process::Process;
+use super::refusal::{Refusal, RefusalCode};
+
+/// Finds the runtime.
+///
+/// # Errors
+/// `no-runtime` with the name of what it is instead, `not-permitted`.
+pub(super) fn detect(process: &Process) -> Result<Runtime, Refusal> {
+    let files = process.mapped_files()?;
+    if let Some(runtime) = find(&files, &program_name(process)) {
+        return Ok(runtime);
+    }
+    // A program in one file has its runtime inside.
+    match find_socket(process)?.is_some() || has_dotnet_threads(process) {
+        true => Ok(Runtime::Dotnet),
+        false => Err(none(process, &files)),
+    }
+}
+
+/// Browsers have processes for everything: only the first of them answers.
+pub(super) fn is_helper(process: &Process, runtime: Runtime) -> bool {
+    let is_v8 = matches!(runtime, Runtime::Node | Runtime::Chromium);
+    is_v8 && process.words().iter().any(|word| word.split(' ').any(|word| word.starts_with("--type=")))
+}
+
+/// .NET names threads of its own since version 5, with its diagnostics off too.
+fn has_dotnet_threads(process: &Process) -> bool {
+    let threads = std::fs::read_dir(process.proc_path("task")).into_iter().flatten().flatten();
+    threads
+        .into_iter()
+        .any(|thread| std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.starts_with(".NET ")))
+}
+
+/// By the names of mapped files, and of the program.
+fn find(files: &[String], program: &str) -> Option<Runtime> {
+    let names = || files.iter().filter_map(|file| file.rsplit('/').next());
+    let has = |wanted: &str| names().any(|name| name == wanted);
+    if has("libjvm.so") {
+        return Some(Runtime::Hotspot);
+    }
+    if names().any(|name| name.starts_with("libj9vm") && name.ends_with(".so")) {
+        return Some(Runtime::OpenJ9);
+    }
+    if has("libcoreclr.so") {
+        return Some(Runtime::Dotnet);
+    }
+    let is_node = program == "node" || program == "nodejs" || program.starts_with("node-") || program == "electron";
+    if is_node {
+        return Some(Runtime::Node);
+    }
+    let is_browser = program.starts_with("chrom") && !program.contains("crashpad");
+    (is_browser || program == "headless_shell").then_some(Runtime::Chromium)
+}
+
+/// The name of the program's file.
+fn program_name(process: &Process) -> String {
+    let program = process.program().unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    name.strip_suffix(" (deleted)").map_or(name.clone(), String::from)
+}
+
+fn none(process: &Process, files: &[String]) -> Refusal {
+    let has = |part: &str| files.iter().any(|file| file.rsplit('/').next().is_some_and(|name| name.starts_with(part)));
+    let program = program_name(process);
+    let other = if has("libmonosgen") || program.starts_with("mono") {
+        " but Mono"
+    } else if has("libpython") || program.starts_with("python") {
+        " but Python"
+    } else if is_go(process) {
+        " but Go"
+    } else {
+        ""
+    };
+    let (pid, name) = (process.pid, &process.name);
+    let text = format!("process {pid} ({name}) runs no .NET, Java or Node that heapdump knows{other}");
+    Refusal::new(RefusalCode::NoRuntime, text)
+        .hint("heapdump collect --list shows what can be dumped; --runtime says what it is")
+}
+
+/// Go's linker writes a section of its own into each program.
+fn is_go(process: &Process) -> bool {
+    let names = || -> Option<Vec<u8>> {
+        const MAX_NAMES: usize = 64 << 10;
+        let file = File::open(process.proc_path("exe")).ok()?;
+        let mut header = [0u8; 64];
+        (&file).read_exact(&mut header).ok()?;
+        let is_elf64 = header.starts_with(b"\x7fELF\x02\x01");
+        let short = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
+        let sections = u64::from_le_bytes(header[0x28..0x30].try_into().ok()?);
+        let mut section = [0u8; 64];
+        let at = sections.checked_add(short(0x3a) * short(0x3e)).filter(|_| is_elf64)?;
+        file.read_exact_at(&mut section, at).ok()?;
+        let long = |at: usize| section[at..at + 8].try_into().map(u64::from_le_bytes).ok();
+        let mut names = vec![0; (long(0x20)? as usize).min(MAX_NAMES)];
+        file.read_exact_at(&mut names, long(0x18)?).ok()?;
+        Some(names)
+    };
+    names().is_some_and(|names| memchr::memmem::find(&names, b".go.buildinfo").is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_are_known_by_their_libraries() {
+        let found =
+            |files: &[&str], program| find(&files.iter().map(|file| file.to_string()).collect::<Vec<_>>(), program);
+        let cases = [
+            ("/usr/lib/jvm/lib/server/libjvm.so", "java", Some(Runtime::Hotspot)),
+            ("/opt/jvm/lib/default/libj9vm29.so", "java", Some(Runtime::OpenJ9)),
+            ("/usr/share/dotnet/libcoreclr.so", "dotnet", Some(Runtime::Dotnet)),
+            ("/usr/bin/node", "node", Some(Runtime::Node)),
+            ("/usr/lib/chromium/chromium", "chromium", Some(Runtime::Chromium)),
+            ("/usr/lib/chromium/chrome_crashpad_handler", "chrome_crashpad_handler", None),
+            ("/usr/bin/sleep", "sleep", None),
+            ("/home/me/libjvm.so.txt", "cat", None),
+        ];
+        for (file, program, runtime) in cases {
+            assert_eq!(found(&[file, "/lib/libc.so.6"], program), runtime, "{file}");
+        }
+    }
+
+    #[test]
+    fn this_program_is_no_runtime() {
+        let process = Process::open(std::process::id()).expect("this process");
+        let refusal = detect(&process).expect_err("Rust");
+        assert_eq!(refusal.code, RefusalCode::NoRuntime);
+        assert!(refusal.text.ends_with("heapdump knows"), "{}", refusal.text);
+        assert!(!is_go(&process));
+    }
+}

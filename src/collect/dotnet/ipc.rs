@@ -1,0 +1,284 @@
+//! .NET's diagnostics protocol: messages over a unix socket, little endian.
+//!
+//! ```text
+//! 0 "DOTNET_IPC_V1\0"   14 u16 bytes with this header   16 u8 command set   17 u8 command   18 u16 0   20 payload
+//! text: u32 UTF-16 units with the final 0, the units; an empty one is the count 0
+//! ```
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::collect::process::Process;
+use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::watch::{TICK, Watch};
+
+const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
+const HEADER_BYTES: usize = 20;
+/// The server's command set, and its two answers.
+const SERVER: u8 = 0xFF;
+const OK: u8 = 0;
+const ERROR: u8 = 0xFF;
+
+/// A command that the runtime does not know: an older one may do.
+pub(super) const UNKNOWN_COMMAND: u32 = 0x8013_1385;
+
+/// Event pipe: StopTracing.
+const STOP: (u8, u8) = (2, 1);
+
+/// What the runtime's numbers for errors mean.
+const ERRORS: [(u32, &str); 8] = [
+    (UNKNOWN_COMMAND, "unknown command"),
+    (0x8013_1384, "bad encoding"),
+    (0x8013_1386, "unknown magic"),
+    (0x8013_1371, "the runtime is not up yet"),
+    (0x8013_135b, "not yet available"),
+    (0x8013_1515, "not supported"),
+    (0x8007_0057, "bad argument"),
+    (0x8000_4005, "failed"),
+];
+
+/// Where a runtime listens.
+#[derive(Debug)]
+pub(super) enum Address {
+    /// As the user said.
+    Path(PathBuf),
+    /// Found in the process's file system and held, so that it is the same one each time.
+    Held(OwnedFd),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum IpcError {
+    /// The runtime's own number.
+    Refused(u32),
+    Refusal(Refusal),
+}
+
+impl From<Refusal> for IpcError {
+    fn from(refusal: Refusal) -> Self {
+        IpcError::Refusal(refusal)
+    }
+}
+
+impl IpcError {
+    /// As it is told.
+    pub(super) fn refusal(self, pid: u32) -> Refusal {
+        match self {
+            IpcError::Refusal(refusal) => refusal,
+            IpcError::Refused(number) => {
+                let words = ERRORS.iter().find(|(known, _)| *known == number).map_or("", |(_, words)| *words);
+                let text = format!("process {pid} says: error {number:#x} {words}");
+                Refusal::new(RefusalCode::RefusedByTarget, text.trim_end().to_string())
+            }
+        }
+    }
+}
+
+/// How long an answer may take.
+pub(super) enum Wait<'w, 'a> {
+    /// So long.
+    Limit(Duration),
+    /// As long as the process is at work.
+    Work(&'w mut Watch<'a>),
+}
+
+/// A runtime's diagnostics port.
+#[derive(Debug)]
+pub(super) struct Port<'a> {
+    pub(super) process: &'a Process,
+    pub(super) address: Address,
+}
+
+/// A text as messages have it.
+pub(super) fn text(text: &str) -> Vec<u8> {
+    if text.is_empty() {
+        return 0u32.to_le_bytes().to_vec();
+    }
+    let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+    let count = (units.len() as u32).to_le_bytes();
+    count.into_iter().chain(units.into_iter().flat_map(u16::to_le_bytes)).collect()
+}
+
+/// Takes a text off the front.
+pub(super) fn take_text(rest: &mut &[u8]) -> Option<String> {
+    let (count, after) = rest.split_first_chunk::<4>()?;
+    let bytes = (u32::from_le_bytes(*count) as usize).checked_mul(2)?;
+    let (units, after) = after.split_at_checked(bytes)?;
+    *rest = after;
+    let units = units.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit)).take_while(|&unit| unit != 0);
+    Some(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+}
+
+fn message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
+    let bytes = (HEADER_BYTES + payload.len()) as u16;
+    [MAGIC, &bytes.to_le_bytes(), &[set, command, 0, 0], payload].concat()
+}
+
+impl Address {
+    fn connect(&self) -> io::Result<UnixStream> {
+        match self {
+            Address::Path(path) => UnixStream::connect(path),
+            Address::Held(descriptor) => UnixStream::connect(format!("/proc/self/fd/{}", descriptor.as_raw_fd())),
+        }
+    }
+
+    /// Ends a session: the request, and a moment for the answer. For a run that gives up: nothing can be said then.
+    pub(super) fn stop(&self, session: u64) {
+        const MOMENT: Duration = Duration::from_secs(1);
+        let Ok(mut stream) = self.connect() else { return };
+        let _ = stream.set_write_timeout(Some(MOMENT));
+        let _ = stream.set_read_timeout(Some(MOMENT));
+        if stream.write_all(&message(STOP, &session.to_le_bytes())).is_ok() {
+            let _ = stream.read(&mut [0; HEADER_BYTES]);
+        }
+    }
+
+    /// The same address, held once more.
+    pub(super) fn try_clone(&self) -> io::Result<Address> {
+        match self {
+            Address::Path(path) => Ok(Address::Path(path.clone())),
+            Address::Held(descriptor) => descriptor.try_clone().map(Address::Held),
+        }
+    }
+}
+
+impl Port<'_> {
+    fn failed(&self, error: io::Error) -> Refusal {
+        Refusal::system(&format!("process {}: its diagnostics socket", self.process.pid), error)
+    }
+
+    /// Sends a command over a connection of its own.
+    pub(super) fn send(&self, command: (u8, u8), payload: &[u8]) -> Result<UnixStream, Refusal> {
+        let mut stream = self.address.connect().map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                let text = format!("process {}: nobody listens behind its diagnostics socket", self.process.pid);
+                Refusal::new(RefusalCode::SocketMissing, text).hint("only a restart of the process helps")
+            }
+            _ => self.failed(error),
+        })?;
+        let sent = stream.write_all(&message(command, payload)).and_then(|()| stream.set_nonblocking(true));
+        // A peer that has closed says why, or that it has gone, when its answer is read.
+        match sent {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.failed(error)),
+            _ => Ok(stream),
+        }
+    }
+
+    /// Begins the end of a session: the answer comes when the last of it has been read.
+    pub(super) fn send_stop(&self, session: u64) -> Result<UnixStream, Refusal> {
+        self.send(STOP, &session.to_le_bytes())
+    }
+
+    /// Asks something that needs no pause.
+    pub(super) fn ask(&self, command: (u8, u8), payload: &[u8], limit: Duration) -> Result<Vec<u8>, IpcError> {
+        let stream = self.send(command, payload)?;
+        self.answer(&stream, Wait::Limit(limit))
+    }
+
+    /// Reads an answer's payload.
+    pub(super) fn answer(&self, stream: &UnixStream, mut wait: Wait<'_, '_>) -> Result<Vec<u8>, IpcError> {
+        let header = self.read_exactly(stream, HEADER_BYTES, &mut wait)?;
+        let foreign = || IpcError::Refusal(Refusal::protocol(&self.name(), ".NET's diagnostics protocol", &header));
+        if !header.starts_with(MAGIC) {
+            return Err(foreign());
+        }
+        let bytes = usize::from(u16::from_le_bytes([header[14], header[15]]));
+        let payload = bytes.checked_sub(HEADER_BYTES).ok_or_else(foreign)?;
+        let payload = self.read_exactly(stream, payload, &mut wait)?;
+        match (header[16], header[17]) {
+            (SERVER, OK) => Ok(payload),
+            (SERVER, ERROR) => match payload.first_chunk::<4>() {
+                Some(number) => Err(IpcError::Refused(u32::from_le_bytes(*number))),
+                None => Err(foreign()),
+            },
+            _ => Err(foreign()),
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("the diagnostics socket of process {}", self.process.pid)
+    }
+
+    fn read_exactly(&self, mut stream: &UnixStream, count: usize, wait: &mut Wait<'_, '_>) -> Result<Vec<u8>, Refusal> {
+        let started = Instant::now();
+        let mut bytes = Vec::new();
+        let mut chunk = [0u8; 4096];
+        while bytes.len() < count {
+            let most = chunk.len().min(count - bytes.len());
+            let progressed = match stream.read(&mut chunk[..most]) {
+                Ok(0) => return Err(self.closed(bytes.len(), count)),
+                Ok(read) => {
+                    bytes.extend_from_slice(&chunk[..read]);
+                    true
+                }
+                Err(error) if is_not_yet(&error) => {
+                    wait_for(stream);
+                    false
+                }
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    return Err(self.closed(bytes.len(), count));
+                }
+                Err(error) => return Err(self.failed(error)),
+            };
+            match wait {
+                Wait::Limit(limit) if started.elapsed() >= *limit => {
+                    return Err(Refusal::timeout(self.process.pid, *limit).hint("its diagnostics socket is silent"));
+                }
+                Wait::Limit(_) => {}
+                Wait::Work(watch) => watch.tick(progressed)?,
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The other side has closed in the middle.
+    fn closed(&self, read: usize, count: usize) -> Refusal {
+        let pid = self.process.pid;
+        // A process that is being ended closes a moment before it has ended.
+        std::thread::sleep(TICK);
+        if !self.process.is_alive() {
+            return Refusal::target_died(pid);
+        }
+        Refusal::new(RefusalCode::Protocol, format!("{} closed after {read} of {count} bytes", self.name()))
+    }
+}
+
+/// Nothing has come yet.
+pub(super) fn is_not_yet(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Waits for bytes, a tick at most.
+pub(super) fn wait_for(stream: &UnixStream) {
+    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+    // An error shows at the next read.
+    let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_go_both_ways() {
+        for written in ["", "9.0.7", "größer 𝄞"] {
+            let bytes = [text(written), vec![7]].concat();
+            let mut rest = &bytes[..];
+            assert_eq!((take_text(&mut rest).as_deref(), rest), (Some(written), &[7][..]));
+        }
+        for cut in [&b""[..], &[1, 0, 0, 0], &[0xFF; 8]] {
+            assert_eq!(take_text(&mut &*cut), None);
+        }
+    }
+
+    #[test]
+    fn messages_begin_with_their_size() {
+        let message = message((4, 8), &[1, 2]);
+        assert_eq!(message, b"DOTNET_IPC_V1\0\x16\0\x04\x08\0\0\x01\x02");
+    }
+}

@@ -1,0 +1,206 @@
+//! A session: asked for, copied and followed, and ended as soon as the collection has.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, is_not_yet, text, wait_for};
+use crate::collect::CollectProblem;
+use crate::collect::pump::{CHUNK_BYTES, Pump};
+use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::request::Outcome;
+use crate::collect::watch::{PATIENCE, Watch};
+use crate::files::AtEnd;
+use crate::input::Follower;
+use crate::units::{count_of, format_bytes, format_count};
+
+const PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
+/// Heap dump, types, collections, names of types.
+const KEYWORDS: u64 = 0x198_0001;
+const VERBOSE: u32 = 5;
+/// The container of versions 4 and 5.
+const NETTRACE: u32 = 1;
+/// Names of modules and methods, without what heaps do not need.
+const RUNDOWN_KEYWORDS: u64 = 0x38;
+/// Events were lost, the end of the collection may be among them.
+const AFTER_LOSS: Duration = Duration::from_secs(2);
+/// For the end of a session that goes wrong.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// What a session is asked for with.
+pub(super) struct SessionOptions {
+    pub(super) buffer_mib: u64,
+    pub(super) names: bool,
+    /// Memory of the process.
+    pub(super) rss: u64,
+}
+
+/// Commands that begin a session, the newest first: what stands between the format and the providers.
+fn commands(names: bool) -> [(u8, Vec<u8>); 2] {
+    let rundown = if names { RUNDOWN_KEYWORDS } else { 0 };
+    [
+        // CollectTracing4: keywords of the rundown, no stacks.
+        (5, [&rundown.to_le_bytes()[..], &[0]].concat()),
+        // CollectTracing2: a rundown or none.
+        (3, vec![u8::from(names)]),
+    ]
+}
+
+/// Begins a session; the answer comes with version 5 and later when the collection is over.
+fn begin(port: &Port<'_>, options: &SessionOptions, watch: &mut Watch<'_>) -> Result<(UnixStream, u64), Refusal> {
+    let pid = port.process.pid;
+    let buffer = u32::try_from(options.buffer_mib).unwrap_or(u32::MAX);
+    let provider = [&KEYWORDS.to_le_bytes()[..], &VERBOSE.to_le_bytes(), &text(PROVIDER), &text("")].concat();
+    let mut last = IpcError::Refused(UNKNOWN_COMMAND);
+    for (command, middle) in commands(options.names) {
+        let payload =
+            [&buffer.to_le_bytes()[..], &NETTRACE.to_le_bytes(), &middle, &1u32.to_le_bytes(), &provider].concat();
+        let stream = port.send((2, command), &payload)?;
+        match port.answer(&stream, Wait::Work(watch)) {
+            Ok(answer) => {
+                let id = answer.first_chunk::<8>().map(|id| u64::from_le_bytes(*id));
+                let foreign = || Refusal::protocol(&port.name(), ".NET's diagnostics protocol", &answer);
+                return Ok((stream, id.ok_or_else(foreign)?));
+            }
+            // Nothing has been done: an older command may do.
+            Err(IpcError::Refused(UNKNOWN_COMMAND)) => last = IpcError::Refused(UNKNOWN_COMMAND),
+            Err(error) => return Err(error.refusal(pid)),
+        }
+    }
+    Err(last.refusal(pid))
+}
+
+/// Takes a snapshot into `pump`.
+pub(super) fn session(
+    port: &Port<'_>,
+    options: &SessionOptions,
+    mut watch: Watch<'_>,
+    pump: Pump,
+) -> Result<Outcome, Refusal> {
+    let (stream, id) = begin(port, options, &mut watch)?;
+    // A session that has nothing to write is not dropped when its connection is.
+    let address = port.address.try_clone().map_err(|error| Refusal::system("socket", error))?;
+    let stop = AtEnd::new(move || address.stop(id)).map_err(|error| Refusal::system("signals", error))?;
+    let mut copy =
+        Copy { port, id, stream, watch, pump, follower: Follower::default(), begun: Instant::now(), stopped: None };
+    copy.run()?;
+    if copy.stopped.is_some() || copy.follower.is_complete() {
+        stop.forget();
+    }
+    let Copy { follower, watch, pump, .. } = copy;
+    let complete = judge(port, &follower, options, &watch)?;
+    let other = (follower.collections() > 1).then(|| problem("other-session", follower.collections()));
+    let lost = (follower.lost_events > 0).then(|| problem("dropped-events", follower.lost_events));
+    let unreadable = (follower.unreadable > 0).then(|| problem("malformed-block", follower.unreadable));
+    let file = pump.finish()?;
+    Ok(Outcome {
+        complete,
+        objects: Some(follower.objects),
+        lost_events: follower.lost_events,
+        pause: follower.pause(),
+        problems: [other, lost, unreadable].into_iter().flatten().collect(),
+        ..Outcome::whole(file, &watch)
+    })
+}
+
+fn problem(code: &'static str, count: u64) -> CollectProblem {
+    CollectProblem { code, count, first_at: None }
+}
+
+/// Is the trace whole? Inside: why it is kept as incomplete; outside: why it is not kept.
+fn judge(
+    port: &Port<'_>,
+    follower: &Follower,
+    options: &SessionOptions,
+    watch: &Watch<'_>,
+) -> Result<Result<(), Refusal>, Refusal> {
+    let incomplete = |text: String| Refusal::new(RefusalCode::Incomplete, text);
+    if follower.lost_events > 0 {
+        let (lost, came) = (count_of(follower.lost_events, "events"), format_count(follower.objects));
+        let buffer = format_bytes(options.rss.max(options.buffer_mib << 20).saturating_mul(2)).replace(' ', "");
+        let refusal = incomplete(format!("{lost} lost: {came} objects came, others are missing"));
+        return Ok(Err(refusal.hint(format!("--buffer {buffer} would hold all"))));
+    }
+    if follower.is_complete() && follower.pause().is_some() {
+        return Ok(match follower.unreadable {
+            0 => Ok(()),
+            count => Err(incomplete(format!("{} of the trace cannot be read", count_of(count, "places")))),
+        });
+    }
+    let pid = port.process.pid;
+    if watch.is_dying() {
+        return Err(Refusal::target_died(pid));
+    }
+    let where_it_ended = if follower.pause().is_some() { "its end mark" } else { "the collection had ended" };
+    let text = format!("the trace of process {pid} ended before {where_it_ended}");
+    Err(Refusal::new(RefusalCode::TargetDied, text))
+}
+
+/// A session that is being copied.
+struct Copy<'a, 'w> {
+    port: &'a Port<'a>,
+    id: u64,
+    stream: UnixStream,
+    watch: Watch<'w>,
+    pump: Pump,
+    follower: Follower,
+    begun: Instant,
+    /// The connection over which the end was asked for, and when that was.
+    stopped: Option<(UnixStream, Instant)>,
+}
+
+impl Copy<'_, '_> {
+    /// Copies until the runtime closes.
+    fn run(&mut self) -> Result<(), Refusal> {
+        let mut chunk = vec![0u8; CHUNK_BYTES];
+        let mut last_bulk = (0, Instant::now());
+        let mut last_block = (0, Instant::now());
+        let mut gives_up = false;
+        loop {
+            let came = match self.stream.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(count) => {
+                    let bytes = &chunk[..count];
+                    self.pump.write(bytes)?;
+                    let foreign = |_| Refusal::protocol(&self.port.name(), "NetTrace", bytes);
+                    self.follower.feed(bytes).map_err(foreign)?;
+                    true
+                }
+                Err(error) if is_not_yet(&error) => {
+                    wait_for(&self.stream);
+                    false
+                }
+                // As if it had closed: what came says whether it is whole.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(()),
+                Err(error) => return Err(Refusal::system(&self.port.name(), error)),
+            };
+            let now = Instant::now();
+            let bulk = (self.follower.bulk_events, self.follower.collections());
+            let is_bulk_new = last_bulk.0 != bulk.0 + bulk.1;
+            if is_bulk_new {
+                last_bulk = (bulk.0 + bulk.1, now);
+            }
+            if last_block.0 != self.follower.blocks {
+                last_block = (self.follower.blocks, now);
+            }
+            match &self.stopped {
+                None => {
+                    gives_up = self.follower.lost_events > 0 && now - last_bulk.1 >= AFTER_LOSS;
+                    if self.follower.pause().is_some() || gives_up {
+                        self.stopped = Some((self.port.send_stop(self.id)?, now));
+                    } else if self.follower.objects == 0 && now - self.begun >= PATIENCE {
+                        return Err(self.no_collection());
+                    }
+                    self.watch.tick(is_bulk_new)?;
+                }
+                // Bytes may trickle for ever; blocks of a rundown come one behind the other.
+                Some((_, at)) if gives_up && now - last_block.1.max(*at) >= LAST_MOMENT => return Ok(()),
+                Some(_) => self.watch.tick(came)?,
+            }
+        }
+    }
+
+    fn no_collection(&self) -> Refusal {
+        Refusal::timeout(self.port.process.pid, PATIENCE).hint("it took the request, and its heap did not come")
+    }
+}

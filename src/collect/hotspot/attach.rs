@@ -1,0 +1,234 @@
+//! Attaching to a JVM: its socket, which it opens on request, and one request over it.
+//!
+//! Protocol 1: `"1\0" command "\0" argument "\0" argument "\0" argument "\0"`, always three arguments. The reply is a number
+//! in decimal, a line end, a text; then the JVM closes.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::process::Signal;
+
+use super::perfdata::PerfData;
+use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of};
+use crate::collect::process::{Process, read_proc};
+use crate::collect::refusal::{Refusal, RefusalCode};
+
+/// A reply is some lines.
+const MAX_REPLY_BYTES: usize = 64 << 10;
+
+/// Connects to the JVM's socket, which it is asked to open where it has none.
+///
+/// # Errors
+/// `signal-not-caught`, `diagnostics-disabled`, `socket-missing`, `timeout`, and what the system says.
+pub(super) fn connect(
+    process: &Process,
+    data: Option<&PerfData>,
+    socket: Option<&Path>,
+    patience: Duration,
+) -> Result<UnixStream, Refusal> {
+    if let Some(path) = socket {
+        return UnixStream::connect(path).map_err(|error| Refusal::system(&path.display().to_string(), error));
+    }
+    if data.is_some_and(PerfData::is_attach_off) {
+        let text = format!("process {}: attach is switched off (-XX:+DisableAttachMechanism)", process.pid);
+        return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).hint("only a restart without it helps"));
+    }
+    if let Some(stream) = open_socket(process)? {
+        return Ok(stream);
+    }
+    if !process.state()?.catches(Signal::QUIT) {
+        return Err(process.not_caught("SIGQUIT"));
+    }
+    if data.is_some_and(|data| !reopens_socket(data)) && had_socket(process) {
+        let text = format!("process {}: its diagnostics socket is gone from /tmp (cleaned up?)", process.pid);
+        return Err(Refusal::new(RefusalCode::SocketMissing, text)
+            .hint("this version of Java opens it once only: nothing but a restart helps"));
+    }
+    wake(process, patience)
+}
+
+/// The socket that is there; a file that nobody listens behind is none.
+fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
+    let path = format!("/tmp/.java_pid{}", process.ns_pid);
+    let Ok(found) = open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW) else { return Ok(None) };
+    let is_its_own = rustix::fs::fstat(&found).is_ok_and(|facts| [process.uid, 0].contains(&facts.st_uid));
+    if !is_its_own {
+        return Ok(None);
+    }
+    match UnixStream::connect(path_of(&found)) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(None),
+        Err(error) => Err(Refusal::system(&format!("process {}: {path}", process.pid), error)),
+    }
+}
+
+/// Is there a socket that somebody may listen behind? Nothing is asked.
+pub(crate) fn has_socket(process: &Process) -> bool {
+    let path = format!("/tmp/.java_pid{}", process.ns_pid);
+    open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
+}
+
+/// Java 14, and 11 from 11.0.13, open the socket anew when its file is gone.
+fn reopens_socket(data: &PerfData) -> bool {
+    let update =
+        data.version().and_then(|version| version.strip_prefix("11.0.")?.split(['.', '+', '_']).next()?.parse().ok());
+    match data.major() {
+        Some(11) => update.is_some_and(|update: u32| update >= 13),
+        Some(major) => major >= 14,
+        None => true,
+    }
+}
+
+/// Does the process listen still, though the file is gone?
+fn had_socket(process: &Process) -> bool {
+    let table = read_proc(process.pid, "net/unix").unwrap_or_default();
+    let path = format!("/tmp/.java_pid{}", process.ns_pid);
+    String::from_utf8_lossy(&table)
+        .lines()
+        .any(|line| line.split_whitespace().nth(7).is_some_and(|own| own.starts_with(&path)))
+}
+
+/// A file of a certain name and a signal make a JVM open its socket. Without the file the signal would make it print its
+/// threads; without a handler it would end.
+fn wake(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
+    let name = format!(".attach_pid{}", process.ns_pid);
+    let tmp = || open_in_root(process, "/tmp", OFlags::RDONLY | OFlags::DIRECTORY);
+    let _mark = open_directory_of(process)
+        .and_then(|folder| mark(process, folder, &name))
+        .or_else(|_| mark(process, tmp()?, &name))
+        .map_err(|error| Refusal::system(&format!("process {}: {name} cannot be made", process.pid), error))?;
+    process.wake(Signal::QUIT, "SIGQUIT")?;
+    let asked = Instant::now();
+    let mut pause = Duration::from_millis(10);
+    loop {
+        std::thread::sleep(pause);
+        if let Some(stream) = open_socket(process)? {
+            return Ok(stream);
+        }
+        if !process.is_alive() {
+            return Err(Refusal::target_died(process.pid));
+        }
+        if asked.elapsed() >= patience {
+            return Err(Refusal::timeout(process.pid, patience).hint("its attach socket did not come"));
+        }
+        pause = (pause * 3 / 2).min(Duration::from_millis(300));
+    }
+}
+
+/// Sends a command with two arguments, which may be empty; the third one is.
+///
+/// # Errors
+/// Those of the socket.
+pub(super) fn send(mut stream: &UnixStream, command: &str, arguments: [&str; 2]) -> io::Result<()> {
+    let [first, second] = arguments;
+    stream.write_all(format!("1\0{command}\0{first}\0{second}\0\0").as_bytes())
+}
+
+/// A reply as it comes.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    bytes: Vec<u8>,
+}
+
+impl Reply {
+    /// Reads what is there. Returns true at the end; a JVM that ends closes too.
+    pub(super) fn read(&mut self, mut stream: &UnixStream) -> io::Result<bool> {
+        let mut chunk = [0u8; 4096];
+        loop {
+            match stream.read(&mut chunk) {
+                Ok(0) => return Ok(true),
+                // The rest cannot matter.
+                Ok(_) if self.bytes.len() >= MAX_REPLY_BYTES => {}
+                Ok(count) => self.bytes.extend(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Has nothing come?
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The number and the text.
+    ///
+    /// # Errors
+    /// `protocol`, when it is no reply.
+    pub(super) fn parse(&self, pid: u32) -> Result<(i32, String), Refusal> {
+        let end = memchr::memchr(b'\n', &self.bytes).unwrap_or(self.bytes.len());
+        let code = std::str::from_utf8(&self.bytes[..end]).ok().and_then(|text| text.trim_end().parse().ok());
+        let text = String::from_utf8_lossy(self.bytes.get(end + 1..).unwrap_or_default()).trim().to_string();
+        let peer = || format!("the attach socket of process {pid}");
+        let code = code.ok_or_else(|| Refusal::protocol(&peer(), "HotSpot's attach protocol", &self.bytes))?;
+        match code {
+            101 => {
+                Err(Refusal::new(RefusalCode::Protocol, format!("{} does not know version 1 of the protocol", peer())))
+            }
+            code => Ok((code, text)),
+        }
+    }
+}
+
+/// `Heap dump file created [N bytes in S secs]`: the one sentence that means success.
+pub(super) fn created(text: &str) -> Option<(u64, Duration)> {
+    let (_, rest) = text.split_once("Heap dump file created [")?;
+    let (bytes, rest) = rest.split_once(" bytes in ")?;
+    let (seconds, _) = rest.split_once(" secs]")?;
+    let seconds = seconds.replace(',', ".").parse::<f64>().ok().filter(|seconds| (0.0..1e9).contains(seconds))?;
+    Some((bytes.parse().ok()?, Duration::from_secs_f64(seconds)))
+}
+
+/// Where a file goes that a JVM writes for us, tried in this order.
+pub(super) fn places() -> [(&'static str, fn(&Process) -> rustix::io::Result<std::os::fd::OwnedFd>); 3] {
+    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+    [
+        ("/tmp", |process| open_in_root(process, "/tmp", FOLDER)),
+        ("", open_directory_of),
+        ("/dev/shm", |process| open_in_root(process, "/dev/shm", FOLDER)),
+    ]
+}
+
+/// The folder of the user's own file, where the process sees the same file systems.
+pub(super) fn shared_folder(process: &Process, folder: Option<&Path>) -> Option<PathBuf> {
+    let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+    let root = std::fs::read_link(process.proc_path("root")).ok()?;
+    let is_shared = namespace("self")? == namespace(&process.pid.to_string())? && root.as_os_str() == "/";
+    folder.filter(|_| is_shared)?.canonicalize().ok().filter(|folder| folder.to_str().is_some_and(is_plain))
+}
+
+/// Blanks and quotes would be taken apart.
+fn is_plain(path: &str) -> bool {
+    path.len() < 900 && !path.contains([' ', '"', '\'', '\t', '\n', ','])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn success_is_one_sentence() {
+        let text = "Dumping heap to /tmp/x ...\nHeap dump file created [45912345 bytes in 0.262 secs]";
+        assert_eq!(created(text), Some((45_912_345, Duration::from_millis(262))));
+        for text in
+            ["", "Heap dump file created", "Heap dump file created [x bytes in 1 secs]", "created [1 bytes in -1 secs]"]
+        {
+            assert_eq!(created(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn replies_are_a_number_and_a_text() {
+        let parsed = |bytes: &[u8]| Reply { bytes: bytes.to_vec() }.parse(1);
+        assert_eq!(parsed(b"0\nfine\n").expect("a reply"), (0, "fine".into()));
+        assert_eq!(parsed(b"-1").expect("a reply"), (-1, String::new()));
+        for wrong in [&b""[..], b"x\n", b"101\n", b"\xff\xfe", b"99999999999\n"] {
+            assert_eq!(parsed(wrong).expect_err("none").code, RefusalCode::Protocol);
+        }
+    }
+}

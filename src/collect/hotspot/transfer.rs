@@ -1,0 +1,269 @@
+//! One request to a JVM, and what comes of it: bytes through a FIFO, or a file of its own that is copied, and a reply.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::attach::{Reply, created, places, send, shared_folder};
+use crate::collect::dump_file::check_space;
+use crate::collect::private_folder::{PrivateFolder, remove_leftovers};
+use crate::collect::process::Process;
+use crate::collect::pump::{CHUNK_BYTES, Pump};
+use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::watch::{TICK, Watch};
+
+/// The kernel's most for a pipe of a user.
+const PIPE_BYTES: usize = 1 << 20;
+/// From this version on a JVM has a file beside the FIFO, to the end.
+const FIRST_WITH_SEGMENTS: u32 = 22;
+/// A FIFO whose writer has not come, or has gone, is always ready.
+const WITHOUT_WRITER: Duration = Duration::from_millis(5);
+
+/// How the bytes come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Fifo,
+    File,
+}
+
+/// What the JVM made of it.
+pub(super) enum Answer {
+    /// A dump, which is whole; it stood still for so long.
+    Created(Duration),
+    /// It does not know how to write to what is there already, and has done nothing.
+    CannotOverwrite,
+}
+
+/// A request, ready to be made.
+pub(super) struct Transfer<'a> {
+    process: &'a Process,
+    watch: Watch<'a>,
+    stream: UnixStream,
+    way: Way,
+    /// Removed before the FIFO is closed: a JVM that comes late must not wait in it.
+    folder: Option<PrivateFolder>,
+    fifo: Option<File>,
+    reply: Reply,
+}
+
+impl<'a> Transfer<'a> {
+    /// Makes what the JVM will write to. `own` is the folder of the user's file.
+    pub(super) fn begin(
+        process: &'a Process,
+        watch: Watch<'a>,
+        stream: UnixStream,
+        way: Way,
+        own: Option<&Path>,
+        expected: u64,
+    ) -> Result<Self, Refusal> {
+        remove_all_leftovers(process, own);
+        let folder = folder_for(process, way, own, expected)?;
+        let fifo = match way {
+            Way::Fifo => Some(folder.fifo(process)?),
+            Way::File => {
+                folder.give_to(process)?;
+                None
+            }
+        };
+        if let Some(fifo) = &fifo {
+            // Where the user has too many pipes the usual size does.
+            let _ = rustix::pipe::fcntl_setpipe_size(fifo, PIPE_BYTES);
+        }
+        let fifo = fifo.map(File::from);
+        Ok(Transfer { process, watch, stream, way, folder: Some(folder), fifo, reply: Reply::default() })
+    }
+
+    /// Makes the request and copies what comes.
+    pub(super) fn run(
+        mut self,
+        all: bool,
+        major: Option<u32>,
+        pump: &mut Pump,
+    ) -> Result<(Answer, Watch<'a>), Refusal> {
+        self.ask(all)?;
+        let keeps_folder = self.way == Way::File || major.is_none_or(|major| major >= FIRST_WITH_SEGMENTS);
+        let mut count = self.copy(keeps_folder, pump)?;
+        let (code, text) = self.reply.parse(self.process.pid)?;
+        if code != 0 && text.contains("Unknown argument '-overwrite'") {
+            return Ok((Answer::CannotOverwrite, self.watch));
+        }
+        let Some((bytes, pause)) = created(&text) else { return Err(self.refused(&text)) };
+        if self.way == Way::File {
+            count = self.copy_file(bytes, pump)?;
+        }
+        if bytes != count {
+            let text = format!("process {} wrote {bytes} bytes, of which {count} came", self.process.pid);
+            return Err(Refusal::new(RefusalCode::Incomplete, text));
+        }
+        Ok((Answer::Created(pause), self.watch))
+    }
+
+    fn system(&self, what: &str, error: impl Into<io::Error>) -> Refusal {
+        Refusal::system(&format!("process {}: {what}", self.process.pid), error)
+    }
+
+    fn ask(&self, all: bool) -> Result<(), Refusal> {
+        let path = self.folder.as_ref().map(PrivateFolder::path_inside).unwrap_or_default();
+        let asked = match (self.way, all) {
+            (Way::Fifo, true) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""]),
+            (Way::Fifo, false) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite {path}"), ""]),
+            (Way::File, true) => send(&self.stream, "dumpheap", [path, "-all"]),
+            (Way::File, false) => send(&self.stream, "dumpheap", [path, "-live"]),
+        };
+        let asked = asked.and_then(|()| self.stream.set_nonblocking(true));
+        asked.map_err(|error| self.system("its attach socket", error))
+    }
+
+    /// Copies what comes through the FIFO until the reply has come. Gives the number of bytes.
+    fn copy(&mut self, keeps_folder: bool, pump: &mut Pump) -> Result<u64, Refusal> {
+        let mut chunk = vec![0u8; CHUNK_BYTES];
+        let (mut count, mut is_answered) = (0u64, false);
+        let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+        let (mut has_writer, mut has_begun) = (true, self.way == Way::File);
+        let (asked, limit) = (Instant::now(), self.watch.answer_limit());
+        let mut progressed = false;
+        loop {
+            // The reply has come: what is in the FIFO is all there is.
+            let read = match self.fifo.as_mut().map(|fifo| fifo.read(&mut chunk)) {
+                None => None,
+                Some(Ok(0)) => {
+                    has_writer = false;
+                    None
+                }
+                Some(Ok(read)) => Some(read),
+                Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                    (has_writer, has_begun) = (true, true);
+                    None
+                }
+                Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Some(Err(error)) => return Err(self.system("its FIFO", error)),
+            };
+            if let Some(read) = read {
+                has_begun = true;
+                if count == 0 && !keeps_folder {
+                    // The JVM has opened the FIFO: killed from here on, nothing is left of us.
+                    drop(self.folder.take());
+                }
+                count += read as u64;
+                pump.write(&chunk[..read])?;
+                progressed = true;
+                if count % (4 << 20) < read as u64 {
+                    self.watch.tick(true)?;
+                }
+                continue;
+            }
+            if is_answered {
+                return Ok(count);
+            }
+            let mut fds = vec![PollFd::new(&self.stream, PollFlags::IN)];
+            if let Some(fifo) = self.fifo.as_ref().filter(|_| has_writer) {
+                fds.push(PollFd::new(fifo, PollFlags::IN));
+            }
+            let wait = if has_writer { tick } else { Timespec { tv_nsec: WITHOUT_WRITER.as_nanos() as i64, ..tick } };
+            match poll(&mut fds, Some(&wait)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(self.system("poll", error)),
+            }
+            drop(fds);
+            is_answered = self.reply.read(&self.stream).map_err(|error| self.system("its attach socket", error))?;
+            if is_answered && self.reply.is_empty() && self.watch.is_dying() {
+                return Err(Refusal::target_died(self.process.pid));
+            }
+            self.watch.tick(progressed)?;
+            progressed = false;
+            // It opens the FIFO before the heap is looked at.
+            if !has_begun && asked.elapsed() >= limit {
+                return Err(Refusal::timeout(self.process.pid, limit).hint("it took the request and did not begin"));
+            }
+        }
+    }
+
+    /// Copies the file that the JVM has written.
+    fn copy_file(&mut self, bytes: u64, pump: &mut Pump) -> Result<u64, Refusal> {
+        let Some(folder) = self.folder.take() else { return Ok(0) };
+        let file = folder.open_file().map(File::from).map_err(|error| self.system("its file", error))?;
+        let facts = file.metadata().map_err(|error| self.system("its file", error))?;
+        if !facts.is_file() {
+            return Err(Refusal::new(
+                RefusalCode::Protocol,
+                format!("process {}: its dump is no file", self.process.pid),
+            ));
+        }
+        let (mut chunk, mut count) = (vec![0u8; CHUNK_BYTES], 0u64);
+        // One byte more would say that it is not the file of which the reply speaks.
+        let mut file = file.take(bytes.saturating_add(1));
+        loop {
+            let read = file.read(&mut chunk).map_err(|error| self.system("its file", error))?;
+            if read == 0 {
+                break;
+            }
+            count += read as u64;
+            pump.write(&chunk[..read])?;
+        }
+        folder.remove();
+        Ok(count)
+    }
+
+    /// The JVM's own words: code 0 does not mean success.
+    fn refused(&self, text: &str) -> Refusal {
+        if self.watch.has_died() {
+            return Refusal::target_died(self.process.pid);
+        }
+        let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
+        let pid = self.process.pid;
+        if text.contains("No space left on device") {
+            let text = format!("process {pid}: disk full: {line}");
+            return Refusal::new(RefusalCode::NoSpace, text).hint("it writes to its own /tmp: make room there");
+        }
+        Refusal::new(RefusalCode::RefusedByTarget, format!("process {pid} says: {line}"))
+    }
+}
+
+/// What runs at this process have left that were killed: a JVM may wait in it, and would take no request.
+fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
+    for (_, open) in places() {
+        if let Ok(around) = open(process) {
+            remove_leftovers(process, around);
+        }
+    }
+    if let Some(around) = shared_folder(process, own).and_then(|path| File::open(path).ok()) {
+        remove_leftovers(process, around);
+    }
+}
+
+/// A folder that the process can write to.
+fn folder_for(process: &Process, way: Way, own: Option<&Path>, expected: u64) -> Result<PrivateFolder, Refusal> {
+    let shared = shared_folder(process, own);
+    let in_shared = || -> Option<PrivateFolder> {
+        let path = shared.as_deref()?;
+        let around: OwnedFd = File::open(path).ok()?.into();
+        PrivateFolder::create(process, around, path.to_str()?).ok()
+    };
+    // A file is copied from here: at best it lies where there is room for a dump.
+    if way == Way::File
+        && let Some(folder) = in_shared()
+    {
+        check_space(folder.folder(), expected.saturating_mul(2), "the folder of the dump")?;
+        return Ok(folder);
+    }
+    let mut refusal = None;
+    for (place, open) in places() {
+        let around =
+            open(process).map_err(|error| Refusal::system(&format!("process {}: {place}", process.pid), error));
+        match around.and_then(|around| PrivateFolder::create(process, around, place)) {
+            Ok(folder) if way == Way::File => {
+                check_space(folder.folder(), expected, place)?;
+                return Ok(folder);
+            }
+            Ok(folder) => return Ok(folder),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    let none = || Refusal::new(RefusalCode::NotPermitted, format!("process {} can write nowhere", process.pid));
+    in_shared().ok_or_else(|| refusal.unwrap_or_else(none))
+}

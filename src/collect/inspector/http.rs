@@ -1,0 +1,116 @@
+//! GET over a connection of its own, as inspectors answer it.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::collect::refusal::Refusal;
+use crate::collect::watch::TICK;
+
+const MAX_HEAD_BYTES: usize = 64 << 10;
+const MAX_BODY_BYTES: usize = 1 << 20;
+
+/// Waits for bytes, a tick at most.
+pub(super) fn wait_for(stream: &TcpStream) {
+    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+    // An error shows at the next read.
+    let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
+}
+
+/// Nothing has come yet.
+pub(super) fn is_not_yet(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// A head, and what came with it.
+pub(super) struct Head {
+    pub(super) text: String,
+    pub(super) rest: Vec<u8>,
+}
+
+impl Head {
+    /// 200, 101.
+    pub(super) fn status(&self) -> Option<u32> {
+        let line = self.text.lines().next()?;
+        line.strip_prefix("HTTP/1.")?.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    fn content_length(&self) -> Option<usize> {
+        let mut fields = self.text.lines().skip(1).filter_map(|line| line.split_once(':'));
+        fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?.1.trim().parse().ok()
+    }
+}
+
+/// Sends a request and reads the head of the answer. The connection does not block from here on.
+///
+/// # Errors
+/// `protocol`, `timeout`, what the system says.
+pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: Duration) -> Result<Head, Refusal> {
+    let failed = |error: io::Error| Refusal::system(peer, error);
+    let foreign = |bytes: &[u8]| Refusal::protocol(peer, "the inspector's protocol", bytes);
+    stream.write_all(request.as_bytes()).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
+    let started = Instant::now();
+    let mut bytes = Vec::new();
+    loop {
+        if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
+            let rest = bytes.split_off(end + 4);
+            let head = Head { text: String::from_utf8_lossy(&bytes).into_owned(), rest };
+            return if head.status().is_some() { Ok(head) } else { Err(foreign(&bytes)) };
+        }
+        let known = bytes.len().min(7);
+        if bytes[..known] != b"HTTP/1."[..known] || bytes.len() > MAX_HEAD_BYTES {
+            return Err(foreign(&bytes));
+        }
+        if !more(stream, &mut bytes, peer, started, limit)? {
+            return Err(foreign(&bytes));
+        }
+    }
+}
+
+/// The body behind a path.
+///
+/// # Errors
+/// Those of [`request`]; `protocol` for an answer that is not 200.
+pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
+    let text = format!("GET {path} HTTP/1.1\r\nHost: {peer}\r\nConnection: close\r\n\r\n");
+    let head = request(stream, peer, &text, limit)?;
+    let length = head.content_length();
+    let status = head.status();
+    let mut body = head.rest;
+    let started = Instant::now();
+    if status != Some(200) {
+        return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
+    }
+    while length.is_none_or(|length| body.len() < length) && body.len() < MAX_BODY_BYTES {
+        if !more(stream, &mut body, peer, started, limit)? {
+            break;
+        }
+    }
+    Ok(body)
+}
+
+/// Reads what is there. Returns false at the end.
+fn more(
+    mut stream: &TcpStream,
+    bytes: &mut Vec<u8>,
+    peer: &str,
+    started: Instant,
+    limit: Duration,
+) -> Result<bool, Refusal> {
+    let mut chunk = [0u8; 4096];
+    match stream.read(&mut chunk) {
+        Ok(0) => return Ok(false),
+        Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+        Err(error) if is_not_yet(&error) => wait_for(stream),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
+        Err(error) => return Err(Refusal::system(peer, error)),
+    }
+    if started.elapsed() < limit {
+        return Ok(true);
+    }
+    let waited = crate::collect::refusal::seconds(limit);
+    let text = format!("what listens at {peer} did not answer for {waited}");
+    Err(Refusal::new(crate::collect::RefusalCode::Timeout, text))
+}

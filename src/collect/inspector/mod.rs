@@ -1,0 +1,371 @@
+//! V8: a heap snapshot over the inspector, of Node.js, Electron and Chromium.
+//!
+//! The snapshot's text comes in chunks of 100 KB and is written as it comes. V8 stops its thread for seconds while it makes
+//! it, and takes several times the heap: both are said before. Progress is never asked for: it ends Node.js 16 and 18.
+
+mod http;
+mod protocol;
+mod signal;
+mod snapshot;
+mod websocket;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::limits::free_memory;
+use super::ports::{connect, listening};
+use super::process::Process;
+use super::pump::{FEW_CHUNKS, Pump};
+use super::refusal::{Refusal, RefusalCode, seconds};
+use super::request::{Outcome, Request};
+use super::watch::{PATIENCE, Watch};
+use super::{Collected, Plan, Runtime};
+use crate::units::format_bytes;
+use protocol::{Joiner, Message, TargetInfo, VersionInfo, request};
+use signal::OpenedInspector;
+use snapshot::SnapshotCheck;
+use websocket::{Received, WebSocket};
+
+const MIB: u64 = 1 << 20;
+/// Memory of a Node.js that has nothing in its heap.
+const BARE: u64 = 45 * MIB;
+/// What a snapshot takes, in heaps: measured 7.5 of 84 MB.
+const MEMORY_PER_HEAP: u64 = 7;
+/// CPU time for 100 MB of heap: measured 5 s for 84 MB.
+const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
+/// The inspector's usual port.
+const USUAL_PORT: u16 = 9229;
+/// A request that is answered at once by an inspector.
+const GET: Duration = Duration::from_secs(2);
+
+const ENABLE: u64 = 1;
+const SNAPSHOT: u64 = 2;
+const DISABLE: u64 = 3;
+
+/// An inspector that answers.
+pub(super) struct Inspector {
+    pub(super) address: SocketAddr,
+    runtime: Runtime,
+    /// `v20.20.2` of `node.js/v20.20.2`.
+    pub(super) version: String,
+}
+
+/// Asks an address whether it is an inspector's.
+fn inspector_at(process: Option<&Process>, address: SocketAddr, limit: Duration) -> Result<Inspector, Refusal> {
+    let stream = connect(process, address)?;
+    let peer = address.to_string();
+    let body = http::get(&stream, &peer, "/json/version", limit)?;
+    let foreign = |_| Refusal::protocol(&peer, "the inspector's protocol", &body);
+    let info: VersionInfo = serde_json::from_slice(&body).map_err(foreign)?;
+    let (name, version) = info.browser.rsplit_once('/').unwrap_or(("", &info.browser));
+    let runtime = if name == "node.js" { Runtime::Node } else { Runtime::Chromium };
+    Ok(Inspector { address, runtime, version: version.to_string() })
+}
+
+/// Ports that the command line and the environment name, and the usual one.
+pub(super) fn named_ports(process: &Process) -> Vec<u16> {
+    let words = process.words();
+    let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();
+    let words = words.iter().map(String::as_str).chain(options.split_whitespace());
+    let ports = words
+        .filter(|word| ["--inspect", "--debug-port", "--remote-debugging-port"].iter().any(|o| word.starts_with(o)));
+    let ports = ports.filter_map(|word| word.rsplit(['=', ':']).next()?.parse().ok());
+    ports.chain([USUAL_PORT]).collect()
+}
+
+/// The inspector of a process, if it has one open: of the ports that it listens on, those that are named first. `all` asks
+/// the others too: a server of another kind sees one GET.
+pub(super) fn find(process: &Process, all: bool) -> Option<Inspector> {
+    let named = named_ports(process);
+    let mut addresses = listening(process);
+    let has_profile = profile_port(process);
+    let is_named = |address: &SocketAddr| named.contains(&address.port()) || has_profile == Some(address.port());
+    addresses.sort_by_key(|address| !is_named(address));
+    let tried = addresses.iter().filter(|address| all || is_named(address));
+    tried.copied().find_map(|address| inspector_at(Some(process), address, GET).ok())
+}
+
+/// Chromium writes its port into its profile's folder.
+fn profile_port(process: &Process) -> Option<u16> {
+    let words = process.words();
+    let folder = words.iter().find_map(|word| word.strip_prefix("--user-data-dir="))?;
+    let path = process.proc_path(&format!("root{folder}/DevToolsActivePort"));
+    std::fs::read_to_string(path).ok()?.lines().next()?.parse().ok()
+}
+
+/// The targets that an inspector lists.
+fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
+    let peer = address.to_string();
+    let body = http::get(&connect(process, address)?, &peer, "/json/list", PATIENCE)?;
+    serde_json::from_slice(&body).map_err(|_| Refusal::protocol(&peer, "the inspector's protocol", &body))
+}
+
+/// Kind, title and address of what is behind an inspector.
+pub(super) fn list(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
+    let (address, _) = parse_url(url)?;
+    Ok(targets(None, address)?.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
+}
+
+/// The one that is meant: by number from 1, by a part of its title or address, or the only one.
+fn choose(targets: &[TargetInfo], asked: Option<&str>) -> Result<TargetInfo, Refusal> {
+    let none = |text: String| Refusal::new(RefusalCode::NoTarget, text);
+    let listed = || {
+        let lines = targets.iter().enumerate();
+        let lines = lines.map(|(at, target)| format!("{} {} \"{}\" {}", at + 1, target.kind, target.title, target.url));
+        format!("--target N or a part of a title: {}", lines.collect::<Vec<_>>().join("; "))
+    };
+    let matches = |at: usize, target: &TargetInfo| match asked {
+        Some(asked) => match asked.parse::<usize>() {
+            Ok(number) => at + 1 == number,
+            Err(_) => target.title.contains(asked) || target.url.contains(asked),
+        },
+        None => target.kind == "node" || target.kind == "page",
+    };
+    let found: Vec<&TargetInfo> =
+        targets.iter().enumerate().filter(|(at, target)| matches(*at, target)).map(|(_, target)| target).collect();
+    match found[..] {
+        _ if targets.is_empty() => Err(none("the inspector lists no page or worker".into())),
+        [] => Err(none("the inspector lists no such page or worker".into()).hint(listed())),
+        [only] if only.web_socket_debugger_url.is_empty() => {
+            Err(none(format!("another program is at \"{}\": its developer tools?", only.title)))
+        }
+        [only] => Ok(only.clone()),
+        _ => Err(none(format!("the inspector lists {} pages and workers", found.len())).hint(listed())),
+    }
+}
+
+/// `http://HOST:PORT`, `ws://HOST:PORT/PATH`: the address, and the path of a websocket.
+fn parse_url(url: &str) -> Result<(SocketAddr, Option<String>), Refusal> {
+    let wrong = || Refusal::new(RefusalCode::NoTarget, format!("--url {url}: write it as http://127.0.0.1:9229"));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let address = host.to_socket_addrs().map_err(|_| wrong())?.next().ok_or_else(wrong)?;
+    match scheme {
+        "http" => Ok((address, None)),
+        "ws" => Ok((address, Some(format!("/{path}")))),
+        _ => Err(wrong()),
+    }
+}
+
+/// Takes a snapshot.
+pub(super) fn dump(
+    process: Option<&Process>,
+    runtime: Runtime,
+    mut request: Request<'_>,
+    collected: &mut Collected,
+) -> Result<Outcome, Refusal> {
+    let options = request.options;
+    let limit = options.timeout.unwrap_or(PATIENCE);
+    let mut opened = None;
+    let (address, path) = match (&options.url, process) {
+        (Some(url), _) => {
+            let (address, path) = parse_url(url)?;
+            if path.is_none() {
+                let inspector = inspector_at(None, address, limit)?;
+                collected.runtime = Some(inspector.runtime);
+                collected.runtime_version = Some(inspector.version);
+            }
+            (address, path)
+        }
+        (None, Some(process)) => {
+            let inspector = match find(process, true) {
+                Some(inspector) => inspector,
+                None => {
+                    if let Some(plan) = plan(process, runtime, "", &request) {
+                        request.announce(plan)?;
+                    }
+                    let inspector = signal::open(process, runtime, options.open_inspector, limit)?;
+                    opened = Some(OpenedInspector::of(process, inspector.address)?);
+                    inspector
+                }
+            };
+            collected.runtime_version = Some(inspector.version.clone());
+            (inspector.address, None)
+        }
+        (None, None) => return Err(Refusal::new(RefusalCode::NoTarget, "neither a process nor --url")),
+    };
+    let path = match path {
+        Some(path) => path,
+        None => {
+            let target = choose(&targets(process, address)?, options.target.as_deref())?;
+            let rest = target.web_socket_debugger_url.split_once("://").map_or("", |(_, rest)| rest);
+            format!("/{}", rest.split_once('/').map_or("", |(_, path)| path))
+        }
+    };
+    let version = collected.runtime_version.clone().unwrap_or_default();
+    if is_too_old(&version, runtime) {
+        let text = format!("Node {version}: too old: no heap snapshot over its diagnostics");
+        return Err(Refusal::new(RefusalCode::TooOld, text));
+    }
+    if opened.is_none()
+        && let Some(plan) = process.and_then(|process| plan(process, runtime, &version, &request))
+    {
+        request.announce(plan)?;
+    }
+    let stream = connect(process, address)?;
+    let socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
+    let Request { file, observer, .. } = request;
+    // A page's memory and CPU time are those of a process of its own, which cannot be told.
+    let watched = process.filter(|_| runtime == Runtime::Node);
+    let watch = Watch::new(watched, options.timeout, observer);
+    let pump = Pump::start(file, FEW_CHUNKS)?;
+    let outcome = Snapshot { socket, watch, pump, check: SnapshotCheck::default(), joiner: Joiner::default() }.run()?;
+    if let Some(opened) = opened {
+        opened.close();
+    }
+    Ok(outcome)
+}
+
+fn is_too_old(version: &str, runtime: Runtime) -> bool {
+    const FIRST: u32 = 8;
+    let major = version.strip_prefix('v').and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    runtime == Runtime::Node && major.is_some_and(|major| major < FIRST)
+}
+
+/// What it will cost. Not known of a page.
+fn plan(process: &Process, runtime: Runtime, version: &str, request: &Request<'_>) -> Option<Plan> {
+    if runtime != Runtime::Node {
+        return None;
+    }
+    let rss = process.rss_bytes();
+    let heap = rss.saturating_sub(BARE);
+    let needed = heap.saturating_mul(MEMORY_PER_HEAP);
+    let tenths = (PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8).as_millis() / 100).max(1) as u32;
+    let pause = Duration::from_millis(100) * tenths;
+    let risk = free_memory(process).filter(|&free| free < needed).map(|free| {
+        let (needed, free) = (format_bytes(needed), format_bytes(free));
+        let text =
+            format!("a snapshot needs up to {needed} in process {}, its memory limit leaves {free}", process.pid);
+        Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
+    });
+    let version = if version.is_empty() { String::new() } else { format!(" {version}") };
+    let text = format!(
+        "Node.js{version}, process {} ({}), {}: its main thread's heap; that thread stops while it is written: about {} of CPU, \
+         and it takes up to {} more, a part of which may stay",
+        process.pid,
+        process.name,
+        format_bytes(rss),
+        seconds(pause),
+        format_bytes(needed),
+    );
+    Some(Plan { text, pause, risk: risk.or_else(|| request.check_space(rss)) })
+}
+
+/// A snapshot on its way.
+struct Snapshot<'w> {
+    socket: WebSocket,
+    watch: Watch<'w>,
+    pump: Pump,
+    check: SnapshotCheck,
+    joiner: Joiner,
+}
+
+impl Snapshot<'_> {
+    fn run(mut self) -> Result<Outcome, Refusal> {
+        self.socket.send(&request(ENABLE, "HeapProfiler.enable", json!({})))?;
+        let asked = Instant::now();
+        let options = json!({ "reportProgress": false });
+        self.socket.send(&request(SNAPSHOT, "HeapProfiler.takeHeapSnapshot", options))?;
+        let mut progressed = false;
+        loop {
+            match self.socket.receive()? {
+                Received::Message(text) => {
+                    if self.message(&text)? {
+                        break;
+                    }
+                    progressed = true;
+                }
+                Received::Progress => progressed = true,
+                Received::Nothing => {
+                    self.watch.tick(progressed)?;
+                    progressed = false;
+                }
+                Received::Closed => return Err(self.closed()),
+            }
+        }
+        let pause = asked.elapsed();
+        self.watch.tick(true)?;
+        // The dump is there; whether this is heard does not matter.
+        let _ = self.socket.send(&request(DISABLE, "HeapProfiler.disable", json!({})));
+        let rest = std::mem::take(&mut self.joiner).finish();
+        self.write(&rest)?;
+        let Some(objects) = self.check.objects() else {
+            let text = "the snapshot is not whole: its end or its counts do not fit";
+            return Err(Refusal::new(RefusalCode::Incomplete, text));
+        };
+        let file = self.pump.finish()?;
+        Ok(Outcome { objects: Some(objects), pause: Some(pause), ..Outcome::whole(file, &self.watch) })
+    }
+
+    /// Takes a message. Returns true if it ends the snapshot.
+    fn message(&mut self, text: &[u8]) -> Result<bool, Refusal> {
+        let foreign = |_| Refusal::protocol("the inspector", "its protocol", text);
+        let message: Message = serde_json::from_slice(text).map_err(foreign)?;
+        if message.method.as_deref() == Some("HeapProfiler.addHeapSnapshotChunk") {
+            let bytes = self.joiner.join(message.params.chunk.0);
+            self.write(&bytes)?;
+        }
+        match (message.id, message.error) {
+            (Some(ENABLE | SNAPSHOT), Some(error)) => {
+                Err(Refusal::new(RefusalCode::RefusedByTarget, format!("the inspector says: {}", error.message)))
+            }
+            (id, _) => Ok(id == Some(SNAPSHOT)),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        self.check.feed(bytes);
+        self.pump.write(bytes)
+    }
+
+    fn closed(&self) -> Refusal {
+        let text = match self.watch.is_dying() {
+            true => "the process ended during the dump",
+            false => "the inspector closed the connection during the dump",
+        };
+        Refusal::new(RefusalCode::TargetDied, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_name_an_address_and_perhaps_a_path() {
+        let address: SocketAddr = "127.0.0.1:9229".parse().expect("an address");
+        for url in ["http://127.0.0.1:9229", "127.0.0.1:9229", "http://127.0.0.1:9229/json"] {
+            assert_eq!(parse_url(url).expect(url), (address, None));
+        }
+        assert_eq!(parse_url("ws://127.0.0.1:9229/a/b").expect("a path"), (address, Some("/a/b".into())));
+        for url in ["", "http://", "https://127.0.0.1:1", "127.0.0.1"] {
+            assert_eq!(parse_url(url).expect_err(url).code, RefusalCode::NoTarget);
+        }
+    }
+
+    #[test]
+    fn a_target_is_chosen_when_there_is_one_or_it_is_named() {
+        let target = |kind: &str, title: &str| TargetInfo {
+            kind: kind.into(),
+            title: title.into(),
+            url: format!("file:///{title}"),
+            web_socket_debugger_url: "ws://x/1".into(),
+        };
+        let page = [target("service_worker", "w"), target("page", "a")];
+        assert_eq!(choose(&page, None).expect("one").title, "a");
+        assert_eq!(choose(&page, Some("1")).expect("the first").title, "w");
+        let pages = [target("page", "a"), target("page", "b")];
+        assert_eq!(choose(&pages, Some("b")).expect("by title").title, "b");
+        for (targets, asked) in [(&pages[..], None), (&[], None), (&pages[..], Some("c")), (&pages[..], Some("3"))] {
+            assert_eq!(choose(targets, asked).expect_err("none").code, RefusalCode::NoTarget);
+        }
+    }
+
+    #[test]
+    fn versions_before_8_are_too_old() {
+        assert!(is_too_old("v6.17.1", Runtime::Node) && !is_too_old("v20.20.2", Runtime::Node));
+        assert!(!is_too_old("6.0.0.0", Runtime::Chromium));
+    }
+}

@@ -1,0 +1,170 @@
+//! Is a heap snapshot whole? Its text is looked at as it passes: it must end where it began, with as many numbers as its
+//! head announces.
+
+use serde::Deserialize;
+
+/// The head is some kilobytes.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// What the head says, as far as it matters.
+#[derive(Deserialize)]
+struct SnapshotHead {
+    meta: Meta,
+    node_count: u64,
+    edge_count: u64,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    node_fields: Vec<serde::de::IgnoredAny>,
+    edge_fields: Vec<serde::de::IgnoredAny>,
+}
+
+/// The value that is passing, of those at the top.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    #[default]
+    Other,
+    Head,
+    Nodes,
+    Edges,
+}
+
+/// A look at a snapshot's text, byte by byte.
+#[derive(Debug, Default)]
+pub(super) struct SnapshotCheck {
+    depth: u32,
+    is_in_text: bool,
+    is_escaped: bool,
+    /// The last text at depth 1: a key, or a value that nobody asks for.
+    text: Vec<u8>,
+    value: Value,
+    head: Vec<u8>,
+    /// Numbers of the two arrays.
+    nodes: u64,
+    edges: u64,
+    /// The last byte that is no blank.
+    last: u8,
+    has_begun: bool,
+    is_broken: bool,
+}
+
+impl SnapshotCheck {
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.byte(byte);
+        }
+    }
+
+    fn byte(&mut self, byte: u8) {
+        if self.value == Value::Head && self.head.len() < MAX_HEAD_BYTES {
+            self.head.push(byte);
+        }
+        if self.is_in_text {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => self.is_in_text = false,
+                _ if self.depth == 1 && self.text.len() < 64 => self.text.push(byte),
+                _ => {}
+            }
+            return;
+        }
+        if byte.is_ascii_whitespace() {
+            return;
+        }
+        // What stands behind the end is no part of it.
+        self.is_broken |= self.has_begun && self.depth == 0;
+        match byte {
+            b'"' => {
+                self.is_in_text = true;
+                if self.depth == 1 {
+                    self.text.clear();
+                }
+            }
+            b'{' | b'[' => {
+                if self.depth == 1 {
+                    self.value = match &self.text[..] {
+                        b"snapshot" => Value::Head,
+                        b"nodes" => Value::Nodes,
+                        b"edges" => Value::Edges,
+                        _ => Value::Other,
+                    };
+                    if self.value == Value::Head {
+                        self.head = vec![byte];
+                    }
+                }
+                self.depth += 1;
+                self.has_begun = true;
+            }
+            b'}' | b']' => {
+                if self.depth == 2 {
+                    // The last number has no comma behind it.
+                    self.count(u64::from(self.last != b'['));
+                    self.value = Value::Other;
+                }
+                self.is_broken |= self.depth == 0;
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b',' if self.depth == 2 => self.count(1),
+            _ => {}
+        }
+        self.last = byte;
+    }
+
+    fn count(&mut self, numbers: u64) {
+        match self.value {
+            Value::Nodes => self.nodes += numbers,
+            Value::Edges => self.edges += numbers,
+            Value::Head | Value::Other => {}
+        }
+    }
+
+    /// The number of objects of a whole snapshot.
+    pub(super) fn objects(&self) -> Option<u64> {
+        let ends = self.has_begun && self.depth == 0 && !self.is_in_text && !self.is_broken && self.last == b'}';
+        let head: SnapshotHead = serde_json::from_slice(&self.head).ok()?;
+        let numbers = |count: u64, fields: &[serde::de::IgnoredAny]| count.checked_mul(fields.len() as u64);
+        let fits = numbers(head.node_count, &head.meta.node_fields) == Some(self.nodes)
+            && numbers(head.edge_count, &head.meta.edge_fields) == Some(self.edges);
+        (ends && fits).then_some(head.node_count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SNAPSHOT: &str = r#"{"snapshot":{"meta":{"node_fields":["a","b"],"edge_fields":["x","}"]},"node_count":2,"edge_count":1},
+"nodes":[1,2
+,3,4],"edges":[7,8],"strings":["nodes","[\"{"],"x":[]}
+"#;
+
+    fn objects(text: &str, size: usize) -> Option<u64> {
+        let mut check = SnapshotCheck::default();
+        text.as_bytes().chunks(size).for_each(|chunk| check.feed(chunk));
+        check.objects()
+    }
+
+    #[test]
+    fn a_whole_snapshot_has_what_its_head_says() {
+        for size in [1, 7, 1000] {
+            assert_eq!(objects(SNAPSHOT, size), Some(2));
+        }
+        let empty = SNAPSHOT.replace("1,2\n,3,4", "").replace("\"node_count\":2", "\"node_count\":0");
+        assert_eq!(objects(&empty, 9), Some(0));
+    }
+
+    #[test]
+    fn what_is_cut_or_short_is_none() {
+        let end = SNAPSHOT.trim_end().len();
+        for cut in 0..end {
+            assert_eq!(objects(&SNAPSHOT[..cut], 50), None, "{cut}");
+        }
+        for (from, to) in
+            [(",4]", "]"), ("7,8", "7"), ("node_count\":2", "node_count\":3"), ("\"x\":[]}", "\"x\":[]}}")]
+        {
+            assert_eq!(objects(&SNAPSHOT.replace(from, to), 50), None, "{from}");
+        }
+    }
+}

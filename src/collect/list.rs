@@ -1,0 +1,171 @@
+//! What on this machine can be dumped. Of processes `/proc` alone is read, but for one request to .NET and to inspectors
+//! that a command line names.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde::Serialize;
+
+use super::detect::{detect, is_helper};
+use super::hotspot::{PerfData, has_socket};
+use super::process::{Process, user_name};
+use super::refusal::{Refusal, RefusalCode};
+use super::{Runtime, dotnet, inspector};
+
+/// A .NET runtime that does not answer by then is listed without its version.
+const ANSWER: Duration = Duration::from_millis(500);
+
+/// What can be dumped.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Listed {
+    /// On this machine.
+    #[non_exhaustive]
+    Processes {
+        /// By number.
+        processes: Vec<ProcessRow>,
+        /// Processes that this user may not look into.
+        unreadable: u64,
+    },
+    /// Behind an inspector.
+    #[non_exhaustive]
+    Targets {
+        /// In the inspector's order.
+        targets: Vec<TargetRow>,
+    },
+}
+
+/// A process that runs what gives heap dumps.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct ProcessRow {
+    /// Its number.
+    pub pid: u32,
+    /// Whose it is.
+    pub user: String,
+    /// What runs in it.
+    pub runtime: Runtime,
+    /// As the runtime writes it; where it can be told without asking, or by .NET's answer.
+    pub version: Option<String>,
+    /// Bytes of the heap in use, garbage included; of JVMs.
+    pub heap: Option<u64>,
+    /// Bytes of memory in use.
+    pub memory: u64,
+    /// `yes`, or the word of the refusal.
+    pub can_dump: String,
+    /// What was started.
+    pub command: String,
+}
+
+/// A page or worker.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct TargetRow {
+    /// From 1, for `--target`.
+    pub number: usize,
+    /// `page`, `node`, `worker`.
+    pub kind: String,
+    /// Its title.
+    pub title: String,
+    /// Its address.
+    pub url: String,
+}
+
+impl Listed {
+    /// Is there nothing?
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Listed::Processes { processes, .. } => processes.is_empty(),
+            Listed::Targets { targets } => targets.is_empty(),
+        }
+    }
+
+    /// What is to be said beside the list.
+    pub fn note(&self) -> Option<String> {
+        match self {
+            Listed::Processes { unreadable: count @ 1.., .. } => Some(format!(
+                "{} of other users cannot be looked into; root can",
+                crate::units::count_of(*count, "processes")
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Lists the processes of this machine.
+pub fn list_processes() -> Listed {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    let (mut processes, mut unreadable) = (Vec::new(), 0);
+    for pid in pids.into_iter().filter(|&pid| pid != std::process::id()) {
+        // One that has ended meanwhile is none.
+        let Ok(process) = Process::open(pid) else { continue };
+        match detect(&process) {
+            Ok(runtime) if !is_helper(&process, runtime) => processes.extend(row(&process, runtime)),
+            Err(refusal) if refusal.code == RefusalCode::NotPermitted => unreadable += 1,
+            _ => {}
+        }
+    }
+    Listed::Processes { processes, unreadable }
+}
+
+/// Lists the pages and workers behind an inspector.
+///
+/// # Errors
+/// `protocol`, `timeout`, what the system says.
+pub fn list_targets(url: &str) -> Result<Listed, Refusal> {
+    let rows = inspector::list(url)?.into_iter().enumerate();
+    let row = |(at, (kind, title, url))| TargetRow { number: at + 1, kind, title, url };
+    Ok(Listed::Targets { targets: rows.map(row).collect() })
+}
+
+fn row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
+    let state = process.state().ok()?;
+    let data = (runtime == Runtime::Hotspot).then(|| PerfData::of(process)).flatten();
+    let (version, can_dump) = match runtime {
+        Runtime::Hotspot => {
+            (data.as_ref().and_then(|data| data.version().map(String::from)), of_hotspot(process, data.as_ref()))
+        }
+        Runtime::Dotnet => of_dotnet(process),
+        Runtime::Node | Runtime::Chromium => match inspector::find(process, false) {
+            Some(inspector) => (Some(inspector.version), None),
+            None if runtime == Runtime::Chromium => (None, Some(RefusalCode::DiagnosticsDisabled)),
+            None if state.catches(Signal::USR1) => (None, Some(RefusalCode::NeedsOpenInspector)),
+            None => (None, Some(RefusalCode::SignalNotCaught)),
+        },
+        Runtime::OpenJ9 => (None, Some(RefusalCode::NotSupportedYet)),
+    };
+    let can_dump = if state.is_stopped() { Some(RefusalCode::Stopped) } else { can_dump };
+    let command = data.as_ref().and_then(|data| data.command().map(String::from));
+    Some(ProcessRow {
+        pid: process.pid,
+        user: user_name(process.uid),
+        runtime,
+        version,
+        heap: data.as_ref().and_then(PerfData::heap_bytes),
+        memory: process.rss_bytes(),
+        can_dump: can_dump.map_or("yes".into(), |code| code.to_string()),
+        command: command.unwrap_or_else(|| process.words().join(" ")),
+    })
+}
+
+fn of_hotspot(process: &Process, data: Option<&PerfData>) -> Option<RefusalCode> {
+    if data.is_some_and(PerfData::is_attach_off) {
+        return Some(RefusalCode::DiagnosticsDisabled);
+    }
+    let catches = process.state().is_ok_and(|state| state.catches(Signal::QUIT));
+    (!catches && !has_socket(process)).then_some(RefusalCode::SignalNotCaught)
+}
+
+fn of_dotnet(process: &Process) -> (Option<String>, Option<RefusalCode>) {
+    let by_path = || dotnet::version_by_path(process);
+    match dotnet::probe(process, ANSWER) {
+        Ok(Some(version)) => (version.or_else(by_path), None),
+        Ok(None) if dotnet::is_switched_off(process) => (by_path(), Some(RefusalCode::DiagnosticsDisabled)),
+        Ok(None) => (by_path(), Some(RefusalCode::SocketMissing)),
+        Err(refusal) => (by_path(), Some(refusal.code)),
+    }
+}

@@ -1,0 +1,213 @@
+//! Heap dumps of live processes, from outside: over the runtime's own socket, as its own tools do, with nothing but the
+//! kernel. One file a protocol; beside them what is common: what a process is ([`process`]), the file ([`dump_file`]), what
+//! is put right whatever happens ([`AtEnd`](crate::files::AtEnd)).
+//!
+//! The rules that hold for all runtimes:
+//!
+//! - No signal to a process that does not catch it; one request at a time; no second one after a pause.
+//! - A dump has its name when it is whole: the runtime's own words and counts say so, not the end of the stream.
+//! - Whatever ends this program, nothing is left in the process's folders but what the next run removes.
+//! - What the process says is input: bounded, checked, escaped where it is printed.
+//!
+//! Not here: what the dump says (see `input`), how it is printed (see `cli`).
+
+mod detect;
+mod dotnet;
+mod dump_file;
+mod hotspot;
+mod inspector;
+mod limits;
+mod list;
+mod lock;
+mod ports;
+mod private_folder;
+mod process;
+mod pump;
+mod refusal;
+mod request;
+mod watch;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::units::{count_of, format_bytes};
+pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
+pub use refusal::{Refusal, RefusalCode};
+pub use request::collect;
+
+/// What runs in a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Runtime {
+    /// .NET Core 3.1 and later.
+    Dotnet,
+    /// OpenJDK's virtual machine, Java 8 and later.
+    Hotspot,
+    /// The virtual machine of IBM and Eclipse.
+    OpenJ9,
+    /// Node.js, and Electron's main process.
+    Node,
+    /// Chromium and what is made of it.
+    Chromium,
+}
+
+impl Runtime {
+    /// The runtimes, by the words for them.
+    pub const WORDS: &[(&str, Runtime)] = &[
+        ("dotnet", Runtime::Dotnet),
+        ("hotspot", Runtime::Hotspot),
+        ("openj9", Runtime::OpenJ9),
+        ("node", Runtime::Node),
+        ("chromium", Runtime::Chromium),
+    ];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        Runtime::WORDS.iter().find(|(_, runtime)| *runtime == self).map_or("", |(name, _)| name)
+    }
+
+    /// The name of the format that its dumps have, and how their files' names end.
+    fn format(self) -> (&'static str, &'static str) {
+        match self {
+            Runtime::Dotnet => ("nettrace", "nettrace"),
+            Runtime::Hotspot => ("hprof", "hprof"),
+            Runtime::OpenJ9 => ("phd", "phd"),
+            Runtime::Node | Runtime::Chromium => ("v8-snapshot", "heapsnapshot"),
+        }
+    }
+}
+
+impl Serialize for Runtime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// What is wanted of which process.
+#[derive(Debug, Clone, Default)]
+pub struct CollectOptions {
+    /// The process; none with an address.
+    pub pid: Option<u32>,
+    /// Address of an inspector, `http://127.0.0.1:9229`.
+    pub url: Option<String>,
+    /// Which page or worker: a number from 1, or a part of its title or address.
+    pub target: Option<String>,
+    /// Allow a signal that opens the inspector of a Node.js that has none open.
+    pub open_inspector: bool,
+    /// Where the dump goes; `-` is standard output. Default: a name made of the process and the time.
+    pub output: Option<PathBuf>,
+    /// Replace the file that is there.
+    pub force: bool,
+    /// What runs in the process, not to be found out.
+    pub runtime: Option<Runtime>,
+    /// Unreachable objects too, no collection first; of JVMs.
+    pub all: bool,
+    /// The most that a .NET runtime may buffer. Default: by the size of the process.
+    pub buffer: Option<u64>,
+    /// No names of modules and methods; of .NET.
+    pub no_names: bool,
+    /// How long nothing may come.
+    pub timeout: Option<Duration>,
+    /// Go on though memory or disk may not do.
+    pub yes: bool,
+    /// The runtime's socket, not to be found out: for tests.
+    pub socket: Option<PathBuf>,
+}
+
+/// What is going to happen.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Plan {
+    /// For people: the process, how long it will stop, what that takes.
+    pub text: String,
+    /// How long its threads will stop, about.
+    pub pause: Duration,
+    /// Goes on only with the user's word: the process may not survive it.
+    pub risk: Option<Refusal>,
+}
+
+impl Plan {
+    /// Pauses from here on are asked about.
+    const LONG: Duration = Duration::from_secs(5);
+
+    /// Will the process stand still for long?
+    pub fn is_long(&self) -> bool {
+        self.pause > Plan::LONG
+    }
+}
+
+/// Whoever is told what happens.
+pub trait Observer {
+    /// Called before the request. Returns false if it is not to be made.
+    fn before(&mut self, plan: &Plan) -> bool;
+    /// Called every ten seconds while the process is at work.
+    fn progress(&mut self, text: &str);
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Collected {
+    /// The process.
+    pub pid: Option<u32>,
+    /// What runs in it.
+    pub runtime: Option<Runtime>,
+    /// As the runtime writes it.
+    pub runtime_version: Option<String>,
+    /// The format of the dump.
+    pub format: Option<&'static str>,
+    /// The file, as the user wrote it.
+    pub file: Option<String>,
+    /// Bytes of the dump, before compression.
+    pub bytes: u64,
+    /// Is all of the heap in it?
+    pub complete: bool,
+    /// Objects, where the protocol tells.
+    pub objects: Option<u64>,
+    /// Events that the runtime had no room for.
+    pub lost_events: u64,
+    /// How long the process stood still, in milliseconds, by the runtime's own measure where it has one.
+    pub pause_ms: Option<f64>,
+    /// Of the whole run, in milliseconds.
+    pub duration_ms: u64,
+    /// Memory of the process before the request.
+    pub target_rss_before: u64,
+    /// The most that was seen until the end.
+    pub target_rss_peak: u64,
+    /// What else was met.
+    pub problems: Vec<CollectProblem>,
+    /// Why there is no dump.
+    pub refusal: Option<Refusal>,
+}
+
+/// Something that was met beside the dump.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct CollectProblem {
+    /// The word for it.
+    pub code: &'static str,
+    /// How often.
+    pub count: u64,
+    /// Where first; not known here.
+    pub first_at: Option<String>,
+}
+
+impl Collected {
+    /// What came of it, for people: a line, and what to do where there is no dump. They may hold what the process said.
+    pub fn lines(&self) -> Vec<String> {
+        if let Some(refusal) = &self.refusal {
+            return [Some(refusal.to_string()), refusal.hint.clone()].into_iter().flatten().collect();
+        }
+        let mut line = format!("{}: {}", self.file.as_deref().unwrap_or_default(), format_bytes(self.bytes));
+        if let Some(objects) = self.objects {
+            line += &format!(", {}", count_of(objects, "objects"));
+        }
+        if let Some(pause) = self.pause_ms {
+            let pause = refusal::seconds(Duration::from_secs_f64(pause / 1000.0));
+            line += &format!("; the process stood still for {pause}");
+        }
+        vec![line]
+    }
+}

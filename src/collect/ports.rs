@@ -1,0 +1,136 @@
+//! TCP ports that a process listens on, by its open files and its namespace's tables; connections to them, into other
+//! network namespaces too.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::process::{Process, read_proc};
+use super::refusal::{Refusal, RefusalCode};
+use super::watch::CONNECT;
+
+/// A listening socket: its address and its number in the tables of open files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Listener {
+    address: SocketAddr,
+    inode: u64,
+}
+
+/// Addresses that a process itself listens on.
+pub(super) fn listening(process: &Process) -> Vec<SocketAddr> {
+    let own = inodes(process.pid);
+    all_listeners(process).into_iter().filter(|listener| own.contains(&listener.inode)).map(|l| l.address).collect()
+}
+
+/// The process that listens on a port in the network namespace of `process`; 0 where it cannot be told.
+pub(super) fn holder_of_port(process: &Process, port: u16) -> Option<u32> {
+    let listener = all_listeners(process).into_iter().find(|listener| listener.address.port() == port)?;
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    Some(pids.find(|&pid| inodes(pid).contains(&listener.inode)).unwrap_or(0))
+}
+
+fn inodes(pid: u32) -> Vec<u64> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let links = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+    links.filter_map(|to| to.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()).collect()
+}
+
+fn all_listeners(process: &Process) -> Vec<Listener> {
+    let tables = ["net/tcp", "net/tcp6"].map(|file| read_proc(process.pid, file).unwrap_or_default());
+    tables.iter().flat_map(|table| listeners_in(&String::from_utf8_lossy(table))).collect()
+}
+
+/// Rows `sl local_address rem_address st ... inode`; state 0A listens.
+fn listeners_in(table: &str) -> Vec<Listener> {
+    let rows = table.lines().skip(1);
+    rows.filter_map(|row| {
+        let fields: Vec<&str> = row.split_whitespace().collect();
+        if *fields.get(3)? != "0A" {
+            return None;
+        }
+        let (address, port) = fields.get(1)?.split_once(':')?;
+        let ip = ip_of(address)?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        Some(Listener { address: SocketAddr::new(ip, port), inode: fields.get(9)?.parse().ok()? })
+    })
+    .collect()
+}
+
+/// Words of 32 bits in the machine's order, of bytes in the network's.
+fn ip_of(hex: &str) -> Option<IpAddr> {
+    let words: Option<Vec<u8>> = (0..hex.len() / 8)
+        .map(|word| u32::from_str_radix(hex.get(word * 8..word * 8 + 8)?, 16).ok())
+        .flat_map(|word| word.map_or(vec![None], |word| word.to_ne_bytes().map(Some).to_vec()))
+        .collect();
+    let words = words?;
+    match words.len() {
+        4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(&words[..]).ok()?).into()),
+        16 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(&words[..]).ok()?).into()),
+        _ => None,
+    }
+}
+
+/// What to connect to where everything is listened to.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Connects to an address of a process, in its network namespace. Without a process: in ours.
+///
+/// # Errors
+/// `not-permitted` for another namespace, which takes root; what the system says.
+pub(super) fn connect(process: Option<&Process>, address: SocketAddr) -> Result<TcpStream, Refusal> {
+    let address = reachable(address);
+    let failed = |error: io::Error| Refusal::system(&address.to_string(), error);
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let other = process.filter(|process| namespace("self") != namespace(&process.pid.to_string()));
+    let Some(other) = other else { return TcpStream::connect_timeout(&address, CONNECT).map_err(failed) };
+    let path = other.proc_path("ns/net");
+    // A thread of its own enters the namespace, and ends with it.
+    std::thread::scope(|scope| {
+        let connected = scope.spawn(|| {
+            let namespace = fs::File::open(&path).map_err(|error| other.not_readable(error))?;
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| {
+                Refusal::system(&format!("process {} has a network of its own", other.pid), error)
+                    .hint("root can enter it")
+            })?;
+            TcpStream::connect_timeout(&address, CONNECT).map_err(failed)
+        });
+        connected.join().unwrap_or_else(|_| Err(Refusal::new(RefusalCode::System, "a thread has ended")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_ports_are_found_and_reached() {
+        let process = Process::open(std::process::id()).expect("this process");
+        for bound in ["127.0.0.1:0", "[::]:0"] {
+            let Ok(listener) = std::net::TcpListener::bind(bound) else { continue };
+            let address = listener.local_addr().expect("an address");
+            assert!(listening(&process).contains(&address), "{address} in {:?}", listening(&process));
+            assert_eq!(holder_of_port(&process, address.port()), Some(process.pid));
+            connect(Some(&process), address).expect("reached");
+        }
+    }
+
+    #[test]
+    fn tables_are_read_as_they_come() {
+        let table = "  sl  local_address rem_address   st\n   0: 0100007F:240D 00000000:0000 0A 0:0 00:0 00 0 0 777 1\n   \
+                     1: 0100007F:0050 0:0 01 0:0 00:0 00 0 0 5 1\n   2: x 0 0A\n 3: 01:zz 0 0A 0 0 0 0 0 9";
+        let found = listeners_in(table);
+        let address = if cfg!(target_endian = "little") { "127.0.0.1:9229" } else { "1.0.0.127:9229" };
+        assert_eq!(found, [Listener { address: address.parse().expect("an address"), inode: 777 }]);
+    }
+}

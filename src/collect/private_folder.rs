@@ -1,0 +1,256 @@
+//! A folder in the process's own file system that nobody but its user can look into. As root, everything there goes through
+//! descriptors: the file system belongs to somebody who may be hostile.
+
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, FlockOperation, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fchmod, fchown, flock,
+    fstat, mkdirat, mknodat, openat, openat2, unlinkat,
+};
+
+use super::process::Process;
+use super::refusal::Refusal;
+use crate::files::AtEnd;
+
+const PREFIX: &str = ".heapdump-";
+/// The one thing in it that the process is told of.
+const NAME: &str = "f";
+
+/// Opens a folder, or a socket, below the root of a process as that process would.
+pub(super) fn open_in_root(process: &Process, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let root =
+        rustix::fs::open(process.proc_path("root"), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
+}
+
+/// Such a folder. When it is dropped, or a signal ends the program, it is removed with all in it.
+#[derive(Debug)]
+pub(super) struct PrivateFolder {
+    /// Of the folder around it: to be reached while the process lives.
+    folder: OwnedFd,
+    /// As the process names what is in it.
+    inside: String,
+    removal: AtEnd,
+}
+
+impl PrivateFolder {
+    /// Makes one in `place`, which is opened as `around`, for the user of `process`.
+    pub(super) fn create(process: &Process, around: OwnedFd, place: &str) -> Result<Self, Refusal> {
+        let failed =
+            |error| Refusal::system(&format!("process {}: no folder can be made in {place}", process.pid), error);
+        // Keys of the standard library's hash maps are random.
+        let random = RandomState::new().hash_one(process.start);
+        let name = format!("{PREFIX}{}-{random:016x}", process.ns_pid);
+        mkdirat(&around, name.as_str(), Mode::RWXU).map_err(failed)?;
+        let kept = (around.try_clone().map_err(failed_io(&failed))?, name.clone());
+        let removal = AtEnd::new(move || remove(kept.0.as_fd(), &kept.1)).map_err(failed_io(&failed))?;
+        let folder = open_folder(around.as_fd(), &name).map_err(failed)?;
+        // Held to the end, so that another run does not take it for a leftover.
+        flock(&folder, FlockOperation::NonBlockingLockExclusive).map_err(failed)?;
+        fchmod(&folder, Mode::RWXU).map_err(failed)?;
+        let inside = match place {
+            // Relative paths are relative to the directory of the process.
+            "" => format!("{name}/{NAME}"),
+            place => format!("{place}/{name}/{NAME}"),
+        };
+        Ok(PrivateFolder { folder, inside, removal })
+    }
+
+    /// The path that the process is told.
+    pub(super) fn path_inside(&self) -> &str {
+        &self.inside
+    }
+
+    /// Makes a FIFO in it and opens it for reading.
+    pub(super) fn fifo(&self, process: &Process) -> Result<OwnedFd, Refusal> {
+        let failed = |error| Refusal::system(&format!("process {}: no FIFO can be made", process.pid), error);
+        mknodat(&self.folder, NAME, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fifo = openat(&self.folder, NAME, flags, Mode::empty()).map_err(failed)?;
+        fchmod(&fifo, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+        if let Some((uid, gid)) = owner_for(process) {
+            fchown(&fifo, uid, gid).map_err(failed)?;
+        }
+        self.give_to(process)?;
+        Ok(fifo)
+    }
+
+    /// Lets the process write into the folder.
+    pub(super) fn give_to(&self, process: &Process) -> Result<(), Refusal> {
+        let Some((uid, gid)) = owner_for(process) else { return Ok(()) };
+        fchown(&self.folder, uid, gid)
+            .map_err(|error| Refusal::system(&format!("process {}: its folder", process.pid), error))
+    }
+
+    /// Opens the file that the process has written.
+    pub(super) fn open_file(&self) -> rustix::io::Result<OwnedFd> {
+        openat(
+            &self.folder,
+            NAME,
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+    }
+
+    /// The folder's descriptor.
+    pub(super) fn folder(&self) -> &OwnedFd {
+        &self.folder
+    }
+
+    /// Removes it with all in it.
+    pub(super) fn remove(self) {
+        drop(self.removal);
+    }
+}
+
+fn failed_io(failed: &impl Fn(rustix::io::Errno) -> Refusal) -> impl Fn(std::io::Error) -> Refusal + '_ {
+    |error| failed(rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
+}
+
+/// Whom a file must be given to: root makes files for others.
+fn owner_for(process: &Process) -> Option<(Option<Uid>, Option<Gid>)> {
+    let is_own = rustix::process::geteuid().as_raw() == process.uid;
+    (!is_own).then(|| (Some(Uid::from_raw(process.uid)), Some(Gid::from_raw(process.gid))))
+}
+
+fn open_folder(around: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(around, name, flags, Mode::empty())
+}
+
+/// Removes a folder of ours and the files in it.
+fn remove(around: impl AsFd, name: &str) {
+    // What is gone already, or cannot be removed, is left as it is: nobody is there to be told.
+    if let Ok(folder) = open_folder(&around, name) {
+        let names = Dir::read_from(&folder).into_iter().flatten().flatten();
+        let names: Vec<_> = names.map(|entry| entry.file_name().to_owned()).collect();
+        for name in names.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
+            // A process may wait for a reader of a FIFO whose run was killed: it would wait for ever.
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let reader = openat(&folder, name.as_c_str(), flags, Mode::empty());
+            let _ = unlinkat(&folder, name.as_c_str(), AtFlags::empty());
+            drop(reader);
+        }
+    }
+    let _ = unlinkat(&around, name, AtFlags::REMOVEDIR);
+}
+
+/// Removes folders that runs at this process have left and that no run holds.
+pub(super) fn remove_leftovers(process: &Process, around: impl AsFd) {
+    let prefix = format!("{PREFIX}{}-", process.ns_pid);
+    let Ok(listed) = openat(&around, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
+        return;
+    };
+    let entries = Dir::read_from(&listed).into_iter().flatten().flatten();
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().to_str().ok().map(String::from)).collect();
+    for name in names.iter().filter(|name| name.starts_with(&prefix)) {
+        let Ok(folder) = open_folder(&around, name) else { continue };
+        let own = [rustix::process::geteuid().as_raw(), process.uid];
+        let is_own = fstat(&folder).is_ok_and(|facts| own.contains(&facts.st_uid));
+        if is_own && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            remove(&around, name);
+        }
+    }
+}
+
+fn unlink(around: &OwnedFd, name: &str) {
+    // It may be gone; if it cannot be removed, nobody is there to be told.
+    let _ = unlinkat(around, name, AtFlags::empty());
+}
+
+/// A file of this name and size 0 in a folder, for as long as this is not dropped.
+pub(super) fn mark(process: &Process, around: OwnedFd, name: &str) -> rustix::io::Result<AtEnd> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(&around, name, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => {
+            if let Some((uid, gid)) = owner_for(process) {
+                fchown(&file, uid, gid).inspect_err(|_| unlink(&around, name))?;
+            }
+            if fstat(&file)?.st_uid != process.uid {
+                unlinkat(&around, name, AtFlags::empty())?;
+                return Err(rustix::io::Errno::PERM);
+            }
+        }
+        // Left by a run that was killed: it serves as well.
+        Err(rustix::io::Errno::EXIST) => {
+            let facts = rustix::fs::statat(&around, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
+            if !is_file || facts.st_size != 0 {
+                return Err(rustix::io::Errno::EXIST);
+            }
+            chownat(&around, name, Some(Uid::from_raw(process.uid)), None, AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        Err(error) => return Err(error),
+    }
+    let (folder, name) = (around, name.to_string());
+    AtEnd::new(move || unlink(&folder, &name))
+        .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
+}
+
+/// The working directory of a process.
+pub(super) fn open_directory_of(process: &Process) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::openat(
+        CWD,
+        process.proc_path("cwd"),
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+}
+
+/// A path by which a socket that is open as `O_PATH` can be connected to, however long its own path is.
+pub(super) fn path_of(descriptor: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", descriptor.as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(folder: &tempfile::TempDir) -> OwnedFd {
+        std::fs::File::open(folder.path()).expect("a folder").into()
+    }
+
+    #[test]
+    fn a_folder_goes_with_all_in_it_and_so_do_leftovers() {
+        let process = Process::open(std::process::id()).expect("this process");
+        let folder = tempfile::tempdir().expect("a folder");
+        let leftover = folder.path().join(format!("{PREFIX}{}-old", process.ns_pid));
+        let other = folder.path().join(format!("{PREFIX}1-old"));
+        for path in [&leftover, &other] {
+            std::fs::create_dir(path).expect("made");
+            std::fs::write(path.join("f.p0"), "").expect("written");
+        }
+        remove_leftovers(&process, around(&folder));
+        assert!(!leftover.exists() && other.exists());
+        let private = PrivateFolder::create(&process, around(&folder), "/x").expect("made");
+        private.fifo(&process).expect("a FIFO");
+        let name = private.path_inside().strip_prefix("/x/").expect("in place").to_string();
+        let facts = std::fs::symlink_metadata(folder.path().join(&name)).expect("there");
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()), 0o10600);
+        // Another run at the same process leaves it alone.
+        remove_leftovers(&process, around(&folder));
+        assert!(folder.path().join(&name).exists());
+        private.remove();
+        assert_eq!(folder.path().read_dir().expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn a_mark_is_reused_only_when_it_is_empty() {
+        let process = Process::open(std::process::id()).expect("this process");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("m");
+        let mark_it = || mark(&process, around(&folder), "m");
+        std::fs::write(&path, "").expect("written");
+        drop(mark_it().expect("reused"));
+        assert!(!path.exists());
+        drop(mark_it().expect("made"));
+        assert!(!path.exists());
+        std::fs::write(&path, "somebody's").expect("written");
+        assert!(mark_it().is_err() && path.exists());
+        std::fs::remove_file(&path).expect("removed");
+        std::os::unix::fs::symlink("/etc/passwd", &path).expect("a link");
+        assert!(mark_it().is_err());
+    }
+}

@@ -1,0 +1,275 @@
+//! What a process is, by `/proc` alone: nothing is asked of it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::refusal::{Refusal, RefusalCode};
+
+/// Files of `/proc` are read up to this size.
+const MAX_PROC_BYTES: u64 = 16 << 20;
+
+/// A process, held by a descriptor: its number cannot come to mean another one.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    /// In clock ticks since the machine started.
+    pub(super) start: u64,
+    /// The number in its own namespace.
+    pub(super) ns_pid: u32,
+    /// Effective ids.
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) name: String,
+    descriptor: OwnedFd,
+}
+
+/// What changes from moment to moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct State {
+    letter: char,
+    caught: u64,
+}
+
+impl State {
+    pub(super) fn is_stopped(self) -> bool {
+        matches!(self.letter, 'T' | 't')
+    }
+
+    fn has_ended(self) -> bool {
+        matches!(self.letter, 'Z' | 'X')
+    }
+
+    /// Would the process live on with this signal?
+    pub(super) fn catches(self, signal: Signal) -> bool {
+        self.caught >> (signal.as_raw() - 1) & 1 == 1
+    }
+}
+
+/// A file of `/proc`, bounded.
+pub(super) fn read_proc(pid: u32, file: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(format!("/proc/{pid}/{file}"))?.take(MAX_PROC_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn text_of(pid: u32, file: &str) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&read_proc(pid, file)?).into_owned())
+}
+
+/// The text behind `Name:` in a file of such lines.
+fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+/// Fields of `/proc/PID/stat` behind the name, which may hold anything: the first is number 3.
+fn stat_field(text: &str, number: usize) -> Option<u64> {
+    text.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok()
+}
+
+impl Process {
+    /// Takes hold of a process and finds out who it is.
+    ///
+    /// # Errors
+    /// `no-such-process`.
+    pub(super) fn open(pid: u32) -> Result<Self, Refusal> {
+        let none = || Refusal::new(RefusalCode::NoSuchProcess, format!("no process {pid}"));
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)?;
+        // Fails for a thread's number too.
+        let descriptor = pidfd_open(number, PidfdFlags::empty()).map_err(|_| none())?;
+        let status = text_of(pid, "status").map_err(|_| none())?;
+        let stat = text_of(pid, "stat").map_err(|_| none())?;
+        let ids = |name: &str| {
+            let second = field(&status, name)?.split_whitespace().nth(1)?;
+            second.parse().ok()
+        };
+        let process = Process {
+            pid,
+            start: stat_field(&stat, 22).ok_or_else(none)?,
+            ns_pid: field(&status, "NSpid").and_then(|ids| ids.split_whitespace().last()?.parse().ok()).unwrap_or(pid),
+            uid: ids("Uid").ok_or_else(none)?,
+            gid: ids("Gid").ok_or_else(none)?,
+            name: field(&status, "Name").unwrap_or_default().to_string(),
+            descriptor,
+        };
+        if process.state()?.has_ended() {
+            let text = format!("process {pid} has ended (zombie)");
+            return Err(Refusal::new(RefusalCode::NoSuchProcess, text).hint("its parent has not taken note of it"));
+        }
+        Ok(process)
+    }
+
+    /// What it is at this moment.
+    ///
+    /// # Errors
+    /// `no-such-process` when it is gone.
+    pub(super) fn state(&self) -> Result<State, Refusal> {
+        let gone = || Refusal::new(RefusalCode::NoSuchProcess, format!("process {} has ended", self.pid));
+        let status = text_of(self.pid, "status").map_err(|_| gone())?;
+        // A number that was given to another process since.
+        if !self.is_alive() || self.start_now() != Some(self.start) {
+            return Err(gone());
+        }
+        Ok(State {
+            letter: field(&status, "State").and_then(|text| text.chars().next()).unwrap_or('?'),
+            caught: field(&status, "SigCgt").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0),
+        })
+    }
+
+    fn start_now(&self) -> Option<u64> {
+        stat_field(&text_of(self.pid, "stat").ok()?, 22)
+    }
+
+    /// Ends with a descriptor that becomes readable: the process has not done so yet.
+    pub(super) fn is_alive(&self) -> bool {
+        let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
+        !matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1..))
+    }
+
+    /// CPU time of all its threads; nothing when it has ended.
+    pub(super) fn cpu(&self) -> Option<Duration> {
+        // Linux counts in hundredths of a second here, on every architecture.
+        const TICK: Duration = Duration::from_millis(10);
+        let stat = text_of(self.pid, "stat").ok()?;
+        let ticks = stat_field(&stat, 14)?.checked_add(stat_field(&stat, 15)?)?;
+        Some(TICK * u32::try_from(ticks).unwrap_or(u32::MAX))
+    }
+
+    /// Memory that it has in use.
+    pub(super) fn rss_bytes(&self) -> u64 {
+        let statm = text_of(self.pid, "statm").unwrap_or_default();
+        let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+        pages.unwrap_or(0).saturating_mul(rustix::param::page_size() as u64)
+    }
+
+    /// Sends a signal that the process catches at this very moment.
+    ///
+    /// # Errors
+    /// `signal-not-caught`, where it would end the process; `stopped`.
+    pub(super) fn wake(&self, signal: Signal, name: &str) -> Result<(), Refusal> {
+        let state = self.state()?;
+        if state.is_stopped() {
+            return Err(self.stopped());
+        }
+        if !state.catches(signal) {
+            return Err(self.not_caught(name));
+        }
+        pidfd_send_signal(&self.descriptor, signal)
+            .map_err(|error| Refusal::system(&format!("process {}: {name}", self.pid), error))
+    }
+
+    pub(super) fn stopped(&self) -> Refusal {
+        let text = format!("process {} is stopped (state T): it could not answer", self.pid);
+        Refusal::new(RefusalCode::Stopped, text).hint(format!("continue it first: kill -CONT {}", self.pid))
+    }
+
+    pub(super) fn not_caught(&self, name: &str) -> Refusal {
+        let text = format!(
+            "process {} does not catch {name} ({}still starting): sending it would end the process",
+            self.pid,
+            if name == "SIGQUIT" { "-Xrs, or " } else { "" }
+        );
+        Refusal::new(RefusalCode::SignalNotCaught, text).hint("nothing was sent")
+    }
+
+    /// May we look into it? Its own user and root may.
+    pub(super) fn check_permitted(&self) -> Result<(), Refusal> {
+        let own = rustix::process::geteuid();
+        if own.is_root() || own.as_raw() == self.uid {
+            return Ok(());
+        }
+        let user = user_name(self.uid);
+        let text = format!("process {} belongs to {user}: run as that user or as root", self.pid);
+        Err(Refusal::new(RefusalCode::NotPermitted, text).hint(format!("sudo -u {user} heapdump collect {}", self.pid)))
+    }
+
+    /// What the system refuses to tell of a process, which happens to its own user too where it protects itself.
+    pub(super) fn not_readable(&self, error: io::Error) -> Refusal {
+        Refusal::system(&format!("process {} cannot be looked into", self.pid), error).hint("root may be able to")
+    }
+
+    /// The files that it has mapped.
+    pub(super) fn mapped_files(&self) -> Result<Vec<String>, Refusal> {
+        let maps = text_of(self.pid, "maps").map_err(|error| self.not_readable(error))?;
+        let mut files: Vec<String> =
+            maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| format!("/{path}")).collect();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// The variables it was started with.
+    pub(super) fn environment(&self) -> HashMap<String, String> {
+        let bytes = read_proc(self.pid, "environ").unwrap_or_default();
+        let pairs = bytes.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+        pairs.filter_map(|pair| pair.split_once('=').map(|(name, value)| (name.into(), value.into()))).collect()
+    }
+
+    /// The words it was started with.
+    pub(super) fn words(&self) -> Vec<String> {
+        let bytes = read_proc(self.pid, "cmdline").unwrap_or_default();
+        let words = bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        let mut words: Vec<String> = words.collect();
+        while words.last().is_some_and(String::is_empty) {
+            words.pop();
+        }
+        words
+    }
+
+    /// The file it runs.
+    pub(super) fn program(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/exe", self.pid)).ok()
+    }
+
+    /// A file in `/proc` of the process.
+    pub(super) fn proc_path(&self, file: &str) -> String {
+        format!("/proc/{}/{file}", self.pid)
+    }
+}
+
+/// A user's name, or the number where it has none here.
+pub(super) fn user_name(uid: u32) -> String {
+    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_string())
+    });
+    name.unwrap_or_else(|| uid.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_known() {
+        let process = Process::open(std::process::id()).expect("this process");
+        let state = process.state().expect("alive");
+        assert!(process.is_alive() && !state.is_stopped() && process.rss_bytes() > 0);
+        assert!(!state.catches(Signal::KILL));
+        assert_eq!(process.uid, rustix::process::geteuid().as_raw());
+        assert!(process.mapped_files().expect("maps").iter().any(|file| file.contains("heapdump")));
+        assert!(process.cpu().is_some() && process.start > 0 && process.check_permitted().is_ok());
+        assert_eq!(process.words()[0], std::env::args().next().expect("a name"));
+    }
+
+    #[test]
+    fn there_is_no_process_of_a_number_that_is_none() {
+        for pid in [0, u32::MAX, 4_194_305] {
+            assert_eq!(Process::open(pid).expect_err("none").code, RefusalCode::NoSuchProcess);
+        }
+    }
+
+    #[test]
+    fn names_with_brackets_do_not_confuse() {
+        let stat = "12 (a) b) S 1 12 12 0 -1 4194560 1 2 3 4 55 66 7 8 20 0 1 0 777 9";
+        assert_eq!((stat_field(stat, 14), stat_field(stat, 22)), (Some(55), Some(777)));
+        assert_eq!(stat_field("", 3), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Watching a process while it is at work: its memory, whether it lives, and how long nothing has come.
+
+use std::time::{Duration, Instant};
+
+use super::Observer;
+use super::process::Process;
+use super::refusal::{Refusal, RefusalCode, seconds};
+
+/// How long an answer may take that needs no pause, and how long nothing may come from a process that uses no CPU.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// A connection is there at once, or not at all.
+pub(super) const CONNECT: Duration = Duration::from_secs(5);
+/// Between two looks at the process.
+pub(super) const TICK: Duration = Duration::from_millis(20);
+/// Between two lines that say that it is still at work.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// A process at work.
+pub(super) struct Watch<'a> {
+    process: Option<&'a Process>,
+    observer: &'a mut dyn Observer,
+    /// What the user allows; `None`: as long as it uses CPU.
+    limit: Option<Duration>,
+    pub(super) rss_before: u64,
+    pub(super) rss_peak: u64,
+    last_line: Instant,
+    last_progress: Instant,
+    cpu_at_start: Duration,
+    last_cpu: Duration,
+    last_cpu_change: Instant,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch. Without a process only the time is.
+    pub(super) fn new(process: Option<&'a Process>, limit: Option<Duration>, observer: &'a mut dyn Observer) -> Self {
+        let now = Instant::now();
+        let rss = process.map_or(0, Process::rss_bytes);
+        let cpu = process.and_then(Process::cpu).unwrap_or_default();
+        Watch {
+            process,
+            observer,
+            limit,
+            rss_before: rss,
+            rss_peak: rss,
+            last_line: now,
+            last_progress: now,
+            cpu_at_start: cpu,
+            last_cpu: cpu,
+            last_cpu_change: now,
+        }
+    }
+
+    /// For an answer that needs no pause.
+    pub(super) fn answer_limit(&self) -> Duration {
+        self.limit.unwrap_or(PATIENCE)
+    }
+
+    /// Has the process ended? Never, where none is known.
+    pub(super) fn has_died(&self) -> bool {
+        self.process.is_some_and(|process| !process.is_alive())
+    }
+
+    /// The same of a process that has just closed its end, as it does a moment before it has ended.
+    pub(super) fn is_dying(&self) -> bool {
+        const MOMENTS: u32 = 20;
+        (0..MOMENTS).any(|moment| {
+            if moment > 0 {
+                std::thread::sleep(TICK / 2);
+            }
+            self.has_died()
+        })
+    }
+
+    /// To be called every [`TICK`] or so: `progressed` when something came since the last time.
+    ///
+    /// # Errors
+    /// `timeout`.
+    pub(super) fn tick(&mut self, progressed: bool) -> Result<(), Refusal> {
+        let now = Instant::now();
+        if progressed {
+            self.last_progress = now;
+        }
+        let Some(process) = self.process else {
+            let waited = now - self.last_progress;
+            return match self.limit.filter(|limit| waited >= *limit) {
+                Some(_) => Err(Refusal::new(RefusalCode::Timeout, format!("no answer for {}", seconds(waited)))),
+                None => Ok(()),
+            };
+        };
+        self.rss_peak = self.rss_peak.max(process.rss_bytes());
+        let cpu = process.cpu().unwrap_or(self.last_cpu);
+        if cpu != self.last_cpu {
+            (self.last_cpu, self.last_cpu_change) = (cpu, now);
+        }
+        let used = cpu.saturating_sub(self.cpu_at_start);
+        if now - self.last_line >= LINE_EVERY {
+            self.last_line = now;
+            self.observer.progress(&format!("still at it: {} of CPU since the request", seconds(used)));
+        }
+        let waited = match self.limit {
+            Some(limit) => (now - self.last_progress, limit),
+            None => (now - self.last_progress.max(self.last_cpu_change), PATIENCE),
+        };
+        if waited.0 < waited.1 {
+            return Ok(());
+        }
+        let hint = match used {
+            Duration::ZERO => "it used no CPU time meanwhile".to_string(),
+            used => format!("it used {} of CPU since the request; --timeout allows more", seconds(used)),
+        };
+        Err(Refusal::timeout(process.pid, waited.1).hint(hint))
+    }
+}

@@ -1,0 +1,263 @@
+//! A trace of versions 4 and 5 that is being written, followed piece by piece: whether the collection that was asked for has
+//! begun and ended, and whether events were lost. Nothing is kept of the heap; what cannot be read is counted.
+
+use nom::number::complete::{le_i32, le_u32, le_u64};
+use rustc_hash::FxHashMap;
+
+use super::container::{MAGIC, NULL, OBJECT_START, SERIALIZATION, object_type};
+use super::events::{Event, for_each_event};
+use super::fields::{Parsed, u32_at};
+use super::metadata::{self, Declared, Kind};
+
+use super::trace::trace;
+
+/// Blocks hold 100 KB, or one event.
+const MAX_BLOCK_BYTES: usize = 16 << 20;
+/// Of what stands before a block's content: an object's type and name, a size, padding.
+const HEAD_BYTES: usize = 96;
+/// `Trace` and its end.
+const TRACE_BYTES: usize = 49;
+
+/// It is no such trace.
+#[derive(Debug)]
+pub(crate) struct NotNettrace;
+
+/// Where a trace is.
+#[derive(Debug, Default)]
+pub(crate) struct Follower {
+    pending: Vec<u8>,
+    /// Of the first pending byte.
+    offset: u64,
+    has_begun: bool,
+    has_ended: bool,
+    declared: FxHashMap<u32, Declared>,
+    /// The last number of each thread that writes events.
+    sequences: FxHashMap<u64, u32>,
+    ticks_per_second: i64,
+    /// Numbers and times of the collections that somebody asked for, and of the ends of all.
+    starts: Vec<(u32, u64)>,
+    ends: Vec<(u32, u64)>,
+    pub(crate) lost_events: u64,
+    pub(crate) objects: u64,
+    /// Events that carry the heap.
+    pub(crate) bulk_events: u64,
+    /// Places that could not be read.
+    pub(crate) unreadable: u64,
+    /// Blocks that came whole.
+    pub(crate) blocks: u64,
+}
+
+/// What the next piece of the trace needs.
+enum Step {
+    Done,
+    NeedsMore,
+}
+
+impl Follower {
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// When they begin no trace; never later.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), NotNettrace> {
+        if self.has_ended {
+            return Ok(());
+        }
+        self.pending.extend_from_slice(bytes);
+        if !self.has_begun {
+            let head = [MAGIC, SERIALIZATION].concat();
+            let known = self.pending.len().min(head.len());
+            if self.pending[..known] != head[..known] {
+                return Err(NotNettrace);
+            }
+            if known < head.len() {
+                return Ok(());
+            }
+            self.has_begun = true;
+            self.advance(head.len());
+        }
+        while !self.has_ended && matches!(self.step(), Step::Done) {}
+        Ok(())
+    }
+
+    /// Has the trace's end mark come?
+    pub(crate) fn is_complete(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Collections that somebody asked for and that have begun: one, unless another session is open.
+    pub(crate) fn collections(&self) -> u64 {
+        self.starts.len() as u64
+    }
+
+    /// How long the first collection took, once all that have begun have ended and the heap has come: that of a session
+    /// before this one, whose reader has died, is without.
+    pub(crate) fn pause(&self) -> Option<std::time::Duration> {
+        let end_of = |number: u32| self.ends.iter().find(|(ended, _)| *ended == number).map(|(_, time)| *time);
+        let have_ended = self.starts.iter().all(|(number, _)| end_of(*number).is_some());
+        let &(number, start) = self.starts.first().filter(|_| have_ended && self.objects > 0)?;
+        let per_second = u64::try_from(self.ticks_per_second).ok().filter(|&ticks| ticks > 0);
+        let seconds = end_of(number)?.saturating_sub(start) as f64 / per_second.unwrap_or(1_000_000_000) as f64;
+        std::time::Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.pending.drain(..count);
+        self.offset += count as u64;
+    }
+
+    fn step(&mut self) -> Step {
+        if self.pending.first() == Some(&NULL) {
+            self.has_ended = true;
+            self.pending = Vec::new();
+            return Step::Done;
+        }
+        let head = &self.pending[..self.pending.len().min(HEAD_BYTES)];
+        let Ok((rest, (_, name))) = object_type(head) else {
+            return if head.len() < HEAD_BYTES { Step::NeedsMore } else { self.skip() };
+        };
+        let used = head.len() - rest.len();
+        if name == b"Trace" {
+            let Some(content) = self.pending.get(used..used + TRACE_BYTES) else { return Step::NeedsMore };
+            if let Ok((_, trace)) = trace(content) {
+                self.ticks_per_second = trace.ticks_per_second;
+            }
+            self.advance(used + TRACE_BYTES);
+            return Step::Done;
+        }
+        let Ok((_, size)) = le_i32::<_, ()>(rest) else { return Step::NeedsMore };
+        let Some(size) = usize::try_from(size).ok().filter(|&size| size <= MAX_BLOCK_BYTES) else {
+            return self.skip();
+        };
+        let start = self.offset + used as u64 + 4;
+        let content = used + 4 + (start.next_multiple_of(4) - start) as usize;
+        let end = content + size;
+        if self.pending.len() <= end {
+            return Step::NeedsMore;
+        }
+        let kind = name.to_vec();
+        let pending = std::mem::take(&mut self.pending);
+        self.block(&kind, &pending[content..end]);
+        self.pending = pending;
+        self.advance(end + 1);
+        Step::Done
+    }
+
+    /// Moves on to where another object begins.
+    fn skip(&mut self) -> Step {
+        self.unreadable += 1;
+        let found = memchr::memmem::find(&self.pending[1..], OBJECT_START);
+        // A start may be cut by the end of what is there.
+        let count = found.map_or(self.pending.len() - OBJECT_START.len(), |at| at + 1);
+        self.advance(count);
+        if found.is_some() { Step::Done } else { Step::NeedsMore }
+    }
+
+    fn block(&mut self, kind: &[u8], content: &[u8]) {
+        self.blocks += 1;
+        let is_read = match kind {
+            b"EventBlock" => for_each_event(content, 0, false, |event| self.event(event)).is_ok(),
+            b"MetadataBlock" => for_each_event(content, 0, false, |event| match metadata::row(event.payload) {
+                Ok((_, declared)) => {
+                    self.declared.insert(declared.id, declared);
+                }
+                Err(_) => self.unreadable += 1,
+            })
+            .is_ok(),
+            b"SPBlock" => self.sequence_point(content).is_ok(),
+            _ => true,
+        };
+        self.unreadable += u64::from(!is_read);
+    }
+
+    /// `i64 timestamp, i32 count, count x { i64 thread, u32 last }`.
+    fn sequence_point<'a>(&mut self, content: &'a [u8]) -> Parsed<'a, ()> {
+        let (rest, _) = le_u64(content)?;
+        let (mut rest, count) = le_u32(rest)?;
+        for _ in 0..count {
+            let (thread, last);
+            (rest, thread) = le_u64(rest)?;
+            (rest, last) = le_u32(rest)?;
+            self.check_sequence(thread, last, true);
+        }
+        Ok((rest, ()))
+    }
+
+    /// A thread's events are numbered one by one.
+    fn check_sequence(&mut self, thread: u64, number: u32, reached: bool) {
+        let Some(last) = self.sequences.get_mut(&thread) else {
+            self.sequences.insert(thread, number);
+            return;
+        };
+        let lost = number.wrapping_sub(if reached { *last } else { last.wrapping_add(1) });
+        let is_jump = lost < u32::MAX / 2;
+        if is_jump {
+            self.lost_events += u64::from(lost);
+        }
+        if !reached || is_jump {
+            *last = number;
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.check_sequence(event.capture_thread, event.sequence, false);
+        let Some(declared) = self.declared.get(&event.metadata_id) else { return };
+        let payload = event.payload;
+        match declared.kind {
+            Kind::GcStart if payload.len() >= 16 => {
+                const INDUCED: u32 = 1;
+                let [number, depth, reason, kind] = [0, 4, 8, 12].map(|at| u32_at(payload, at));
+                if depth >= 2 && reason == INDUCED && kind == 0 {
+                    self.starts.push((number, event.timestamp));
+                }
+            }
+            Kind::GcEnd if payload.len() >= 4 => self.ends.push((u32_at(payload, 0), event.timestamp)),
+            Kind::Nodes if payload.len() >= 8 => {
+                self.bulk_events += 1;
+                self.objects += u64::from(u32_at(payload, 4));
+            }
+            Kind::Edges => self.bulk_events += 1,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot() -> Vec<u8> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/nettrace/small-net9.nettrace.zst");
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).expect("a fixture");
+        let mut unpacked = ruzstd::decoding::StreamingDecoder::new(file).expect("zstd");
+        std::io::Read::read_to_end(&mut unpacked, &mut bytes).expect("zstd");
+        bytes
+    }
+
+    #[test]
+    fn a_trace_is_followed_in_pieces_of_any_size() {
+        let bytes = snapshot();
+        for size in [1, 7, 1000, bytes.len()] {
+            let mut follower = Follower::default();
+            for piece in bytes.chunks(size) {
+                follower.feed(piece).expect("a trace");
+            }
+            assert!(follower.is_complete() && follower.pause().is_some(), "{size}");
+            assert_eq!((follower.collections(), follower.lost_events, follower.unreadable), (1, 0, 0));
+            assert!(follower.objects > 1000);
+        }
+    }
+
+    #[test]
+    fn damage_is_counted_and_noise_is_no_trace() {
+        let bytes = snapshot();
+        for at in (32..bytes.len()).step_by(997) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0xFF;
+            let mut follower = Follower::default();
+            follower.feed(&damaged).expect("a trace");
+        }
+        assert!(Follower::default().feed(b"HTTP/1.1 400 Bad").is_err());
+        assert!(Follower::default().feed(b"Nett").is_ok());
+    }
+}
