@@ -45,9 +45,11 @@ const ALLOWED: [(&str, &[&str], &[&str]); 15] = [
         &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "twox_hash"],
     ),
     ("page", &["analysis", "dump", "answers", "escape", "units"], &["serde", "serde_json"]),
+    ("collect", &["files", "input", "units"], &["flate2", "memchr", "rustix", "serde", "serde_json", "time"]),
     (
         "cli",
         &[
+            "collect",
             "graph",
             "allocations",
             "input",

@@ -600,6 +600,7 @@ fn help_lists_the_options_of_each_command() {
         ("report", (asking.clone(), vec!["--domain"])),
         ("export", (asking, [&["--domain"][..], &heaps].concat())),
         ("index", (reading, vec![])),
+        ("collect", (form.to_vec(), vec!["--quiet"])),
         ("completions", (vec![], vec![])),
         ("man", (vec![], vec![])),
     ]

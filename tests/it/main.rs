@@ -6,6 +6,10 @@ mod common;
 mod architecture;
 mod breakdown;
 mod cli;
+#[cfg(target_os = "linux")]
+mod collect;
+#[cfg(target_os = "linux")]
+mod collect_live;
 mod damage;
 mod detection;
 mod diff;

@@ -5,6 +5,8 @@ pub mod expect;
 pub mod fixtures;
 pub mod heap;
 pub mod live;
+#[cfg(target_os = "linux")]
+pub mod peer;
 pub mod synth;
 pub mod synth_dotnet;
 pub mod synth_hprof;

@@ -1,0 +1,492 @@
+//! `heapdump collect` without any runtime: what it refuses, and what it makes of peers that speak a protocol wrong on purpose.
+//! After each of these nothing is left: no file, no folder.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::common::cmd::{Ran, finish, heapdump, project};
+use crate::common::fixtures::unpacked;
+use crate::common::peer::{
+    Process, UnixPeer, attach_request, frame, hang, http, inspector, ipc, ipc_request, ipc_text,
+};
+
+/// Runs `collect` with JSON, in a folder in which a dump may be left, and gives what is in there afterwards.
+fn collect_in(folder: &Path, args: &[&str]) -> (Ran, Vec<String>) {
+    let mut command = heapdump(&[&["collect", "-f", "json"], args].concat());
+    command.current_dir(folder);
+    let ran = finish(command);
+    let entries = folder.read_dir().expect("a folder").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    (ran, names)
+}
+
+fn collect(args: &[&str]) -> (Ran, Vec<String>) {
+    collect_in(tempfile::tempdir().expect("a folder").path(), args)
+}
+
+/// A run that is refused with one of these words, and leaves nothing.
+fn refused(args: &[&str], codes: &[&str]) -> Ran {
+    let (ran, left) = collect(args);
+    assert_eq!(ran.code, 2, "{}\n{}", ran.stdout, ran.stderr);
+    let answer = ran.json();
+    let code = answer["refusal"]["code"].as_str().expect("a code").to_string();
+    assert!(codes.contains(&code.as_str()), "{code}, not {codes:?}: {}", ran.stderr);
+    assert_eq!(answer["complete"], false);
+    assert!(ran.stderr.contains(&format!("[{code}]")), "{}", ran.stderr);
+    assert!(left.is_empty(), "{left:?}");
+    ran
+}
+
+#[test]
+fn what_is_no_process_or_no_runtime_is_refused() {
+    refused(&["4194305", "-o", "x"], &["no-such-process"]);
+    let mut idle = Process::idle();
+    let ran = refused(&[&idle.pid(), "-o", "x"], &["no-runtime"]);
+    assert!(ran.stderr.contains("(sleep) runs no .NET, Java or Node"), "{}", ran.stderr);
+    refused(&[&idle.pid(), "-o", "x", "--runtime", "openj9"], &["not-supported-yet"]);
+    refused(&[&idle.pid(), "-o", "x", "--runtime", "dotnet", "--all"], &["usage"]);
+    refused(&[&idle.pid(), "-o", "x", "--runtime", "hotspot", "--buffer", "1MB"], &["usage"]);
+    // No handler: the signals would end it.
+    refused(&[&idle.pid(), "-o", "x", "--runtime", "hotspot"], &["signal-not-caught"]);
+    refused(&[&idle.pid(), "-o", "x", "--runtime", "node", "--open-inspector"], &["signal-not-caught"]);
+    refused(&[&idle.pid(), "-o", "x", "--runtime", "dotnet"], &["socket-missing"]);
+    refused(&[&idle.pid(), "-o", "x", "--runtime", "chromium"], &["diagnostics-disabled"]);
+    assert!(idle.is_alive());
+}
+
+#[test]
+fn wrong_usage_is_an_error_before_anything_is_asked() {
+    let idle = Process::idle();
+    let pid = idle.pid();
+    for args in [&["collect"][..], &["collect", &pid, "-o", "-", "-f", "json"], &["collect", &pid, "-f", "csv"]] {
+        assert_eq!(finish(heapdump(args)).code, 2, "{args:?}");
+    }
+    for args in [["--timeout", "1h"], ["--buffer", "x"], ["--runtime", "perl"]] {
+        assert_eq!(finish(heapdump(&[&["collect", &pid], &args[..]].concat())).code, 2, "{args:?}");
+    }
+}
+
+#[test]
+fn a_stopped_process_is_refused_at_once() {
+    let idle = Process::idle();
+    let pid = rustix::process::Pid::from_raw(idle.0.id() as i32).expect("a number");
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("sent");
+    std::thread::sleep(Duration::from_millis(50));
+    refused(&[&idle.pid(), "-o", "x"], &["stopped"]);
+}
+
+#[test]
+fn a_file_that_is_there_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("x"), "mine").expect("written");
+    let idle = Process::idle();
+    let args = [&idle.pid(), "-o", "x", "--runtime", "hotspot"];
+    let (ran, left) = collect_in(folder.path(), &args);
+    assert_eq!((ran.json()["refusal"]["code"].as_str(), left), (Some("exists"), vec!["x".to_string()]));
+    assert_eq!(std::fs::read(folder.path().join("x")).expect("there"), b"mine");
+}
+
+// Attach, HotSpot.
+
+/// The path that a request names.
+fn path_in(request: &[String]) -> String {
+    request[2].split(' ').next_back().expect("a path").to_string()
+}
+
+/// A JVM that answers every request with this, and writes this many bytes into the FIFO before.
+fn jvm(bytes: Option<usize>, answer: &'static str) -> UnixPeer {
+    UnixPeer::start(move |mut stream: UnixStream| {
+        let request = attach_request(&mut stream);
+        assert_eq!(request.len(), 5, "{request:?}");
+        assert_eq!((request[0].as_str(), request[1].as_str()), ("1", "jcmd"));
+        assert!(request[2].starts_with("GC.heap_dump -overwrite /tmp/.heapdump-"), "{request:?}");
+        if let Some(bytes) = bytes {
+            let mut fifo = std::fs::File::options().write(true).open(path_in(&request)).expect("a FIFO");
+            // The reader may have gone.
+            let _ = fifo.write_all(&vec![7; bytes]);
+        }
+        let _ = stream.write_all(answer.as_bytes());
+    })
+}
+
+fn ask_jvm(peer: &UnixPeer, more: &[&str], codes: &[&str]) -> Ran {
+    let idle = Process::idle();
+    let (pid, socket) = (idle.pid(), peer.name());
+    let ran = refused(&[&[&pid[..], "-o", "x", "--runtime", "hotspot", "--socket", &socket], more].concat(), codes);
+    let left = std::fs::read_dir("/tmp").expect("a folder").flatten();
+    let prefix = format!(".heapdump-{pid}-");
+    let left: Vec<_> = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)).collect();
+    assert!(left.is_empty(), "{left:?}");
+    ran
+}
+
+#[test]
+fn a_jvm_has_its_say_and_code_0_is_no_success() {
+    for (answer, code) in [
+        ("-1\nOperation not recognized!", "refused-by-target"),
+        ("101\n", "protocol"),
+        ("gibberish\n", "protocol"),
+        ("", "protocol"),
+        ("0\nUnable to create /tmp/x: Permission denied\n", "refused-by-target"),
+        ("0\nDumping heap ...\nDump file is incomplete: No space left on device\n", "no-space"),
+        ("0\n", "refused-by-target"),
+    ] {
+        let ran = ask_jvm(&jvm(None, answer), &[], &[code]);
+        assert!(!ran.stderr.contains('\u{1b}'));
+    }
+    ask_jvm(&jvm(Some(1000), "0\nHeap dump file created [123456789 bytes in 0.1 secs]\n"), &[], &["incomplete"]);
+}
+
+#[test]
+fn a_jvm_that_is_silent_times_out() {
+    let silent = UnixPeer::start(|_stream| hang());
+    let ran = ask_jvm(&silent, &["--timeout", "300ms"], &["timeout"]);
+    assert!(ran.stderr.contains("did not answer for 0.30 s"), "{}", ran.stderr);
+    // It takes the request and never opens the FIFO.
+    let idle = UnixPeer::start(|mut stream| {
+        attach_request(&mut stream);
+        hang();
+    });
+    ask_jvm(&idle, &["--timeout", "300ms"], &["timeout"]);
+}
+
+#[test]
+fn what_comes_in_bytes_is_a_dump_when_it_is_whole() {
+    let peer = UnixPeer::start(|mut stream: UnixStream| {
+        let request = attach_request(&mut stream);
+        let mut fifo = std::fs::File::options().write(true).open(path_in(&request)).expect("a FIFO");
+        for byte in 0..200u8 {
+            fifo.write_all(&[byte]).expect("written");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(fifo);
+        for byte in b"0\nHeap dump file created [200 bytes in 0.125 secs]\n" {
+            stream.write_all(&[*byte]).expect("written");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let idle = Process::idle();
+    let folder = tempfile::tempdir().expect("a folder");
+    let args = [&idle.pid(), "-o", "x", "--runtime", "hotspot", "--socket", &peer.name()];
+    let (ran, left) = collect_in(folder.path(), &args);
+    let ran = ran.expect_code(0);
+    let answer = ran.json();
+    assert_eq!(left, ["x"]);
+    assert_eq!(
+        (&answer["bytes"], &answer["complete"], &answer["pause_ms"]),
+        (&200.into(), &true.into(), &125.0.into())
+    );
+    assert_eq!(answer["refusal"], serde_json::Value::Null);
+    let path = folder.path().join("x");
+    assert_eq!(std::fs::read(&path).expect("there"), (0..200).collect::<Vec<u8>>());
+    assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+}
+
+/// Java 8 knows no `-overwrite`: it writes a file, in a folder of ours, which is copied.
+#[test]
+fn a_jvm_that_cannot_write_into_a_fifo_writes_a_file() {
+    let peer = UnixPeer::start(|mut stream: UnixStream| {
+        let request = attach_request(&mut stream);
+        if request[1] == "jcmd" {
+            let text = "-1\njava.lang.IllegalArgumentException: Unknown argument '-overwrite' in diagnostic command.\n";
+            return stream.write_all(text.as_bytes()).expect("written");
+        }
+        assert_eq!((request[1].as_str(), request[3].as_str()), ("dumpheap", "-live"));
+        std::fs::write(&request[2], [9; 5000]).expect("written");
+        stream.write_all(b"0\nHeap dump file created [5000 bytes in 0.05 secs]\n").expect("written");
+    });
+    let idle = Process::idle();
+    let folder = tempfile::tempdir().expect("a folder");
+    let args = [&idle.pid(), "-o", "x.gz", "--runtime", "hotspot", "--socket", &peer.name()];
+    let (ran, left) = collect_in(folder.path(), &args);
+    assert_eq!((ran.expect_code(0).json()["bytes"].as_u64(), left), (Some(5000), vec!["x.gz".to_string()]));
+    let packed = std::fs::File::open(folder.path().join("x.gz")).expect("there");
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).expect("gzip");
+    assert_eq!(bytes, [9; 5000]);
+}
+
+// .NET.
+
+const UNKNOWN_COMMAND: [u8; 4] = 0x8013_1385u32.to_le_bytes();
+
+/// A runtime of version 9 whose session is served by a function.
+fn dotnet(session: impl Fn(UnixStream) + Send + Sync + 'static) -> UnixPeer {
+    UnixPeer::start(move |mut stream: UnixStream| {
+        let Some((set, command, _)) = ipc_request(&mut stream) else { return };
+        let ok = |payload: &[u8]| ipc(0xFF, 0, payload);
+        let answer = match (set, command) {
+            (4, 8) => ipc(0xFF, 0xFF, &UNKNOWN_COMMAND),
+            (4, 4) => {
+                let texts = ["app", "Linux", "x64", "App", "9.0.7"].map(ipc_text).concat();
+                ok(&[&[0; 24][..], &texts].concat())
+            }
+            (2, 1) => ok(&7u64.to_le_bytes()),
+            (2, 5) => ipc(0xFF, 0xFF, &UNKNOWN_COMMAND),
+            (2, 3) => {
+                // It may have gone.
+                let _ = stream.write_all(&ok(&7u64.to_le_bytes()));
+                return session(stream);
+            }
+            _ => panic!("command {set}, {command}"),
+        };
+        let _ = stream.write_all(&answer);
+    })
+}
+
+fn dotnet_args<'a>(pid: &'a str, socket: &'a str) -> Vec<&'a str> {
+    vec![pid, "-o", "x", "--runtime", "dotnet", "--timeout", "1s", "--yes", "--socket", socket]
+}
+
+fn ask_dotnet(peer: &UnixPeer, codes: &[&str]) -> Ran {
+    let idle = Process::idle();
+    refused(&dotnet_args(&idle.pid(), &peer.name()), codes)
+}
+
+/// A runtime that answers everything with these bytes.
+fn answering(bytes: Vec<u8>) -> UnixPeer {
+    UnixPeer::start(move |mut stream: UnixStream| {
+        ipc_request(&mut stream);
+        let _ = stream.write_all(&bytes);
+    })
+}
+
+#[test]
+fn a_dotnet_runtime_that_answers_wrong_is_refused() {
+    ask_dotnet(&answering(ipc(0xFF, 0xFF, &UNKNOWN_COMMAND)), &["refused-by-target"]);
+    let ran = ask_dotnet(&answering(b"HTTP/1.1 400 Bad Request".to_vec()), &["protocol"]);
+    assert!(ran.stderr.contains("first bytes 48 54 54 50"), "{}", ran.stderr);
+    ask_dotnet(&answering(Vec::new()), &["protocol", "target-died"]);
+    let ran = ask_dotnet(&answering(ipc(0xFF, 0, &[])[..15].to_vec()), &["protocol"]);
+    assert!(ran.stderr.contains("closed after 15 of 20 bytes"), "{}", ran.stderr);
+    ask_dotnet(&UnixPeer::start(|_| hang()), &["timeout"]);
+    ask_dotnet(
+        &UnixPeer::start(|mut stream| {
+            ipc_request(&mut stream);
+            let mut header = ipc(0xFF, 0, &[]);
+            header[14..16].copy_from_slice(&u16::MAX.to_le_bytes());
+            let _ = stream.write_all(&header);
+            hang();
+        }),
+        &["timeout"],
+    );
+    ask_dotnet(&answering(ipc(0xFF, 0, &[0xFF; 100])), &["protocol", "target-died"]);
+}
+
+#[test]
+fn a_trace_that_is_none_or_ends_early_is_refused() {
+    ask_dotnet(
+        &dotnet(|mut stream| drop(stream.write_all(b"Nettrace\x14\0\0\0!FastSerialization.1\x05\x05\x01"))),
+        &["target-died"],
+    );
+    ask_dotnet(&dotnet(|mut stream| drop(stream.write_all(&[0xA5; 5000]))), &["protocol"]);
+    ask_dotnet(
+        &dotnet(|mut stream| {
+            let _ = stream.write_all(b"Nettrace\x14\0\0\0!FastSerialization.1");
+            hang();
+        }),
+        &["timeout"],
+    );
+    // The end mark is missing.
+    let trace = unpacked("fixtures/nettrace/small-net9.nettrace.zst");
+    ask_dotnet(&dotnet(move |mut stream| drop(stream.write_all(&trace[..trace.len() - 1]))), &["target-died"]);
+}
+
+#[test]
+fn a_whole_trace_is_a_dump_however_it_comes() {
+    let trace = unpacked("fixtures/nettrace/small-net9.nettrace.zst");
+    let bytes = trace.clone();
+    let peer = dotnet(move |mut stream| {
+        let (slowly, at_once) = bytes.split_at(300);
+        for byte in slowly {
+            let _ = stream.write_all(&[*byte]);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = stream.write_all(at_once);
+    });
+    let idle = Process::idle();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ran, left) = collect_in(folder.path(), &dotnet_args(&idle.pid(), &peer.name()));
+    let answer = ran.expect_code(0).json();
+    assert_eq!(left, ["x"]);
+    assert_eq!(std::fs::read(folder.path().join("x")).expect("there"), trace);
+    let info = finish(heapdump(&["stats", "-f", "json", &folder.path().join("x").display().to_string()])).json();
+    assert_eq!(answer["objects"], info["totals"]["objects"]);
+    assert_eq!((&answer["lost_events"], &answer["runtime_version"]), (&0.into(), &"9.0.7".into()));
+}
+
+/// Events were lost, the end of the collection among them, and other events trickle for ever: what came is kept under
+/// another name, and `info` counts the same loss.
+#[test]
+fn a_trace_with_lost_events_is_kept_as_incomplete() {
+    let trace = unpacked("fixtures/nettrace/dropped-net9.nettrace.zst");
+    let whole = trace.clone();
+    for trickles in [false, true] {
+        let bytes = if trickles { trace[..trace.len() * 9 / 10].to_vec() } else { whole.clone() };
+        let peer = dotnet(move |mut stream| {
+            let _ = stream.write_all(&bytes);
+            for _ in 0..if trickles { 100 } else { 0 } {
+                std::thread::sleep(Duration::from_millis(100));
+                let _ = stream.write_all(&[0]);
+            }
+        });
+        let idle = Process::idle();
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut args = dotnet_args(&idle.pid(), &peer.name()).into_iter().map(String::from).collect::<Vec<_>>();
+        args[6] = "20s".into();
+        let (ran, left) = collect_in(folder.path(), &args.iter().map(String::as_str).collect::<Vec<_>>());
+        let answer = ran.expect_code(2).json();
+        assert_eq!(left, ["x.incomplete"], "{answer}");
+        assert_eq!(answer["refusal"]["code"], "incomplete");
+        assert!(answer["refusal"]["hint"].as_str().expect("a hint").contains("--buffer "), "{answer}");
+        assert_eq!(answer["problems"][0]["code"], "dropped-events");
+        let kept = folder.path().join("x.incomplete").display().to_string();
+        let info = finish(heapdump(&["info", "-f", "json", &kept])).json();
+        let problems = info["problems"].as_array().expect("problems");
+        let is_dropped = |code: &str| ["dropped-events", "dropped-elsewhere"].contains(&code);
+        let dropped = problems.iter().filter(|problem| is_dropped(problem["code"].as_str().expect("a code")));
+        let dropped: u64 = dropped.map(|problem| problem["count"].as_u64().expect("a count")).sum();
+        assert_eq!(answer["lost_events"].as_u64(), Some(dropped));
+    }
+}
+
+// Inspectors.
+
+const SNAPSHOT: &str = r#"{"snapshot":{"meta":{"node_fields":["a"],"edge_fields":["b"]},"node_count":2,"edge_count":0},"nodes":[1,2],"edges":[],"strings":["x"]}"#;
+
+/// A message with a chunk.
+fn chunk(text: &str) -> Vec<u8> {
+    let params = serde_json::json!({"chunk": text});
+    serde_json::json!({"method": "HeapProfiler.addHeapSnapshotChunk", "params": params}).to_string().into_bytes()
+}
+
+const DONE: &[u8] = br#"{"id":2,"result":{}}"#;
+
+/// An inspector with one target, whose websocket is served by a function behind the handshake and the first requests.
+fn node(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    inspector(move |path, mut stream, port| match path {
+        "/json/version" => http(&mut stream, r#"{"Browser":"node.js/v20.1.0","Protocol-Version":"1.1"}"#),
+        "/json/list" => {
+            let url = format!("ws://127.0.0.1:{port}/u");
+            http(&mut stream, &format!(r#"[{{"type":"node","title":"x","webSocketDebuggerUrl":"{url}"}}]"#));
+        }
+        "/u" => {
+            let _ = stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n");
+            let mut requests = [0u8; 100];
+            let _ = stream.read(&mut requests);
+            serve(stream);
+        }
+        _ => panic!("{path}"),
+    })
+}
+
+fn ask_inspector(url: &str, codes: &[&str]) -> Ran {
+    refused(&["--url", url, "-o", "x", "--timeout", "1s"], codes)
+}
+
+fn sends(frames: Vec<u8>) -> impl Fn(TcpStream) + Send + Sync {
+    move |mut stream| {
+        let _ = stream.write_all(&frames);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn what_is_no_inspector_is_refused() {
+    ask_inspector(&inspector(|_, mut stream, _| drop(stream.write_all(b"HTTP/1.1 400 Bad\r\n\r\n"))), &["protocol"]);
+    ask_inspector(&inspector(|_, mut stream, _| drop(stream.write_all(&[0xA5; 300]))), &["protocol"]);
+    ask_inspector(&inspector(|_, _, _| {}), &["protocol"]);
+    ask_inspector(&inspector(|_, _stream, _| hang()), &["timeout"]);
+    ask_inspector(&inspector(|_, mut stream, _| http(&mut stream, "[1]")), &["protocol"]);
+    let empty = inspector(|path, mut stream, _| match path {
+        "/json/version" => http(&mut stream, r#"{"Browser":"node.js/v20.1.0","Protocol-Version":"1.1"}"#),
+        _ => http(&mut stream, "[]"),
+    });
+    ask_inspector(&empty, &["no-target"]);
+    ask_inspector("ftp://127.0.0.1:1", &["no-target"]);
+}
+
+#[test]
+fn an_inspector_that_goes_wrong_is_refused() {
+    let error = frame(0x81, br#"{"id":2,"error":{"code":-32000,"message":"Failed to take heap snapshot"}}"#);
+    let ran = ask_inspector(&node(sends(error)), &["refused-by-target"]);
+    assert!(ran.stderr.contains("Failed to take heap snapshot"), "{}", ran.stderr);
+    ask_inspector(&node(sends(frame(0x81, &chunk(&SNAPSHOT[..50])))), &["target-died"]);
+    ask_inspector(&node(sends([frame(0x81, &chunk(&SNAPSHOT[..50])), frame(0x81, DONE)].concat())), &["incomplete"]);
+    ask_inspector(&node(sends(frame(0x81, br#"{"method":"#))), &["protocol"]);
+    ask_inspector(&node(sends(b"\x81\x82abcdxx".to_vec())), &["protocol"]);
+    ask_inspector(&node(sends(b"\x81\x7f\x40\0\0\0\0\0\0\0".to_vec())), &["protocol"]);
+    ask_inspector(&node(|_stream| hang()), &["timeout"]);
+}
+
+#[test]
+fn a_whole_snapshot_is_a_dump_in_whatever_frames_it_comes() {
+    let (first, second) = SNAPSHOT.split_at(60);
+    let split = chunk(second);
+    let frames = [
+        frame(0x89, b"ping"),
+        frame(0x81, &chunk(first)),
+        frame(0x01, &split[..9]),
+        frame(0x00, &split[9..20]),
+        frame(0x80, &split[20..]),
+        frame(0x81, DONE),
+    ]
+    .concat();
+    let url = node(move |mut stream| {
+        for byte in &frames {
+            let _ = stream.write_all(&[*byte]);
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ran, left) = collect_in(folder.path(), &["--url", &url, "-o", "x", "--timeout", "5s"]);
+    let answer = ran.expect_code(0).json();
+    assert_eq!((left, &answer["objects"]), (vec!["x".to_string()], &2.into()));
+    assert_eq!(std::fs::read_to_string(folder.path().join("x")).expect("there"), SNAPSHOT);
+    assert_eq!((&answer["runtime"], &answer["runtime_version"]), (&"node".into(), &"v20.1.0".into()));
+}
+
+/// Every word for a refusal stands in the document, with when it is said.
+#[test]
+fn every_refusal_is_documented() {
+    let source = std::fs::read_to_string(project("src/collect/refusal.rs")).expect("readable");
+    let document = std::fs::read_to_string(project("docs/getting-a-dump.md")).expect("readable");
+    let list = source.split("pub enum RefusalCode {").nth(1).and_then(|rest| rest.split('}').next()).expect("a list");
+    let names = list.lines().filter_map(|line| line.trim().strip_suffix(',')).filter(|name| !name.contains(' '));
+    let words = names.map(|name| {
+        let letters = name.chars().enumerate();
+        let dashed =
+            letters.map(|(place, c)| if place > 0 && c.is_uppercase() { format!("-{c}") } else { c.to_string() });
+        dashed.collect::<String>().to_lowercase()
+    });
+    let words: Vec<String> = words.collect();
+    assert!(words.len() > 20, "{words:?}");
+    for word in words {
+        assert!(document.contains(&format!("`{word}`")), "{word} is not documented");
+    }
+}
+
+/// Command lines, behind `heapdump` and before `-f json`, whose answers have every key that there is. Peers of this test
+/// answer them.
+pub fn lines_with_all_keys() -> Vec<Vec<String>> {
+    let words = |line: &[&str]| -> Vec<String> { line.iter().map(|word| word.to_string()).collect() };
+    let trace = unpacked("fixtures/nettrace/dropped-net9.nettrace.zst");
+    let runtime: &'static UnixPeer = Box::leak(Box::new(dotnet(move |mut stream| drop(stream.write_all(&trace)))));
+    let idle: &'static Process = Box::leak(Box::new(Process::idle()));
+    let url = node(|_stream| {});
+    let (pid, socket) = (idle.pid(), runtime.name());
+    // What is incomplete is kept, but of a device.
+    let mut asked = dotnet_args(&pid, &socket);
+    asked[2] = "/dev/null";
+    vec![
+        words(&[&["collect"], &asked[..]].concat()),
+        words(&["collect", "--list", "--url", &url]),
+        words(&["collect", "--list"]),
+    ]
+}

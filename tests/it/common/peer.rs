@@ -1,0 +1,143 @@
+//! Peers for `heapdump collect`: listeners that speak a runtime's protocol, right or wrong on purpose.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// A child that ends with the test.
+pub struct Process(pub Child);
+
+impl Process {
+    /// A process that does nothing, for peers that speak in its place.
+    pub fn idle() -> Self {
+        let mut command = Command::new("sleep");
+        Process(command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("sleep"))
+    }
+
+    pub fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        self.0.try_wait().expect("a child").is_none()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A unix socket whose every connection is served by a function, in a thread of its own.
+pub struct UnixPeer {
+    pub path: PathBuf,
+    _folder: TempDir,
+}
+
+impl UnixPeer {
+    pub fn start(serve: impl Fn(UnixStream) + Send + Sync + 'static) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).expect("bound");
+        let serve = Arc::new(serve);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let serve = Arc::clone(&serve);
+                std::thread::spawn(move || serve(stream));
+            }
+        });
+        UnixPeer { path, _folder: folder }
+    }
+
+    pub fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// The same over TCP, of whole requests: the path that is asked for, and the connection.
+pub fn inspector(serve: impl Fn(&str, TcpStream, u16) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let port = listener.local_addr().expect("an address").port();
+    let serve = Arc::new(serve);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            std::thread::spawn(move || {
+                let mut head = Vec::new();
+                let mut byte = [0u8];
+                while !head.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8_lossy(&head).into_owned();
+                serve(head.split(' ').nth(1).unwrap_or_default(), stream, port);
+            });
+        }
+    });
+    format!("http://127.0.0.1:{port}")
+}
+
+/// Long enough for a test, and not for ever.
+pub fn hang() {
+    std::thread::sleep(Duration::from_secs(30));
+}
+
+/// A message of .NET's protocol.
+pub fn ipc(set: u8, command: u8, payload: &[u8]) -> Vec<u8> {
+    let size = (20 + payload.len() as u16).to_le_bytes();
+    [b"DOTNET_IPC_V1\0", &size[..], &[set, command, 0, 0], payload].concat()
+}
+
+/// A text of .NET's protocol.
+pub fn ipc_text(text: &str) -> Vec<u8> {
+    let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+    let bytes = units.iter().flat_map(|unit| unit.to_le_bytes());
+    (units.len() as u32).to_le_bytes().into_iter().chain(bytes).collect()
+}
+
+/// Reads a request of .NET's protocol: command set, command, payload.
+pub fn ipc_request(stream: &mut UnixStream) -> Option<(u8, u8, Vec<u8>)> {
+    let mut header = [0u8; 20];
+    stream.read_exact(&mut header).ok()?;
+    assert!(header.starts_with(b"DOTNET_IPC_V1\0"));
+    let mut payload = vec![0u8; usize::from(u16::from_le_bytes([header[14], header[15]])) - 20];
+    stream.read_exact(&mut payload).ok()?;
+    Some((header[16], header[17], payload))
+}
+
+/// Reads a request of HotSpot's attach protocol: its five texts.
+pub fn attach_request(stream: &mut UnixStream) -> Vec<String> {
+    let mut texts = Vec::new();
+    let (mut text, mut byte) = (Vec::new(), [0u8]);
+    while texts.len() < 5 && stream.read_exact(&mut byte).is_ok() {
+        match byte[0] {
+            0 => texts.push(String::from_utf8(std::mem::take(&mut text)).expect("UTF-8")),
+            byte => text.push(byte),
+        }
+    }
+    texts
+}
+
+/// Answers a GET.
+pub fn http(stream: &mut TcpStream, body: &str) {
+    let length = body.len();
+    // The other side may have gone.
+    let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+}
+
+/// A server's text frame.
+pub fn frame(first: u8, text: &[u8]) -> Vec<u8> {
+    let head = match text.len() {
+        length @ ..126 => vec![first, length as u8],
+        length => [&[first, 126][..], &(length as u16).to_be_bytes()].concat(),
+    };
+    [&head, text].concat()
+}
