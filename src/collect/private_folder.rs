@@ -3,6 +3,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::SystemTime;
 
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, FlockOperation, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fchmod, fchown, flock,
@@ -160,6 +161,18 @@ fn unlink(around: &OwnedFd, name: &str) {
     let _ = unlinkat(around, name, AtFlags::empty());
 }
 
+/// Removes such a file that a run has left that was killed. One that is younger may be another tool's, just now.
+pub(super) fn remove_old_mark(process: &Process, around: &OwnedFd, name: &str) {
+    const OLD_SECONDS: i64 = 2;
+    let Ok(facts) = rustix::fs::statat(around, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
+    let own = [rustix::process::geteuid().as_raw(), process.uid];
+    let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
+    if is_file && facts.st_size == 0 && own.contains(&facts.st_uid) && now - facts.st_mtime as i64 >= OLD_SECONDS {
+        unlink(around, name);
+    }
+}
+
 /// A file of this name and size 0 in a folder, for as long as this is not dropped.
 pub(super) fn mark(process: &Process, around: OwnedFd, name: &str) -> rustix::io::Result<AtEnd> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -246,6 +259,13 @@ mod tests {
         drop(mark_it().expect("reused"));
         assert!(!path.exists());
         drop(mark_it().expect("made"));
+        assert!(!path.exists());
+        std::fs::write(&path, "").expect("written");
+        remove_old_mark(&process, &around(&folder), "m");
+        assert!(path.exists(), "it is young");
+        let old = SystemTime::now() - std::time::Duration::from_secs(60);
+        std::fs::File::options().write(true).open(&path).expect("there").set_modified(old).expect("set");
+        remove_old_mark(&process, &around(&folder), "m");
         assert!(!path.exists());
         std::fs::write(&path, "somebody's").expect("written");
         assert!(mark_it().is_err() && path.exists());

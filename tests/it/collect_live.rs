@@ -208,9 +208,10 @@ fn dumps_are_whole(name: &'static str, options: &[&str], asking: &[&str]) {
         );
         assert_eq!((&answer["complete"], &answer["lost_events"]), (&true.into(), &0.into()));
         runtime.check(&path);
-        // What is said is no more than what the process has seen, whose clock ticks each 20 ms or less.
+        // What is said is no more than what the process has seen, whose clock notes gaps of more than 20 ms. From version 22
+        // on a JVM counts the time in which it puts its parts together, too.
         let (pause, gap) = (answer["pause_ms"].as_f64().expect("a pause"), target.gap_ms());
-        assert!(pause <= (gap * 1.3).max(gap + 60.0).max(80.0), "{name}: said {pause}, had {gap}");
+        assert!(pause <= (gap * 1.3).max(gap + 60.0).max(250.0), "{name}: said {pause}, had {gap}");
         println!("{name}: said {pause} ms, had {gap} ms; {} ms in all", answer["duration_ms"]);
     }
     assert!(target.process.is_alive() && target.leftovers().is_empty(), "{:?}", target.leftovers());
@@ -280,8 +281,8 @@ fn runs_that_are_killed_leave_nothing() {
             }
             assert!(target.process.is_alive());
         }
-        // Sessions whose reader has died are dropped by .NET when it writes to them.
-        std::thread::sleep(Duration::from_secs(if runtime.is_dotnet { 2 } else { 0 }));
+        // Sessions whose reader has died are dropped by .NET when it writes to them; a fresh mark for a JVM may be another tool's.
+        std::thread::sleep(Duration::from_millis(2500));
         let path = folder.path().join("last");
         let answer = target.collect(&path, &[]).expect_code(0).json();
         assert_eq!((&answer["complete"], &answer["lost_events"]), (&true.into(), &0.into()), "{answer}");

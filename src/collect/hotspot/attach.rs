@@ -4,6 +4,7 @@
 //! in decimal, a line end, a text; then the JVM closes.
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use rustix::fs::OFlags;
 use rustix::process::Signal;
 
 use super::perfdata::PerfData;
-use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of};
+use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of, remove_old_mark};
 use crate::collect::process::{Process, read_proc};
 use crate::collect::refusal::{Refusal, RefusalCode};
 
@@ -35,6 +36,10 @@ pub(super) fn connect(
     if data.is_some_and(PerfData::is_attach_off) {
         let text = format!("process {}: attach is switched off (-XX:+DisableAttachMechanism)", process.pid);
         return Err(Refusal::new(RefusalCode::DiagnosticsDisabled, text).hint("only a restart without it helps"));
+    }
+    let name = mark_name(process);
+    for folder in [open_directory_of(process), open_tmp(process)].into_iter().flatten() {
+        remove_old_mark(process, &folder, &name);
     }
     if let Some(stream) = open_socket(process)? {
         return Ok(stream);
@@ -91,14 +96,21 @@ fn had_socket(process: &Process) -> bool {
         .any(|line| line.split_whitespace().nth(7).is_some_and(|own| own.starts_with(&path)))
 }
 
+fn mark_name(process: &Process) -> String {
+    format!(".attach_pid{}", process.ns_pid)
+}
+
+fn open_tmp(process: &Process) -> rustix::io::Result<OwnedFd> {
+    open_in_root(process, "/tmp", OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
 /// A file of a certain name and a signal make a JVM open its socket. Without the file the signal would make it print its
 /// threads; without a handler it would end.
 fn wake(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
-    let name = format!(".attach_pid{}", process.ns_pid);
-    let tmp = || open_in_root(process, "/tmp", OFlags::RDONLY | OFlags::DIRECTORY);
+    let name = mark_name(process);
     let _mark = open_directory_of(process)
         .and_then(|folder| mark(process, folder, &name))
-        .or_else(|_| mark(process, tmp()?, &name))
+        .or_else(|_| mark(process, open_tmp(process)?, &name))
         .map_err(|error| Refusal::system(&format!("process {}: {name} cannot be made", process.pid), error))?;
     process.wake(Signal::QUIT, "SIGQUIT")?;
     let asked = Instant::now();
@@ -185,13 +197,9 @@ pub(super) fn created(text: &str) -> Option<(u64, Duration)> {
 }
 
 /// Where a file goes that a JVM writes for us, tried in this order.
-pub(super) fn places() -> [(&'static str, fn(&Process) -> rustix::io::Result<std::os::fd::OwnedFd>); 3] {
+pub(super) fn places() -> [(&'static str, fn(&Process) -> rustix::io::Result<OwnedFd>); 3] {
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
-    [
-        ("/tmp", |process| open_in_root(process, "/tmp", FOLDER)),
-        ("", open_directory_of),
-        ("/dev/shm", |process| open_in_root(process, "/dev/shm", FOLDER)),
-    ]
+    [("/tmp", open_tmp), ("", open_directory_of), ("/dev/shm", |process| open_in_root(process, "/dev/shm", FOLDER))]
 }
 
 /// The folder of the user's own file, where the process sees the same file systems.
