@@ -168,7 +168,7 @@ pub(super) fn remove_old_mark(process: &Process, around: &OwnedFd, name: &str) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
     let own = [rustix::process::geteuid().as_raw(), process.uid];
     let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
-    if is_file && facts.st_size == 0 && own.contains(&facts.st_uid) && now - facts.st_mtime as i64 >= OLD_SECONDS {
+    if is_file && facts.st_size == 0 && own.contains(&facts.st_uid) && now - facts.st_mtime >= OLD_SECONDS {
         unlink(around, name);
     }
 }
