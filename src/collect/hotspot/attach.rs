@@ -196,8 +196,11 @@ pub(super) fn created(text: &str) -> Option<(u64, Duration)> {
     Some((bytes.parse().ok()?, Duration::from_secs_f64(seconds)))
 }
 
+/// Opens a folder of a process.
+type OpenFolder = fn(&Process) -> rustix::io::Result<OwnedFd>;
+
 /// Where a file goes that a JVM writes for us, tried in this order.
-pub(super) fn places() -> [(&'static str, fn(&Process) -> rustix::io::Result<OwnedFd>); 3] {
+pub(super) fn places() -> [(&'static str, OpenFolder); 3] {
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
     [("/tmp", open_tmp), ("", open_directory_of), ("/dev/shm", |process| open_in_root(process, "/dev/shm", FOLDER))]
 }
