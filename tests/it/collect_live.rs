@@ -467,7 +467,7 @@ fn what_can_be_dumped_is_listed() {
     let idle = Process::idle();
     let answer = finish(heapdump(&["collect", "--list", "-f", "json"])).expect_code(0).json();
     let rows = answer["processes"].as_array().expect("processes");
-    let row_of = |pid: &str| rows.iter().find(|row| row["pid"].to_string() == pid);
+    let row_of = |pid: &str| rows.iter().find(|row| row["pid"].as_u64() == pid.parse().ok());
     for (runtime, target) in &targets {
         let row = row_of(&target.process.pid()).unwrap_or_else(|| panic!("{} is not listed", runtime.name));
         let (can_dump, has_version) = match runtime.name {
