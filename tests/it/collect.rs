@@ -480,6 +480,12 @@ pub fn lines_with_all_keys() -> Vec<Vec<String>> {
     let runtime: &'static UnixPeer = Box::leak(Box::new(dotnet(move |mut stream| drop(stream.write_all(&trace)))));
     let idle: &'static Process = Box::leak(Box::new(Process::idle()));
     let url = node(|_stream| {});
+    // What is called so is taken for it.
+    let folder = Box::leak(Box::new(tempfile::tempdir().expect("a folder")));
+    let program = folder.path().join("node");
+    std::fs::copy("/bin/sleep", &program).expect("copied");
+    let listed = std::process::Command::new(program).arg("60").spawn().expect("it starts");
+    Box::leak(Box::new(Process(listed)));
     let (pid, socket) = (idle.pid(), runtime.name());
     // What is incomplete is kept, but of a device.
     let mut asked = dotnet_args(&pid, &socket);
