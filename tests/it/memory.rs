@@ -65,6 +65,38 @@ fn the_dominator_tree_is_counted() {
 }
 
 #[test]
+fn what_is_read_again_is_counted_too() {
+    // A V8 snapshot of 200 texts, which only some answers read.
+    let (mut nodes, mut edges, mut strings) =
+        ("9,0,1,0,1,3,1,3,16,200".to_string(), "5,1,5".to_string(), String::new());
+    for text in 0..200 {
+        nodes += &format!(",2,{},{},100000,0", text + 2, 2 * text + 5);
+        edges += &format!(",1,{text},{}", 5 * text + 10);
+        strings += &format!(",\"{text}{}\"", "x".repeat(100_000));
+    }
+    let header = concat!(
+        r#"{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count"],"node_types":[["hidden","array","#,
+        r#""string","object","code","closure","regexp","number","native","synthetic"],"string","number","number","number"],"#,
+        r#""edge_fields":["type","name_or_index","to_node"],"edge_types":[["context","element","property","internal","hidden","#,
+        r#""shortcut","weak"],"string_or_number","node"]},"node_count":202,"edge_count":201}"#
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("texts.heapsnapshot");
+    let json = format!("{header},\"nodes\":[{nodes}],\"edges\":[{edges}],\"strings\":[\"\",\"global\"{strings}]}}");
+    std::fs::write(&path, json).expect("written");
+    let path = path.display().to_string();
+    let asked = || {
+        run(&["stats", "--max-memory", "12MB", &path]).expect_code(0);
+        let ran = run(&["strings", "--max-memory", "12MB", &path]).expect_code(2);
+        assert!(ran.stderr.contains("more than") && ran.stderr.contains("bytes of memory"), "{}", ran.stderr);
+        run(&["strings", "--max-memory", "100MB", &path]).expect_code(0);
+    };
+    asked();
+    run(&["index", &path]).expect_code(0);
+    asked();
+}
+
+#[test]
 fn without_the_option_what_is_free_suffices() {
     run(&["stats", &project("fixtures/xna_cf/pair_after.txt").display().to_string()]).expect_code(0);
     let wrong = run(&["stats", "--max-memory", "much", "fixtures/xna_cf/pair_after.txt"]).expect_code(2);
