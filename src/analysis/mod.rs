@@ -51,6 +51,7 @@ pub mod root_inference;
 pub mod root_paths;
 pub mod roots_by_node;
 pub mod selection;
+pub mod series;
 pub mod shortest_parents;
 pub mod suspects;
 pub mod threshold;

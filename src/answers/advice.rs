@@ -32,6 +32,7 @@ impl AnswerError {
                  --retained alone gives the lower bound of all"
             ),
             AnswerError::SetTooLarge(_) => format!("{self}; fewer with --type"),
+            AnswerError::NoTimes => format!("--sort-by-time: {self}"),
             AnswerError::NoPages => format!("--detached: {self}"),
             AnswerError::PathsTooLong => format!("--paths: {self}; leave --paths out"),
             AnswerError::TooManyPairs(_) => format!("{self}; a smaller --depth tells fewer apart"),

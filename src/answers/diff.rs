@@ -174,6 +174,15 @@ struct Side {
     roots_inferred: bool,
 }
 
+/// What the rows of one dump have, and all of it together. As one side of [`diff`].
+///
+/// # Errors
+/// As [`diff`].
+pub(super) fn amounts_of(dump: &OpenDump, options: &DiffOptions) -> Result<(Tally, Rows), AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    Side::find(dump, graph, options, 0).map(|side| (side.totals, side.rows))
+}
+
 impl Side {
     /// `row_bytes`: what the rows of the other dump take.
     fn find(dump: &OpenDump, graph: &HeapGraph, options: &DiffOptions, row_bytes: u64) -> Result<Self, AnswerError> {

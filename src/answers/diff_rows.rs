@@ -201,6 +201,17 @@ pub(crate) struct DiffKeys {
 pub(crate) const RETAINED_KEYS: [&str; 3] = ["retained_bytes_old", "retained_bytes_new", "retained_bytes_delta"];
 
 impl DiffBy {
+    /// The word for one row, and several in a sentence.
+    pub(super) fn titles(self) -> (&'static str, &'static str) {
+        match self {
+            DiffBy::Groups(by) => (by.name(), by.titles().1),
+            DiffBy::Paths => ("path", "paths"),
+            DiffBy::RootKinds => ("root-kind", "kinds of roots"),
+            DiffBy::Backtraces => ("backtrace", "backtraces"),
+            DiffBy::Objects => ("object", "types"),
+        }
+    }
+
     /// The keys of rows of objects.
     pub(crate) fn keys(self) -> DiffKeys {
         let objects = ["objects_old", "objects_new", "objects_delta"];

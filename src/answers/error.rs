@@ -79,6 +79,10 @@ pub enum AnswerError {
     NoValues(NoValues),
     /// The dump does not say which threads there were.
     NoThreads,
+    /// Dumps of two formats: types of different runtimes do not compare.
+    MixedFormats(String, String),
+    /// Dumps are to be put in order by their times, and one has none.
+    NoTimes,
     /// The dump does not have what an expression names.
     WrongFilter(FilterError),
 }
@@ -135,6 +139,10 @@ impl fmt::Display for AnswerError {
             }
             AnswerError::NoValues(why) => why.fmt(f),
             AnswerError::WrongFilter(error) => error.fmt(f),
+            AnswerError::MixedFormats(first, other) => {
+                write!(f, "one dump is {first}, another {other}: types of different runtimes do not compare")
+            }
+            AnswerError::NoTimes => f.write_str("not every dump says when it was taken"),
             AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
             AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),
             AnswerError::NoLastingIds => f.write_str(

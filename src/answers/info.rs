@@ -427,7 +427,7 @@ fn snapshot_row(number: usize, snapshot: &SnapshotInfo) -> SnapshotRow {
 }
 
 /// A time in milliseconds since 1970, as `2026-11-20T06:04:12.898Z`; empty for a time outside years 0 to 9999.
-fn utc(unix_ms: i64) -> String {
+pub(super) fn utc(unix_ms: i64) -> String {
     const FORM: &[time::format_description::BorrowedFormatItem<'_>] =
         time::macros::format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
     let time = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000);

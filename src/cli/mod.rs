@@ -20,7 +20,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use commands::collect;
 use commands::{
     breakdown, completions, diff, dominators, export, index, info, leaks, list, man, referrers, report, roots, show,
-    stats, strings, threads, waste,
+    stats, strings, threads, trend, waste,
 };
 pub use terminal::session::Session;
 use terminal::{help, usage};
@@ -60,6 +60,7 @@ enum Command {
     Leaks(leaks::Args),
     Threads(threads::Args),
     Diff(diff::Args),
+    Trend(trend::Args),
     Strings(strings::Args),
     Waste(waste::Args),
     Report(report::Args),
@@ -120,6 +121,7 @@ impl Command {
             Command::Leaks(args) => leaks::run(args, session),
             Command::Threads(args) => threads::run(args, session),
             Command::Diff(args) => diff::run(args, session),
+            Command::Trend(args) => trend::run(args, session),
             Command::Strings(args) => strings::run(args, session),
             Command::Waste(args) => waste::run(args, session),
             Command::Report(args) => report::run(args, session),

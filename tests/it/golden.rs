@@ -40,6 +40,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("strings", &["strings", ZOO, "--duplicates", "--holders", "-n", "5"]),
     ("waste", &["waste", ZOO, "-n", "3"]),
     ("diff", &["diff", BEFORE, AFTER, "--retained", "-n", "3"]),
+    ("trend", &["trend", BEFORE, BEFORE, AFTER, AFTER, "-n", "5", "--min-growth", "0"]),
     ("breakdown", &["breakdown", TOTALS]),
     ("breakdown-both", &["breakdown", TOTALS, "--by", "both"]),
     ("breakdown-callers", &["breakdown", RECORDED, "--invert", "--process", "Browser", "--min-percent", "5"]),

@@ -181,6 +181,10 @@ fn occurring() -> BTreeMap<String, Keys> {
         let words: Vec<&str> = ["diff", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
         add(&words);
     }
+    for form in ["--min-growth 0", "--by package", "--paths"] {
+        let words: Vec<&str> = ["trend", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();
+        add(&words);
+    }
     add(&["diff", TRACE_49, TRACE_66]);
     let snapshots: Vec<String> = (0..3)
         .map(|number| {

@@ -51,6 +51,7 @@ mod several;
 mod strings;
 mod threads;
 mod trees;
+mod trend;
 mod v8_snapshot;
 mod values;
 mod waste;

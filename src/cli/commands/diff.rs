@@ -28,7 +28,7 @@ use crate::cli::terminal::{asking::ask_together, session::Session};
 #[command(override_usage = "heapdump diff [OPTIONS] OLD NEW")]
 pub(crate) struct Args {
     /// The earlier and the later dump; one of them may be -
-    #[arg(value_names = ["OLD", "NEW"], num_args = 1..=2, required = true)]
+    #[arg(value_names = ["OLD", "NEW"], num_args = 1.., required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     rows: DiffRowArgs,
@@ -49,6 +49,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     // A wrong limit is told before the work, not after.
     let growth_limit = args.fail_over.as_deref().map(str::parse).transpose().map_err(Error::msg)?;
     let scope = args.scope.options()?;
+    if args.files.len() > 2 {
+        bail!("diff compares two dumps; of more, `heapdump trend` says what grew");
+    }
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }

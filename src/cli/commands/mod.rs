@@ -21,4 +21,5 @@ pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod strings;
 pub(crate) mod threads;
+pub(crate) mod trend;
 pub(crate) mod waste;

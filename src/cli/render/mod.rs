@@ -17,4 +17,5 @@ pub(crate) mod root_paths;
 pub(crate) mod rows;
 mod strings;
 mod threads;
+mod trend;
 mod waste;

@@ -10,7 +10,7 @@ use crate::cli::Cli;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("A dump of a live process", &["collect"]),
     ("What is there", &["info", "stats", "list", "show"]),
-    ("Why it is there", &["roots", "referrers", "dominators", "leaks", "threads", "breakdown", "diff"]),
+    ("Why it is there", &["roots", "referrers", "dominators", "leaks", "threads", "breakdown", "diff", "trend"]),
     ("What could be smaller", &["strings", "waste"]),
     ("For others, for later, for other programs", &["report", "index", "export"]),
     ("This program", &["completions", "man", "help"]),

@@ -1,0 +1,92 @@
+//! Limits on growth over several dumps.
+
+use std::str::FromStr;
+
+use super::{DumpsTrend, TrendRow};
+use crate::analysis::selection::TypePattern;
+use crate::analysis::threshold::Threshold;
+use crate::units::format_bytes;
+
+/// The most that something may grow by.
+#[derive(Debug, Clone)]
+pub struct TrendLimit {
+    /// As it was written.
+    text: String,
+    /// Which rows, together; `None` for the whole heap.
+    of: Option<TypePattern>,
+    size: Threshold,
+    /// From one dump to the next, in place of from the first to the last.
+    is_per_dump: bool,
+}
+
+/// `10%`, `20MiB`, `100KiB/dump`, each also behind `PATTERN=`.
+impl FromStr for TrendLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (of, size) = match text.rsplit_once('=') {
+            Some((pattern, size)) => (Some(TypePattern::parse(pattern)?), size),
+            None => (None, text),
+        };
+        let (size, is_per_dump) = match size.strip_suffix("/dump") {
+            Some(size) => (size, true),
+            None => (size, false),
+        };
+        let size: Threshold = size.parse()?;
+        Ok(TrendLimit { text: text.to_string(), of, size, is_per_dump })
+    }
+}
+
+impl TrendLimit {
+    /// The limit as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// That something grew by more, in a sentence. `rows` are all, whatever is shown.
+    pub(super) fn check(&self, trend: &DumpsTrend, rows: &[TrendRow]) -> Option<String> {
+        let (what, values) = match &self.of {
+            None => (trend.whole.to_string(), trend.total_values.clone()),
+            Some(pattern) => {
+                // A whole name means that row alone, though it is part of others.
+                let is_whole = rows.iter().any(|row| row.name == pattern.text());
+                let is_one =
+                    |row: &&TrendRow| if is_whole { row.name == pattern.text() } else { pattern.matches(&row.name) };
+                let mut sums = vec![0u64; trend.total_values.len()];
+                for row in rows.iter().filter(is_one) {
+                    let values = row.bytes.iter().flatten();
+                    sums.iter_mut().zip(values).for_each(|(sum, bytes)| *sum = sum.saturating_add(*bytes));
+                }
+                (pattern.text().to_string(), sums)
+            }
+        };
+        let (first, last) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
+        let limit = self.size.at_most(first);
+        let (grown, per) = match self.is_per_dump {
+            true => (trend.slope(&values), " a dump"),
+            false => (super::delta(first, last), ""),
+        };
+        let is_over = u64::try_from(grown).is_ok_and(|grown| grown > limit);
+        is_over.then(|| {
+            let words = format_bytes(grown.unsigned_abs());
+            format!("{what} grew by {words}{per} ({grown} bytes), over the limit of {}{per}", format_bytes(limit))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_as_they_are_written() {
+        let limit = |text: &str| text.parse::<TrendLimit>().unwrap();
+        assert!(limit("10%").of.is_none() && !limit("20MiB").is_per_dump && limit("100KiB/dump").is_per_dump);
+        let limit = limit("*Bubble*=1KiB/dump");
+        assert_eq!(limit.of.as_ref().map(TypePattern::text), Some("*Bubble*"));
+        assert!(limit.is_per_dump && limit.size == Threshold::Bytes(1024));
+        for wrong in ["", "x", "a=", "1KiB/hour", "/(/=1KiB"] {
+            assert!(wrong.parse::<TrendLimit>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `heapdump trend`: what grew over many dumps.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use anyhow::{Error, Result, anyhow, bail};
+
+use crate::answers::{DiffBy, GroupBy, Limits, TrendOfDumps, TrendOptions};
+use crate::cli::Outcome;
+use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, words};
+use crate::cli::terminal::{asking::ask_input, each_file::ask_each, session::Session};
+
+/// What grew over many dumps: what never shrinks first
+///
+/// Each type (or group, or path of the dominator tree) with its bytes in the first dump and the last, the median slope
+/// from dump to dump, at how many steps it grew, and whether it ever shrank. One that cannot be read is left out.
+///
+/// Example: heapdump trend monday.hprof tuesday.hprof wednesday.hprof thursday.hprof
+///
+/// Example: heapdump trend build-*.gcdump --retained --fail-over 100KiB/dump --fail-over '*Cache=1MiB'
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The dumps, the oldest first
+    #[arg(required = true, num_args = 2.., value_name = "DUMP")]
+    files: Vec<PathBuf>,
+    /// What to group by
+    #[arg(long, value_parser = words(GroupBy::ALL), default_value = "type", value_name = "GROUP", conflicts_with = "paths")]
+    by: GroupBy,
+    /// Retained bytes in place of shallow ones: at least so much would be freed with all objects of a row
+    #[arg(long)]
+    retained: bool,
+    /// Paths of the dominator tree by type in place of types: what grew under what
+    #[arg(long, conflicts_with = "retained")]
+    paths: bool,
+    /// Rows that are the same in all dumps too
+    #[arg(long)]
+    all: bool,
+    /// Leave out rows that change by less: a size, or a share of the last heap
+    #[arg(long, value_name = "SIZE", default_value = "0.1%")]
+    min_growth: String,
+    /// Put the dumps in the order in which they were taken
+    #[arg(long)]
+    sort_by_time: bool,
+    /// Fail when a row grows and never shrinks, over 4 dumps or more
+    #[arg(long)]
+    grows: bool,
+    /// Fail when the heap grows by more, or rows that match do: 10%, 20MiB, 100KiB/dump, '*Cache=1MiB'
+    #[arg(long, value_name = "[PATTERN=]SIZE[/dump]")]
+    fail_over: Vec<String>,
+    #[command(flatten)]
+    limit: LimitArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    if args.grows && args.files.len() < 4 {
+        bail!("--grows: with fewer than 4 dumps a row that grows proves nothing");
+    }
+    let dumps = RefCell::new(TrendOfDumps::new(args.options()?));
+    let input = &args.common.input;
+    let (_, failed) = ask_each(session, &args.files, input, |place, file| {
+        dumps.borrow_mut().expect(file);
+        ask_input(session, place, Some(file), input, |asked| {
+            asked.warn();
+            dumps.borrow_mut().add(asked.dump).map_err(|error| asked.explain(error))
+        })
+        .map(drop)
+    })?;
+    let answer = dumps.into_inner().finish().map_err(|error| Error::msg(error.advice()))?;
+    if answer.read_count() < 2 {
+        bail!("a trend takes two dumps or more that can be read");
+    }
+    answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
+    session.print_answer(&answer, &args.common.output)?;
+    let broken: Vec<&String> = answer.over.iter().chain(answer.growing.iter().filter(|_| args.grows)).collect();
+    broken.iter().for_each(|sentence| session.print_sentence(sentence));
+    let outcome = args.scope.outcome(session, answer.is_of_nothing(), input.read.quiet);
+    Ok(failed.unwrap_or(if broken.is_empty() { outcome } else { Outcome::No }))
+}
+
+impl Args {
+    fn options(&self) -> Result<TrendOptions> {
+        let mut options = TrendOptions {
+            scope: self.scope.options()?,
+            by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by) },
+            retained: self.retained,
+            flat: self.all,
+            min_growth: self.min_growth.parse().map_err(|why| anyhow!("--min-growth: {why}"))?,
+            by_time: self.sort_by_time,
+            limits: Limits { rows: self.limit.limit_here(), reverse: false },
+            ..TrendOptions::default()
+        };
+        let parse = |text: &String| text.parse().map_err(|why| anyhow!("--fail-over {text}: {why}"));
+        options.growth_limits = self.fail_over.iter().map(parse).collect::<Result<_>>()?;
+        Ok(options)
+    }
+}
