@@ -4,6 +4,7 @@ Views and questions are the document's own text. Prints one JSON object: rows by
 what an independent reader says of the files.
 """
 
+import contextlib
 import decimal
 import glob
 import json
@@ -47,7 +48,9 @@ def spark_engine(text, folder):
         " --conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1 pyspark-shell".split()
     )
     names = {}
-    exec(blocks(text, "python")[0].replace("DIR", folder), names)
+    # What the document's lines show is no part of the answer.
+    with contextlib.redirect_stdout(sys.stderr):
+        exec(blocks(text, "python")[0].replace("DIR", folder), names)
     return lambda question: [tuple(row) for row in names["spark"].sql(question.rstrip().rstrip(";")).collect()]
 
 
