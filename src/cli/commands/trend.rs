@@ -23,23 +23,23 @@ pub(crate) struct Args {
     /// The dumps, the oldest first
     #[arg(required = true, num_args = 2.., value_name = "DUMP")]
     files: Vec<PathBuf>,
-    /// What to group by
-    #[arg(long, value_parser = words(GroupBy::ALL), default_value = "type", value_name = "GROUP", conflicts_with = "paths")]
+    /// What to group by: package, module, loader, ... as in stats
+    #[arg(long, value_parser = words(GroupBy::ALL), default_value = "type", value_name = "GROUP", conflicts_with = "paths", hide_possible_values = true)]
     by: GroupBy,
-    /// Retained bytes in place of shallow ones: at least so much would be freed with all objects of a row
+    /// Retained bytes in place of shallow ones
     #[arg(long)]
     retained: bool,
-    /// Paths of the dominator tree by type in place of types: what grew under what
+    /// Paths of the dominator tree by type in place of types
     #[arg(long, conflicts_with = "retained")]
     paths: bool,
     /// Rows that are the same in all dumps too
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     all: bool,
     /// Leave out rows that change by less: a size, or a share of the last heap
-    #[arg(long, value_name = "SIZE", default_value = "0.1%")]
+    #[arg(long, value_name = "SIZE", default_value = "0.1%", hide_short_help = true)]
     min_growth: String,
     /// Put the dumps in the order in which they were taken
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     sort_by_time: bool,
     /// Fail when a row grows and never shrinks, over 4 dumps or more
     #[arg(long)]
