@@ -46,6 +46,16 @@ pub struct Diff {
 }
 
 impl Diff {
+    /// What a row is of: `type`.
+    pub fn row_word(&self) -> String {
+        match &self.rows {
+            DiffRows::Objects(ObjectDiffRows { by: DiffBy::Groups(by), .. }) => by.titles().0.to_lowercase(),
+            DiffRows::Objects(ObjectDiffRows { by: DiffBy::RootKinds, .. }) => "kind of roots".into(),
+            DiffRows::Objects(_) => "path".into(),
+            _ => "type".into(),
+        }
+    }
+
     /// How much there was and is, in a line: sizes by `bytes`, what it grew by as `emphasis` has it.
     pub fn headline(&self, bytes: impl Fn(u64) -> String, emphasis: impl Fn(&str) -> String) -> String {
         let (old, new) = (self.old.bytes(), self.new.bytes());

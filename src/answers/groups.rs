@@ -33,6 +33,10 @@ pub enum GroupBy {
     Interval,
     /// How they are held: strongly, or only by references that the runtime may give up.
     Held,
+    /// The program's own type that they belong to: its objects, and those of libraries that it keeps alive.
+    Owner,
+    /// The package of that.
+    OwnerPackage,
 }
 
 impl GroupBy {
@@ -49,9 +53,30 @@ impl GroupBy {
         ("interval", GroupBy::Interval),
     ];
 
+    /// All that a histogram has rows of.
+    pub const OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
+        ("type", GroupBy::Type),
+        ("package", GroupBy::Package),
+        ("namespace", GroupBy::Package),
+        ("owner", GroupBy::Owner),
+        ("owner=package", GroupBy::OwnerPackage),
+        ("domain", GroupBy::Section),
+        ("module", GroupBy::Module),
+        ("generation", GroupBy::Generation),
+        ("loader", GroupBy::Loader),
+        ("heap", GroupBy::Heap),
+        ("held", GroupBy::Held),
+        ("interval", GroupBy::Interval),
+    ];
+
+    /// Returns true where library objects are charged to the program's own.
+    pub fn is_owner(self) -> bool {
+        matches!(self, GroupBy::Owner | GroupBy::OwnerPackage)
+    }
+
     /// The word for it, in JSON and on the command line.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, by)| *by == self).map_or("", |(name, _)| name)
+        Self::OF_HISTOGRAMS.iter().find(|(_, by)| *by == self).map_or("", |(name, _)| name)
     }
 
     /// What one group is called above a column, and several in a sentence.
@@ -66,6 +91,7 @@ impl GroupBy {
             GroupBy::Heap => ("Heap", "heaps"),
             GroupBy::Held => ("Held", "groups"),
             GroupBy::Interval => ("Interval", "intervals"),
+            GroupBy::Owner | GroupBy::OwnerPackage => ("Owner", "owners"),
         }
     }
 
@@ -172,7 +198,8 @@ impl<'d> Groups<'d> {
                     }
                     GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
                     GroupBy::Loader => (loader_text(graph, graph.types().loader(type_id)), String::new()),
-                    GroupBy::Type => {
+                    // Who owns what is found by what holds it.
+                    GroupBy::Type | GroupBy::Owner | GroupBy::OwnerPackage => {
                         let apart = match apart {
                             TypesApart::Never => String::new(),
                             TypesApart::ByLoader => loader_key(graph, graph.types().loader(type_id)),

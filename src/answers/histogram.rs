@@ -8,6 +8,7 @@ use super::heaps::HeapRow;
 pub use super::histogram_options::*;
 pub use super::histogram_rows::*;
 use super::loader_row::loaders_of_repeated_names;
+use super::owners::rows_of_owners;
 use super::problems::problems_of;
 use super::{AnswerError, GroupBy, ReachedBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
@@ -46,12 +47,16 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
         let row = HistogramRow::new(groups.names[group].clone(), options.group_by, amount);
         rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
     }
-    add_locations(graph, &groups, &mut rows);
-    let shown: Vec<u32> = rows.iter().map(|row| row.group).collect();
-    for (row, loader) in rows.iter_mut().zip(loaders_of_repeated_names(dump, graph, &groups, &shown)) {
-        row.loader = loader;
+    if options.group_by.is_owner() {
+        rows = rows_of_owners(dump, graph, &scope, options.group_by, &options.own_types)?;
+    } else {
+        add_locations(graph, &groups, &mut rows);
+        let shown: Vec<u32> = rows.iter().map(|row| row.group).collect();
+        for (row, loader) in rows.iter_mut().zip(loaders_of_repeated_names(dump, graph, &groups, &shown)) {
+            row.loader = loader;
+        }
+        add_retained(dump, graph, options, &groups, &mut rows)?;
     }
-    add_retained(dump, graph, options, &groups, &mut rows)?;
     // Of the whole scope, whatever of it matches.
     let matching = options.scope.filter.as_ref().map(|filter| MatchingRow {
         filter: filter.text(),

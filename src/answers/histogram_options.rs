@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::heaps::HeapChoice;
+use super::owners::OwnTypes;
 use super::{CommandLine, GroupBy, Limits, ScopeOptions};
 use crate::analysis::selection::TypePattern;
 use crate::units::format_bytes;
@@ -118,6 +119,8 @@ pub struct HistogramOptions {
     pub types_apart: bool,
     /// Retained bytes too. Default: none.
     pub retained: Option<RetainedBy>,
+    /// Whose types are whose, where rows are of owners.
+    pub own_types: OwnTypes,
     /// The order of the rows.
     pub order: HistogramOrder,
     /// How many rows.
@@ -138,6 +141,12 @@ impl HistogramOptions {
             Some(RetainedBy::Exact) => line.word("--retained=exact"),
             None => &mut line,
         };
+        for pattern in &self.own_types.libraries {
+            line.option("--library", Some(pattern.text()));
+        }
+        for pattern in &self.own_types.mine {
+            line.option("--mine", Some(pattern.text()));
+        }
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
         line

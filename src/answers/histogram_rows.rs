@@ -294,6 +294,17 @@ pub enum RowAmount {
         #[serde(flatten)]
         estimate: Option<EstimateRow>,
     },
+    /// Objects of the program, and those of libraries that are charged to it.
+    Owned {
+        /// The program's own.
+        objects: u64,
+        /// Their shallow bytes.
+        shallow_bytes: u64,
+        /// Objects of libraries.
+        charged_objects: u64,
+        /// Their shallow bytes.
+        charged_bytes: u64,
+    },
     /// Objects, counted without the graph.
     Counted {
         /// Objects.
@@ -364,10 +375,12 @@ impl HistogramRow {
         name_with_loader(self.name(), self.loader.as_ref().filter(|_| is_wanted))
     }
 
-    /// Shallow bytes of objects, or bytes of allocations.
+    /// Shallow bytes of objects, or bytes of allocations; what is charged to a row is not among them.
     pub fn bytes(&self) -> u64 {
         match self.amount {
-            RowAmount::Objects { shallow_bytes, .. } | RowAmount::Counted { shallow_bytes, .. } => shallow_bytes,
+            RowAmount::Objects { shallow_bytes, .. }
+            | RowAmount::Counted { shallow_bytes, .. }
+            | RowAmount::Owned { shallow_bytes, .. } => shallow_bytes,
             RowAmount::Allocations { total_bytes, .. } => total_bytes,
         }
     }
@@ -375,8 +388,18 @@ impl HistogramRow {
     /// Objects or allocations, where they are counted.
     pub fn count(&self) -> Option<u64> {
         match self.amount {
-            RowAmount::Objects { objects, .. } | RowAmount::Counted { objects, .. } => Some(objects),
+            RowAmount::Objects { objects, .. }
+            | RowAmount::Counted { objects, .. }
+            | RowAmount::Owned { objects, .. } => Some(objects),
             RowAmount::Allocations { allocations, .. } => allocations,
+        }
+    }
+
+    /// Objects of libraries that are charged to the row and their shallow bytes.
+    pub fn charged(&self) -> Option<(u64, u64)> {
+        match self.amount {
+            RowAmount::Owned { charged_objects, charged_bytes, .. } => Some((charged_objects, charged_bytes)),
+            _ => None,
         }
     }
 
@@ -399,7 +422,8 @@ impl HistogramRow {
     /// The figure that an order compares.
     pub(super) fn figure(&self, order: HistogramOrder) -> u64 {
         match (order, self.amount) {
-            (HistogramOrder::Bytes, _) => self.bytes(),
+            (HistogramOrder::Bytes, _) => self.bytes().saturating_add(self.charged().map_or(0, |(_, bytes)| bytes)),
+            (HistogramOrder::Count, RowAmount::Owned { objects, charged_objects, .. }) => objects + charged_objects,
             (HistogramOrder::Count, RowAmount::Objects { objects, .. } | RowAmount::Counted { objects, .. }) => objects,
             // Counted allocations come before none at all.
             (HistogramOrder::Count, RowAmount::Allocations { allocations, .. }) => {

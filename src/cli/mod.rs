@@ -50,6 +50,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Info(info::Args),
+    #[command(visible_aliases = ["histogram", "top"])]
     Stats(stats::Args),
     List(list::Args),
     Show(show::Args),

@@ -94,7 +94,7 @@ root_kinds! {
     /// Inferred: a class of a dump without root records.
     Class "class" "a loaded class (inferred: the dump has no root records)" Strong,
     /// Inferred: an object that no other object refers to, in a dump without root records.
-    Unreferenced "unreferenced" "nothing in the dump refers to it (inferred root)" Strong,
+    Unreferenced "unreferenced" "no other object (root inferred: nothing in the dump refers to it)" Strong,
     /// Inferred: the first object of a cycle that nothing else holds, in a dump without root records.
     Cycle "cycle" "a cycle that nothing else holds (inferred root)" Strong,
     /// Added on request for objects that no strong root reaches; in an Android dump an object that nothing holds.

@@ -5,11 +5,15 @@
 const ARCHIVE: &str = "unpack it and name the dump in it";
 const PROCESS: &str =
     "it is the memory of a process as it was; what is read here are heap dumps, as runtimes write them";
+const NO_DUMP: &str = "name a heap dump";
 const ELF: &[u8] = b"\x7fELF";
 
 /// How a file begins, what it is, and what to do with it.
-const FOREIGN: [(&[u8], &str, &str); 12] = [
+const FOREIGN: [(&[u8], &str, &str); 15] = [
     (b"0SECTION ", "a Java core", "it lists threads and holds no objects; the heap dump is a file beside it"),
+    (b"\x89PNG", "a picture (PNG)", NO_DUMP),
+    (b"\xff\xd8\xff", "a picture (JPEG)", NO_DUMP),
+    (b"%PDF", "a PDF document", NO_DUMP),
     (b"FLR\0", "a Java flight recording", "JDK Mission Control opens it"),
     (b"MDMP", "a Windows minidump", PROCESS),
     (b"PAGEDU", "a Windows kernel dump", "WinDbg opens it"),
@@ -28,12 +32,24 @@ pub(super) fn name(start: &[u8]) -> Option<String> {
     if is_core(start) {
         return Some(sentence("an ELF core dump", PROCESS));
     }
+    if is_class_histogram(start) {
+        return Some(sentence("the text of jmap -histo", "it counts by class already; a dump says what holds what"));
+    }
     let (_, what, advice) = FOREIGN.iter().find(|(mark, ..)| start.starts_with(mark))?;
     Some(sentence(what, advice))
 }
 
 fn sentence(what: &str, advice: &str) -> String {
     format!("is {what}, which heapdump does not read; {advice}")
+}
+
+/// `num     #instances         #bytes  class name`, with blanks before it, after lines of the tool's own or without.
+fn is_class_histogram(start: &[u8]) -> bool {
+    let is_heading = |line: &[u8]| {
+        let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+        words.next() == Some(b"num") && words.next() == Some(b"#instances")
+    };
+    start.split(|&byte| byte == b'\n').take(4).any(is_heading)
 }
 
 /// An ELF file says in its 17th and 18th byte what it is, in its own byte order; 4 is a core.
@@ -57,6 +73,8 @@ mod tests {
             let start = [mark, b" and the rest of it"].concat();
             assert!(name(&start).is_some_and(|text| text.contains(what)), "{what}");
         }
+        let histogram = name(b"4711:\n num     #instances         #bytes  class name (module)\n----\n");
+        assert!(histogram.is_some_and(|text| text.contains("jmap -histo")));
         assert_eq!(name(b"a 2 x\n"), None);
         assert_eq!(name(b""), None);
     }

@@ -3,10 +3,12 @@
 //! Knows nothing of heaps. A command says what its columns are and gives rows on demand; the form is chosen here, once.
 //! Rows are streamed in every form but the table for people, so that millions of them need no memory.
 
+mod ascii;
 mod columns;
 mod delimited;
 mod json;
 mod markdown;
+mod names;
 mod plain;
 mod present;
 mod progress_line;
@@ -21,6 +23,7 @@ pub use crate::units::{count_of, format_bytes, format_count, parse_size};
 
 pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
 pub use columns::Columns;
+pub use names::shorten_name;
 pub use present::{Present, TextPage, write, write_each};
 pub use progress_line::{progress_line, progress_prefix};
 pub use terminal::shorten_middle;
@@ -76,6 +79,8 @@ pub struct Style {
     pub header: bool,
     /// Bold and colours.
     pub color: bool,
+    /// Frames and marks in ASCII: the terminal shows nothing else.
+    pub ascii: bool,
 }
 
 impl Style {
@@ -84,14 +89,14 @@ impl Style {
         matches!(self.format, Format::Table | Format::Markdown)
     }
 
-    /// A type name (or other text) shortened in its middle to what `before` leaves of a terminal's line.
+    /// A type name (or other text with names) shortened to what `before` leaves of a terminal's line.
     pub fn fit(&self, before: usize, text: &str) -> String {
         const SHORTEST: usize = 20;
         if !self.terminal {
             return escape_controls(text).into();
         }
         let room = self.width.saturating_sub(before).max(SHORTEST);
-        shorten_middle(&escape_controls(&terminal::without_middle(text, room)), room)
+        shorten_name(&escape_controls(&terminal::without_middle(text, room)), room)
     }
 }
 

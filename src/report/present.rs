@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::ascii::Ascii;
 use super::{
     Format, Outline, Style, Table, delimited, escape_controls, json, markdown, plain, several, terminal, tree,
 };
@@ -125,6 +126,9 @@ impl Style {
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    if style.ascii {
+        return write(answer, &mut Ascii(out), &Style { ascii: false, ..*style });
+    }
     match style.format {
         Format::Table if style.terminal || A::IS_PROSE => {
             let mut page = TextPage::new(out, *style);
@@ -155,6 +159,9 @@ pub fn write<A: Present>(answer: &A, out: &mut dyn Write, style: &Style) -> io::
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write_each<A: Present>(answers: &[(String, A)], out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    if style.ascii {
+        return write_each(answers, &mut Ascii(out), &Style { ascii: false, ..*style });
+    }
     match style.format {
         Format::Table if style.terminal => {
             for (place, (file, answer)) in answers.iter().enumerate() {

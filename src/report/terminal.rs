@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as Drawn, presets};
 
-use super::{Cell, Column, Style, Table, Unit, cell_text};
+use super::{Cell, Column, Style, Table, Unit, cell_text, shorten_name};
 use crate::units;
 
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
@@ -75,7 +75,7 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
     for row in &mut texts {
         drawn.add_row(shown.iter().map(|&place| {
             let text = std::mem::take(&mut row[place]);
-            if place == last { shorten_middle(&text, room) } else { text }
+            if place == last { shorten_name(&text, room) } else { text }
         }));
     }
     for (number, place) in shown.iter().enumerate() {
@@ -119,7 +119,7 @@ pub(super) fn without_middle(text: &str, room: usize) -> std::borrow::Cow<'_, st
     if start < end { format!("{}{}", &text[..start], &text[end..]).into() } else { text.into() }
 }
 
-/// Takes characters out of the middle: both ends of a type name tell more than its middle.
+/// Takes characters out of the middle: both ends of a name tell more than its middle.
 pub fn shorten_middle(text: &str, room: usize) -> String {
     let count = text.chars().count();
     if count <= room {
@@ -139,7 +139,7 @@ mod tests {
 
     fn drawn(table: &Table<'_>, width: usize) -> String {
         let format = super::super::Format::Table;
-        let style = Style { format, terminal: true, width, human: true, header: true, color: false };
+        let style = Style { format, terminal: true, width, human: true, header: true, color: false, ascii: false };
         let mut out = Vec::new();
         write(table, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()

@@ -109,8 +109,15 @@ mod tests {
                 OutlineRow { depth, hidden_after, figures, name: name.into(), ..OutlineRow::default() }
             }),
         };
-        let style =
-            Style { format: Format::Table, terminal: true, width: 80, human: false, header: true, color: false };
+        let style = Style {
+            format: Format::Table,
+            terminal: true,
+            width: 80,
+            human: false,
+            header: true,
+            color: false,
+            ascii: false,
+        };
         let mut out = Vec::new();
         write(&tree, &mut out, &style).unwrap();
         let expected = [

@@ -3,6 +3,7 @@
 use super::{SubjectKind, SuspectView, Suspects, knowledge};
 use crate::analysis::suspects::LeakSuspect;
 use crate::answers::ObjectRow;
+use crate::graph::RootKind;
 use crate::units::{count_of, format_count};
 
 /// Types inside a suspect that the paragraph names.
@@ -80,6 +81,9 @@ fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
         0 => ".".to_string(),
         length => format!(", through {}.", steps(length, |places| path.steps(places))),
     };
+    if path.length() == 0 && path.root().kind == RootKind::Unreferenced.name() {
+        return " Nothing in the dump refers to it (root inferred).".into();
+    }
     format!("{whose} {}{through}", suspects.holders(&path))
 }
 

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{HistogramOrder, SizeLimit};
-use crate::answers::{GroupBy, HistogramOptions, RetainedBy};
+use crate::answers::{GroupBy, HistogramOptions, OwnTypes, RetainedBy};
 use crate::cli::args::heaps::HeapArgs;
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
 use crate::units::parse_size;
@@ -14,12 +14,18 @@ use crate::units::parse_size;
 #[derive(Debug, Args)]
 pub(crate) struct HistogramArgs {
     /// What to group by
-    #[arg(long, value_parser = words(GroupBy::ALL), default_value = "type", value_name = "GROUP")]
+    #[arg(long, value_parser = words(GroupBy::OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
     by: GroupBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` marks
     /// the heap without each row's objects
     #[arg(long, value_parser = words(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
     retained: Option<RetainedBy>,
+    /// Types of libraries, besides those of the runtime, where bytes go to their owners
+    #[arg(long, value_name = "PATTERN", hide_short_help = true)]
+    library: Vec<String>,
+    /// Types of the program, whatever they are called
+    #[arg(long, value_name = "PATTERN", hide_short_help = true)]
+    mine: Vec<String>,
     /// Fail when a type's objects take more, for instance --fail-over 'System.Byte[]=20MB'; PATTERN as for --type
     #[arg(long, value_name = "TYPE=SIZE")]
     fail_over: Vec<String>,
@@ -49,7 +55,20 @@ impl HistogramArgs {
         if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package) {
             bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
         }
+        let names_types = !self.library.is_empty() || !self.mine.is_empty();
+        if names_types && !self.by.is_owner() {
+            bail!("--library and --mine say whose types are whose: add --by owner");
+        }
+        if self.by.is_owner() && self.retained.is_some() {
+            bail!("--by owner charges bytes, it does not add up what is retained: leave --retained out");
+        }
+        let patterns = |texts: &[String]| texts.iter().map(|text| TypePattern::parse(text)).collect::<Result<_, _>>();
+        let own_types = OwnTypes {
+            libraries: patterns(&self.library).map_err(Error::msg)?,
+            mine: patterns(&self.mine).map_err(Error::msg)?,
+        };
         Ok(HistogramOptions {
+            own_types,
             scope: self.scope.options()?,
             heaps: self.heaps.choice(&self.scope.section, &self.common.input.read),
             group_by: self.by,

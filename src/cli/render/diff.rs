@@ -27,7 +27,10 @@ impl Present for Diff {
         }
         page.line("");
         let table = self.table(&style);
-        page.table(&table);
+        match table.row_count + table.rows_hidden {
+            0 => page.line(format!("no {} changed", self.row_word())),
+            _ => page.table(&table),
+        }
     }
 }
 

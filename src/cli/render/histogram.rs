@@ -24,7 +24,15 @@ impl Present for Histogram {
         let estimated = Column::count("estimated_objects", "Heap # (est.)").hide_priority(2);
         let module = Column::word("module", "Module").hide_priority(1);
         let location = Column::word("location", "Constructor").hide_priority(1);
+        let with_charged = self.group_by.is_owner();
+        let with_graph = with_graph && !with_charged;
         columns
+            .add_if(with_charged, Column::count("charged_objects", "Charged #"), |row| {
+                row.charged().map(|(objects, _)| objects)
+            })
+            .add_if(with_charged, Column::bytes("charged_bytes", "Charged"), |row| {
+                row.charged().map(|(_, bytes)| bytes)
+            })
             .add_if(with_graph, reachable, |row| row.reachable().map(|(objects, _)| objects))
             .add_if(with_graph, Column::bytes("reachable_bytes", "Reachable"), |row| {
                 row.reachable().map(|(_, bytes)| bytes)

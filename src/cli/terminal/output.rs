@@ -26,8 +26,15 @@ impl OutputArgs {
             human: self.human || (!self.bytes && terminal && self.format == Format::Table),
             header: !self.no_header,
             color: self.color.0.unwrap_or(terminal && !no_color),
+            ascii: terminal && !shows_unicode(),
         }
     }
+}
+
+/// Does the terminal show more than ASCII, as far as the locale says? Where none is set, it does.
+fn shows_unicode() -> bool {
+    let locales = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    locales.is_none_or(|locale| locale.to_string_lossy().to_lowercase().replace('-', "").contains("utf8"))
 }
 
 impl LimitArgs {

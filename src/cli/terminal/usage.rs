@@ -2,12 +2,20 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::Path;
+
+use clap::error::ErrorKind;
 
 use crate::cli::terminal::help;
 use crate::report::{escape_controls, is_control_like};
 
 /// Prints clap's error or help and ends the process.
 pub(crate) fn exit(error: &clap::Error, words: &[OsString]) -> ! {
+    if let Some(file) = words.get(1).filter(|word| error.kind() == ErrorKind::InvalidSubcommand && is_file(word)) {
+        let file = escape_controls(&file.to_string_lossy()).into_owned();
+        let _ = writeln!(io::stderr(), "heapdump: {file} is a file; for what is in it: heapdump stats {file}");
+        std::process::exit(error.exit_code());
+    }
     let mut controls: Vec<char> = words.iter().flat_map(chars).filter(|&ch| is_control_like(ch)).collect();
     if controls.is_empty() {
         error.exit();
@@ -41,6 +49,10 @@ fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char]) -
     pairs().fold(lines.join("\n"), |text, (control, stand_in)| {
         text.replace(stand_in, &control.escape_unicode().to_string())
     })
+}
+
+fn is_file(word: &OsString) -> bool {
+    Path::new(word).is_file()
 }
 
 fn chars(word: &OsString) -> impl Iterator<Item = char> {

@@ -85,6 +85,7 @@ pub fn run_on_terminal(line: &str, columns: usize) -> Ran {
         .env_remove("HEAPDUMP_FILE")
         .env("SHELL", "/bin/sh")
         .env("TERM", "xterm")
+        .env("LC_ALL", "C.UTF-8")
         .env("PATH", format!("{bin}:{}", std::env::var("PATH").unwrap_or_default()))
         .stdin(Stdio::null());
     let output = command.output().expect("the `script` program of util-linux, which makes a terminal");

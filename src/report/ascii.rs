@@ -1,0 +1,50 @@
+//! Output for terminals that show ASCII alone (`LC_ALL=C`): frames, arrows and marks by their nearest character.
+
+use std::io::{self, Write};
+
+/// Writes what this program draws in ASCII; names from a dump stay as they are. Every write is to be whole characters.
+pub(super) struct Ascii<'w>(pub(super) &'w mut dyn Write);
+
+impl Write for Ascii<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.is_ascii() => {
+                let text: String = text.chars().map(nearest).collect();
+                self.0.write_all(text.as_bytes())?;
+            }
+            _ => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// One character for one, so that columns stay where they are.
+fn nearest(c: char) -> char {
+    match c {
+        '─' => '-',
+        '═' => '=',
+        '│' | '┆' => '|',
+        '\u{2500}'..='\u{257F}' => '+',
+        '→' => '>',
+        '×' => 'x',
+        '…' => '~',
+        '\u{2581}'..='\u{2588}' => '#',
+        _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drawings_become_ascii_and_names_stay() {
+        let mut out = Vec::new();
+        Ascii(&mut out).write_all("┌─┬╪┐ → Öl …Ü×2".as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "+-+++ > Öl ~Üx2");
+    }
+}
