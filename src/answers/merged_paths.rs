@@ -11,6 +11,7 @@ use super::{AnswerError, CommandLine, Limits, RootRow, ScopeOptions, Tree, TreeR
 use crate::analysis::merged_paths::{MergedPaths, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::selection::TypePattern;
+use crate::analysis::threshold::Threshold;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
@@ -26,6 +27,8 @@ pub struct MergedPathsOptions {
     pub all_kinds: bool,
     /// How many rows of each level. Rows are never reversed.
     pub limits: Limits,
+    /// Rows of a smaller part of the reached objects are left out. Default: none.
+    pub min_share: Option<Threshold>,
 }
 
 impl MergedPathsOptions {
@@ -36,7 +39,7 @@ impl MergedPathsOptions {
 
     /// The paths to these objects.
     pub fn of(scope: ScopeOptions) -> Self {
-        MergedPathsOptions { scope, avoided: Vec::new(), all_kinds: false, limits: Limits::default() }
+        MergedPathsOptions { scope, avoided: Vec::new(), all_kinds: false, limits: Limits::default(), min_share: None }
     }
 
     /// The command line that asks the same.
@@ -125,6 +128,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     };
     dump.phase(Phase::MergingPaths);
     let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
+    let least = |merged: &MergedPaths| options.min_share.map_or(0, |share| share.at_least(merged.reached_objects));
     let merged = merge_root_paths(graph, |node| scope.contains(node), is_avoided, options.all_kinds, weight_of);
     Ok(MergedRootPaths {
         pattern: options.scope.types.as_ref().map(|types| types.text().to_string()),
@@ -132,14 +136,17 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
-        tree: MergedPathRows { names: ReferenceNames::of(dump), ..MergedPathRows::new(graph, merged, options.limits) },
+        tree: MergedPathRows {
+            names: ReferenceNames::of(dump),
+            ..MergedPathRows::new(graph, least(&merged), merged, options.limits)
+        },
         avoids: !avoided.is_empty(),
     })
 }
 
 impl<'d> MergedPathRows<'d> {
-    /// The rows in their order: most objects first.
-    fn new(graph: &'d HeapGraph, merged: MergedPaths, limits: Limits) -> Self {
+    /// The rows in their order: most objects first; those of fewer than `least` are left out.
+    fn new(graph: &'d HeapGraph, least: u64, merged: MergedPaths, limits: Limits) -> Self {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
         for (number, row) in merged.rows.iter().enumerate() {
@@ -148,12 +155,18 @@ impl<'d> MergedPathRows<'d> {
                 None => tops.push(number as u32),
             }
         }
-        let level = |numbers: Vec<u32>| {
+        let level = |mut numbers: Vec<u32>| {
+            let all = numbers.len();
+            // One row stays, so that it is seen where a path ends.
+            let most = numbers.iter().map(|&number| merged.rows[number as usize].objects).max().unwrap_or(0);
+            numbers.retain(|&number| merged.rows[number as usize].objects >= least.min(most));
+            let too_small = all - numbers.len();
             let key = |number: u32| {
                 let row = &merged.rows[number as usize];
                 (Reverse(row.objects), Reverse(row.weight_bytes), graph.type_name(row.type_id), number)
             };
-            Level::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)))
+            let level = Level::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
+            Level { hidden: level.hidden + too_small, ..level }
         };
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();

@@ -1,5 +1,8 @@
 //! Why an object is alive: shortest paths to it from objects that roots hold.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
@@ -7,7 +10,7 @@ use super::histogram_rows::is_false;
 use super::object_rows::FEW_ROWS;
 use super::reference_names::ReferenceNames;
 use super::values::Values;
-use super::{AnswerError, CommandLine, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
+use super::{AnswerError, CommandLine, Limits, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::analysis::root_paths::{RootPaths, find_root_paths};
@@ -15,6 +18,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::dump::{OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId};
+use crate::units::{count_of, format_count};
 
 /// Which object, and which paths.
 #[derive(Debug, Clone)]
@@ -29,13 +33,15 @@ pub struct RootPathsOptions {
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too, which hold nothing.
     pub all_kinds: bool,
+    /// How many of the paths are shown to people; data has all.
+    pub limits: Limits,
 }
 
 impl RootPathsOptions {
     /// The shortest path to an object.
     pub fn new(object: ObjectId) -> Self {
-        let scope = ScopeOptions::default();
-        RootPathsOptions { object, scope, paths: Some(1), avoided: Vec::new(), all_kinds: false }
+        let (scope, limits) = (ScopeOptions::default(), Limits::default());
+        RootPathsOptions { object, scope, paths: Some(1), avoided: Vec::new(), all_kinds: false, limits }
     }
 
     /// The command line that asks the same.
@@ -69,9 +75,25 @@ pub struct RootPathsAnswer<'d> {
     /// The dump has class objects.
     #[serde(skip)]
     pub has_classes: bool,
+    /// Paths that are shown to people.
+    #[serde(skip)]
+    pub shown: usize,
 }
 
 impl RootPathsAnswer<'_> {
+    /// How many paths there are, and how many of each kind of root, most first: `482 paths: 301 from static, 181 from
+    /// local`. `None` for one path.
+    pub fn summary(&self) -> Option<String> {
+        let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+        self.paths.iter().for_each(|path| *kinds.entry(path.root().kind).or_default() += 1);
+        let mut kinds: Vec<(String, u64)> = kinds.into_iter().collect();
+        kinds.sort_by_key(|(_, count)| Reverse(*count));
+        let kinds: Vec<String> =
+            kinds.iter().map(|(kind, count)| format!("{} from {kind}", format_count(*count))).collect();
+        let count = self.paths.len() as u64;
+        (count > 1).then(|| format!("{}: {}", count_of(count, "paths"), kinds.join(", ")))
+    }
+
     /// Returns true if strong roots reach the object, but only by paths through what is avoided.
     pub fn is_blocked(&self) -> bool {
         self.reachability.is_reached() && self.paths.is_empty()
@@ -185,6 +207,7 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
             retained_bytes,
         },
         reachability: Reachability::find(dump, graph, node),
+        shown: options.limits.shown(paths.len()),
         paths,
         roots_inferred: graph.roots_inferred(),
         has_classes: !graph.types().class_objects().is_empty(),

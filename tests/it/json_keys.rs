@@ -100,6 +100,7 @@ const FORMS: [(&str, &[&str]); 10] = [
             "",
             "--by package --retained",
             "--by generation",
+            "--by owner",
             "--retained",
             "--shallow",
             "--keep-unreachable",

@@ -39,6 +39,7 @@ mod memory_infra;
 mod object_changes;
 mod objects;
 mod oracle;
+mod owners;
 mod package;
 mod phd;
 mod readme;

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
-use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns};
+use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, parse_patterns, parse_smallest};
 use crate::cli::render::root_paths::why_not;
 use crate::cli::terminal::{asking::ask, session::Session};
 
@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// Walk weak roots too
     #[arg(long)]
     all_kinds: bool,
+    /// With --type or --where, leave out rows of fewer of the objects, in percent [default: 2 on a terminal without -n]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "paths")]
+    min_percent: Option<f64>,
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
@@ -59,21 +62,21 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         }
         let limits = Limits { rows: args.limit.limit_here(), reverse: false };
         let all_kinds = args.all_kinds;
-        let options = MergedPathsOptions { avoided, all_kinds, limits, ..MergedPathsOptions::of(scope) };
+        let is_cut = args.limit.limit.is_none() && args.common.output.style().terminal;
+        let min_share = parse_smallest(None, args.min_percent.or(is_cut.then_some(2.0)))?;
+        let options = MergedPathsOptions { avoided, all_kinds, limits, min_share, ..MergedPathsOptions::of(scope) };
         return by_type(args, session, &options);
     }
     let (object, file) = split_object_and_file(&args.words);
     let Some(object) = object else {
         bail!("which object? heapdump roots OBJID [FILE], or --type PATTERN or --where EXPR for all that match");
     };
-    if args.limit.limit.is_some() {
-        bail!("-n: one object has no rows to leave out; --paths says how many paths there are, --type has a tree");
-    }
     let options = RootPathsOptions {
         scope,
         paths: (args.paths > 0).then_some(args.paths),
         avoided,
         all_kinds: args.all_kinds,
+        limits: Limits { rows: args.limit.limit_here(), reverse: false },
         ..RootPathsOptions::new(parse_object_id(&object)?)
     };
     ask(session, file.as_deref(), &args.common.input, |asked| {

@@ -48,8 +48,11 @@ impl Present for RootPathsAnswer<'_> {
             }
             reachability => page.line(format!("  not reachable from any strong root{}", but_what(reachability))),
         }
+        if let Some(summary) = self.summary() {
+            page.line(format!("  {summary}"));
+        }
         let lines = PathLines::new(&self.paths, Some(HALF)).saying();
-        for (number, path) in self.paths.iter().enumerate() {
+        for (number, path) in self.paths.iter().take(self.shown).enumerate() {
             let title = style.bold(&format!("Path {}", number + 1));
             let references = count_of(path.length() as u64, "references");
             page.line(format!("\n{title} ({references}), held by {}", escape_controls(&path.holders())));
@@ -80,6 +83,10 @@ impl Present for RootPathsAnswer<'_> {
                 let name = style.fit(start.chars().count(), &object.type_text());
                 page.line(start + &name);
             }
+        }
+        let hidden = self.paths.len() - self.shown;
+        if hidden > 0 {
+            page.line(format!("\n{}; -n 0 shows all", count_of(hidden as u64, "more paths")));
         }
         note_inferred_roots(self.roots_inferred, page);
     }
