@@ -1,6 +1,7 @@
 //! What one object refers to and what refers to it, and everything that is said of it as rows of one table.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -122,6 +123,23 @@ impl<'d> NodeRows<'d> {
             Some((place, reference)) if *place == row => *reference,
             _ => Reference { node: self.strong[row - before], is_weak: false },
         }
+    }
+
+    /// How many rows from this one on, shown or not, are of the same object. O(those).
+    pub fn repeats(&self, row: usize) -> usize {
+        let node = self.at(row).node;
+        (row..self.total()).take_while(|&next| self.at(next).node == node).count()
+    }
+
+    /// All rows by type, shown or not: most first, then by name. O(rows).
+    pub fn by_type(&self) -> Vec<(u64, &'d str)> {
+        let mut counts: HashMap<&str, u64> = HashMap::new();
+        for row in 0..self.total() {
+            *counts.entry(self.graph.type_name(self.graph.type_of(self.at(row).node))).or_default() += 1;
+        }
+        let mut counts: Vec<(u64, &str)> = counts.into_iter().map(|(name, count)| (count, name)).collect();
+        counts.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        counts
     }
 
     /// Returns true if the reference of a row holds nothing.

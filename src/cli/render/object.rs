@@ -3,25 +3,14 @@
 use super::rows::{CLASS, REFERENCE, TYPE, VALUE, heading, note_inferred_roots, root_words};
 use crate::answers::object_rows::{NodeRows, RelatedRow};
 use crate::answers::values::{FieldRow, ShownValue};
-use crate::answers::{ObjectAnswer, ObjectRow};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls, format_count};
+use crate::answers::{ObjectAnswer, ObjectAnswers, ObjectRow};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};
 
 impl Present for ObjectAnswer<'_> {
     const COMMAND: &'static str = "show";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        let (row_count, row) = self.related();
-        let values = self.has_values();
-        let type_column = if values { Column::word("type", "Type") } else { TYPE };
-        Columns::new()
-            .add(Column::word("relation", "Relation"), |row: &mut RelatedRow| row.relation)
-            .add(Column::word("id", "Object"), |row| row.id.take())
-            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
-            .add_if(self.has_classes, CLASS, |row| row.class.take())
-            .add_if(values, REFERENCE, |row| row.reference.take())
-            .add(type_column, |row| std::mem::take(&mut row.text))
-            .add_if(values, VALUE, |row| row.value.take())
-            .table(row_count, 0, row)
+        rows_of(std::slice::from_ref(self))
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -69,21 +58,84 @@ impl Present for ObjectAnswer<'_> {
             );
         }
         list("References", &self.references, page);
-        list("Referrers", &self.referrers, page);
+        match self.referrers.len() < self.referrers.total() {
+            true => types("Referrers", &self.referrers, page),
+            false => list("Referrers", &self.referrers, page),
+        }
         note_inferred_roots(self.roots_inferred, page);
     }
+}
+
+impl Present for ObjectAnswers<'_> {
+    const COMMAND: &'static str = "show";
+
+    fn table(&self, _: &Style) -> Table<'_> {
+        rows_of(&self.objects)
+    }
+
+    fn text(&self, page: &mut TextPage<'_>) {
+        for (at, object) in self.objects.iter().enumerate() {
+            if at > 0 {
+                page.line("");
+            }
+            object.text(page);
+        }
+    }
+}
+
+/// All that is said of some objects, one below the other: each begins with a row `object`.
+fn rows_of<'a>(objects: &'a [ObjectAnswer<'_>]) -> Table<'a> {
+    let related: Vec<_> = objects.iter().map(ObjectAnswer::related).collect();
+    let starts: Vec<usize> =
+        related.iter().scan(0, |next, (count, _)| Some(std::mem::replace(next, *next + count))).collect();
+    let row_count = related.iter().map(|(count, _)| count).sum();
+    let row = move |at: usize| {
+        let object = starts.partition_point(|&start| start <= at) - 1;
+        (related[object].1)(at - starts[object])
+    };
+    let (values, classes) =
+        (objects.iter().any(ObjectAnswer::has_values), objects.iter().any(|object| object.has_classes));
+    let type_column = if values { Column::word("type", "Type") } else { TYPE };
+    Columns::new()
+        .add(Column::word("relation", "Relation"), |row: &mut RelatedRow| row.relation)
+        .add(Column::word("id", "Object"), |row| row.id.take())
+        .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+        .add_if(classes, CLASS, |row| row.class.take())
+        .add_if(values, REFERENCE, |row| row.reference.take())
+        .add(type_column, |row| std::mem::take(&mut row.text))
+        .add_if(values, VALUE, |row| row.value.take())
+        .table(row_count, 0, row)
 }
 
 fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{} ({})", style.bold(title), rows.total()));
-    for at in 0..rows.len() {
+    let mut at = 0;
+    while at < rows.len() {
         let name = rows.reference(at).map_or(String::new(), |name| format!("{}  ", escape_controls(name)));
         let weak = if rows.is_weak(at) { "(weak) " } else { "" };
-        page.line(object_line(&rows.saying(at), &format!("{weak}{name}"), &style));
+        // References to one object, one behind the other, are one line.
+        let repeats = rows.repeats(at);
+        let times = if repeats > 1 { format!("×{} ", format_count(repeats as u64)) } else { String::new() };
+        page.line(object_line(&rows.saying(at), &format!("{weak}{times}{name}"), &style));
+        at += repeats;
     }
-    if rows.len() < rows.total() {
-        page.line(format!("  {} more; -n 0 shows all", rows.total() - rows.len()));
+    if at < rows.total() {
+        page.line(format!("  {} more; -n 0 shows all", format_count((rows.total() - at) as u64)));
+    }
+}
+
+/// Too many objects to be shown one by one: their types.
+fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
+    let style = *page.style();
+    page.line(format!("\n{} ({}), by type; -n 0 shows all", style.bold(title), format_count(rows.total() as u64)));
+    let types = rows.by_type();
+    for (count, name) in types.iter().take(rows.len()) {
+        let start = format!("  {:>10}  ", format_count(*count));
+        page.line(format!("{start}{}", style.fit(start.chars().count(), name)));
+    }
+    if rows.len() < types.len() {
+        page.line(format!("  {}", count_of((types.len() - rows.len()) as u64, "more types")));
     }
 }
 
