@@ -526,7 +526,6 @@ fn options_exist_only_where_they_act() {
         "show 7fe45 --sort id DUMP",
         "roots 7fe45 --sort id DUMP",
         "roots 7fe45 --reverse DUMP",
-        "roots 7fe45 -n 3 DUMP",
         "roots --type Level --paths 3 DUMP",
         "leaks --sort retained DUMP",
         "leaks --reverse DUMP",
