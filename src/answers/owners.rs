@@ -55,9 +55,6 @@ pub(super) fn rows_of_owners(
     let mut sums = vec![[0u64; 4]; names.len()];
     for node in scope.nodes().filter(|&node| graph.counts(node)) {
         let type_id = graph.type_of(node);
-        if scope.types().is_some_and(|wanted| !wanted.contains(type_id)) {
-            continue;
-        }
         let bytes = graph.shallow_bytes(node);
         let (group, first) = match of_type[type_id.index()] {
             LIBRARY => (dominators.number_of(node).map_or(unreachable, |number| owners[number.index()]), 2),
