@@ -67,6 +67,21 @@ fn program_name(process: &Process) -> String {
     name.strip_suffix(" (deleted)").map_or(name.clone(), String::from)
 }
 
+/// A signal does no harm to a process of this runtime alone: others that catch it end, or write into their output.
+///
+/// # Errors
+/// `no-runtime` where it is another, whatever the user says.
+pub(super) fn check_is(process: &Process, runtime: Runtime) -> Result<(), Refusal> {
+    match detect(process)? {
+        found if found == runtime => Ok(()),
+        found => {
+            let (pid, found, runtime) = (process.pid, found.name(), runtime.name());
+            let text = format!("process {pid} is {found}, not {runtime}: no signal is sent");
+            Err(Refusal::new(RefusalCode::NoRuntime, text))
+        }
+    }
+}
+
 fn none(process: &Process, files: &[String]) -> Refusal {
     let has = |part: &str| files.iter().any(|file| file.rsplit('/').next().is_some_and(|name| name.starts_with(part)));
     let program = program_name(process);
@@ -81,8 +96,7 @@ fn none(process: &Process, files: &[String]) -> Refusal {
     };
     let (pid, name) = (process.pid, &process.name);
     let text = format!("process {pid} ({name}) runs no .NET, Java or Node that heapdump knows{other}");
-    Refusal::new(RefusalCode::NoRuntime, text)
-        .hint("heapdump collect --list shows what can be dumped; --runtime says what it is")
+    Refusal::new(RefusalCode::NoRuntime, text).hint("heapdump collect --list shows what can be dumped")
 }
 
 /// Go's linker writes a section of its own into each program.

@@ -13,6 +13,8 @@ use rustix::fs::OFlags;
 use rustix::process::Signal;
 
 use super::perfdata::PerfData;
+use crate::collect::Runtime;
+use crate::collect::detect::check_is;
 use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of, remove_old_mark};
 use crate::collect::process::{Process, read_proc};
 use crate::collect::refusal::{Refusal, RefusalCode};
@@ -46,6 +48,9 @@ pub(super) fn connect(
     }
     if !process.state()?.catches(Signal::QUIT) {
         return Err(process.not_caught("SIGQUIT"));
+    }
+    if data.is_none() {
+        check_is(process, Runtime::Hotspot)?;
     }
     if data.is_some_and(|data| !reopens_socket(data)) && had_socket(process) {
         let text = format!("process {}: its diagnostics socket is gone from /tmp (cleaned up?)", process.pid);

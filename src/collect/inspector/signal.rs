@@ -10,6 +10,7 @@ use super::protocol::request;
 use super::websocket::{Received, WebSocket};
 use super::{GET, Inspector, USUAL_PORT, find, inspector_at, targets};
 use crate::collect::Runtime;
+use crate::collect::detect::check_is;
 use crate::collect::ports::{connect, holder_of_port};
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
@@ -21,8 +22,9 @@ const MOMENT: Duration = Duration::from_secs(5);
 const OPENING: Duration = Duration::from_secs(10);
 const CLOSE: u64 = 9;
 /// The only line that is ever run in a process: it closes what we opened. The second way is of versions before 20.16.
-const CLOSING: &str = "setTimeout(() => (process.getBuiltinModule ? process.getBuiltinModule('inspector') : require('inspector'))\
-                       .close(), 0), 0";
+/// `require` is there while the line runs, not when the timer does.
+const CLOSING: &str = "(inspector => setTimeout(() => inspector.close(), 0))\
+                       (process.getBuiltinModule ? process.getBuiltinModule('inspector') : require('inspector')), 0";
 
 /// Opens the inspector, where the user allows it and the signal does no harm.
 ///
@@ -45,6 +47,7 @@ pub(super) fn open(
     if !process.state()?.catches(Signal::USR1) {
         return Err(process.not_caught("SIGUSR1"));
     }
+    check_is(process, Runtime::Node)?;
     if !is_allowed {
         let text = format!(
             "no inspector is open in process {pid}: --open-inspector opens one on 127.0.0.1:{port} for the time of the dump \
