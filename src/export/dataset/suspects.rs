@@ -22,7 +22,7 @@ struct Row {
     text: String,
 }
 
-/// Writes the table. As [`leaks`].
+/// Writes the table. As [`leaks()`].
 pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
     let answer = leaks(heap.dump, &LeaksOptions::default())?;
     let rows: Vec<Row> = (0..answer.suspects.len())
