@@ -73,20 +73,6 @@ pub struct ObjectAnswer<'d> {
     pub no_values: Option<NoValues>,
 }
 
-/// Several objects, in the order that they were asked for in.
-#[derive(Serialize)]
-#[non_exhaustive]
-pub struct ObjectAnswers<'d> {
-    /// Each.
-    pub objects: Vec<ObjectAnswer<'d>>,
-}
-
-impl<'d> FromIterator<ObjectAnswer<'d>> for ObjectAnswers<'d> {
-    fn from_iter<I: IntoIterator<Item = ObjectAnswer<'d>>>(objects: I) -> Self {
-        ObjectAnswers { objects: objects.into_iter().collect() }
-    }
-}
-
 /// The object that was asked for.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]

@@ -22,6 +22,12 @@ impl Write for Ascii<'_> {
     }
 }
 
+/// Does the user's locale have more than ASCII? Where none is set, it does.
+pub fn locale_has_unicode() -> bool {
+    let locales = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    locales.is_none_or(|locale| locale.to_string_lossy().to_lowercase().replace('-', "").contains("utf8"))
+}
+
 /// One character for one, so that columns stay where they are.
 fn nearest(c: char) -> char {
     match c {

@@ -22,6 +22,7 @@ use crate::units;
 pub use crate::units::{count_of, format_bytes, format_count, parse_size};
 
 pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
+pub use ascii::locale_has_unicode;
 pub use columns::Columns;
 pub use names::shorten_name;
 pub use present::{Present, TextPage, write, write_each};

@@ -28,7 +28,6 @@ const CASES: &[(&str, &[&str])] = &[
     ("stats-retained", &["stats", GAME, "--retained", "exact", "-n", "5", "--sort", "retained"]),
     ("list", &["list", GAME, "-n", "5", "--sort", "retained"]),
     ("show", &["show", "1#7fe45", GAME]),
-    ("show-several", &["show", "1#7fe45", "1#7fe2a", GAME, "-n", "3"]),
     ("roots", &["roots", "1#7c44f", GAME, "--paths", "2"]),
     ("dominators", &["dominators", GAME, "-n", "2", "--depth", "3"]),
     ("roots-inferred", &["roots", "0x00438130", JAVA]),

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::common::cmd::{heapdump, run, run_on_terminal, run_with_input};
+use crate::common::cmd::{heapdump, run, run_on_terminal};
 use crate::common::heap::{Heap, Target};
 use crate::common::synth::xna_cf;
 use crate::common::{cmd, fixtures};
@@ -302,28 +302,6 @@ fn questions_about_objects_need_objects() {
 
 fn object_of_nothing() -> crate::common::heap::Object {
     crate::common::heap::Object { type_name: "Plain", bytes: 8, references: vec![Target::Null] }
-}
-
-#[test]
-fn several_objects_are_shown_as_one_by_one() {
-    let file = "fixtures/xna_cf/pair_after.txt";
-    let ids = run(&["list", file, "--type", "BubbleGame.Level", "--ids", "-n", "3"]).expect_code(0).stdout;
-    let ids: Vec<&str> = ids.lines().collect();
-    assert_eq!(ids.len(), 3);
-    let together = run(&["show", ids[0], ids[1], ids[2], file, "-f", "json"]).expect_code(0).json();
-    let together = together["objects"].as_array().expect("objects").clone();
-    let mut rows = String::new();
-    for (id, object) in ids.iter().zip(&together) {
-        let mut alone = run(&["show", id, file, "-f", "json"]).expect_code(0).json();
-        alone.as_object_mut().expect("an object").remove("schema");
-        assert_eq!(&alone, object);
-        rows += run(&["show", id, file, "--no-header", "-f", "csv"]).stdout.as_str();
-    }
-    let lines = format!("{}\n\n  {} \n", ids[0], ids[1..].join("\n"));
-    let piped = run_with_input(&["show", "--ids-from", "-", file, "--no-header", "-f", "csv"], lines.as_bytes());
-    assert_eq!(piped.expect_code(0).stdout, rows);
-    run_with_input(&["show", "--ids-from", "-"], lines.as_bytes()).expect_code(2);
-    run(&["show", ids[0], "zz", file]).expect_code(2);
 }
 
 /// References to one object are a line; referrers that are too many are told by type.

@@ -7,7 +7,7 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{HistogramOrder, SizeLimit};
 use crate::answers::{GroupBy, HistogramOptions, OwnTypes, RetainedBy};
 use crate::cli::args::heaps::HeapArgs;
-use crate::cli::args::options::{Common, RowArgs, ScopeArgs, words};
+use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_patterns, words};
 use crate::units::parse_size;
 
 /// The question of `stats`.
@@ -55,18 +55,14 @@ impl HistogramArgs {
         if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package) {
             bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
         }
-        let names_types = !self.library.is_empty() || !self.mine.is_empty();
-        if names_types && !self.by.is_owner() {
+        if !self.by.is_owner() && self.library.len() + self.mine.len() > 0 {
             bail!("--library and --mine say whose types are whose: add --by owner");
         }
         if self.by.is_owner() && self.retained.is_some() {
             bail!("--by owner charges bytes, it does not add up what is retained: leave --retained out");
         }
-        let patterns = |texts: &[String]| texts.iter().map(|text| TypePattern::parse(text)).collect::<Result<_, _>>();
-        let own_types = OwnTypes {
-            libraries: patterns(&self.library).map_err(Error::msg)?,
-            mine: patterns(&self.mine).map_err(Error::msg)?,
-        };
+        let libraries = parse_patterns("--library", &self.library)?;
+        let own_types = OwnTypes { libraries, mine: parse_patterns("--mine", &self.mine)? };
         Ok(HistogramOptions {
             own_types,
             scope: self.scope.options()?,

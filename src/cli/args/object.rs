@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 
 use crate::answers::ObjectId;
 
@@ -14,28 +14,6 @@ pub(crate) fn split_object_and_file(words: &[String]) -> (Option<String>, Option
         [word] => (Some(word.clone()), None),
         [object, file, ..] => (Some(object.clone()), Some(PathBuf::from(file))),
     }
-}
-
-/// Ids, and FILE if the last word is one.
-pub(crate) fn split_objects_and_file(words: &[String]) -> (Vec<String>, Option<PathBuf>) {
-    match words {
-        [objects @ .., word] if word == "-" || Path::new(word).exists() => {
-            (objects.to_vec(), Some(PathBuf::from(word)))
-        }
-        // As ever, the second of two is FILE, which may not be there.
-        [object, file] if parse_object_id(file).is_err() => (vec![object.clone()], Some(PathBuf::from(file))),
-        _ => (words.to_vec(), None),
-    }
-}
-
-/// Lines of a file, or of standard input (`-`): an id in each, as `list --ids` prints them.
-pub(crate) fn read_object_ids(file: &Path) -> Result<Vec<String>> {
-    let text = match file.as_os_str() == "-" {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(file),
-    };
-    let text = text.with_context(|| format!("--ids-from {}", file.display()))?;
-    Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_string).collect())
 }
 
 /// Reads an object id as users type it: hexadecimal, with or without 0x, after `SECTION#` where there are several.

@@ -38,9 +38,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let input = Input::find(args.file.as_deref())?;
     // A pipe with a name is read as standard input is.
-    if let Input::Path(path) = &input {
-        std::fs::metadata(path).with_context(|| format!("{}: cannot read", path.display()))?;
-    }
     let file = match &input {
         Input::Path(path) if path.is_file() => Some(path.as_path()),
         _ => None,

@@ -4,6 +4,9 @@ use crate::answers::histogram::{Histogram, HistogramRow, ObjectTotals, RetainedB
 use crate::answers::{GroupBy, ReachedBy};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
+const CHARGED: (Column, Column) =
+    (Column::count("charged_objects", "Charged #"), Column::bytes("charged_bytes", "Charged"));
+
 impl Present for Histogram {
     const COMMAND: &'static str = "stats";
 
@@ -11,7 +14,8 @@ impl Present for Histogram {
         let rows = self.rows.as_slice();
         let with_loader = style.is_for_people();
         let with_estimate = self.sample.is_some() && rows.iter().any(|row| row.estimate().is_some());
-        let with_graph = matches!(self.totals, Totals::Objects(_));
+        let with_charged = self.group_by.is_owner();
+        let with_graph = matches!(self.totals, Totals::Objects(_)) && !with_charged;
         let columns = match self.totals {
             Totals::Objects(_) | Totals::Counted(_) => Columns::new()
                 .add(Column::count("objects", "Objects"), |row: &mut &HistogramRow| row.count())
@@ -24,15 +28,10 @@ impl Present for Histogram {
         let estimated = Column::count("estimated_objects", "Heap # (est.)").hide_priority(2);
         let module = Column::word("module", "Module").hide_priority(1);
         let location = Column::word("location", "Constructor").hide_priority(1);
-        let with_charged = self.group_by.is_owner();
-        let with_graph = with_graph && !with_charged;
+        let (charged_count, charged) = CHARGED;
         columns
-            .add_if(with_charged, Column::count("charged_objects", "Charged #"), |row| {
-                row.charged().map(|(objects, _)| objects)
-            })
-            .add_if(with_charged, Column::bytes("charged_bytes", "Charged"), |row| {
-                row.charged().map(|(_, bytes)| bytes)
-            })
+            .add_if(with_charged, charged_count, |row| row.charged().map(|(objects, _)| objects))
+            .add_if(with_charged, charged, |row| row.charged().map(|(_, bytes)| bytes))
             .add_if(with_graph, reachable, |row| row.reachable().map(|(objects, _)| objects))
             .add_if(with_graph, Column::bytes("reachable_bytes", "Reachable"), |row| {
                 row.reachable().map(|(_, bytes)| bytes)

@@ -3,14 +3,25 @@
 use super::rows::{CLASS, REFERENCE, TYPE, VALUE, heading, note_inferred_roots, root_words};
 use crate::answers::object_rows::{NodeRows, RelatedRow};
 use crate::answers::values::{FieldRow, ShownValue};
-use crate::answers::{ObjectAnswer, ObjectAnswers, ObjectRow};
+use crate::answers::{ObjectAnswer, ObjectRow};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};
 
 impl Present for ObjectAnswer<'_> {
     const COMMAND: &'static str = "show";
 
     fn table(&self, _: &Style) -> Table<'_> {
-        rows_of(std::slice::from_ref(self))
+        let (row_count, row) = self.related();
+        let values = self.has_values();
+        let type_column = if values { Column::word("type", "Type") } else { TYPE };
+        Columns::new()
+            .add(Column::word("relation", "Relation"), |row: &mut RelatedRow| row.relation)
+            .add(Column::word("id", "Object"), |row| row.id.take())
+            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+            .add_if(self.has_classes, CLASS, |row| row.class.take())
+            .add_if(values, REFERENCE, |row| row.reference.take())
+            .add(type_column, |row| std::mem::take(&mut row.text))
+            .add_if(values, VALUE, |row| row.value.take())
+            .table(row_count, 0, row)
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
@@ -64,47 +75,6 @@ impl Present for ObjectAnswer<'_> {
         }
         note_inferred_roots(self.roots_inferred, page);
     }
-}
-
-impl Present for ObjectAnswers<'_> {
-    const COMMAND: &'static str = "show";
-
-    fn table(&self, _: &Style) -> Table<'_> {
-        rows_of(&self.objects)
-    }
-
-    fn text(&self, page: &mut TextPage<'_>) {
-        for (at, object) in self.objects.iter().enumerate() {
-            if at > 0 {
-                page.line("");
-            }
-            object.text(page);
-        }
-    }
-}
-
-/// All that is said of some objects, one below the other: each begins with a row `object`.
-fn rows_of<'a>(objects: &'a [ObjectAnswer<'_>]) -> Table<'a> {
-    let related: Vec<_> = objects.iter().map(ObjectAnswer::related).collect();
-    let starts: Vec<usize> =
-        related.iter().scan(0, |next, (count, _)| Some(std::mem::replace(next, *next + count))).collect();
-    let row_count = related.iter().map(|(count, _)| count).sum();
-    let row = move |at: usize| {
-        let object = starts.partition_point(|&start| start <= at) - 1;
-        (related[object].1)(at - starts[object])
-    };
-    let (values, classes) =
-        (objects.iter().any(ObjectAnswer::has_values), objects.iter().any(|object| object.has_classes));
-    let type_column = if values { Column::word("type", "Type") } else { TYPE };
-    Columns::new()
-        .add(Column::word("relation", "Relation"), |row: &mut RelatedRow| row.relation)
-        .add(Column::word("id", "Object"), |row| row.id.take())
-        .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
-        .add_if(classes, CLASS, |row| row.class.take())
-        .add_if(values, REFERENCE, |row| row.reference.take())
-        .add(type_column, |row| std::mem::take(&mut row.text))
-        .add_if(values, VALUE, |row| row.value.take())
-        .table(row_count, 0, row)
 }
 
 fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {

@@ -8,7 +8,7 @@ use crate::cli::Outcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs};
 use crate::cli::terminal::session::Session;
 use crate::dump::CheckedOutput;
-use crate::report::{Format, Present, Style, write, write_each};
+use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
 const WIDTH_UNKNOWN: usize = 80;
@@ -26,15 +26,9 @@ impl OutputArgs {
             human: self.human || (!self.bytes && terminal && self.format == Format::Table),
             header: !self.no_header,
             color: self.color.0.unwrap_or(terminal && !no_color),
-            ascii: terminal && !shows_unicode(),
+            ascii: terminal && !locale_has_unicode(),
         }
     }
-}
-
-/// Does the terminal show more than ASCII, as far as the locale says? Where none is set, it does.
-fn shows_unicode() -> bool {
-    let locales = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
-    locales.is_none_or(|locale| locale.to_string_lossy().to_lowercase().replace('-', "").contains("utf8"))
 }
 
 impl LimitArgs {

@@ -11,7 +11,9 @@ use crate::report::{escape_controls, is_control_like};
 
 /// Prints clap's error or help and ends the process.
 pub(crate) fn exit(error: &clap::Error, words: &[OsString]) -> ! {
-    if let Some(file) = words.get(1).filter(|word| error.kind() == ErrorKind::InvalidSubcommand && is_file(word)) {
+    if let Some(file) =
+        words.get(1).filter(|word| error.kind() == ErrorKind::InvalidSubcommand && Path::new(word).is_file())
+    {
         let file = escape_controls(&file.to_string_lossy()).into_owned();
         let _ = writeln!(io::stderr(), "heapdump: {file} is a file; for what is in it: heapdump stats {file}");
         std::process::exit(error.exit_code());
@@ -49,10 +51,6 @@ fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char]) -
     pairs().fold(lines.join("\n"), |text, (control, stand_in)| {
         text.replace(stand_in, &control.escape_unicode().to_string())
     })
-}
-
-fn is_file(word: &OsString) -> bool {
-    Path::new(word).is_file()
 }
 
 fn chars(word: &OsString) -> impl Iterator<Item = char> {
