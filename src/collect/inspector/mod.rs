@@ -42,6 +42,8 @@ const GET: Duration = Duration::from_secs(2);
 
 const ENABLE: u64 = 1;
 const SNAPSHOT: u64 = 2;
+/// For the last words of a connection.
+const LEAVING: Duration = Duration::from_secs(3);
 const DISABLE: u64 = 3;
 
 /// An inspector that answers.
@@ -287,8 +289,7 @@ impl Snapshot<'_> {
         }
         let pause = asked.elapsed();
         self.watch.tick(true)?;
-        // The dump is there; whether this is heard does not matter.
-        let _ = self.socket.send(&request(DISABLE, "HeapProfiler.disable", json!({})));
+        self.take_leave();
         let rest = std::mem::take(&mut self.joiner).finish();
         self.write(&rest)?;
         let Some(objects) = self.check.objects() else {
@@ -297,6 +298,22 @@ impl Snapshot<'_> {
         };
         let file = self.pump.finish()?;
         Ok(Outcome { objects: Some(objects), pause: Some(pause), ..Outcome::whole(file, &self.watch) })
+    }
+
+    /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket::close`].
+    fn take_leave(&mut self) {
+        let until = Instant::now() + LEAVING;
+        let mut is_open = self.socket.send(&request(DISABLE, "HeapProfiler.disable", json!({}))).is_ok();
+        while is_open && Instant::now() < until {
+            is_open = match self.socket.receive() {
+                Ok(Received::Message(text)) => {
+                    serde_json::from_slice::<Message>(&text).is_ok_and(|message| message.id != Some(DISABLE))
+                }
+                Ok(Received::Nothing | Received::Progress) => true,
+                Ok(Received::Closed) | Err(_) => false,
+            };
+        }
+        self.socket.close(until);
     }
 
     /// Takes a message. Returns true if it ends the snapshot.
