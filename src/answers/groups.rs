@@ -40,26 +40,13 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
-    /// All of them, each with the word for it.
-    pub const ALL: &[(&str, GroupBy)] = &[
-        ("type", GroupBy::Type),
-        ("package", GroupBy::Package),
-        ("domain", GroupBy::Section),
-        ("module", GroupBy::Module),
-        ("generation", GroupBy::Generation),
-        ("loader", GroupBy::Loader),
-        ("heap", GroupBy::Heap),
-        ("held", GroupBy::Held),
-        ("interval", GroupBy::Interval),
-    ];
+    /// Those that a tree of dominators can be grouped by too, each with the word for it.
+    pub const ALL: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(9).0;
 
     /// All that a histogram has rows of.
     pub const OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
         ("type", GroupBy::Type),
         ("package", GroupBy::Package),
-        ("namespace", GroupBy::Package),
-        ("owner", GroupBy::Owner),
-        ("owner=package", GroupBy::OwnerPackage),
         ("domain", GroupBy::Section),
         ("module", GroupBy::Module),
         ("generation", GroupBy::Generation),
@@ -67,6 +54,10 @@ impl GroupBy {
         ("heap", GroupBy::Heap),
         ("held", GroupBy::Held),
         ("interval", GroupBy::Interval),
+        ("owner", GroupBy::Owner),
+        ("owner=package", GroupBy::OwnerPackage),
+        // Another word for what has one; the first counts.
+        ("namespace", GroupBy::Package),
     ];
 
     /// Returns true where library objects are charged to the program's own.

@@ -12,34 +12,12 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode};
-use crate::files::AtEnd;
+use crate::files::{AtEnd, Raw};
 use crate::units::format_bytes;
 
 const OWNER_ONLY: u32 = 0o600;
 /// Ends the name of a dump of which a part was lost.
 const INCOMPLETE: &str = ".incomplete";
-
-#[derive(Debug)]
-enum Raw {
-    File(File),
-    StandardOutput(io::Stdout),
-}
-
-impl Write for Raw {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Raw::File(file) => file.write(bytes),
-            Raw::StandardOutput(out) => out.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Raw::File(file) => file.flush(),
-            Raw::StandardOutput(out) => out.flush(),
-        }
-    }
-}
 
 #[derive(Debug)]
 enum Encoder {

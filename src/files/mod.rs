@@ -12,6 +12,7 @@ mod inputs;
 mod lazy_output;
 mod output;
 mod own;
+mod raw;
 mod target;
 mod unfinished;
 
@@ -19,5 +20,7 @@ pub use at_end::AtEnd;
 pub use inputs::{Inputs, is_trusted_owner, owner_of};
 pub use lazy_output::LazyOutput;
 pub use output::{Output, Settled, nameless_file};
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use raw::Raw;
 pub use target::{Target, TargetError};
 pub use unfinished::{give_way_to_signals, remove_unfinished};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::own;
+use super::raw::Raw;
 use super::target::{Place, Target, folder_of, open_stream};
 use super::unfinished::Unfinished;
 
@@ -16,37 +17,6 @@ const PART: &str = ".part";
 const NAME_CHARS: usize = 50;
 /// Nobody writes for so long without a byte.
 const ABANDONED: Duration = Duration::from_secs(3600);
-
-#[derive(Debug)]
-enum Raw {
-    File(File),
-    StandardOutput(io::Stdout),
-}
-
-impl Write for Raw {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Raw::File(file) => file.write(bytes),
-            Raw::StandardOutput(out) => out.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Raw::File(file) => file.flush(),
-            Raw::StandardOutput(out) => out.flush(),
-        }
-    }
-}
-
-impl Seek for Raw {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            Raw::File(file) => file.seek(to),
-            Raw::StandardOutput(_) => Err(io::ErrorKind::NotSeekable.into()),
-        }
-    }
-}
 
 /// An output being written, with a buffer. Only [`Output::finish`] makes it what it was to be: dropped before, a file is
 /// as it was.

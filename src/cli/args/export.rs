@@ -41,7 +41,7 @@ pub(crate) struct FormArgs {
     #[arg(long, value_name = "SIZE")]
     min_bytes: Option<String>,
     /// memory-infra: leave out less than this share, in percent, of its list so far (Chromium 49 has 0.8)
-    #[arg(long, value_name = "PERCENT", conflicts_with = "min_bytes")]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "min_bytes", hide_short_help = true)]
     min_percent: Option<f64>,
     /// dot: objects at most [default: 100]
     #[arg(long, value_name = "N")]
