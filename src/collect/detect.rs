@@ -39,10 +39,15 @@ fn has_dotnet_threads(process: &Process) -> bool {
         .any(|thread| std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.starts_with(".NET ")))
 }
 
+fn names_of(files: &[String]) -> impl Iterator<Item = &str> {
+    files.iter().filter_map(|file| file.rsplit('/').next())
+}
+
 /// By the names of mapped files, and of the program.
 fn find(files: &[String], program: &str) -> Option<Runtime> {
-    let names = || files.iter().filter_map(|file| file.rsplit('/').next());
+    let names = || names_of(files);
     let has = |wanted: &str| names().any(|name| name == wanted);
+    let has_prefix = |start: &str| names().any(|name| name.starts_with(start));
     if has("libjvm.so") {
         return Some(Runtime::Hotspot);
     }
@@ -52,8 +57,10 @@ fn find(files: &[String], program: &str) -> Option<Runtime> {
     if has("libcoreclr.so") {
         return Some(Runtime::Dotnet);
     }
-    let is_node = program == "node" || program == "nodejs" || program.starts_with("node-") || program == "electron";
-    if is_node {
+    // `node-v20.1.0`; other programs are called `node-exporter`.
+    let version = program.strip_prefix("node").map(|rest| rest.trim_start_matches(['-', 'v']));
+    let has_version = version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()));
+    if ["node", "nodejs", "electron"].contains(&program) || has_version || has_prefix("libnode.so") {
         return Some(Runtime::Node);
     }
     let is_browser = program.starts_with("chrom") && !program.contains("crashpad");
@@ -67,17 +74,37 @@ fn program_name(process: &Process) -> String {
     name.strip_suffix(" (deleted)").map_or(name.clone(), String::from)
 }
 
-/// A signal does no harm to a process of this runtime alone: others that catch it end, or write into their output.
+/// A signal does no harm to a process of this runtime alone: others that catch it end, or write into their output. A name is
+/// not enough here.
 ///
 /// # Errors
 /// `no-runtime` where it is another, whatever the user says.
 pub(super) fn check_is(process: &Process, runtime: Runtime) -> Result<(), Refusal> {
-    match detect(process)? {
-        found if found == runtime => Ok(()),
-        found => {
-            let (pid, found, runtime) = (process.pid, found.name(), runtime.name());
-            let text = format!("process {pid} is {found}, not {runtime}: no signal is sent");
-            Err(Refusal::new(RefusalCode::NoRuntime, text))
+    let files = process.mapped_files()?;
+    let has = |start: &str| names_of(&files).any(|name| name.starts_with(start));
+    let is_it = match runtime {
+        Runtime::Hotspot => names_of(&files).any(|name| name == "libjvm.so"),
+        Runtime::Node => has("libnode.so") || exports_node(process),
+        _ => false,
+    };
+    if is_it {
+        return Ok(());
+    }
+    let text = format!("process {} ({}) does not run {}: no signal is sent", process.pid, process.name, runtime.name());
+    Err(Refusal::new(RefusalCode::NoRuntime, text).hint("heapdump collect --list shows what can be dumped"))
+}
+
+/// Is this function of Node.js in the program, for modules to call? It has been since version 0.10.
+fn exports_node(process: &Process) -> bool {
+    const FUNCTION: &[u8] = b"node_module_register";
+    const CHUNK_BYTES: usize = 1 << 20;
+    let Ok(mut file) = File::open(process.proc_path("exe")) else { return false };
+    let mut bytes = Vec::with_capacity(CHUNK_BYTES + FUNCTION.len());
+    loop {
+        match (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut bytes) {
+            Ok(1..) if memchr::memmem::find(&bytes, FUNCTION).is_some() => return true,
+            Ok(1..) => drop(bytes.drain(..bytes.len().saturating_sub(FUNCTION.len()))),
+            _ => return false,
         }
     }
 }
@@ -133,6 +160,11 @@ mod tests {
             ("/opt/jvm/lib/default/libj9vm29.so", "java", Some(Runtime::OpenJ9)),
             ("/usr/share/dotnet/libcoreclr.so", "dotnet", Some(Runtime::Dotnet)),
             ("/usr/bin/node", "node", Some(Runtime::Node)),
+            ("/opt/node-v20.1.0", "node-v20.1.0", Some(Runtime::Node)),
+            ("/opt/node18", "node18", Some(Runtime::Node)),
+            ("/usr/bin/node-exporter", "node-exporter", None),
+            ("/usr/bin/nodetool", "nodetool", None),
+            ("/usr/lib/libnode.so.108", "mytool", Some(Runtime::Node)),
             ("/usr/lib/chromium/chromium", "chromium", Some(Runtime::Chromium)),
             ("/usr/lib/chromium/chrome_crashpad_handler", "chrome_crashpad_handler", None),
             ("/usr/bin/sleep", "sleep", None),
@@ -150,5 +182,8 @@ mod tests {
         assert_eq!(refusal.code, RefusalCode::NoRuntime);
         assert!(refusal.text.ends_with("heapdump knows"), "{}", refusal.text);
         assert!(!is_go(&process));
+        for runtime in [Runtime::Hotspot, Runtime::Dotnet] {
+            assert_eq!(check_is(&process, runtime).expect_err("Rust").code, RefusalCode::NoRuntime);
+        }
     }
 }

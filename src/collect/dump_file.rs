@@ -2,20 +2,21 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 
-use super::process::Process;
+use super::part_file::{link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
 use crate::files::{AtEnd, Raw};
 use crate::units::format_bytes;
 
-const OWNER_ONLY: u32 = 0o600;
+/// Permissions of a dump and of what becomes one.
+pub(super) const OWNER_ONLY: u32 = 0o600;
 /// Ends the name of a dump of which a part was lost.
 const INCOMPLETE: &str = ".incomplete";
 
@@ -31,7 +32,7 @@ enum Place {
     /// A file without a name gets one.
     Unnamed,
     /// A file of another name is renamed, or taken away.
-    Part { path: PathBuf, removal: AtEnd },
+    Part { path: PathBuf, removal: Option<AtEnd> },
     /// They are where they belong.
     Stream,
 }
@@ -53,6 +54,15 @@ impl DumpFile {
     /// # Errors
     /// `exists` without `replaces`; `not-permitted`, `no-space` or `system` where no file can be made.
     pub(super) fn create(path: &Path, replaces: bool) -> Result<Self, Refusal> {
+        Self::create_with(path, replaces, open_unnamed)
+    }
+
+    /// The same; `open_unnamed` opens a file without a name in a folder, or says that there are none.
+    pub(super) fn create_with(
+        path: &Path,
+        replaces: bool,
+        open_unnamed: impl FnOnce(&Path) -> io::Result<File>,
+    ) -> Result<Self, Refusal> {
         let file = |out, place| DumpFile { out, place, path: path.to_path_buf(), replaces, written: 0 };
         if path.as_os_str() == "-" {
             return Ok(file(Encoder::Plain(Raw::StandardOutput(io::stdout())), Place::Stream));
@@ -72,22 +82,16 @@ impl DumpFile {
                 return Err(exists(path));
             }
         }
-        let folder = folder_of(path);
-        let (raw, place) = match open_unnamed(folder) {
-            Ok(unnamed) => (unnamed, Place::Unnamed),
+        remove_dead_parts(path);
+        let (raw, place) = match open_unnamed(folder_of(path)) {
+            Ok(unnamed) => {
+                // It has another name for a moment when it replaces a file.
+                let _ = lock(&unnamed);
+                (unnamed, Place::Unnamed)
+            }
             Err(error) if is_without_unnamed(&error) => {
-                let part = part_of(path);
-                remove_dead_parts(path);
-                let raw = File::options()
-                    .write(true)
-                    .create_new(true)
-                    .mode(OWNER_ONLY)
-                    .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-                    .open(&part)
-                    .map_err(cannot)?;
-                let own = part.clone();
-                let removal = AtEnd::new(move || drop(fs::remove_file(own))).map_err(cannot)?;
-                (raw, Place::Part { path: part, removal })
+                let (raw, part, removal) = open_part(path).map_err(cannot)?;
+                (raw, Place::Part { path: part, removal: Some(removal) })
             }
             Err(error) => return Err(cannot(error)),
         };
@@ -126,6 +130,21 @@ impl DumpFile {
         }
     }
 
+    /// What takes the file away when the run fails; the caller has to see to it from here on.
+    pub(super) fn take_removal(&mut self) -> Option<AtEnd> {
+        match &mut self.place {
+            Place::Part { removal, .. } => removal.take(),
+            _ => None,
+        }
+    }
+
+    /// Gives back what [`DumpFile::take_removal`] has given.
+    pub(super) fn put_removal(&mut self, given: Option<AtEnd>) {
+        if let Place::Part { removal, .. } = &mut self.place {
+            *removal = given;
+        }
+    }
+
     /// Bytes of the dump so far, before compression.
     pub(super) fn written(&self) -> u64 {
         self.written
@@ -159,51 +178,70 @@ impl DumpFile {
     ///
     /// # Errors
     /// `exists` where another file has got the name; what the system says.
-    pub(super) fn finish(self) -> Result<(), Refusal> {
-        let replaces = self.replaces;
-        let path = self.path.clone();
-        self.finish_as(&path, replaces)
+    pub(super) fn finish(mut self) -> Result<(), Refusal> {
+        let (path, replaces) = (self.path.clone(), self.replaces);
+        self.settle()?;
+        self.give_name(&path, replaces)
     }
 
-    /// Keeps a dump that is not whole, under a name that says so. Gives the name.
+    /// Keeps a dump that is not whole, under a name that says so and that no other file has. Gives the name.
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn keep_incomplete(self) -> Result<Option<PathBuf>, Refusal> {
+    pub(super) fn keep_incomplete(mut self) -> Result<Option<PathBuf>, Refusal> {
+        const MOST_NAMES: u32 = 1000;
+        self.settle()?;
         if matches!(self.place, Place::Stream) {
             return Ok(None);
         }
-        let mut name = self.path.clone().into_os_string();
-        name.push(INCOMPLETE);
-        let path = PathBuf::from(name);
-        self.finish_as(&path, true)?;
-        Ok(Some(path))
+        for number in 1..MOST_NAMES {
+            let mut name = self.path.clone().into_os_string();
+            name.push(INCOMPLETE);
+            if number > 1 {
+                name.push(format!(".{number}"));
+            }
+            let path = PathBuf::from(name);
+            match self.give_name(&path, self.replaces) {
+                Err(Refusal { code: RefusalCode::Exists, .. }) => {}
+                named => return named.map(|()| Some(path)),
+            }
+        }
+        Err(exists(&self.path))
     }
 
-    fn finish_as(mut self, path: &Path, replaces: bool) -> Result<(), Refusal> {
+    /// Brings all of it to the disk.
+    fn settle(&mut self) -> Result<(), Refusal> {
         let flushed = match &mut self.out {
             Encoder::Plain(out) => out.flush(),
             Encoder::Gzip(out) => out.try_finish(),
         };
         flushed.map_err(|error| self.failed(error))?;
+        match self.file() {
+            Some(file) if !matches!(self.place, Place::Stream) => file.sync_all().map_err(|error| self.failed(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn file(&self) -> Option<&File> {
         let raw = match &self.out {
             Encoder::Plain(raw) => raw,
             Encoder::Gzip(encoder) => encoder.get_ref(),
         };
-        let (Raw::File(file), false) = (raw, matches!(self.place, Place::Stream)) else { return Ok(()) };
-        file.sync_all().map_err(|error| self.failed(error))?;
+        match raw {
+            Raw::File(file) => Some(file),
+            Raw::StandardOutput(_) => None,
+        }
+    }
+
+    fn give_name(&mut self, path: &Path, replaces: bool) -> Result<(), Refusal> {
+        let Some(file) = self.file() else { return Ok(()) };
         crate::files::give_way_to_signals();
         let named = match &self.place {
-            Place::Unnamed if replaces => {
-                let part = part_of(path);
-                // One of this process's number, of a run that is over.
-                let _ = fs::remove_file(&part);
-                link(file, &part).and_then(|()| fs::rename(&part, path).inspect_err(|_| drop(fs::remove_file(&part))))
-            }
+            Place::Unnamed if replaces => link_over(file, path),
             Place::Unnamed => link(file, path),
             Place::Part { path: part, .. } if replaces => fs::rename(part, path),
-            Place::Part { path: part, .. } => fs::hard_link(part, path).and_then(|()| fs::remove_file(part)),
-            Place::Stream => Ok(()),
+            Place::Part { path: part, .. } => rename_to_new(part, path),
+            Place::Stream => return Ok(()),
         };
         match named {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(exists(path)),
@@ -211,7 +249,7 @@ impl DumpFile {
         }
         // So that the name survives a loss of power too; not every file system can do that.
         let _ = File::open(folder_of(path)).and_then(|folder| folder.sync_all());
-        if let Place::Part { removal, .. } = self.place {
+        if let Some(removal) = self.take_removal() {
             removal.forget();
         }
         Ok(())
@@ -235,7 +273,8 @@ fn exists(path: &Path) -> Refusal {
     Refusal::new(RefusalCode::Exists, text).hint("nothing was asked of the process")
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder of a file.
+pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -251,35 +290,6 @@ fn is_without_unnamed(error: &io::Error) -> bool {
     let code = Errno::from_io_error(error);
     // A folder that is not there is said when the named file is made.
     code.is_some_and(|code| known.contains(&code))
-}
-
-/// Gives a file without a name one.
-fn link(file: &File, path: &Path) -> io::Result<()> {
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(rustix::fs::linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
-}
-
-const PART: &str = ".part";
-
-fn prefix_of(path: &Path) -> String {
-    format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy())
-}
-
-/// `.FILE.PID.part`
-fn part_of(path: &Path) -> PathBuf {
-    folder_of(path).join(format!("{}{}{PART}", prefix_of(path), std::process::id()))
-}
-
-/// Takes away what runs have left that were killed.
-fn remove_dead_parts(path: &Path) {
-    let prefix = prefix_of(path);
-    for entry in folder_of(path).read_dir().into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let pid = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(PART)?.parse().ok());
-        if pid.is_some_and(|pid| Process::open(pid).is_err()) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
 }
 
 #[cfg(test)]
@@ -341,16 +351,44 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_dead_processes_go() {
+    fn a_second_incomplete_dump_does_not_replace_the_first() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a");
-        for name in [".a.4194305.part", ".a.1.part", ".b.4194305.part"] {
-            fs::write(folder.path().join(name), "").expect("written");
-        }
-        remove_dead_parts(&path);
-        let mut left = names(folder.path());
-        left.sort();
-        assert_eq!(left, [".a.1.part", ".b.4194305.part"]);
+        let keep = |replaces| {
+            let mut file = DumpFile::create(&path, replaces).expect("a file");
+            file.write(b"new").expect("written");
+            file.keep_incomplete().expect("kept").expect("a file")
+        };
+        fs::write(folder.path().join("a.incomplete"), "mine").expect("written");
+        assert_eq!(keep(false), folder.path().join("a.incomplete.2"));
+        assert_eq!(fs::read(folder.path().join("a.incomplete")).expect("there"), b"mine");
+        assert_eq!(keep(true), folder.path().join("a.incomplete"));
+        assert_eq!(fs::read(folder.path().join("a.incomplete")).expect("there"), b"new");
+    }
+
+    fn without_unnamed(path: &Path, replaces: bool) -> Result<DumpFile, Refusal> {
+        DumpFile::create_with(path, replaces, |_| Err(rustix::io::Errno::OPNOTSUPP.into()))
+    }
+
+    #[test]
+    fn a_file_system_without_unnamed_files_does_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a");
+        let part = format!(".a.{}.part", std::process::id());
+        let mut file = without_unnamed(&path, false).expect("a file");
+        file.write(b"whole").expect("written");
+        assert_eq!(names(folder.path()), [part.as_str()]);
+        assert_eq!(fs::metadata(folder.path().join(&part)).expect("there").permissions().mode() & 0o777, OWNER_ONLY);
+        file.finish().expect("named");
+        assert_eq!((fs::read(&path).expect("there"), names(folder.path())), (b"whole".to_vec(), vec!["a".to_string()]));
+        // Another file has got the name meanwhile.
+        fs::remove_file(&path).expect("removed");
+        let late = without_unnamed(&path, false).expect("a file");
+        fs::write(&path, "mine").expect("written");
+        assert_eq!(late.finish().expect_err("there").code, RefusalCode::Exists);
+        assert_eq!((fs::read(&path).expect("there"), names(folder.path())), (b"mine".to_vec(), vec!["a".to_string()]));
+        without_unnamed(&path, true).expect("a file").finish().expect("named");
+        assert_eq!((fs::read(&path).expect("there"), names(folder.path())), (b"".to_vec(), vec!["a".to_string()]));
     }
 
     #[test]

@@ -126,6 +126,10 @@ fn row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
     let state = process.state().ok()?;
     let data = (runtime == Runtime::Hotspot).then(|| PerfData::of(process)).flatten();
     let (version, can_dump) = match runtime {
+        // It could not answer.
+        _ if state.is_stopped() => {
+            (data.as_ref().and_then(|data| data.version().map(String::from)), Some(RefusalCode::Stopped))
+        }
         Runtime::Hotspot => {
             (data.as_ref().and_then(|data| data.version().map(String::from)), of_hotspot(process, data.as_ref()))
         }
@@ -138,7 +142,6 @@ fn row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
         },
         Runtime::OpenJ9 => (None, Some(RefusalCode::NotSupportedYet)),
     };
-    let can_dump = if state.is_stopped() { Some(RefusalCode::Stopped) } else { can_dump };
     let command = data.as_ref().and_then(|data| data.command().map(String::from));
     Some(ProcessRow {
         pid: process.pid,

@@ -1,10 +1,13 @@
-//! One run at a time at one process. The lock is an abstract socket's name: it is gone with this program, however it ends.
+//! One run at a time at one process. The lock is an abstract socket's name: it is gone with this program, however it ends. Such
+//! names belong to a network: the process's own is taken, so that runs in its container and outside see each other.
 
 use std::fs;
+use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use super::process::Process;
+use super::ports::in_network_of;
+use super::process::{Process, read_proc};
 use super::refusal::{Refusal, RefusalCode};
 
 /// Held while a process is at work for us.
@@ -19,20 +22,28 @@ impl Lock {
     /// # Errors
     /// `busy`.
     pub(super) fn take(process: &Process) -> Result<Self, Refusal> {
-        let name = format!("heapdump-collect-{}-{}", process.pid, process.start);
-        let address = SocketAddr::from_abstract_name(&name).map_err(|error| Refusal::system("lock", error))?;
-        let socket = UnixListener::bind_addr(&address).map_err(|_| {
-            let holder = holder_of(&name).map_or(String::new(), |pid| format!(" (process {pid})"));
-            let text = format!("heapdump collect {} is already running{holder}", process.pid);
-            Refusal::new(RefusalCode::Busy, text).hint("a second dump at the same time would damage both")
-        })?;
-        Ok(Lock { _socket: socket })
+        // The same for a run in the process's container, which knows it by that number.
+        let name = format!("heapdump-collect-{}-{}", process.ns_pid, process.start);
+        let failed = |error: io::Error| Refusal::system("the lock of the process", error);
+        let address = SocketAddr::from_abstract_name(&name).map_err(failed)?;
+        let bound = in_network_of(process, || UnixListener::bind_addr(&address))
+            // Only root may go there: what is here keeps apart those that are here.
+            .unwrap_or_else(|_| UnixListener::bind_addr(&address));
+        match bound {
+            Ok(socket) => Ok(Lock { _socket: socket }),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                let holder = holder_of(process, &name).map_or(String::new(), |pid| format!(" (process {pid})"));
+                let text = format!("heapdump collect {} is already running{holder}", process.pid);
+                Err(Refusal::new(RefusalCode::Busy, text).hint("a second dump at the same time would damage both"))
+            }
+            Err(error) => Err(failed(error)),
+        }
     }
 }
 
 /// The process that holds an abstract socket, where we may look.
-fn holder_of(name: &str) -> Option<u32> {
-    let table = fs::read_to_string("/proc/self/net/unix").ok()?;
+fn holder_of(process: &Process, name: &str) -> Option<u32> {
+    let table = String::from_utf8_lossy(&read_proc(process.pid, "net/unix").ok()?).into_owned();
     let line = table.lines().find(|line| line.split_whitespace().nth(7) == Some(&format!("@{name}")))?;
     let link = format!("socket:[{}]", line.split_whitespace().nth(6)?);
     let pids =

@@ -19,12 +19,14 @@ mod inspector;
 mod limits;
 mod list;
 mod lock;
+mod part_file;
 mod ports;
 mod private_folder;
 mod process;
 mod pump;
 mod refusal;
 mod request;
+mod unix_socket;
 mod watch;
 
 use std::path::PathBuf;
@@ -158,7 +160,7 @@ pub struct Collected {
     pub runtime_version: Option<String>,
     /// The format of the dump.
     pub format: Option<&'static str>,
-    /// The file, as the user wrote it.
+    /// The file as the user wrote it, or what is kept of a dump that is not whole; nothing where there is none.
     pub file: Option<String>,
     /// Bytes of the dump, before compression.
     pub bytes: u64,
@@ -197,8 +199,10 @@ pub struct CollectProblem {
 impl Collected {
     /// What came of it, for people: a line, and what to do where there is no dump. They may hold what the process said.
     pub fn lines(&self) -> Vec<String> {
+        let problems = self.problems.iter().map(CollectProblem::sentence);
         if let Some(refusal) = &self.refusal {
-            return [Some(refusal.to_string()), refusal.hint.clone()].into_iter().flatten().collect();
+            let lines = [Some(refusal.to_string()), refusal.hint.clone()];
+            return lines.into_iter().flatten().chain(problems).collect();
         }
         let mut line = format!("{}: {}", self.file.as_deref().unwrap_or_default(), format_bytes(self.bytes));
         if let Some(objects) = self.objects {
@@ -208,6 +212,20 @@ impl Collected {
             let pause = refusal::seconds(Duration::from_secs_f64(pause / 1000.0));
             line += &format!("; the process stood still for {pause}");
         }
-        vec![line]
+        [line].into_iter().chain(problems).collect()
+    }
+}
+
+impl CollectProblem {
+    /// What it means, for people.
+    fn sentence(&self) -> String {
+        let (code, count) = (self.code, self.count);
+        let words = match code {
+            "other-session" => format!("{count} collections were asked for: another tool was at the process, too"),
+            "dropped-events" => format!("{} were lost", count_of(count, "events")),
+            "malformed-block" => format!("{} cannot be read", count_of(count, "places")),
+            _ => format!("met {count} times"),
+        };
+        format!("{words} [{code}]")
     }
 }

@@ -84,29 +84,43 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
+/// Does something in the network namespace of a process.
+///
+/// # Errors
+/// `not-permitted` for another namespace, which takes root.
+pub(super) fn in_network_of<T: Send>(process: &Process, act: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let of_process = namespace(&process.pid.to_string());
+    // What cannot be read is tried here.
+    if of_process.is_none() || of_process == namespace("self") {
+        return Ok(act());
+    }
+    let path = process.proc_path("ns/net");
+    // A thread of its own enters the namespace, and ends with it.
+    std::thread::scope(|scope| {
+        let done = scope.spawn(|| {
+            let namespace = fs::File::open(&path).map_err(|error| process.not_readable(error))?;
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| {
+                Refusal::system(&format!("process {} has a network of its own", process.pid), error)
+                    .hint("root can enter it")
+            })?;
+            Ok(act())
+        });
+        done.join().unwrap_or_else(|_| Err(Refusal::new(RefusalCode::System, "a thread has ended")))
+    })
+}
+
 /// Connects to an address of a process, in its network namespace. Without a process: in ours.
 ///
 /// # Errors
 /// `not-permitted` for another namespace, which takes root; what the system says.
 pub(super) fn connect(process: Option<&Process>, address: SocketAddr) -> Result<TcpStream, Refusal> {
     let address = reachable(address);
-    let failed = |error: io::Error| Refusal::system(&address.to_string(), error);
-    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
-    let other = process.filter(|process| namespace("self") != namespace(&process.pid.to_string()));
-    let Some(other) = other else { return TcpStream::connect_timeout(&address, CONNECT).map_err(failed) };
-    let path = other.proc_path("ns/net");
-    // A thread of its own enters the namespace, and ends with it.
-    std::thread::scope(|scope| {
-        let connected = scope.spawn(|| {
-            let namespace = fs::File::open(&path).map_err(|error| other.not_readable(error))?;
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| {
-                Refusal::system(&format!("process {} has a network of its own", other.pid), error)
-                    .hint("root can enter it")
-            })?;
-            TcpStream::connect_timeout(&address, CONNECT).map_err(failed)
-        });
-        connected.join().unwrap_or_else(|_| Err(Refusal::new(RefusalCode::System, "a thread has ended")))
-    })
+    let connected = match process {
+        Some(process) => in_network_of(process, || TcpStream::connect_timeout(&address, CONNECT))?,
+        None => TcpStream::connect_timeout(&address, CONNECT),
+    };
+    connected.map_err(|error: io::Error| Refusal::system(&address.to_string(), error))
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::SystemTime;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fchmod, fchown, flock,
-    fstat, mkdirat, mknodat, openat, openat2, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Gid, Mode, OFlags, ResolveFlags, Uid, fchmod, fchown, flock, fstat,
+    mkdirat, mknodat, openat, openat2, unlinkat,
 };
+use rustix::io::Errno;
 
 use super::process::Process;
 use super::refusal::Refusal;
@@ -48,6 +49,10 @@ impl PrivateFolder {
         let kept = (around.try_clone().map_err(failed_io(&failed))?, name.clone());
         let removal = AtEnd::new(move || remove(kept.0.as_fd(), &kept.1)).map_err(failed_io(&failed))?;
         let folder = open_folder(around.as_fd(), &name).map_err(failed)?;
+        // Whoever may rename what is in `place` may have put another folder there.
+        if !is_ours_and_empty(&folder).map_err(failed)? {
+            return Err(failed(Errno::EXIST));
+        }
         // Held to the end, so that another run does not take it for a leftover.
         flock(&folder, FlockOperation::NonBlockingLockExclusive).map_err(failed)?;
         fchmod(&folder, Mode::RWXU).map_err(failed)?;
@@ -95,11 +100,6 @@ impl PrivateFolder {
         )
     }
 
-    /// The folder's descriptor.
-    pub(super) fn folder(&self) -> &OwnedFd {
-        &self.folder
-    }
-
     /// Removes it with all in it.
     pub(super) fn remove(self) {
         drop(self.removal);
@@ -107,7 +107,7 @@ impl PrivateFolder {
 }
 
 fn failed_io(failed: &impl Fn(rustix::io::Errno) -> Refusal) -> impl Fn(std::io::Error) -> Refusal + '_ {
-    |error| failed(rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
+    |error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 /// Whom a file must be given to: root makes files for others.
@@ -119,6 +119,12 @@ fn owner_for(process: &Process) -> Option<(Option<Uid>, Option<Gid>)> {
 fn open_folder(around: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(around, name, flags, Mode::empty())
+}
+
+fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
+    let names = Dir::read_from(folder)?.flatten();
+    let is_empty = names.into_iter().all(|entry| [c".", c".."].contains(&entry.file_name()));
+    Ok(is_empty && fstat(folder)?.st_uid == rustix::process::geteuid().as_raw())
 }
 
 /// Removes a folder of ours and the files in it.
@@ -173,33 +179,39 @@ pub(super) fn remove_old_mark(process: &Process, around: &OwnedFd, name: &str) {
     }
 }
 
-/// A file of this name and size 0 in a folder, for as long as this is not dropped.
+/// A file of this name and size 0 in a folder, for as long as this is not dropped. It is given to the user of the process by
+/// its descriptor, never by its name: that may be another file's by then.
 pub(super) fn mark(process: &Process, around: OwnedFd, name: &str) -> rustix::io::Result<AtEnd> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(&around, name, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(file) => {
-            if let Some((uid, gid)) = owner_for(process) {
-                fchown(&file, uid, gid).inspect_err(|_| unlink(&around, name))?;
+    let mut made = openat(&around, name, flags, Mode::RUSR | Mode::WUSR);
+    if made.as_ref().is_err_and(|error| *error == Errno::EXIST) {
+        // Left by a run that was killed: it serves as well, if it is the user's already.
+        let facts = rustix::fs::statat(&around, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_empty = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_size == 0;
+        match facts.st_uid {
+            owner if is_empty && owner == process.uid => return removal_of_mark(around, name),
+            owner if is_empty && owner == rustix::process::geteuid().as_raw() => {
+                unlink(&around, name);
+                made = openat(&around, name, flags, Mode::RUSR | Mode::WUSR);
             }
-            if fstat(&file)?.st_uid != process.uid {
-                unlinkat(&around, name, AtFlags::empty())?;
-                return Err(rustix::io::Errno::PERM);
-            }
+            _ => return Err(Errno::EXIST),
         }
-        // Left by a run that was killed: it serves as well.
-        Err(rustix::io::Errno::EXIST) => {
-            let facts = rustix::fs::statat(&around, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
-            if !is_file || facts.st_size != 0 {
-                return Err(rustix::io::Errno::EXIST);
-            }
-            chownat(&around, name, Some(Uid::from_raw(process.uid)), None, AtFlags::SYMLINK_NOFOLLOW)?;
-        }
-        Err(error) => return Err(error),
     }
-    let (folder, name) = (around, name.to_string());
-    AtEnd::new(move || unlink(&folder, &name))
-        .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
+    let file = made?;
+    let given = owner_for(process).map_or(Ok(()), |(uid, gid)| fchown(&file, uid, gid));
+    let is_its_own = given.and_then(|()| fstat(&file)).map(|facts| facts.st_uid == process.uid);
+    match is_its_own {
+        Ok(true) => removal_of_mark(around, name),
+        refused => {
+            unlink(&around, name);
+            Err(refused.err().unwrap_or(Errno::PERM))
+        }
+    }
+}
+
+fn removal_of_mark(folder: OwnedFd, name: &str) -> rustix::io::Result<AtEnd> {
+    let name = name.to_string();
+    AtEnd::new(move || unlink(&folder, &name)).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 /// The working directory of a process.
@@ -210,6 +222,12 @@ pub(super) fn open_directory_of(process: &Process) -> rustix::io::Result<OwnedFd
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
         Mode::empty(),
     )
+}
+
+/// Opens a file below a folder of a process.
+pub(super) fn open_below(folder: &OwnedFd, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    openat2(folder, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
 /// A path by which a socket that is open as `O_PATH` can be connected to, however long its own path is.
@@ -272,5 +290,13 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
         std::os::unix::fs::symlink("/etc/passwd", &path).expect("a link");
         assert!(mark_it().is_err());
+        std::fs::remove_file(&path).expect("removed");
+        // Another user's file is neither taken nor given away.
+        if rustix::process::geteuid().is_root() {
+            std::fs::write(&path, "").expect("written");
+            std::os::unix::fs::chown(&path, Some(65534), None).expect("given");
+            assert!(mark_it().is_err());
+            assert_eq!(std::os::unix::fs::MetadataExt::uid(&path.metadata().expect("there")), 65534);
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::refusal::{Refusal, RefusalCode};
@@ -77,12 +78,12 @@ impl Process {
     /// Takes hold of a process and finds out who it is.
     ///
     /// # Errors
-    /// `no-such-process`.
+    /// `no-such-process`; what the system says where it gives no descriptors of processes.
     pub(super) fn open(pid: u32) -> Result<Self, Refusal> {
         let none = || Refusal::new(RefusalCode::NoSuchProcess, format!("no process {pid}"));
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)?;
         // Fails for a thread's number too.
-        let descriptor = pidfd_open(number, PidfdFlags::empty()).map_err(|_| none())?;
+        let descriptor = pidfd_open(number, PidfdFlags::empty()).map_err(|error| no_descriptor(pid, error))?;
         let status = text_of(pid, "status").map_err(|_| none())?;
         let stat = text_of(pid, "stat").map_err(|_| none())?;
         let ids = |name: &str| {
@@ -130,6 +131,18 @@ impl Process {
     pub(super) fn is_alive(&self) -> bool {
         let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
         !matches!(poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1..))
+    }
+
+    /// Has a process ended that has just closed its end of a connection? It does so a moment before.
+    pub(super) fn is_dying(&self) -> bool {
+        const MOMENTS: u32 = 20;
+        const MOMENT: Duration = Duration::from_millis(10);
+        (0..MOMENTS).any(|moment| {
+            if moment > 0 {
+                std::thread::sleep(MOMENT);
+            }
+            !self.is_alive()
+        })
     }
 
     /// CPU time of all its threads; nothing when it has ended.
@@ -194,11 +207,11 @@ impl Process {
         Refusal::system(&format!("process {} cannot be looked into", self.pid), error).hint("root may be able to")
     }
 
-    /// The files that it has mapped.
+    /// The files that it has mapped, also those that an update has replaced since.
     pub(super) fn mapped_files(&self) -> Result<Vec<String>, Refusal> {
         let maps = text_of(self.pid, "maps").map_err(|error| self.not_readable(error))?;
         let mut files: Vec<String> =
-            maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| format!("/{path}")).collect();
+            maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| mapped_file(path)).collect();
         files.dedup();
         Ok(files)
     }
@@ -229,6 +242,22 @@ impl Process {
     /// A file in `/proc` of the process.
     pub(super) fn proc_path(&self, file: &str) -> String {
         format!("/proc/{}/{file}", self.pid)
+    }
+}
+
+fn mapped_file(path: &str) -> String {
+    format!("/{}", path.strip_suffix(" (deleted)").unwrap_or(path))
+}
+
+/// Why there is no descriptor: without one no signal is safe, so that nothing is guessed from what else there is.
+fn no_descriptor(pid: u32, error: Errno) -> Refusal {
+    match error {
+        Errno::SRCH | Errno::INVAL | Errno::NOENT => {
+            Refusal::new(RefusalCode::NoSuchProcess, format!("no process {pid}"))
+        }
+        Errno::NOSYS => Refusal::new(RefusalCode::NotSupportedHere, "this kernel has no descriptors of processes")
+            .hint("Linux has them from 5.3 on"),
+        error => Refusal::system(&format!("process {pid}: pidfd_open"), error),
     }
 }
 
@@ -264,6 +293,20 @@ mod tests {
         for pid in [0, u32::MAX, 4_194_305] {
             assert_eq!(Process::open(pid).expect_err("none").code, RefusalCode::NoSuchProcess);
         }
+    }
+
+    #[test]
+    fn a_system_that_refuses_is_not_an_absent_process() {
+        let code = |error| no_descriptor(7, error).code;
+        assert_eq!(code(Errno::SRCH), RefusalCode::NoSuchProcess);
+        assert_eq!(code(Errno::NOSYS), RefusalCode::NotSupportedHere);
+        assert_eq!(code(Errno::PERM), RefusalCode::NotPermitted);
+        assert_eq!(code(Errno::MFILE), RefusalCode::System);
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_has_its_name() {
+        assert_eq!(mapped_file("usr/lib/libjvm.so (deleted)"), "/usr/lib/libjvm.so");
     }
 
     #[test]

@@ -72,6 +72,10 @@ pub fn collect(options: &CollectOptions, observer: &mut dyn Observer) -> Collect
         refusal: None,
     };
     collected.refusal = run(options, observer, &mut collected).err();
+    if collected.refusal.as_ref().is_some_and(|refusal| refusal.code != RefusalCode::Incomplete) {
+        // There is no dump of that name.
+        collected.file = None;
+    }
     collected.complete = collected.refusal.is_none();
     collected.duration_ms = started.elapsed().as_millis() as u64;
     collected
@@ -101,7 +105,7 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
     let path = options.output.clone().unwrap_or_else(|| default_name(options.pid, extension));
     let _lock = process.map(Lock::take).transpose()?;
     let file = DumpFile::create(&path, options.force)?;
-    collected.file = Some(file.name());
+    let name = file.name();
     let request = Request { options, file, observer };
     let outcome = match (runtime, process) {
         (Runtime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
@@ -117,7 +121,10 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
     collected.target_rss_peak = outcome.rss_peak;
     collected.problems = outcome.problems;
     match outcome.complete {
-        Ok(()) => outcome.file.finish(),
+        Ok(()) => {
+            collected.file = Some(name);
+            outcome.file.finish()
+        }
         Err(mut refusal) => {
             let kept = outcome.file.keep_incomplete()?;
             collected.file = kept.as_deref().map(|path: &Path| path.display().to_string());

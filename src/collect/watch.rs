@@ -12,6 +12,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
 /// Between two looks at the process.
 pub(super) const TICK: Duration = Duration::from_millis(20);
+/// How long nothing may come from what has taken a request, where it cannot be seen whether it is at work.
+const OUT_OF_SIGHT: Duration = Duration::from_secs(600);
 /// Between two lines that say that it is still at work.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -55,20 +57,18 @@ impl<'a> Watch<'a> {
         self.limit.unwrap_or(PATIENCE)
     }
 
-    /// Has the process ended? Never, where none is known.
-    pub(super) fn has_died(&self) -> bool {
-        self.process.is_some_and(|process| !process.is_alive())
+    /// For an answer that needs no pause, of what cannot be seen at work.
+    ///
+    /// # Errors
+    /// `timeout`.
+    pub(super) fn check_answer(&self, asked: Instant) -> Result<(), Refusal> {
+        let limit = self.answer_limit();
+        if self.process.is_some() || asked.elapsed() < limit { Ok(()) } else { Err(no_answer(limit)) }
     }
 
-    /// The same of a process that has just closed its end, as it does a moment before it has ended.
+    /// Has a process ended that has just closed its end, as it does a moment before? Never, where none is known.
     pub(super) fn is_dying(&self) -> bool {
-        const MOMENTS: u32 = 20;
-        (0..MOMENTS).any(|moment| {
-            if moment > 0 {
-                std::thread::sleep(TICK / 2);
-            }
-            self.has_died()
-        })
+        self.process.is_some_and(Process::is_dying)
     }
 
     /// To be called every [`TICK`] or so: `progressed` when something came since the last time.
@@ -81,11 +81,8 @@ impl<'a> Watch<'a> {
             self.last_progress = now;
         }
         let Some(process) = self.process else {
-            let waited = now - self.last_progress;
-            return match self.limit.filter(|limit| waited >= *limit) {
-                Some(_) => Err(Refusal::new(RefusalCode::Timeout, format!("no answer for {}", seconds(waited)))),
-                None => Ok(()),
-            };
+            let (waited, limit) = (now - self.last_progress, self.limit.unwrap_or(OUT_OF_SIGHT));
+            return if waited < limit { Ok(()) } else { Err(no_answer(limit)) };
         };
         self.rss_peak = self.rss_peak.max(process.rss_bytes());
         let cpu = process.cpu().unwrap_or(self.last_cpu);
@@ -109,5 +106,37 @@ impl<'a> Watch<'a> {
             used => format!("it used {} of CPU since the request; --timeout allows more", seconds(used)),
         };
         Err(Refusal::timeout(process.pid, waited.1).hint(hint))
+    }
+}
+
+fn no_answer(waited: Duration) -> Refusal {
+    Refusal::new(RefusalCode::Timeout, format!("no answer for {}", seconds(waited))).hint("--timeout allows more")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::Plan;
+
+    struct Silent;
+    impl Observer for Silent {
+        fn before(&mut self, _: &Plan) -> bool {
+            true
+        }
+        fn progress(&mut self, _: &str) {}
+    }
+
+    #[test]
+    fn what_is_out_of_sight_has_a_limit_too() {
+        let mut silent = Silent;
+        let mut watch = Watch::new(None, None, &mut silent);
+        watch.tick(false).expect("just begun");
+        let began = |ago| Instant::now().checked_sub(ago).expect("a machine that has run for a while");
+        watch.check_answer(began(PATIENCE / 2)).expect("patience");
+        assert_eq!(watch.check_answer(began(PATIENCE)).expect_err("no answer").code, RefusalCode::Timeout);
+        watch.last_progress = began(OUT_OF_SIGHT / 2);
+        watch.tick(false).expect("it may be at work");
+        watch.last_progress = began(OUT_OF_SIGHT);
+        assert_eq!(watch.tick(false).expect_err("too long").code, RefusalCode::Timeout);
     }
 }

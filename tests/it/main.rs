@@ -10,6 +10,8 @@ mod cli;
 mod collect;
 #[cfg(target_os = "linux")]
 mod collect_live;
+#[cfg(target_os = "linux")]
+mod collect_safety;
 mod damage;
 mod detection;
 mod diff;

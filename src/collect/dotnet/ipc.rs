@@ -6,16 +6,18 @@
 //! ```
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::collect::private_folder::path_of;
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::watch::{TICK, Watch};
+use crate::collect::unix_socket::connect;
+use crate::collect::watch::{CONNECT, TICK, Watch};
 
 const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
 const HEADER_BYTES: usize = 20;
@@ -120,17 +122,17 @@ fn message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
 }
 
 impl Address {
-    fn connect(&self) -> io::Result<UnixStream> {
+    fn connect(&self, limit: Duration) -> io::Result<UnixStream> {
         match self {
-            Address::Path(path) => UnixStream::connect(path),
-            Address::Held(descriptor) => UnixStream::connect(format!("/proc/self/fd/{}", descriptor.as_raw_fd())),
+            Address::Path(path) => connect(path, limit),
+            Address::Held(descriptor) => connect(path_of(descriptor), limit),
         }
     }
 
     /// Ends a session: the request, and a moment for the answer. For a run that gives up: nothing can be said then.
     pub(super) fn stop(&self, session: u64) {
         const MOMENT: Duration = Duration::from_secs(1);
-        let Ok(mut stream) = self.connect() else { return };
+        let Ok(mut stream) = self.connect(MOMENT) else { return };
         let _ = stream.set_write_timeout(Some(MOMENT));
         let _ = stream.set_read_timeout(Some(MOMENT));
         if stream.write_all(&message(STOP, &session.to_le_bytes())).is_ok() {
@@ -154,7 +156,10 @@ impl Port<'_> {
 
     /// Sends a command over a connection of its own.
     pub(super) fn send(&self, command: (u8, u8), payload: &[u8]) -> Result<UnixStream, Refusal> {
-        let mut stream = self.address.connect().map_err(|error| match error.kind() {
+        let mut stream = self.address.connect(CONNECT).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => {
+                Refusal::timeout(self.process.pid, CONNECT).hint("its diagnostics socket takes no connection")
+            }
             io::ErrorKind::ConnectionRefused => {
                 let text = format!("process {}: nobody listens behind its diagnostics socket", self.process.pid);
                 Refusal::new(RefusalCode::SocketMissing, text).hint("only a restart of the process helps")
@@ -239,9 +244,7 @@ impl Port<'_> {
     /// The other side has closed in the middle.
     fn closed(&self, read: usize, count: usize) -> Refusal {
         let pid = self.process.pid;
-        // A process that is being ended closes a moment before it has ended.
-        std::thread::sleep(TICK);
-        if !self.process.is_alive() {
+        if self.process.is_dying() {
             return Refusal::target_died(pid);
         }
         Refusal::new(RefusalCode::Protocol, format!("{} closed after {read} of {count} bytes", self.name()))

@@ -8,14 +8,15 @@ mod ipc;
 mod session;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags, fstat};
 
 use super::limits::free_memory;
 use super::private_folder::open_in_root;
 use super::process::Process;
-use super::pump::{FEW_CHUNKS, Pump};
+use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Outcome, Request};
 use super::watch::Watch;
@@ -34,17 +35,23 @@ const PAUSE_PER_GIB: Duration = Duration::from_secs(6);
 ///
 /// # Errors
 /// What the system says of one that is there.
-pub(super) fn find_socket(process: &Process) -> Result<Option<std::os::fd::OwnedFd>, Refusal> {
+pub(super) fn find_socket(process: &Process) -> Result<Option<OwnedFd>, Refusal> {
     let folder = process.environment().remove("TMPDIR").filter(|folder| !folder.is_empty());
     let folder = folder.unwrap_or_else(|| "/tmp".into());
     // The time tells it from one that a process of the same number has left.
     let path =
         format!("{}/dotnet-diagnostic-{}-{}-socket", folder.trim_end_matches('/'), process.ns_pid, process.start);
     match open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW) {
-        Ok(socket) => Ok(Some(socket)),
+        // Another user's is none: anybody may make a file of this name.
+        Ok(socket) => Ok(Some(socket).filter(|socket| is_socket_of(process, socket))),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
         Err(error) => Err(process.not_readable(io::Error::from(error))),
     }
+}
+
+fn is_socket_of(process: &Process, file: &OwnedFd) -> bool {
+    fstat(file)
+        .is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::Socket && facts.st_uid == process.uid)
 }
 
 /// Was it started with its diagnostics off?
@@ -121,24 +128,25 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         return Err(Refusal::new(RefusalCode::TooOld, text));
     }
     let rss = process.rss_bytes();
-    let (buffer, no_memory) = buffer_bytes(process, rss, options.buffer);
+    let (buffer, no_memory) = buffer_bytes(process.pid, free_memory(process), rss, options.buffer);
     let risk = no_memory.or_else(|| request.check_space(rss));
-    request.announce(plan(process, &version, rss, risk))?;
+    let plan = plan(process, &version, rss, risk);
+    let pause = plan.pause;
+    request.announce(plan)?;
     let Request { file, observer, .. } = request;
     let watch = Watch::new(Some(process), options.timeout, observer);
-    let pump = Pump::start(file, FEW_CHUNKS)?;
-    let session_options = SessionOptions { buffer_mib: buffer.div_ceil(MIB), names: !options.no_names, rss };
+    let pump = Pump::start(file, LITTLE_SLACK)?;
+    let session_options = SessionOptions { buffer_mib: buffer.div_ceil(MIB), names: !options.no_names, rss, pause };
     session(&port, &session_options, watch, pump)
 }
 
 /// What the buffer may grow to; why the process may not survive that.
-fn buffer_bytes(process: &Process, rss: u64, asked: Option<u64>) -> (u64, Option<Refusal>) {
-    let free = free_memory(process).map_or(u64::MAX, |free| free / 5 * 4);
+fn buffer_bytes(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u64, Option<Refusal>) {
+    let free = free.map_or(u64::MAX, |free| free / 5 * 4);
     let wanted = asked.unwrap_or_else(|| MIN_BUFFER.max(rss / 4 * 5));
     let refusal = (free < rss / 3).then(|| {
         let (needed, free) = (format_bytes(rss), format_bytes(free));
-        let text =
-            format!("a snapshot needs up to {needed} in process {}, its memory limit leaves {free}", process.pid);
+        let text = format!("a snapshot needs up to {needed} in process {pid}, its memory limit leaves {free}");
         Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
     });
     let buffer = if asked.is_some() { wanted } else { wanted.min(free).max(MIB) };
@@ -165,6 +173,33 @@ fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Pl
 mod tests {
     use super::*;
     use ipc::text;
+
+    #[test]
+    fn the_buffer_is_made_from_the_process_and_what_is_free_to_it() {
+        let buffer = |free, rss, asked| {
+            let (bytes, risk) = buffer_bytes(7, free, rss, asked);
+            (bytes / MIB, risk.map(|refusal| refusal.code))
+        };
+        assert_eq!(buffer(None, 80 * MIB, None), (256, None));
+        assert_eq!(buffer(Some(10 << 30), 800 * MIB, None), (1000, None));
+        assert_eq!(buffer(Some(500 * MIB), 800 * MIB, None), (400, None));
+        assert_eq!(buffer(Some(300 * MIB), 800 * MIB, None), (240, Some(RefusalCode::NoMemory)));
+        assert_eq!(buffer(Some(300 * MIB), 800 * MIB, Some(7 * MIB)), (7, Some(RefusalCode::NoMemory)));
+        assert_eq!(buffer(Some(0), MIB, None), (1, Some(RefusalCode::NoMemory)));
+    }
+
+    #[test]
+    fn another_file_of_the_name_is_no_socket() {
+        let mut process = Process::open(std::process::id()).expect("this process");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).expect("bound");
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let open = |path: &std::path::Path| rustix::fs::open(path, flags, rustix::fs::Mode::empty()).expect("there");
+        assert!(is_socket_of(&process, &open(&path)) && !is_socket_of(&process, &open(folder.path())));
+        process.uid += 1;
+        assert!(!is_socket_of(&process, &open(&path)));
+    }
 
     #[test]
     fn versions_are_read_in_both_layouts() {

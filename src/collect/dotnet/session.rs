@@ -24,6 +24,8 @@ const NETTRACE: u32 = 1;
 const RUNDOWN_KEYWORDS: u64 = 0x38;
 /// Events were lost, the end of the collection may be among them.
 const AFTER_LOSS: Duration = Duration::from_secs(2);
+/// A collection that has not come after so many times the pause that was expected does not come.
+const PAUSES: u32 = 3;
 /// For the end of a session that goes wrong.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
@@ -33,6 +35,8 @@ pub(super) struct SessionOptions {
     pub(super) names: bool,
     /// Memory of the process.
     pub(super) rss: u64,
+    /// How long the collection will take, about.
+    pub(super) pause: Duration,
 }
 
 /// Commands that begin a session, the newest first: what stands between the format and the providers.
@@ -81,8 +85,8 @@ pub(super) fn session(
     // A session that has nothing to write is not dropped when its connection is.
     let address = port.address.try_clone().map_err(|error| Refusal::system("socket", error))?;
     let stop = AtEnd::new(move || address.stop(id)).map_err(|error| Refusal::system("signals", error))?;
-    let mut copy =
-        Copy { port, id, stream, watch, pump, follower: Follower::default(), begun: Instant::now(), stopped: None };
+    let (follower, begun, first) = (Follower::default(), Instant::now(), PATIENCE.max(options.pause * PAUSES));
+    let mut copy = Copy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
     copy.run()?;
     if copy.stopped.is_some() || copy.follower.is_complete() {
         stop.forget();
@@ -115,6 +119,10 @@ fn judge(
     watch: &Watch<'_>,
 ) -> Result<Result<(), Refusal>, Refusal> {
     let incomplete = |text: String| Refusal::new(RefusalCode::Incomplete, text);
+    let pid = port.process.pid;
+    if !follower.is_complete() && watch.is_dying() {
+        return Err(Refusal::target_died(pid));
+    }
     if follower.lost_events > 0 {
         let (lost, came) = (count_of(follower.lost_events, "events"), format_count(follower.objects));
         let buffer = format_bytes(options.rss.max(options.buffer_mib << 20).saturating_mul(2)).replace(' ', "");
@@ -126,10 +134,6 @@ fn judge(
             0 => Ok(()),
             count => Err(incomplete(format!("{} of the trace cannot be read", count_of(count, "places")))),
         });
-    }
-    let pid = port.process.pid;
-    if watch.is_dying() {
-        return Err(Refusal::target_died(pid));
     }
     let where_it_ended = if follower.pause().is_some() { "its end mark" } else { "the collection had ended" };
     let text = format!("the trace of process {pid} ended before {where_it_ended}");
@@ -145,6 +149,8 @@ struct Copy<'a, 'w> {
     pump: Pump,
     follower: Follower,
     begun: Instant,
+    /// How long the first object may take: version 3.1 answers before it collects.
+    first: Duration,
     /// The connection over which the end was asked for, and when that was.
     stopped: Option<(UnixStream, Instant)>,
 }
@@ -161,7 +167,7 @@ impl Copy<'_, '_> {
                 Ok(0) => return Ok(()),
                 Ok(count) => {
                     let bytes = &chunk[..count];
-                    self.pump.write(bytes)?;
+                    self.pump.write(bytes, &mut self.watch)?;
                     let foreign = |_| Refusal::protocol(&self.port.name(), "NetTrace", bytes);
                     self.follower.feed(bytes).map_err(foreign)?;
                     true
@@ -188,7 +194,7 @@ impl Copy<'_, '_> {
                     gives_up = self.follower.lost_events > 0 && now - last_bulk.1 >= AFTER_LOSS;
                     if self.follower.pause().is_some() || gives_up {
                         self.stopped = Some((self.port.send_stop(self.id)?, now));
-                    } else if self.follower.objects == 0 && now - self.begun >= PATIENCE {
+                    } else if self.follower.objects == 0 && now - self.begun >= self.first {
                         return Err(self.no_collection());
                     }
                     self.watch.tick(is_bulk_new)?;
@@ -201,6 +207,6 @@ impl Copy<'_, '_> {
     }
 
     fn no_collection(&self) -> Refusal {
-        Refusal::timeout(self.port.process.pid, PATIENCE).hint("it took the request, and its heap did not come")
+        Refusal::timeout(self.port.process.pid, self.first).hint("it took the request, and its heap did not come")
     }
 }

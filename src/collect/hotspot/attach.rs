@@ -5,11 +5,13 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::perfdata::PerfData;
@@ -18,6 +20,8 @@ use crate::collect::detect::check_is;
 use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of, remove_old_mark};
 use crate::collect::process::{Process, read_proc};
 use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::unix_socket;
+use crate::collect::watch::CONNECT;
 
 /// A reply is some lines.
 const MAX_REPLY_BYTES: usize = 64 << 10;
@@ -33,7 +37,7 @@ pub(super) fn connect(
     patience: Duration,
 ) -> Result<UnixStream, Refusal> {
     if let Some(path) = socket {
-        return UnixStream::connect(path).map_err(|error| Refusal::system(&path.display().to_string(), error));
+        return connect_to(process, path, &path.display().to_string());
     }
     if data.is_some_and(PerfData::is_attach_off) {
         let text = format!("process {}: attach is switched off (-XX:+DisableAttachMechanism)", process.pid);
@@ -49,9 +53,7 @@ pub(super) fn connect(
     if !process.state()?.catches(Signal::QUIT) {
         return Err(process.not_caught("SIGQUIT"));
     }
-    if data.is_none() {
-        check_is(process, Runtime::Hotspot)?;
-    }
+    check_is(process, Runtime::Hotspot)?;
     if data.is_some_and(|data| !reopens_socket(data)) && had_socket(process) {
         let text = format!("process {}: its diagnostics socket is gone from /tmp (cleaned up?)", process.pid);
         return Err(Refusal::new(RefusalCode::SocketMissing, text)
@@ -60,19 +62,36 @@ pub(super) fn connect(
     wake(process, patience)
 }
 
-/// The socket that is there; a file that nobody listens behind is none.
+/// The socket that is there; a file that nobody listens behind is none. What cannot be looked at is not taken for absent: a
+/// signal would follow.
 fn open_socket(process: &Process) -> Result<Option<UnixStream>, Refusal> {
     let path = format!("/tmp/.java_pid{}", process.ns_pid);
-    let Ok(found) = open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW) else { return Ok(None) };
-    let is_its_own = rustix::fs::fstat(&found).is_ok_and(|facts| [process.uid, 0].contains(&facts.st_uid));
-    if !is_its_own {
+    let failed = |error: io::Error| Refusal::system(&format!("process {}: {path}", process.pid), error);
+    let found = match open_in_root(process, &path, OFlags::PATH | OFlags::NOFOLLOW) {
+        Ok(found) => found,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(error) => return Err(failed(error.into())),
+    };
+    let facts = rustix::fs::fstat(&found).map_err(|error| failed(error.into()))?;
+    if ![process.uid, 0].contains(&facts.st_uid) {
         return Ok(None);
     }
-    match UnixStream::connect(path_of(&found)) {
-        Ok(stream) => Ok(Some(stream)),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(None),
-        Err(error) => Err(Refusal::system(&format!("process {}: {path}", process.pid), error)),
+    match connect_to(process, path_of(&found), &path) {
+        Err(Refusal { code: RefusalCode::SocketMissing, .. }) => Ok(None),
+        connected => connected.map(Some),
     }
+}
+
+/// Connects to a socket, of which `name` is told.
+fn connect_to(process: &Process, path: impl AsRef<Path>, name: &str) -> Result<UnixStream, Refusal> {
+    unix_socket::connect(path, CONNECT).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => Refusal::timeout(process.pid, CONNECT).hint("its attach socket takes no connection"),
+        io::ErrorKind::ConnectionRefused => {
+            let text = format!("process {}: nobody listens behind {name}", process.pid);
+            Refusal::new(RefusalCode::SocketMissing, text)
+        }
+        _ => Refusal::system(&format!("process {}: {name}", process.pid), error),
+    })
 }
 
 /// Is there a socket that somebody may listen behind? Nothing is asked.
@@ -192,30 +211,53 @@ impl Reply {
     }
 }
 
-/// `Heap dump file created [N bytes in S secs]`: the one sentence that means success.
-pub(super) fn created(text: &str) -> Option<(u64, Duration)> {
-    let (_, rest) = text.split_once("Heap dump file created [")?;
-    let (bytes, rest) = rest.split_once(" bytes in ")?;
+/// What a JVM says of a dump that it has written.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Created {
+    /// `Heap dump file created [N bytes in S secs]`.
+    Counted { bytes: u64, pause: Duration },
+    /// Java 8 does not say how much.
+    Uncounted,
+}
+
+/// The one sentence that means success.
+pub(super) fn created(text: &str) -> Option<Created> {
+    const SENTENCE: &str = "Heap dump file created";
+    if text.lines().any(|line| line.trim() == SENTENCE) {
+        return Some(Created::Uncounted);
+    }
+    let (_, rest) = text.split_once(SENTENCE)?;
+    let (bytes, rest) = rest.strip_prefix(" [")?.split_once(" bytes in ")?;
     let (seconds, _) = rest.split_once(" secs]")?;
     let seconds = seconds.replace(',', ".").parse::<f64>().ok().filter(|seconds| (0.0..1e9).contains(seconds))?;
-    Some((bytes.parse().ok()?, Duration::from_secs_f64(seconds)))
+    Some(Created::Counted { bytes: bytes.parse().ok()?, pause: Duration::from_secs_f64(seconds) })
 }
 
 /// Opens a folder of a process.
 type OpenFolder = fn(&Process) -> rustix::io::Result<OwnedFd>;
 
+/// A file there takes memory.
+pub(super) const IN_MEMORY: &str = "/dev/shm";
+
 /// Where a file goes that a JVM writes for us, tried in this order.
 pub(super) fn places() -> [(&'static str, OpenFolder); 3] {
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
-    [("/tmp", open_tmp), ("", open_directory_of), ("/dev/shm", |process| open_in_root(process, "/dev/shm", FOLDER))]
+    [("/tmp", open_tmp), ("", open_directory_of), (IN_MEMORY, |process| open_in_root(process, IN_MEMORY, FOLDER))]
 }
 
-/// The folder of the user's own file, where the process sees the same file systems.
+/// The folder of the user's own file, where the process sees the same file systems and its user can get to it.
 pub(super) fn shared_folder(process: &Process, folder: Option<&Path>) -> Option<PathBuf> {
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
     let root = std::fs::read_link(process.proc_path("root")).ok()?;
     let is_shared = namespace("self")? == namespace(&process.pid.to_string())? && root.as_os_str() == "/";
-    folder.filter(|_| is_shared)?.canonicalize().ok().filter(|folder| folder.to_str().is_some_and(is_plain))
+    let folder = folder.filter(|_| is_shared)?.canonicalize().ok()?;
+    let may_enter = |folder: &Path| {
+        folder.metadata().is_ok_and(|facts| {
+            let bit = if facts.uid() == process.uid { 0o100 } else { 0o001 };
+            process.uid == 0 || facts.mode() & bit != 0
+        })
+    };
+    Some(folder).filter(|folder| folder.to_str().is_some_and(is_plain) && folder.ancestors().all(may_enter))
 }
 
 /// Blanks and quotes would be taken apart.
@@ -230,10 +272,15 @@ mod tests {
     #[test]
     fn success_is_one_sentence() {
         let text = "Dumping heap to /tmp/x ...\nHeap dump file created [45912345 bytes in 0.262 secs]";
-        assert_eq!(created(text), Some((45_912_345, Duration::from_millis(262))));
-        for text in
-            ["", "Heap dump file created", "Heap dump file created [x bytes in 1 secs]", "created [1 bytes in -1 secs]"]
-        {
+        let counted = Created::Counted { bytes: 45_912_345, pause: Duration::from_millis(262) };
+        assert_eq!(created(text), Some(counted));
+        assert_eq!(created("Heap dump file created\n"), Some(Created::Uncounted));
+        for text in [
+            "",
+            "No Heap dump file created",
+            "Heap dump file created [x bytes in 1 secs]",
+            "Heap dump file created [1 bytes in -1 secs]",
+        ] {
             assert_eq!(created(text), None, "{text}");
         }
     }

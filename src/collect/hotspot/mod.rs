@@ -4,6 +4,7 @@
 //! reader dies stops at once and goes on. Java 8 knows no way to write into a FIFO: it writes a file in such a folder.
 
 mod attach;
+mod hprof_check;
 mod perfdata;
 mod transfer;
 
@@ -15,7 +16,7 @@ use rustix::fs::{Gid, Uid};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 use super::process::Process;
-use super::pump::{MANY_CHUNKS, Pump};
+use super::pump::{MUCH_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Outcome, Request};
 use super::watch::{PATIENCE, Watch};
@@ -23,7 +24,7 @@ use super::{Collected, Plan};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
 pub(super) use perfdata::PerfData;
-use transfer::{Answer, Transfer, Way};
+use transfer::{Answer, RequestOptions, Transfer, Way};
 
 /// The first that writes into what is there already.
 const FIRST_WITH_OVERWRITE: u32 = 9;
@@ -37,7 +38,7 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     let options = request.options;
     let data = PerfData::of(process);
     let data = data.as_ref();
-    let major = data.and_then(PerfData::major);
+    let major = data.and_then(PerfData::major).or_else(|| major_by_path(process));
     collected.runtime_version = data.and_then(|data| data.version().map(String::from));
     if let Some(old) = major.filter(|&major| major < 8) {
         let text = format!("Java {old}: too old: no heap snapshot over its diagnostics");
@@ -48,15 +49,18 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     let heap = data.and_then(PerfData::heap_bytes).map_or(rss, |heap| heap.min(rss));
     let expected = heap / 100 * DUMP_PER_HEAP_PERCENT;
     request.announce(plan(process, data, rss, heap, request.check_space(expected)))?;
-    let attach = || attach_as(process, data, options.socket.as_deref(), options.timeout.unwrap_or(PATIENCE));
+    let attach = || attach_as(process, data, major, options.socket.as_deref(), options.timeout.unwrap_or(PATIENCE));
     let mut way = if major.is_some_and(|major| major < FIRST_WITH_OVERWRITE) { Way::File } else { Way::Fifo };
     let Request { mut file, observer, .. } = request;
     loop {
         let stream = attach()?;
         let watch = Watch::new(Some(process), options.timeout, &mut *observer);
-        let transfer = Transfer::begin(process, watch, stream, way, file.folder().as_deref(), expected)?;
-        let mut pump = Pump::start(file, MANY_CHUNKS)?;
-        let (answer, watch) = transfer.run(options.all, major, &mut pump)?;
+        let folder = file.folder();
+        let (own, is_forced) = (folder.as_deref(), options.yes);
+        let request = RequestOptions { all: options.all, major, own, expected, is_forced };
+        let transfer = Transfer::begin(process, watch, stream, way, request)?;
+        let mut pump = Pump::start(file, MUCH_SLACK)?;
+        let (answer, watch) = transfer.run(&mut pump)?;
         file = pump.finish()?;
         match answer {
             Answer::Created(pause) => {
@@ -70,6 +74,14 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
             }
         }
     }
+}
+
+/// Java 8 lies in another folder than those behind it; it may publish no counters.
+fn major_by_path(process: &Process) -> Option<u32> {
+    const OLD: [&str; 4] = ["/lib/amd64/", "/lib/aarch64/", "/lib/i386/", "/lib/ppc64le/"];
+    let files = process.mapped_files().ok()?;
+    let library = files.iter().find(|file| file.ends_with("/libjvm.so"))?;
+    OLD.iter().any(|folder| library.contains(folder)).then_some(8)
 }
 
 fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: Option<Refusal>) -> Plan {
@@ -92,11 +104,12 @@ fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: O
 fn attach_as(
     process: &Process,
     data: Option<&PerfData>,
+    major: Option<u32>,
     socket: Option<&Path>,
     patience: Duration,
 ) -> Result<UnixStream, Refusal> {
     let is_own = rustix::process::geteuid().as_raw() == process.uid;
-    if is_own || data.and_then(PerfData::major) != Some(8) {
+    if is_own || major != Some(8) {
         return attach::connect(process, data, socket, patience);
     }
     std::thread::scope(|scope| {

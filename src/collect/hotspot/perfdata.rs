@@ -19,12 +19,25 @@ use crate::collect::process::Process;
 
 /// The file is 32 KiB by default.
 const MAX_BYTES: u64 = 1 << 20;
+/// What stands before an entry's name.
+const ENTRY_BYTES: usize = 20;
+const MAX_NAME_BYTES: usize = 256;
+
+const VERSION: &str = "java.property.java.version";
+const SPECIFICATION: &str = "java.property.java.vm.specification.version";
+const COMMAND: &str = "sun.rt.javaCommand";
+const CAPABILITIES: &str = "sun.rt.jvmCapabilities";
+const FLAGS: &str = "java.rt.vmFlags";
+const ARGUMENTS: &str = "java.rt.vmArgs";
+/// Counters that are texts, as far as they matter: what else a file holds is not kept.
+const TEXTS: [&str; 6] = [VERSION, SPECIFICATION, COMMAND, CAPABILITIES, FLAGS, ARGUMENTS];
 
 /// What the counters say.
 #[derive(Debug, Default)]
 pub(crate) struct PerfData {
-    texts: HashMap<String, String>,
-    numbers: HashMap<String, i64>,
+    texts: HashMap<&'static str, String>,
+    /// Bytes in use of the heap's parts.
+    used: Vec<i64>,
 }
 
 impl PerfData {
@@ -51,7 +64,8 @@ impl PerfData {
         None
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    /// Reads the counters' file; nothing where it is none. What it takes is bounded by its size.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let is_little = *bytes.get(4)? == 1;
         let array = |at: usize| bytes.get(at..at.checked_add(4)?)?.try_into().ok();
         let int = |at: usize| array(at).map(if is_little { i32::from_le_bytes } else { i32::from_be_bytes });
@@ -63,21 +77,27 @@ impl PerfData {
         let (mut at, entries) = (size(24)?, size(28)?);
         for _ in 0..entries {
             let (length, vector) = (size(at)?, size(at.checked_add(8)?)?);
-            if length == 0 {
+            if length < ENTRY_BYTES {
                 break;
             }
-            let name = text_at(bytes, at.checked_add(size(at + 4)?)?, usize::MAX)?;
-            let data = at.checked_add(size(at + 16)?)?;
-            match (*bytes.get(at + 12)?, vector) {
-                (b'J', 0) => {
-                    let raw: [u8; 8] = bytes.get(data..data.checked_add(8)?)?.try_into().ok()?;
-                    let number = if is_little { i64::from_le_bytes(raw) } else { i64::from_be_bytes(raw) };
-                    found.numbers.insert(name, number);
+            let end = at.checked_add(length)?;
+            let entry = bytes.get(at..end.min(bytes.len()))?;
+            let name = text_at(entry, size(at + 4)?, MAX_NAME_BYTES)?;
+            let data = size(at + 16)?;
+            match (entry.get(12)?, vector) {
+                (b'J', 0) if is_used(name) => {
+                    let raw: [u8; 8] = entry.get(data..data.checked_add(8)?)?.try_into().ok()?;
+                    found.used.push(if is_little { i64::from_le_bytes(raw) } else { i64::from_be_bytes(raw) });
                 }
-                (b'B', 1..) => drop(found.texts.insert(name, text_at(bytes, data, vector)?)),
+                (b'B', 1..) => {
+                    if let Some(name) = TEXTS.iter().find(|known| known.as_bytes() == name) {
+                        let text = String::from_utf8_lossy(text_at(entry, data, vector)?).into_owned();
+                        found.texts.insert(name, text);
+                    }
+                }
                 _ => {}
             }
-            at = at.checked_add(length)?;
+            at = end;
         }
         Some(found)
     }
@@ -88,47 +108,50 @@ impl PerfData {
 
     /// `17.0.15`.
     pub(crate) fn version(&self) -> Option<&str> {
-        self.text("java.property.java.version")
+        self.text(VERSION)
     }
 
     /// 8, 11, 17.
     pub(crate) fn major(&self) -> Option<u32> {
-        let text = self.text("java.property.java.vm.specification.version")?;
+        let text = self.text(SPECIFICATION)?;
         text.strip_prefix("1.").unwrap_or(text).parse().ok()
     }
 
     /// What was started: a class with its arguments.
     pub(crate) fn command(&self) -> Option<&str> {
-        self.text("sun.rt.javaCommand")
+        self.text(COMMAND)
     }
 
     /// Is attaching switched off?
     pub(crate) fn is_attach_off(&self) -> bool {
-        self.text("sun.rt.jvmCapabilities").is_some_and(|letters| letters.starts_with('0'))
+        self.text(CAPABILITIES).is_some_and(|letters| letters.starts_with('0'))
     }
 
     /// Bytes of the heap in use, garbage included. Not known of collectors that count otherwise.
     pub(crate) fn heap_bytes(&self) -> Option<u64> {
-        let flags = self.text("java.rt.vmFlags").unwrap_or_default();
-        let arguments = self.text("java.rt.vmArgs").unwrap_or_default();
+        let flags = self.text(FLAGS).unwrap_or_default();
+        let arguments = self.text(ARGUMENTS).unwrap_or_default();
         let counts_otherwise = |text: &str| text.contains("+UseZGC") || text.contains("+UseShenandoahGC");
         if counts_otherwise(flags) || counts_otherwise(arguments) {
             return None;
         }
-        let is_used =
-            |name: &str| name.starts_with("sun.gc.generation.") && name.contains(".space.") && name.ends_with(".used");
-        let used = self.numbers.iter().filter(|(name, _)| is_used(name)).map(|(_, &bytes)| bytes.max(0) as u64);
+        let used = self.used.iter().map(|&bytes| bytes.max(0) as u64);
         let bytes = used.fold(0u64, u64::saturating_add);
         (bytes > 0).then_some(bytes)
     }
 }
 
+/// `sun.gc.generation.0.space.2.used`
+fn is_used(name: &[u8]) -> bool {
+    let has = |part: &[u8]| memchr::memmem::find(name, part).is_some();
+    name.starts_with(b"sun.gc.generation.") && has(b".space.") && name.ends_with(b".used")
+}
+
 /// Text up to a NUL or the end.
-fn text_at(bytes: &[u8], at: usize, most: usize) -> Option<String> {
+fn text_at(bytes: &[u8], at: usize, most: usize) -> Option<&[u8]> {
     let rest = bytes.get(at..)?;
     let rest = &rest[..rest.len().min(most)];
-    let end = memchr::memchr(0, rest).unwrap_or(rest.len());
-    Some(String::from_utf8_lossy(&rest[..end]).into_owned())
+    Some(&rest[..memchr::memchr(0, rest).unwrap_or(rest.len())])
 }
 
 #[cfg(test)]
@@ -185,6 +208,25 @@ mod tests {
         }
         let with_zgc = [&ENTRIES[..], &[("java.rt.vmArgs", Err("-Xmx1g -XX:+UseZGC"))]].concat();
         assert_eq!(PerfData::parse(&written(true, &with_zgc)).expect("counters").heap_bytes(), None);
+    }
+
+    /// Entries that lie in each other would be read again and again, each with a name of all that follows.
+    #[test]
+    fn entries_take_no_more_than_the_file_has() {
+        let mut bytes = written(true, &[]);
+        bytes[28..32].copy_from_slice(&i32::MAX.to_le_bytes());
+        bytes.resize(MAX_BYTES as usize, b'x');
+        for at in (32..bytes.len() - 32).step_by(ENTRY_BYTES) {
+            let entry = [ENTRY_BYTES as i32, 20, 1 << 20].map(i32::to_le_bytes).concat();
+            bytes[at..at + 12].copy_from_slice(&entry);
+            bytes[at + 12..at + 16].copy_from_slice(b"B\0\0\0");
+            bytes[at + 16..at + 20].copy_from_slice(&20i32.to_le_bytes());
+        }
+        let texts = |data: Option<PerfData>| data.map_or(0, |data| data.texts.values().map(String::len).sum::<usize>());
+        assert!(texts(PerfData::parse(&bytes)) <= bytes.len());
+        // No length: it would stand still.
+        bytes[32..36].copy_from_slice(&0i32.to_le_bytes());
+        assert_eq!(PerfData::parse(&bytes).expect("no entries").used.len(), 0);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::attach::{Reply, created, places, send, shared_folder};
+use super::attach::{Created, IN_MEMORY, Reply, created, places, send, shared_folder};
+use super::hprof_check::HprofCheck;
 use crate::collect::dump_file::check_space;
 use crate::collect::private_folder::{PrivateFolder, remove_leftovers};
 use crate::collect::process::Process;
@@ -31,6 +32,28 @@ pub(super) enum Way {
     File,
 }
 
+/// What a request is made with.
+#[derive(Clone, Copy)]
+pub(super) struct RequestOptions<'o> {
+    /// Unreachable objects too.
+    pub(super) all: bool,
+    /// The version of Java, where it is known.
+    pub(super) major: Option<u32>,
+    /// The folder of the user's file.
+    pub(super) own: Option<&'o Path>,
+    /// Bytes of the dump, about.
+    pub(super) expected: u64,
+    /// Go on though there is no room for it.
+    pub(super) is_forced: bool,
+}
+
+impl RequestOptions<'_> {
+    /// Does a JVM have a file beside the FIFO?
+    fn has_segments(&self) -> bool {
+        self.major.is_none_or(|major| major >= FIRST_WITH_SEGMENTS)
+    }
+}
+
 /// What the JVM made of it.
 pub(super) enum Answer {
     /// A dump, which is whole; it stood still for so long.
@@ -45,6 +68,7 @@ pub(super) struct Transfer<'a> {
     watch: Watch<'a>,
     stream: UnixStream,
     way: Way,
+    options: RequestOptions<'a>,
     /// Removed before the FIFO is closed: a JVM that comes late must not wait in it.
     folder: Option<PrivateFolder>,
     fifo: Option<File>,
@@ -52,17 +76,16 @@ pub(super) struct Transfer<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// Makes what the JVM will write to. `own` is the folder of the user's file.
+    /// Makes what the JVM will write to.
     pub(super) fn begin(
         process: &'a Process,
         watch: Watch<'a>,
         stream: UnixStream,
         way: Way,
-        own: Option<&Path>,
-        expected: u64,
+        options: RequestOptions<'a>,
     ) -> Result<Self, Refusal> {
-        remove_all_leftovers(process, own);
-        let folder = folder_for(process, way, own, expected)?;
+        remove_all_leftovers(process, options.own);
+        let folder = folder_for(process, way, &options)?;
         let fifo = match way {
             Way::Fifo => Some(folder.fifo(process)?),
             Way::File => {
@@ -75,41 +98,53 @@ impl<'a> Transfer<'a> {
             let _ = rustix::pipe::fcntl_setpipe_size(fifo, PIPE_BYTES);
         }
         let fifo = fifo.map(File::from);
-        Ok(Transfer { process, watch, stream, way, folder: Some(folder), fifo, reply: Reply::default() })
+        Ok(Transfer { process, watch, stream, way, options, folder: Some(folder), fifo, reply: Reply::default() })
     }
 
     /// Makes the request and copies what comes.
-    pub(super) fn run(
-        mut self,
-        all: bool,
-        major: Option<u32>,
-        pump: &mut Pump,
-    ) -> Result<(Answer, Watch<'a>), Refusal> {
-        self.ask(all)?;
-        let keeps_folder = self.way == Way::File || major.is_none_or(|major| major >= FIRST_WITH_SEGMENTS);
+    pub(super) fn run(mut self, pump: &mut Pump) -> Result<(Answer, Watch<'a>), Refusal> {
+        let asked = Instant::now();
+        self.ask()?;
+        let keeps_folder = self.way == Way::File || self.options.has_segments();
         let mut count = self.copy(keeps_folder, pump)?;
-        let (code, text) = self.reply.parse(self.process.pid)?;
+        let took = asked.elapsed();
+        let (code, text) = self.reply.parse(self.process.pid).map_err(|refusal| self.unless_dying(refusal))?;
         if code != 0 && text.contains("Unknown argument '-overwrite'") {
             return Ok((Answer::CannotOverwrite, self.watch));
         }
-        let Some((bytes, pause)) = created(&text) else { return Err(self.refused(&text)) };
+        let Some(created) = created(&text) else { return Err(self.refused(&text)) };
+        let mut check = HprofCheck::default();
         if self.way == Way::File {
-            count = self.copy_file(bytes, pump)?;
+            let most = match created {
+                Created::Counted { bytes, .. } => Some(bytes),
+                Created::Uncounted => None,
+            };
+            count = self.copy_file(most, &mut check, pump)?;
         }
-        if bytes != count {
-            let text = format!("process {} wrote {bytes} bytes, of which {count} came", self.process.pid);
-            return Err(Refusal::new(RefusalCode::Incomplete, text));
+        let (is_whole, pause, wrote) = match created {
+            Created::Counted { bytes, pause } => (bytes == count, pause, format!("{bytes} bytes")),
+            // No time either: from the request to the answer it was at work.
+            Created::Uncounted => (check.is_whole(), took, "a dump that ends in the middle".into()),
+        };
+        if !is_whole {
+            let text = format!("process {} wrote {wrote}, of which {count} came", self.process.pid);
+            return Err(self.unless_dying(Refusal::new(RefusalCode::Incomplete, text)));
         }
         Ok((Answer::Created(pause), self.watch))
+    }
+
+    /// A process that ends answers anything.
+    fn unless_dying(&self, refusal: Refusal) -> Refusal {
+        if self.watch.is_dying() { Refusal::target_died(self.process.pid) } else { refusal }
     }
 
     fn system(&self, what: &str, error: impl Into<io::Error>) -> Refusal {
         Refusal::system(&format!("process {}: {what}", self.process.pid), error)
     }
 
-    fn ask(&self, all: bool) -> Result<(), Refusal> {
+    fn ask(&self) -> Result<(), Refusal> {
         let path = self.folder.as_ref().map(PrivateFolder::path_inside).unwrap_or_default();
-        let asked = match (self.way, all) {
+        let asked = match (self.way, self.options.all) {
             (Way::Fifo, true) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite -all {path}"), ""]),
             (Way::Fifo, false) => send(&self.stream, "jcmd", [&format!("GC.heap_dump -overwrite {path}"), ""]),
             (Way::File, true) => send(&self.stream, "dumpheap", [path, "-all"]),
@@ -150,7 +185,7 @@ impl<'a> Transfer<'a> {
                     drop(self.folder.take());
                 }
                 count += read as u64;
-                pump.write(&chunk[..read])?;
+                pump.write(&chunk[..read], &mut self.watch)?;
                 progressed = true;
                 if count % (4 << 20) < read as u64 {
                     self.watch.tick(true)?;
@@ -183,8 +218,9 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Copies the file that the JVM has written.
-    fn copy_file(&mut self, bytes: u64, pump: &mut Pump) -> Result<u64, Refusal> {
+    /// Copies the file that the JVM has written: `most` bytes, where it says how many, and one more: that would say that it is
+    /// not the file of which the reply speaks.
+    fn copy_file(&mut self, most: Option<u64>, check: &mut HprofCheck, pump: &mut Pump) -> Result<u64, Refusal> {
         let Some(folder) = self.folder.take() else { return Ok(0) };
         let file = folder.open_file().map(File::from).map_err(|error| self.system("its file", error))?;
         let facts = file.metadata().map_err(|error| self.system("its file", error))?;
@@ -195,15 +231,15 @@ impl<'a> Transfer<'a> {
             ));
         }
         let (mut chunk, mut count) = (vec![0u8; CHUNK_BYTES], 0u64);
-        // One byte more would say that it is not the file of which the reply speaks.
-        let mut file = file.take(bytes.saturating_add(1));
+        let mut file = file.take(most.unwrap_or(facts.len()).saturating_add(1));
         loop {
             let read = file.read(&mut chunk).map_err(|error| self.system("its file", error))?;
             if read == 0 {
                 break;
             }
             count += read as u64;
-            pump.write(&chunk[..read])?;
+            check.feed(&chunk[..read]);
+            pump.write(&chunk[..read], &mut self.watch)?;
         }
         folder.remove();
         Ok(count)
@@ -211,7 +247,7 @@ impl<'a> Transfer<'a> {
 
     /// The JVM's own words: code 0 does not mean success.
     fn refused(&self, text: &str) -> Refusal {
-        if self.watch.has_died() {
+        if self.watch.is_dying() {
             return Refusal::target_died(self.process.pid);
         }
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
@@ -236,34 +272,75 @@ fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
     }
 }
 
-/// A folder that the process can write to.
-fn folder_for(process: &Process, way: Way, own: Option<&Path>, expected: u64) -> Result<PrivateFolder, Refusal> {
-    let shared = shared_folder(process, own);
-    let in_shared = || -> Option<PrivateFolder> {
-        let path = shared.as_deref()?;
+/// A folder that the process can write to, and has room in where a file is to be.
+fn folder_for(process: &Process, way: Way, options: &RequestOptions<'_>) -> Result<PrivateFolder, Refusal> {
+    let own = shared_folder(process, options.own);
+    let in_own = || -> Option<Result<PrivateFolder, Refusal>> {
+        let path = own.as_deref()?;
         let around: OwnedFd = File::open(path).ok()?.into();
-        PrivateFolder::create(process, around, path.to_str()?).ok()
+        // The copy goes there too.
+        Some(folder_in(process, around, path.to_str()?, if way == Way::File { 2 } else { 1 }, way, options))
     };
-    // A file is copied from here: at best it lies where there is room for a dump.
-    if way == Way::File
-        && let Some(folder) = in_shared()
-    {
-        check_space(folder.folder(), expected.saturating_mul(2), "the folder of the dump")?;
-        return Ok(folder);
-    }
-    let mut refusal = None;
-    for (place, open) in places() {
+    let in_places = places().into_iter().map(|(place, open)| {
+        // A file in memory would be another heap.
+        let has_file = way == Way::File || options.has_segments();
+        if place == IN_MEMORY && has_file {
+            return Err(Refusal::new(RefusalCode::NoSpace, format!("a file in {place} would be in memory")));
+        }
         let around =
-            open(process).map_err(|error| Refusal::system(&format!("process {}: {place}", process.pid), error));
-        match around.and_then(|around| PrivateFolder::create(process, around, place)) {
-            Ok(folder) if way == Way::File => {
-                check_space(folder.folder(), expected, place)?;
-                return Ok(folder);
-            }
+            open(process).map_err(|error| Refusal::system(&format!("process {}: {place}", process.pid), error))?;
+        folder_in(process, around, place, 1, way, options)
+    });
+    // A file is copied from there: at best it lies where there is room for a dump.
+    let first = (way == Way::File).then(in_own).flatten();
+    let mut refusal = None;
+    for folder in first.into_iter().chain(in_places) {
+        match folder {
             Ok(folder) => return Ok(folder),
             Err(error) => refusal = refusal.or(Some(error)),
         }
     }
     let none = || Refusal::new(RefusalCode::NotPermitted, format!("process {} can write nowhere", process.pid));
-    in_shared().ok_or_else(|| refusal.unwrap_or_else(none))
+    in_own().unwrap_or_else(|| Err(refusal.unwrap_or_else(none)))
+}
+
+/// A folder in a place in which a file of this many dumps is to be.
+fn folder_in(
+    process: &Process,
+    around: OwnedFd,
+    place: &str,
+    dumps: u64,
+    way: Way,
+    options: &RequestOptions<'_>,
+) -> Result<PrivateFolder, Refusal> {
+    if (way == Way::File || options.has_segments()) && !options.is_forced {
+        let name = format!("{place} of process {}", process.pid);
+        check_space(&around, options.expected.saturating_mul(dumps), &name)
+            .map_err(|refusal| refusal.hint("it writes there itself: make room, or go on all the same with --yes"))?;
+    }
+    PrivateFolder::create(process, around, place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_needed_where_a_file_is_to_be_unless_the_user_says_otherwise() {
+        let process = Process::open(std::process::id()).expect("this process");
+        let folder = tempfile::tempdir().expect("a folder");
+        let (expected, own) = (u64::MAX / 4, None);
+        let make = |way, major, is_forced| {
+            let around = File::open(folder.path()).expect("a folder").into();
+            let options = RequestOptions { all: false, major, own, expected, is_forced };
+            folder_in(&process, around, "/x", 2, way, &options).map(drop).map_err(|refusal| refusal.code)
+        };
+        assert_eq!(make(Way::Fifo, Some(17), false), Ok(()));
+        // A part of it lies beside the FIFO.
+        assert_eq!(make(Way::Fifo, Some(22), false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(Way::Fifo, None, false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(Way::File, Some(8), false), Err(RefusalCode::NoSpace));
+        assert_eq!(make(Way::File, Some(8), true), Ok(()));
+        assert_eq!(make(Way::Fifo, Some(25), true), Ok(()));
+    }
 }

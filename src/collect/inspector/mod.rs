@@ -3,28 +3,32 @@
 //! The snapshot's text comes in chunks of 100 KB and is written as it comes. V8 stops its thread for seconds while it makes
 //! it, and takes several times the heap: both are said before. Progress is never asked for: it ends Node.js 16 and 18.
 
+mod frames;
 mod http;
 mod protocol;
 mod signal;
 mod snapshot;
 mod websocket;
 
+use std::fs::File;
+use std::io::Read;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use serde_json::json;
 
 use super::limits::free_memory;
 use super::ports::{connect, listening};
+use super::private_folder::{open_below, open_directory_of, open_in_root};
 use super::process::Process;
-use super::pump::{FEW_CHUNKS, Pump};
+use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Outcome, Request};
 use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::units::format_bytes;
 use protocol::{Joiner, Message, TargetInfo, VersionInfo, request};
-use signal::OpenedInspector;
 use snapshot::SnapshotCheck;
 use websocket::{Received, WebSocket};
 
@@ -45,6 +49,7 @@ const SNAPSHOT: u64 = 2;
 /// For the last words of a connection.
 const LEAVING: Duration = Duration::from_secs(3);
 const DISABLE: u64 = 3;
+const USAGE: u64 = 4;
 
 /// An inspector that answers.
 pub(super) struct Inspector {
@@ -68,12 +73,11 @@ fn inspector_at(process: Option<&Process>, address: SocketAddr, limit: Duration)
 
 /// Ports that the command line and the environment name, and the usual one.
 pub(super) fn named_ports(process: &Process) -> Vec<u16> {
-    let words = process.words();
-    let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();
-    let words = words.iter().map(String::as_str).chain(options.split_whitespace());
-    let ports = words
-        .filter(|word| ["--inspect", "--debug-port", "--remote-debugging-port"].iter().any(|o| word.starts_with(o)));
-    let ports = ports.filter_map(|word| word.rsplit(['=', ':']).next()?.parse().ok());
+    const OPTIONS: [&str; 3] = ["--inspect", "--debug-port", "--remote-debugging-port"];
+    let words = signal::options_of(process);
+    let is_option = |word: &str| OPTIONS.iter().any(|option| word.starts_with(option));
+    let named = (0..words.len()).filter(|&at| is_option(&words[at]) || at > 0 && is_option(&words[at - 1]));
+    let ports = named.filter_map(|at| words[at].rsplit(['=', ':']).next()?.parse().ok());
     ports.chain([USUAL_PORT]).collect()
 }
 
@@ -89,12 +93,21 @@ pub(super) fn find(process: &Process, all: bool) -> Option<Inspector> {
     tried.copied().find_map(|address| inspector_at(Some(process), address, GET).ok())
 }
 
-/// Chromium writes its port into its profile's folder.
+/// Chromium writes its port into its profile's folder, which is its user's to fill: a file, and a short one.
 fn profile_port(process: &Process) -> Option<u16> {
+    const MOST_BYTES: u64 = 64;
     let words = process.words();
     let folder = words.iter().find_map(|word| word.strip_prefix("--user-data-dir="))?;
-    let path = process.proc_path(&format!("root{folder}/DevToolsActivePort"));
-    std::fs::read_to_string(path).ok()?.lines().next()?.parse().ok()
+    let (path, flags) = (format!("{folder}/DevToolsActivePort"), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW);
+    let file = match folder.starts_with('/') {
+        true => open_in_root(process, &path, flags),
+        false => open_below(&open_directory_of(process).ok()?, &path, flags),
+    };
+    let file = File::from(file.ok()?);
+    let mut text = String::new();
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    text.lines().next()?.parse().ok()
 }
 
 /// The targets that an inspector lists.
@@ -106,8 +119,21 @@ fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetI
 
 /// Kind, title and address of what is behind an inspector.
 pub(super) fn list(url: &str) -> Result<Vec<(String, String, String)>, Refusal> {
-    let (address, _) = parse_url(url)?;
-    Ok(targets(None, address)?.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
+    let (addresses, _) = parse_url(url)?;
+    let targets = first_of(&addresses, |address| targets(None, address))?;
+    Ok(targets.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
+}
+
+/// What one of a name's addresses gives; `localhost` has two, and who listens on one need not on the other.
+fn first_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, Refusal>) -> Result<T, Refusal> {
+    let mut refusal = None;
+    for &address in addresses {
+        match ask(address) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => refusal = Some(error),
+        }
+    }
+    Err(refusal.unwrap_or_else(|| Refusal::new(RefusalCode::NoTarget, "no address")))
 }
 
 /// The one that is meant: by number from 1, by a part of its title or address, or the only one.
@@ -138,15 +164,15 @@ fn choose(targets: &[TargetInfo], asked: Option<&str>) -> Result<TargetInfo, Ref
     }
 }
 
-/// `http://HOST:PORT`, `ws://HOST:PORT/PATH`: the address, and the path of a websocket.
-fn parse_url(url: &str) -> Result<(SocketAddr, Option<String>), Refusal> {
+/// `http://HOST:PORT`, `ws://HOST:PORT/PATH`: the addresses, and the path of a websocket.
+fn parse_url(url: &str) -> Result<(Vec<SocketAddr>, Option<String>), Refusal> {
     let wrong = || Refusal::new(RefusalCode::NoTarget, format!("--url {url}: write it as http://127.0.0.1:9229"));
     let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let address = host.to_socket_addrs().map_err(|_| wrong())?.next().ok_or_else(wrong)?;
+    let addresses = host.to_socket_addrs().map_err(|_| wrong())?.collect();
     match scheme {
-        "http" => Ok((address, None)),
-        "ws" => Ok((address, Some(format!("/{path}")))),
+        "http" => Ok((addresses, None)),
+        "ws" => Ok((addresses, Some(format!("/{path}")))),
         _ => Err(wrong()),
     }
 }
@@ -163,12 +189,15 @@ pub(super) fn dump(
     let mut opened = None;
     let (address, path) = match (&options.url, process) {
         (Some(url), _) => {
-            let (address, path) = parse_url(url)?;
-            if path.is_none() {
-                let inspector = inspector_at(None, address, limit)?;
+            let (addresses, path) = parse_url(url)?;
+            let address = if path.is_some() {
+                first_of(&addresses, |address| connect(None, address).map(|_| address))?
+            } else {
+                let inspector = first_of(&addresses, |address| inspector_at(None, address, limit))?;
                 collected.runtime = Some(inspector.runtime);
                 collected.runtime_version = Some(inspector.version);
-            }
+                inspector.address
+            };
             (address, path)
         }
         (None, Some(process)) => {
@@ -178,8 +207,8 @@ pub(super) fn dump(
                     if let Some(plan) = plan(process, runtime, "", &request) {
                         request.announce(plan)?;
                     }
-                    let inspector = signal::open(process, runtime, options.open_inspector, limit)?;
-                    opened = Some(OpenedInspector::of(process, inspector.address)?);
+                    let (inspector, closing) = signal::open(process, runtime, options.open_inspector, limit)?;
+                    opened = Some(closing);
                     inspector
                 }
             };
@@ -201,19 +230,24 @@ pub(super) fn dump(
         let text = format!("Node {version}: too old: no heap snapshot over its diagnostics");
         return Err(Refusal::new(RefusalCode::TooOld, text));
     }
+    // A page's memory and CPU time are those of a process of its own, which cannot be told.
+    let watched = process.filter(|_| runtime == Runtime::Node);
     if opened.is_none()
-        && let Some(plan) = process.and_then(|process| plan(process, runtime, &version, &request))
+        && let Some(plan) = watched.and_then(|process| plan(process, runtime, &version, &request))
     {
         request.announce(plan)?;
     }
     let stream = connect(process, address)?;
-    let socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
+    let mut socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
+    if watched.is_none() {
+        let heap = heap_bytes(&mut socket)?;
+        request.announce(plan_of_page(&address.to_string(), collected, heap, &request))?;
+    }
     let Request { file, observer, .. } = request;
-    // A page's memory and CPU time are those of a process of its own, which cannot be told.
-    let watched = process.filter(|_| runtime == Runtime::Node);
     let watch = Watch::new(watched, options.timeout, observer);
-    let pump = Pump::start(file, FEW_CHUNKS)?;
-    let outcome = Snapshot { socket, watch, pump, check: SnapshotCheck::default(), joiner: Joiner::default() }.run()?;
+    let pump = Pump::start(file, LITTLE_SLACK)?;
+    let (check, joiner) = (SnapshotCheck::default(), Joiner::default());
+    let outcome = Snapshot { socket, watch, pump, check, joiner, is_enabled: false }.run()?;
     if let Some(opened) = opened {
         opened.close();
     }
@@ -234,8 +268,7 @@ fn plan(process: &Process, runtime: Runtime, version: &str, request: &Request<'_
     let rss = process.rss_bytes();
     let heap = rss.saturating_sub(BARE);
     let needed = heap.saturating_mul(MEMORY_PER_HEAP);
-    let tenths = (PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8).as_millis() / 100).max(1) as u32;
-    let pause = Duration::from_millis(100) * tenths;
+    let pause = pause_of(heap);
     let risk = free_memory(process).filter(|&free| free < needed).map(|free| {
         let (needed, free) = (format_bytes(needed), format_bytes(free));
         let text =
@@ -255,6 +288,47 @@ fn plan(process: &Process, runtime: Runtime, version: &str, request: &Request<'_
     Some(Plan { text, pause, risk: risk.or_else(|| request.check_space(rss)) })
 }
 
+/// The same of what is behind an address.
+fn plan_of_page(peer: &str, collected: &Collected, heap: Option<u64>, request: &Request<'_>) -> Plan {
+    let runtime = collected.runtime.map_or("inspector", Runtime::name);
+    let version = collected.runtime_version.as_deref().map_or(String::new(), |version| format!(" {version}"));
+    let (pause, cost) = match heap {
+        Some(heap) => {
+            let pause = pause_of(heap);
+            let needed = format_bytes(heap.saturating_mul(MEMORY_PER_HEAP));
+            (pause, format!("{} of CPU, and it takes up to {needed} more", seconds(pause)))
+        }
+        None => (Duration::ZERO, "4 s of CPU for 100 MB of its heap".into()),
+    };
+    let text = format!("{runtime}{version} at {peer}: its thread stops while its heap is written: about {cost}");
+    Plan { text, pause, risk: heap.and_then(|heap| request.check_space(heap / 4 * 5)) }
+}
+
+fn pause_of(heap: u64) -> Duration {
+    let tenths = (PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8).as_millis() / 100).max(1) as u32;
+    Duration::from_millis(100) * tenths
+}
+
+/// Bytes of a heap in use, where the inspector tells. It needs no pause.
+fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
+    socket.send(&request(USAGE, "Runtime.getHeapUsage", json!({})))?;
+    let asked = Instant::now();
+    while asked.elapsed() < GET {
+        match socket.receive()? {
+            Received::Message(text) => {
+                // What else is wrong with it is said later.
+                let message: Message = serde_json::from_slice(&text).unwrap_or_default();
+                if message.id == Some(USAGE) {
+                    return Ok(message.result.map(|usage| usage.used_size as u64).filter(|&bytes| bytes > 0));
+                }
+            }
+            Received::Progress | Received::Nothing => {}
+            Received::Closed => break,
+        }
+    }
+    Ok(None)
+}
+
 /// A snapshot on its way.
 struct Snapshot<'w> {
     socket: WebSocket,
@@ -262,6 +336,8 @@ struct Snapshot<'w> {
     pump: Pump,
     check: SnapshotCheck,
     joiner: Joiner,
+    /// Has the first request been answered?
+    is_enabled: bool,
 }
 
 impl Snapshot<'_> {
@@ -283,6 +359,10 @@ impl Snapshot<'_> {
                 Received::Nothing => {
                     self.watch.tick(progressed)?;
                     progressed = false;
+                    if !self.is_enabled {
+                        // That needs no pause.
+                        self.watch.check_answer(asked)?;
+                    }
                 }
                 Received::Closed => return Err(self.closed()),
             }
@@ -296,11 +376,12 @@ impl Snapshot<'_> {
             let text = "the snapshot is not whole: its end or its counts do not fit";
             return Err(Refusal::new(RefusalCode::Incomplete, text));
         };
+        self.socket.close();
         let file = self.pump.finish()?;
         Ok(Outcome { objects: Some(objects), pause: Some(pause), ..Outcome::whole(file, &self.watch) })
     }
 
-    /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket::close`].
+    /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].
     fn take_leave(&mut self) {
         let until = Instant::now() + LEAVING;
         let mut is_open = self.socket.send(&request(DISABLE, "HeapProfiler.disable", json!({}))).is_ok();
@@ -313,7 +394,6 @@ impl Snapshot<'_> {
                 Ok(Received::Closed) | Err(_) => false,
             };
         }
-        self.socket.close(until);
     }
 
     /// Takes a message. Returns true if it ends the snapshot.
@@ -324,6 +404,7 @@ impl Snapshot<'_> {
             let bytes = self.joiner.join(message.params.chunk.0);
             self.write(&bytes)?;
         }
+        self.is_enabled |= message.id == Some(ENABLE);
         match (message.id, message.error) {
             (Some(ENABLE | SNAPSHOT), Some(error)) => {
                 Err(Refusal::new(RefusalCode::RefusedByTarget, format!("the inspector says: {}", error.message)))
@@ -334,7 +415,7 @@ impl Snapshot<'_> {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.check.feed(bytes);
-        self.pump.write(bytes)
+        self.pump.write(bytes, &mut self.watch)
     }
 
     fn closed(&self) -> Refusal {
@@ -354,12 +435,24 @@ mod tests {
     fn urls_name_an_address_and_perhaps_a_path() {
         let address: SocketAddr = "127.0.0.1:9229".parse().expect("an address");
         for url in ["http://127.0.0.1:9229", "127.0.0.1:9229", "http://127.0.0.1:9229/json"] {
-            assert_eq!(parse_url(url).expect(url), (address, None));
+            assert_eq!(parse_url(url).expect(url), (vec![address], None));
         }
-        assert_eq!(parse_url("ws://127.0.0.1:9229/a/b").expect("a path"), (address, Some("/a/b".into())));
+        assert_eq!(parse_url("ws://127.0.0.1:9229/a/b").expect("a path"), (vec![address], Some("/a/b".into())));
         for url in ["", "http://", "https://127.0.0.1:1", "127.0.0.1"] {
             assert_eq!(parse_url(url).expect_err(url).code, RefusalCode::NoTarget);
         }
+    }
+
+    #[test]
+    fn each_address_of_a_name_is_tried() {
+        let addresses: Vec<SocketAddr> =
+            ["[::1]:1", "127.0.0.1:2"].map(|text| text.parse().expect("an address")).to_vec();
+        let answer = |address: SocketAddr| match address.port() {
+            1 => Err(Refusal::new(RefusalCode::System, "refused")),
+            port => Ok(port),
+        };
+        assert_eq!(first_of(&addresses, answer).expect("the second"), 2);
+        assert_eq!(first_of(&addresses[..1], answer).expect_err("none").code, RefusalCode::System);
     }
 
     #[test]

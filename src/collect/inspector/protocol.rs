@@ -34,6 +34,15 @@ pub(super) struct Message {
     pub(super) method: Option<String>,
     pub(super) params: Params,
     pub(super) error: Option<ErrorInfo>,
+    pub(super) result: Option<Usage>,
+}
+
+/// What `Runtime.getHeapUsage` says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Usage {
+    /// Bytes; a number as JavaScript has them.
+    pub(super) used_size: f64,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,6 +1,7 @@
 //! Opening the inspector of a Node.js that has none, and closing it again.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -8,10 +9,10 @@ use serde_json::json;
 
 use super::protocol::request;
 use super::websocket::{Received, WebSocket};
-use super::{GET, Inspector, USUAL_PORT, find, inspector_at, targets};
+use super::{GET, Inspector, USUAL_PORT, inspector_at, targets};
 use crate::collect::Runtime;
 use crate::collect::detect::check_is;
-use crate::collect::ports::{connect, holder_of_port};
+use crate::collect::ports::{connect, holder_of_port, in_network_of, listening};
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::files::AtEnd;
@@ -20,6 +21,8 @@ use crate::files::AtEnd;
 const MOMENT: Duration = Duration::from_secs(5);
 /// Node.js takes 27 to 112 ms to open one.
 const OPENING: Duration = Duration::from_secs(10);
+/// Between two looks whether it is there.
+const AGAIN: Duration = Duration::from_millis(20);
 const CLOSE: u64 = 9;
 /// The only line that is ever run in a process: it closes what we opened. The second way is of versions before 20.16.
 /// `require` is there while the line runs, not when the timer does.
@@ -29,13 +32,14 @@ const CLOSING: &str = "(inspector => setTimeout(() => inspector.close(), 0))\
 /// Opens the inspector, where the user allows it and the signal does no harm.
 ///
 /// # Errors
-/// `needs-open-inspector`, `signal-not-caught`, `port-taken`, `diagnostics-disabled` of Chromium.
+/// `needs-open-inspector`, `signal-not-caught`, `port-taken`, `diagnostics-disabled` of Chromium; what the system says where the
+/// inspector could not be reached, and so not be closed.
 pub(super) fn open(
     process: &Process,
     runtime: Runtime,
     is_allowed: bool,
     limit: Duration,
-) -> Result<Inspector, Refusal> {
+) -> Result<(Inspector, OpenedInspector), Refusal> {
     let pid = process.pid;
     if runtime != Runtime::Node {
         let text = format!("process {pid} has no remote debugging port open");
@@ -43,7 +47,7 @@ pub(super) fn open(
             "start the browser with --remote-debugging-port=0; the process is the browser's, --target says which page",
         ));
     }
-    let port = inspect_port(process);
+    let port = inspect_port(&options_of(process));
     if !process.state()?.catches(Signal::USR1) {
         return Err(process.not_caught("SIGUSR1"));
     }
@@ -61,55 +65,122 @@ pub(super) fn open(
         let text = format!("port {port} is used by {holder}");
         return Err(Refusal::new(RefusalCode::PortTaken, text).hint("nothing was sent"));
     }
-    process.wake(Signal::USR1, "SIGUSR1")?;
-    let asked = Instant::now();
+    in_network_of(process, || ())?;
+    let mut opened = OpenedInspector::new(process)?;
+    opened.wake(process)?;
     loop {
-        std::thread::sleep(Duration::from_millis(20));
-        if let Some(inspector) = find(process, false) {
-            return Ok(inspector);
+        if let Some(inspector) = opened.find(process) {
+            return Ok((inspector, opened));
         }
         if !process.is_alive() {
             return Err(Refusal::target_died(pid));
         }
-        if asked.elapsed() >= OPENING.min(limit) {
-            return Err(Refusal::timeout(pid, OPENING.min(limit))
-                .hint("no inspector came: has the application a handler of its own for SIGUSR1?"));
+        if opened.has_waited(OPENING.min(limit)) {
+            return Err(Refusal::timeout(pid, OPENING.min(limit)).hint(
+                "no inspector came: has the application a handler of its own for SIGUSR1? One that comes later stays open: \
+                 --list shows it",
+            ));
         }
+        std::thread::sleep(AGAIN);
     }
 }
 
-/// Where the inspector will listen.
-fn inspect_port(process: &Process) -> u16 {
-    let words = process.words();
+/// What Node.js was started with: its words, and the options of its environment.
+pub(super) fn options_of(process: &Process) -> Vec<String> {
+    let mut words = process.words();
     let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();
-    let mut words = words.iter().map(String::as_str).chain(options.split_whitespace());
-    let port =
-        words.find_map(|word| word.strip_prefix("--inspect-port=").or_else(|| word.strip_prefix("--debug-port=")));
+    words.extend(options.split_whitespace().map(String::from));
+    words
+}
+
+/// Where the inspector will listen: `--inspect-port=9333`, `--inspect-port 127.0.0.1:9333`.
+fn inspect_port(words: &[String]) -> u16 {
+    let value = |at: usize| {
+        let rest = ["--inspect-port", "--debug-port"].iter().find_map(|option| words[at].strip_prefix(option))?;
+        if rest.is_empty() { words.get(at + 1).map(String::as_str) } else { rest.strip_prefix('=') }
+    };
+    let port = (0..words.len()).find_map(value);
     port.and_then(|port| port.rsplit(':').next()?.parse().ok()).unwrap_or(USUAL_PORT)
 }
 
-/// An inspector that we opened: closed when it is not needed any more, however that comes.
+/// How far the opening has come.
+#[derive(Debug, Clone, Copy)]
+enum Opening {
+    NotAsked,
+    Asked(Instant),
+    Open(SocketAddr),
+}
+
+/// An inspector that we open: closed when it is not needed any more, however that comes, and also when it opens late.
 pub(super) struct OpenedInspector {
+    /// Shared with what closes it.
+    opening: Arc<Mutex<Opening>>,
+    /// What the process has listened on before.
+    before: Vec<SocketAddr>,
     closing: AtEnd,
 }
 
 impl OpenedInspector {
-    pub(super) fn of(process: &Process, address: SocketAddr) -> Result<Self, Refusal> {
-        let pid = process.pid;
-        let start = process.start;
+    fn new(process: &Process) -> Result<Self, Refusal> {
+        let (pid, start) = (process.pid, process.start);
+        let before = listening(process);
+        let opening = Arc::new(Mutex::new(Opening::NotAsked));
+        let (shared, known) = (Arc::clone(&opening), before.clone());
         let closing = AtEnd::new(move || {
+            let opening = *shared.lock().unwrap_or_else(PoisonError::into_inner);
             // The process may have ended, and its number be another's.
             if let Ok(process) = Process::open(pid)
                 && process.start == start
             {
-                close(&process, address);
+                close_when_open(&process, opening, &known);
             }
         });
-        Ok(OpenedInspector { closing: closing.map_err(|error| Refusal::system("signals", error))? })
+        Ok(OpenedInspector { opening, before, closing: closing.map_err(|error| Refusal::system("signals", error))? })
+    }
+
+    fn set(&mut self, opening: Opening) {
+        *self.opening.lock().unwrap_or_else(PoisonError::into_inner) = opening;
+    }
+
+    fn wake(&mut self, process: &Process) -> Result<(), Refusal> {
+        self.set(Opening::Asked(Instant::now()));
+        process.wake(Signal::USR1, "SIGUSR1").inspect_err(|_| self.set(Opening::NotAsked))
+    }
+
+    fn find(&mut self, process: &Process) -> Option<Inspector> {
+        let inspector = new_inspector(process, &self.before)?;
+        self.set(Opening::Open(inspector.address));
+        Some(inspector)
+    }
+
+    fn has_waited(&self, limit: Duration) -> bool {
+        let opening = *self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(opening, Opening::Asked(at) if at.elapsed() >= limit)
     }
 
     pub(super) fn close(self) {
         drop(self.closing);
+    }
+}
+
+/// The inspector on a port that the process has not listened on before, whichever that is.
+fn new_inspector(process: &Process, before: &[SocketAddr]) -> Option<Inspector> {
+    let new = listening(process).into_iter().filter(|address| !before.contains(address));
+    new.into_iter().find_map(|address| inspector_at(Some(process), address, GET).ok())
+}
+
+fn close_when_open(process: &Process, opening: Opening, before: &[SocketAddr]) {
+    match opening {
+        Opening::NotAsked => {}
+        Opening::Open(address) => close(process, address),
+        Opening::Asked(at) => {
+            while process.is_alive() && at.elapsed() < MOMENT {
+                if let Some(inspector) = new_inspector(process, before) {
+                    return close(process, inspector.address);
+                }
+                std::thread::sleep(AGAIN);
+            }
+        }
     }
 }
 
@@ -129,8 +200,23 @@ fn close(process: &Process, address: SocketAddr) {
     let asked = Instant::now();
     // Its answer; the connection must go before the inspector can.
     while asked.elapsed() < MOMENT && matches!(socket.receive(), Ok(Received::Nothing | Received::Progress)) {}
-    drop(socket);
+    socket.close();
     while asked.elapsed() < MOMENT && inspector_at(Some(process), address, GET).is_ok() {
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(AGAIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_is_what_the_options_say() {
+        let port = |words: &str| inspect_port(&words.split(' ').map(String::from).collect::<Vec<_>>());
+        assert_eq!(port("node app.js"), 9229);
+        assert_eq!(port("node --inspect-port=0 app.js"), 0);
+        assert_eq!(port("node --inspect-port 127.0.0.1:9333 app.js"), 9333);
+        assert_eq!(port("node --debug-port=[::1]:7 --inspect-port"), 7);
+        assert_eq!(port("node --inspect-port"), 9229);
     }
 }

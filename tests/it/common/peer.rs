@@ -20,6 +20,15 @@ impl Process {
         Process(command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("sleep"))
     }
 
+    /// A shell under another program's name that runs a line, with words behind it.
+    pub fn shell_named(folder: &std::path::Path, name: &str, line: &str, words: &[&str]) -> Self {
+        let program = folder.join(name);
+        std::fs::copy("/bin/bash", &program).expect("copied");
+        let mut command = Command::new(program);
+        command.args(["-c", line, "x"]).args(words).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        Process(command.spawn().expect("it starts"))
+    }
+
     pub fn pid(&self) -> String {
         self.0.id().to_string()
     }
@@ -131,6 +140,25 @@ pub fn http(stream: &mut TcpStream, body: &str) {
     let length = body.len();
     // The other side may have gone.
     let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+}
+
+/// Reads a client's frame of less than 64 KiB; nothing at the end.
+pub fn client_text(stream: &mut TcpStream) -> Option<String> {
+    let mut head = [0u8; 2];
+    stream.read_exact(&mut head).ok()?;
+    let length = match head[1] & 0x7F {
+        126 => {
+            let mut length = [0u8; 2];
+            stream.read_exact(&mut length).ok()?;
+            usize::from(u16::from_be_bytes(length))
+        }
+        length => usize::from(length),
+    };
+    let (mut mask, mut text) = ([0u8; 4], vec![0u8; length]);
+    stream.read_exact(&mut mask).ok()?;
+    stream.read_exact(&mut text).ok()?;
+    let text: Vec<u8> = text.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect();
+    String::from_utf8(text).ok()
 }
 
 /// A server's text frame.

@@ -1,0 +1,122 @@
+//! Is a dump whole? Java 8 does not say how many bytes it wrote. The records must follow each other to the last byte, and one
+//! of them must hold the heap.
+
+/// `JAVA PROFILE 1.0.1` and 0, then `u32 size of ids, u64 time`.
+const NAME: &[u8] = b"JAVA PROFILE 1.0.";
+const BEHIND_NAME_BYTES: usize = 3 + 12 - 1;
+/// `u8 tag, u32 time, u32 length`.
+const RECORD_HEAD_BYTES: usize = 9;
+const HEAP_DUMP: u8 = 0x0C;
+const HEAP_DUMP_SEGMENT: u8 = 0x1C;
+const HEAP_DUMP_END: u8 = 0x2C;
+const TAGS: [u8; 14] = [1, 2, 3, 4, 5, 6, 7, 0x0A, 0x0B, HEAP_DUMP, 0x0D, 0x0E, HEAP_DUMP_SEGMENT, HEAP_DUMP_END];
+
+/// A look at a dump's records as they pass.
+#[derive(Debug, Default)]
+pub(super) struct HprofCheck {
+    has_begun: bool,
+    /// Of a head that has not come whole.
+    pending: Vec<u8>,
+    /// What is left of a record's content.
+    content: u64,
+    has_heap: bool,
+    /// A segment has come, and no end of them.
+    is_open: bool,
+    is_broken: bool,
+}
+
+impl HprofCheck {
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() && !self.is_broken {
+            if self.content > 0 {
+                let passed = self.content.min(bytes.len() as u64);
+                self.content -= passed;
+                bytes = &bytes[passed as usize..];
+                continue;
+            }
+            let wanted = if self.has_begun { RECORD_HEAD_BYTES } else { NAME.len() + BEHIND_NAME_BYTES };
+            let (taken, rest) = bytes.split_at(bytes.len().min(wanted - self.pending.len()));
+            self.pending.extend_from_slice(taken);
+            bytes = rest;
+            if self.pending.len() == wanted {
+                let head = std::mem::take(&mut self.pending);
+                self.head(&head);
+            }
+        }
+    }
+
+    fn head(&mut self, head: &[u8]) {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.is_broken = !head.starts_with(NAME) || head.get(NAME.len() + 1) != Some(&0);
+            return;
+        }
+        let [tag, _, _, _, _, length @ ..] = head else { return };
+        let length = length.try_into().map_or(0, u32::from_be_bytes);
+        self.is_broken = !TAGS.contains(tag);
+        self.has_heap |= [HEAP_DUMP, HEAP_DUMP_SEGMENT].contains(tag) && length > 0;
+        match *tag {
+            HEAP_DUMP_SEGMENT => self.is_open = true,
+            HEAP_DUMP_END => self.is_open = false,
+            _ => {}
+        }
+        self.content = u64::from(length);
+    }
+
+    /// Has all of it come?
+    pub(super) fn is_whole(&self) -> bool {
+        let is_between = self.pending.is_empty() && self.content == 0;
+        is_between && self.has_heap && !self.is_open && !self.is_broken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dump(records: &[(u8, usize)]) -> Vec<u8> {
+        let mut bytes = b"JAVA PROFILE 1.0.1\0\0\0\0\x08\0\0\0\0\0\0\0\0".to_vec();
+        for (tag, length) in records {
+            bytes.extend([*tag, 0, 0, 0, 0]);
+            bytes.extend((*length as u32).to_be_bytes());
+            bytes.resize(bytes.len() + length, 7);
+        }
+        bytes
+    }
+
+    fn is_whole(bytes: &[u8], size: usize) -> bool {
+        let mut check = HprofCheck::default();
+        bytes.chunks(size).for_each(|piece| check.feed(piece));
+        check.is_whole()
+    }
+
+    #[test]
+    fn a_dump_is_whole_at_its_last_record() {
+        for records in [&[(1, 20), (2, 24), (HEAP_DUMP, 300)][..], &[(HEAP_DUMP_SEGMENT, 9), (HEAP_DUMP_END, 0)]] {
+            let bytes = dump(records);
+            for size in [1, 10, 1000] {
+                assert!(is_whole(&bytes, size), "{records:?}");
+            }
+            for cut in 0..bytes.len() {
+                // Where a record ends, only what follows tells.
+                let is_end = records.len() == 3 && cut == bytes.len();
+                assert!(!is_whole(&bytes[..cut], 50) || is_end, "{cut}");
+            }
+        }
+        for records in [&[(1, 20)][..], &[(HEAP_DUMP, 0)], &[(HEAP_DUMP, 9), (0x55, 1)], &[(HEAP_DUMP_SEGMENT, 9)]] {
+            assert!(!is_whole(&dump(records), 50), "{records:?}");
+        }
+        assert!(!is_whole(&[dump(&[(HEAP_DUMP, 9)]), vec![1]].concat(), 50));
+        assert!(!is_whole(&[7; 300], 50));
+    }
+
+    #[test]
+    fn a_dump_of_a_jvm_is_whole() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/hprof/zoo-jdk17-serial.hprof.zst");
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).expect("a fixture");
+        let mut unpacked = ruzstd::decoding::StreamingDecoder::new(file).expect("zstd");
+        std::io::Read::read_to_end(&mut unpacked, &mut bytes).expect("zstd");
+        assert!(is_whole(&bytes, 1000) && !is_whole(&bytes[..bytes.len() - 1], 1000));
+    }
+}
