@@ -74,7 +74,7 @@ impl Course {
 }
 
 /// Pairs that are looked at, at most.
-const MOST_PAIRS: usize = 500_000;
+const MAX_PAIRS: usize = 500_000;
 
 /// The median of the slopes of all pairs (Theil, "A rank-invariant method of linear and polynomial regression analysis",
 /// 1950; Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968), of values at ascending places: one
@@ -87,7 +87,7 @@ pub fn median_slope(places: &[f64], values: &[u64]) -> f64 {
         (run > 0.0).then(|| (values[b] as f64 - values[a] as f64) / run)
     };
     let all = count * count.saturating_sub(1) / 2;
-    let mut slopes: Vec<f64> = match all <= MOST_PAIRS {
+    let mut slopes: Vec<f64> = match all <= MAX_PAIRS {
         true => (0..count).flat_map(|a| (a + 1..count).filter_map(move |b| slope(a, b))).collect(),
         false => {
             // A generator of Lehmer's with Park and Miller's numbers: pairs from everywhere, the same ones in every run.
@@ -96,7 +96,7 @@ pub fn median_slope(places: &[f64], values: &[u64]) -> f64 {
                 state = state * 48_271 % 0x7FFF_FFFF;
                 state as usize % count
             };
-            let mut pairs = (0..MOST_PAIRS).map(|_| (next(), next())).collect::<Vec<_>>();
+            let mut pairs = (0..MAX_PAIRS).map(|_| (next(), next())).collect::<Vec<_>>();
             pairs.retain(|(a, b)| a != b);
             pairs.into_iter().filter_map(|(a, b)| slope(a.min(b), a.max(b))).collect()
         }
@@ -119,14 +119,14 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Values that a shape has at most.
-pub const MOST_SHAPE: usize = 16;
+pub const MAX_SHAPE: usize = 16;
 
 /// A row of bars, from the least value to the greatest in eight heights, 16 bars at most: of more values evenly chosen
 /// ones, with the first and the last.
 pub fn shape(values: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let (least, greatest) = (values.iter().copied().min().unwrap_or(0), values.iter().copied().max().unwrap_or(0));
-    let bars = values.len().min(MOST_SHAPE);
+    let bars = values.len().min(MAX_SHAPE);
     let chosen = (0..bars).map(|bar| {
         // Rounded, so that both ends are there.
         let at = if bars < 2 { 0 } else { (bar * (values.len() - 1) + (bars - 1) / 2) / (bars - 1) };

@@ -1,5 +1,6 @@
 //! Why a question has no answer, for who asked it on a command line.
 
+use super::trend::MIN_JUDGED;
 use super::{AnswerError, GroupBy};
 
 /// How to get generations into a trace.
@@ -32,6 +33,7 @@ impl AnswerError {
                  --retained alone gives the lower bound of all"
             ),
             AnswerError::SetTooLarge(_) => format!("{self}; fewer with --type"),
+            AnswerError::TooFewDumps(_, MIN_JUDGED) => format!("--grows: {self}"),
             AnswerError::NoTimes => format!("--sort-by-time: {self}"),
             AnswerError::NoPages => format!("--detached: {self}"),
             AnswerError::PathsTooLong => format!("--paths: {self}; leave --paths out"),

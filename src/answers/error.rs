@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use super::trend::MIN_JUDGED;
 use crate::dump::{MemoryError, NoValues, TreeError};
 use crate::filter::{FilterError, FilterProblem};
+use crate::units::count_of;
 
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +85,8 @@ pub enum AnswerError {
     MixedFormats(String, String),
     /// Dumps are to be put in order by their times, and one has none.
     NoTimes,
+    /// So few dumps that can be read prove nothing of what grows, or have no trend: how many it takes.
+    TooFewDumps(usize, usize),
     /// The dump does not have what an expression names.
     WrongFilter(FilterError),
 }
@@ -142,6 +146,11 @@ impl fmt::Display for AnswerError {
             AnswerError::MixedFormats(first, other) => {
                 write!(f, "one dump is {first}, another {other}: types of different runtimes do not compare")
             }
+            AnswerError::TooFewDumps(there, MIN_JUDGED) => {
+                let there = count_of(*there as u64, "dumps");
+                write!(f, "a row that grows over {there} proves nothing: it takes {MIN_JUDGED} that can be read")
+            }
+            AnswerError::TooFewDumps(_, least) => write!(f, "a trend takes {least} dumps or more that can be read"),
             AnswerError::NoTimes => f.write_str("not every dump says when it was taken"),
             AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
             AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),

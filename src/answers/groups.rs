@@ -329,6 +329,8 @@ impl<'d> Groups<'d> {
             let group = self.of(node);
             if group != NO_SET {
                 of_groups[group as usize].add(1, bytes, self.graph.types().multiplier(type_id));
+            }
+            if self.of_any(node) != NO_SET {
                 let sum = &mut of_types[type_id.index()];
                 *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
             }

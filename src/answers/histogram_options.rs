@@ -20,6 +20,14 @@ pub enum RetainedBy {
 }
 
 impl RetainedBy {
+    /// What the figures are, for people.
+    pub fn statement(self) -> &'static str {
+        match self {
+            RetainedBy::Minimum => "retained: at least so much would be freed with all objects of a row",
+            RetainedBy::Exact => "retained: so much would be freed with all objects of a row",
+        }
+    }
+
     /// The ways, by the words for them.
     pub const WORDS: &[(&str, RetainedBy)] = &[("minimum", RetainedBy::Minimum), ("exact", RetainedBy::Exact)];
 }

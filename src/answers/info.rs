@@ -16,6 +16,7 @@ use crate::analysis::histogram::{Tally, tally_section};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
 use crate::input::{FormatInfo, Loss, SnapshotInfo};
+use crate::units::count_of;
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
@@ -209,6 +210,32 @@ pub struct SnapshotRow {
     pub references: Option<u64>,
     /// It is the one that was read.
     pub chosen: bool,
+}
+
+impl SectionRow {
+    /// When it was taken, in words that follow others; nothing where the dump does not say.
+    pub fn times(&self) -> String {
+        match (self.started_ms, self.duration_ms) {
+            (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),
+            (Some(start), None) => format!(", taken {start} ms after boot"),
+            _ => String::new(),
+        }
+    }
+}
+
+impl SnapshotRow {
+    /// The same in words: sizes by `bytes`.
+    pub fn text(&self, bytes: impl Fn(u64) -> String) -> String {
+        let time = self.taken_at.as_ref().map_or(String::new(), |time| format!("{time}, "));
+        let complete = if self.complete { "complete" } else { "incomplete" };
+        let chosen = if self.chosen { ", read here" } else { "" };
+        let counts = self.objects.zip(self.shallow_bytes).zip(self.references);
+        let counts = counts.map_or(String::new(), |((objects, size), references)| {
+            let (objects, references) = (count_of(objects, "objects"), count_of(references, "references"));
+            format!("{objects}, {}, {references}, ", bytes(size))
+        });
+        format!("{time}{counts}{complete}{chosen}")
+    }
 }
 
 /// A dump of allocation totals.

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use rayon::prelude::*;
 use serde::ser::SerializeSeq;
@@ -14,8 +15,9 @@ use super::{AnswerError, CommandLine, Limits, Order, OrderWords, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
+use crate::filter::{FieldSelection, FieldValue, FieldValues};
 use crate::graph::{HeapGraph, NodeId};
-use crate::input::{ObjectDetails, Runtime};
+use crate::input::{ObjectDetails, Runtime, Text};
 
 /// What objects are ordered by; ties by section and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,6 +60,8 @@ pub struct ObjectsOptions {
     pub values: bool,
     /// Only nodes that were taken out of their page.
     pub detached: bool,
+    /// Fields that each row shows.
+    pub select: Option<FieldSelection>,
 }
 
 impl ObjectsOptions {
@@ -68,6 +72,9 @@ impl ObjectsOptions {
         line.switch("--reverse", self.limits.reverse);
         line.option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
         line.switch("--ids", self.ids_only).switch("--values", self.values).switch("--detached", self.detached);
+        if let Some(fields) = &self.select {
+            line.option("--select", Some(&fields.paths().collect::<Vec<_>>().join(",")));
+        }
         self.scope.add_to(&mut line);
         line
     }
@@ -116,6 +123,27 @@ pub struct ListedObject<'d> {
     /// The text is longer than what is here of it.
     #[serde(skip_serializing_if = "is_false")]
     pub truncated: bool,
+    /// The fields that were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<SelectedFields>,
+}
+
+/// Fields of an object by their paths: what each holds, or what the object that it refers to says, or else that object's
+/// id; `None` where there is no such field, and for null.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelectedFields(Vec<(Rc<str>, Option<ShownValue>)>);
+
+impl SelectedFields {
+    /// What the field of a place in the selection holds.
+    pub fn at(&self, place: usize) -> Option<&ShownValue> {
+        self.0.get(place).and_then(|(_, value)| value.as_ref())
+    }
+}
+
+impl Serialize for SelectedFields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(path, value)| (&**path, value)))
+    }
 }
 
 impl ListedObject<'_> {
@@ -148,6 +176,10 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         _ if options.ids_only => None,
         _ => dump.dominators_if_known()?,
     };
+    let fields = match &options.select {
+        Some(selection) => Some(selection.paths().map(Rc::from).zip(selection.read(dump)?).collect()),
+        None => None,
+    };
     let found = nodes.len();
     let mut objects = ObjectRows {
         graph,
@@ -162,6 +194,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         values,
         are_saying: options.values,
         said: RefCell::default(),
+        fields,
     };
     if objects.len <= FIRST_SORTED {
         objects.few = Some(objects.iter().collect());
@@ -190,6 +223,8 @@ pub struct ObjectRows<'d> {
     are_saying: bool,
     /// The first row of a chunk, and what the objects of its rows say.
     said: RefCell<(usize, Vec<Option<ShownValue>>)>,
+    /// The fields that are shown: their paths, and what each leads to.
+    fields: Option<Vec<(Rc<str>, FieldValues)>>,
 }
 
 /// Rows that are sorted (and, if there are no more, made) first; each further chunk is as large as all before it, four times over.
@@ -240,7 +275,16 @@ impl<'d> ObjectRows<'d> {
             type_name: graph.type_name(graph.type_of(node)),
             truncated: value.as_ref().is_some_and(|value| value.as_ref().is_some_and(ShownValue::is_cut)),
             value,
+            fields: self.fields.as_ref().map(|fields| {
+                let value = |values: &FieldValues| values.of(node).map(|value| shown_value(graph, value));
+                SelectedFields(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
+            }),
         }
+    }
+
+    /// The paths of the fields that rows show.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().flatten().map(|(path, _)| &**path)
     }
 
     /// Returns true if the rows have values.
@@ -300,6 +344,18 @@ impl Serialize for ObjectRows<'_> {
             rows.serialize_element(&row)?;
         }
         rows.end()
+    }
+}
+
+/// A field's value; of an object that says nothing of itself its id.
+fn shown_value(graph: &HeapGraph, value: &FieldValue) -> ShownValue {
+    match value {
+        FieldValue::Integer(number) => ShownValue::Integer(*number),
+        FieldValue::Float(number) => ShownValue::Float(*number),
+        FieldValue::Double(number) => ShownValue::Double(*number),
+        FieldValue::Boolean(value) => ShownValue::Boolean(*value),
+        FieldValue::Text(text) => ShownValue::Text(Text { text: text.clone(), is_cut: false }),
+        FieldValue::Object(node) => ShownValue::Name(Text { text: graph.display_id(*node), is_cut: false }),
     }
 }
 

@@ -13,6 +13,7 @@ use super::values::{MOST_UNITS, text_words};
 use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
 use crate::analysis::selection::TypePattern;
 use crate::dump::{NoValues, OpenDump};
+use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::input::{ObjectDetails, ReadError, Strings, Text, WantedContents};
 use crate::units::{format_bytes, format_count};
@@ -48,6 +49,8 @@ pub struct StringsOptions {
     pub grep: Option<TypePattern>,
     /// The fields that hold the copies.
     pub holders: bool,
+    /// Only string objects that fulfil an expression are copies.
+    pub filter: Option<Filter>,
     /// Their order.
     pub order: StringOrder,
     /// How many rows.
@@ -61,6 +64,9 @@ impl StringsOptions {
         line.switch("--duplicates", self.duplicates).switch("--holders", self.holders);
         if let Some(pattern) = &self.grep {
             line.option("--grep", Some(pattern.text())).switch("-i", pattern.ignores_case());
+        }
+        for text in self.filter.iter().flat_map(Filter::texts) {
+            line.option("--where", Some(text));
         }
         self.order.add_to(&mut line);
         self.limits.add_to(&mut line);
@@ -76,7 +82,10 @@ pub struct StringsAnswer<'d> {
     pub format: String,
     /// Of all strings.
     pub totals: StringTotals,
-    /// Of the strings whose texts match, where that was asked.
+    /// The expression that copies fulfil, where one was asked for.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Of the strings that fulfil it and whose texts match, where either was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matching: Option<StringTotals>,
     /// Strings whose characters were blotted out before the dump was handed on. They are no duplicates.
@@ -224,6 +233,20 @@ impl GroupedStrings {
         grouped
     }
 
+    /// Only strings of some objects, grouped anew; the totals stay those of all.
+    fn retain(self, graph: &HeapGraph, objects: &NodeSet) -> Self {
+        let GroupedStrings { mut strings, totals, redacted, .. } = self;
+        strings.retain(|node| objects.contains(node));
+        let mut grouped = GroupedStrings::new(graph, strings);
+        // Of few that are left none are blotted out in numbers; among all they are.
+        for group in &mut grouped.groups {
+            if redacted.is_some() && self::is_zero_text(&grouped.strings, &grouped.order, group) {
+                group.wasted_bytes = 0;
+            }
+        }
+        GroupedStrings { totals, redacted, ..grouped }
+    }
+
     /// Shallow bytes of all strings and their arrays.
     fn bytes(&self, graph: &HeapGraph) -> u64 {
         let mut seen = NodeSet::new(graph.node_count());
@@ -251,7 +274,7 @@ impl GroupedStrings {
 
     /// Returns true for a text of NULs alone.
     fn is_blank(&self, group: &TextGroup) -> bool {
-        self.strings.key(self.order[group.first as usize] as usize).is_zero()
+        is_zero_text(&self.strings, &self.order, group)
     }
 
     /// Returns true if copies of the text are duplicates.
@@ -268,6 +291,10 @@ impl GroupedStrings {
     pub(super) fn first(&self, group: &TextGroup) -> usize {
         self.order[group.first as usize] as usize
     }
+}
+
+fn is_zero_text(strings: &Strings, order: &[u32], group: &TextGroup) -> bool {
+    strings.key(order[group.first as usize] as usize).is_zero()
 }
 
 /// Who reads texts of a dump.
@@ -297,6 +324,10 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     check_memory(dump, graph)?;
     let contents = details.contents(graph, &WantedContents::default()).map_err(unreadable)?;
     let mut grouped = GroupedStrings::new(graph, contents.strings);
+    if let Some(filter) = &options.filter {
+        let fulfilling = filter.select(dump, 0..graph.node_count())?;
+        grouped = grouped.retain(graph, &fulfilling);
+    }
     let mut groups = std::mem::take(&mut grouped.groups);
     if options.duplicates {
         groups.retain(|group| grouped.is_duplicate(group));
@@ -304,6 +335,8 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     let mut matching = None;
     if let Some(pattern) = &options.grep {
         retain_matching(graph, details, &grouped, pattern, &mut groups)?;
+    }
+    if options.grep.is_some() || options.filter.is_some() {
         matching = Some(StringTotals {
             strings: groups.iter().map(|group| u64::from(group.copies)).sum(),
             bytes: groups.iter().map(|group| group.bytes).sum(),
@@ -333,7 +366,8 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     let held_by = if options.holders { Some(holders_of(dump, &grouped, &groups)?) } else { None };
     let (totals, redacted) = (grouped.totals, grouped.redacted);
     let rows = TextRows { graph, details, grouped, groups, held_by, texts: RefCell::default() };
-    Ok(StringsAnswer { format: dump.info().format.to_string(), totals, matching, redacted, found, strings: rows })
+    let (format, filter) = (dump.info().format.to_string(), options.filter.as_ref().map(Filter::text));
+    Ok(StringsAnswer { format, totals, filter, matching, redacted, found, strings: rows })
 }
 
 impl StringsAnswer<'_> {

@@ -13,6 +13,7 @@ use super::strings::{GroupedStrings, Redacted, text_details, unreadable};
 use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
 use crate::analysis::threshold::Threshold;
 use crate::dump::OpenDump;
+use crate::filter::Filter;
 use crate::graph::HeapGraph;
 use crate::input::{Runtime, WantedContents, empty_array_bytes};
 use crate::units::format_bytes;
@@ -108,6 +109,8 @@ pub struct WasteOptions {
     pub kinds: Vec<WasteKind>,
     /// What is a collection.
     pub collections: KnownCollections,
+    /// Only objects that fulfil an expression.
+    pub filter: Option<Filter>,
     /// The order of a kind's rows.
     pub order: WasteOrder,
     /// How many rows of each kind.
@@ -124,6 +127,9 @@ impl WasteOptions {
             line.option("--kind", Some(kind.name()));
         }
         self.collections.add_to(&mut line);
+        for text in self.filter.iter().flat_map(Filter::texts) {
+            line.option("--where", Some(text));
+        }
         self.order.add_to(&mut line);
         self.limits.add_to(&mut line);
         line
@@ -142,6 +148,9 @@ impl WasteOptions {
 pub struct Waste {
     /// The name of the dump's format.
     pub format: String,
+    /// The expression that wasting objects fulfil, where one was asked for.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
     /// Of all kinds that were asked for.
     pub totals: WasteTotals,
     /// Kinds that the dump cannot tell: its format has not what they are seen by.
@@ -152,6 +161,9 @@ pub struct Waste {
     pub redacted: Option<Redacted>,
     /// The kinds, most wasted bytes first.
     pub kinds: Vec<WasteKindRow>,
+    /// No object fulfils the expression.
+    #[serde(skip)]
+    pub is_of_nothing: bool,
     /// The limit that was set, in bytes.
     #[serde(skip)]
     limit_bytes: Option<u64>,
@@ -225,11 +237,17 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
     if told.contains(&WasteKind::SameSizeArrays) {
         shapes::same_size_arrays(graph, &mut found);
     }
+    let fulfilling = options.filter.as_ref().map(|filter| filter.select(dump, 0..graph.node_count())).transpose()?;
+    if let Some(fulfilling) = &fulfilling {
+        found.retain(|wasting| fulfilling.contains(wasting.node));
+    }
     let heap_bytes = heap_bytes(graph);
     let kinds = rows::rows_of(dump, &collections, found, &told, options)?;
     let wasted_bytes = kinds.iter().map(|kind| kind.wasted_bytes).sum::<u64>();
     Ok(Waste {
         format: dump.info().format.to_string(),
+        filter: options.filter.as_ref().map(Filter::text),
+        is_of_nothing: fulfilling.is_some_and(|fulfilling| fulfilling.is_empty()),
         totals: WasteTotals { wasted_bytes, share: wasted_bytes as f64 / heap_bytes.max(1) as f64, heap_bytes },
         untold_kinds: untold,
         redacted: strings.redacted,

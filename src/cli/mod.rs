@@ -10,10 +10,9 @@ mod render;
 mod terminal;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
-use crate::filter::FilterError;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 #[cfg(all(feature = "collect", target_os = "linux"))]
@@ -97,12 +96,7 @@ pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, sessio
         Ok(Outcome::Failed) => ExitCode::from(2),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let text = format!("{error:#}");
-            // Of an expression the place is marked in a line of its own.
-            let may_have_lines = error.chain().any(|cause| cause.is::<FilterError>());
-            let lines = text.split(|c| c == '\n' && may_have_lines).map(crate::report::escape_controls);
-            // Nothing can be reported when standard error is closed too.
-            let _ = writeln!(io::stderr(), "heapdump: {}", lines.collect::<Vec<_>>().join("\n"));
+            session.progress.print_error(&error, "");
             ExitCode::from(2)
         }
     }

@@ -11,9 +11,12 @@ use crate::dump::OpenDump;
 ///
 /// # Errors
 /// As [`write_folded`](super::write_folded), and when there is nothing to draw or too much.
-pub fn write_flamegraph(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn write_flamegraph(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<bool, ExportError> {
     let mut lines = Bounded(Vec::new());
     let paths = TypePaths::new(dump, options)?;
+    if paths.is_of_nothing {
+        return Ok(false);
+    }
     paths.write(&mut lines).map_err(|_| ExportError::FlamegraphTooLarge)?;
     let mut drawing = inferno::flamegraph::Options::default();
     drawing.title = "Retained heap by dominator path".into();
@@ -22,7 +25,8 @@ pub fn write_flamegraph(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn 
     let mut svg = Vec::new();
     inferno::flamegraph::from_lines(&mut drawing, String::from_utf8_lossy(&lines.0).lines(), &mut svg)
         .map_err(|error| ExportError::NothingToDraw(error.to_string()))?;
-    Ok(out.write_all(&svg)?)
+    out.write_all(&svg)?;
+    Ok(true)
 }
 
 /// Takes [`MAX_FLAMEGRAPH_BYTES`] and no more.

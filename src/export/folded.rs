@@ -39,13 +39,17 @@ impl Default for FoldedOptions {
 
 /// Writes `A;B;C bytes` for every path of types down the dominator tree that retains enough; what is left out counts for
 /// the path above, at the top for `<smaller>`. The dominator tree, then O(objects + output), and a sort of the paths
-/// below each.
+/// below each. Returns false where an expression is given that nothing fulfils: then nothing is written.
 ///
 /// # Errors
 /// When the dump holds no objects or has no such object or section, when no strong root reaches the object, when there is
 /// not the memory, or when `out` cannot be written to.
-pub fn write_folded(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<(), ExportError> {
-    Ok(TypePaths::new(dump, options)?.write(out)?)
+pub fn write_folded(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Write) -> Result<bool, ExportError> {
+    let paths = TypePaths::new(dump, options)?;
+    if !paths.is_of_nothing {
+        paths.write(out)?;
+    }
+    Ok(!paths.is_of_nothing)
 }
 
 /// The merged tree that is written.
@@ -53,6 +57,8 @@ pub(super) struct TypePaths<'d> {
     graph: &'d HeapGraph,
     tree: TypeTree,
     min_bytes: u64,
+    /// An expression is given that nothing fulfils.
+    pub(super) is_of_nothing: bool,
 }
 
 impl<'d> TypePaths<'d> {
@@ -80,7 +86,8 @@ impl<'d> TypePaths<'d> {
             let own = tree.places.iter().map(|place| place.shallow_bytes);
             whole = own.fold(0, u64::saturating_add);
         }
-        Ok(TypePaths { graph, tree, min_bytes: options.min_size.at_least(whole) })
+        let is_of_nothing = chosen.is_some() && tree.places.iter().all(|place| place.objects == 0);
+        Ok(TypePaths { graph, tree, min_bytes: options.min_size.at_least(whole), is_of_nothing })
     }
 
     /// O(output), and a sort of the places below each.

@@ -20,6 +20,8 @@ pub use at_end::AtEnd;
 pub use inputs::{Inputs, is_trusted_owner, owner_of};
 pub use lazy_output::LazyOutput;
 pub use output::{Output, Settled, nameless_file};
+#[cfg(feature = "parquet")]
+pub(crate) use own::remove_leftover;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use raw::Raw;
 pub use target::{Target, TargetError};

@@ -20,7 +20,11 @@ pub(super) fn file_named(folder: &Path, name: &str, mode: u32) -> io::Result<(Fi
     for _ in 0..TRIES {
         match Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))) {
             Ok((file, unfinished)) => {
-                return if lock(&file)? { Ok((file, unfinished)) } else { Err(is_at_work()) };
+                if lock(&file)? && is_still(&file, &path) {
+                    return Ok((file, unfinished));
+                }
+                // Another run took it for a leftover before it was locked: the name is that run's to take away.
+                unfinished.give_up_name();
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => remove_leftover(&path)?,
             Err(error) => return Err(error),
@@ -33,8 +37,11 @@ fn is_at_work() -> io::Error {
     io::Error::new(io::ErrorKind::ResourceBusy, "another run is writing it")
 }
 
-/// Takes away what a run has left that is no more.
-fn remove_leftover(path: &Path) -> io::Result<()> {
+/// Takes away what a run that is no more has left under a name of its own.
+///
+/// # Errors
+/// When another run is writing it, or it is no file, and those of the file system.
+pub fn remove_leftover(path: &Path) -> io::Result<()> {
     let facts = match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         facts => facts?,
@@ -109,5 +116,38 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
         std::fs::create_dir(folder.path().join(".a.tmp")).expect("made");
         assert_eq!(target.begin_as(".a.tmp").expect_err("a folder").kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    /// Runs that begin, are killed or end at the same time never write one file together.
+    #[cfg(unix)]
+    #[test]
+    fn one_run_at_a_time_holds_a_name() {
+        use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+        let folder = tempfile::tempdir().expect("a folder");
+        let (is_held, held) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (folder, is_held, held) = (folder.path(), &is_held, &held);
+                scope.spawn(move || {
+                    let target = Target::find(Some(&folder.join("a")), &Inputs::new()).expect("a place");
+                    for round in 0..300 {
+                        // What was not expected here is that another one is at work.
+                        let Ok(mut out) = target.begin_as(".a.tmp") else { continue };
+                        assert!(!is_held.swap(true, Ordering::SeqCst), "two hold the name");
+                        held.fetch_add(1, Ordering::SeqCst);
+                        let text = format!("{number} {round}");
+                        out.write_all(text.as_bytes()).expect("written");
+                        let settled = out.settle().expect("on the disk");
+                        is_held.store(false, Ordering::SeqCst);
+                        match round % 3 {
+                            0 => drop(settled),
+                            _ => settled.appear().expect("renamed"),
+                        }
+                    }
+                });
+            }
+        });
+        assert!(held.into_inner() > 100);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 }

@@ -52,6 +52,15 @@ impl Unfinished {
         Ok((file, Unfinished { path: Some(path) }))
     }
 
+    /// Leaves what has its name where it is: it is another's.
+    pub(super) fn give_up_name(mut self) {
+        if let Some(mut path) = self.path.take() {
+            let mut files = lock();
+            files.retain(|file| *file != *path);
+            path.disable_cleanup(true);
+        }
+    }
+
     /// Gives it its name, in place of what has that name now.
     pub(super) fn rename(mut self, target: &Path) -> io::Result<()> {
         let Some(path) = self.path.take() else { return Ok(()) };

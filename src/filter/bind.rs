@@ -1,16 +1,18 @@
 //! From the tree of an expression to masks over one dump's columns: names become tables, ids runs of nodes, `not` goes
 //! into the tests.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::column::Column;
 use super::mask::{Mask, type_table};
 use super::number::Number;
 use super::tree::{Condition, Op, Question, Subject, Test};
-use super::{FilterError, fields::FieldValues};
+use super::{FilterError, FilterProblem, fields::FieldValues};
 use crate::analysis::histogram::package_of;
 use crate::analysis::roots_by_node::RootsByNode;
-use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId};
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeId};
 
 /// What an expression is bound to.
 pub(super) struct Binder<'d> {
@@ -22,11 +24,32 @@ pub(super) struct Binder<'d> {
     /// Bytes that strong roots reach, where shares of them are named.
     pub(super) reachable_bytes: u64,
     pub(super) fields: &'d [FieldValues],
+    /// Sets of objects that were made for the question; each takes a bit an object.
+    pub(super) sets: &'d Sets<'d>,
+}
+
+/// Counts sets of objects, so that a question of thousands of tests does not take more memory than it may.
+#[derive(Debug)]
+pub(super) struct Sets<'d> {
+    dump: &'d OpenDump,
+    made: Cell<u64>,
+}
+
+impl<'d> Sets<'d> {
+    pub(super) fn of(dump: &'d OpenDump) -> Self {
+        Sets { dump, made: Cell::new(0) }
+    }
+
+    fn make(&self, graph: &HeapGraph) -> Result<NodeSet, FilterProblem> {
+        self.made.set(self.made.get() + 1);
+        self.dump.check_rows(self.made.get(), graph.node_count() as u64 / 8)?;
+        Ok(NodeSet::new(graph.node_count()))
+    }
 }
 
 impl Binder<'_> {
     /// The mask of a condition, or of what is known not to fulfil it.
-    pub(super) fn bind(&self, condition: &Condition, is_not: bool) -> Result<Mask, FilterError> {
+    pub(super) fn bind(&self, condition: &Condition, is_not: bool) -> Result<Mask, FilterProblem> {
         let all = |parts: &[Condition]| parts.iter().map(|part| self.bind(part, is_not)).collect::<Result<Vec<_>, _>>();
         Ok(match condition {
             Condition::Not(inner) => return self.bind(inner, !is_not),
@@ -38,10 +61,10 @@ impl Binder<'_> {
         })
     }
 
-    fn test(&self, test: &Test, is_not: bool) -> Result<Mask, FilterError> {
+    fn test(&self, test: &Test, is_not: bool) -> Result<Mask, FilterProblem> {
         let column = match test.subject {
             Subject::Column(column) => column,
-            Subject::Field(number) => return Ok(self.field(number, &test.question, is_not)),
+            Subject::Field(number) => return self.field(number, &test.question, is_not),
         };
         self.check(column, test.at)?;
         let span = |op: Op, number: &Number| {
@@ -58,9 +81,9 @@ impl Binder<'_> {
             (Column::Depth, Question::Number(op, number)) => Mask::Depth(span(*op, number)),
             (Column::Retained | Column::Dominated | Column::Depth, Question::IsNull) => Mask::InTree(is_not),
             (Column::Reachable, Question::IsTrue) => Mask::Reachable(!is_not),
-            (Column::Root, Question::IsTrue) => Mask::Set(self.roots(|_| true), !is_not),
-            (Column::RootKind, Question::IsNull) => Mask::Set(self.roots(|_| true), is_not),
-            (Column::RootKind, question) => Mask::Set(self.roots(|kind| fits(question, kind) != is_not), true),
+            (Column::Root, Question::IsTrue) => Mask::Set(self.roots(|_| true)?, !is_not),
+            (Column::RootKind, Question::IsNull) => Mask::Set(self.roots(|_| true)?, is_not),
+            (Column::RootKind, question) => Mask::Set(self.roots(|kind| fits(question, kind) != is_not)?, true),
             (Column::DominatorType, Question::IsNull) => Mask::HasDominator(is_not),
             (Column::DominatorType, question) => {
                 let name = |type_id| self.graph.type_name(type_id);
@@ -73,7 +96,7 @@ impl Binder<'_> {
             (Column::Module, question) => self.types(question, is_not, |type_id| self.graph.types().module(type_id)),
             (Column::Domain, question) => self.domains(question, is_not),
             (Column::Generation, question) => self.generations(question, is_not),
-            (Column::Class, question) => self.classes(question, is_not),
+            (Column::Class, question) => self.classes(question, is_not)?,
             // What is never null.
             (_, Question::IsNull) => {
                 if is_not {
@@ -82,7 +105,7 @@ impl Binder<'_> {
                     Mask::Never
                 }
             }
-            _ => return Err(FilterError::new(self.text, test.value_at, "this cannot be compared so")),
+            _ => return Err(FilterError::new(self.text, test.value_at, "this cannot be compared so").into()),
         })
     }
 
@@ -117,8 +140,8 @@ impl Binder<'_> {
         Mask::Runs(wanted.map(|run| run.nodes.clone()).collect())
     }
 
-    fn classes(&self, question: &Question, is_not: bool) -> Mask {
-        let mut set = NodeSet::new(self.graph.node_count());
+    fn classes(&self, question: &Question, is_not: bool) -> Result<Mask, FilterProblem> {
+        let mut set = self.sets.make(self.graph)?;
         let is_null = matches!(question, Question::IsNull);
         for &(node, class) in self.graph.types().class_objects() {
             if is_null || holds(question, Some(self.graph.type_name(class)), is_not) {
@@ -126,19 +149,23 @@ impl Binder<'_> {
             }
         }
         // Not null: a class object.
-        Mask::Set(set, !is_null || is_not)
+        Ok(Mask::Set(set, !is_null || is_not))
     }
 
-    /// Objects of strong root records whose kind, as it is shown, fits.
-    fn roots(&self, fits: impl Fn(&str) -> bool) -> NodeSet {
+    /// Objects of root records that hold strongly, by themselves or through the thread whose stack they are of, and whose
+    /// kind, as it is shown, fits.
+    fn roots(&self, fits: impl Fn(&str) -> bool) -> Result<NodeSet, FilterProblem> {
+        let holds = |root: &Root| !root.is_weak() && !root.excluded;
         let roots = RootsByNode::new(self.graph);
-        let mut set = NodeSet::new(self.graph.node_count());
-        for root in self.graph.strong_roots() {
-            if roots.strong_display_root(root.node).is_some_and(|shown| fits(&shown.kind.name())) {
+        let mut set = self.sets.make(self.graph)?;
+        for root in self.graph.roots().iter().filter(|root| holds(root)) {
+            if !set.contains(root.node)
+                && roots.display_root(root.node, holds).is_some_and(|shown| fits(&shown.kind.name()))
+            {
                 set.insert(root.node);
             }
         }
-        set
+        Ok(set)
     }
 
     /// Ids ascend with the nodes of a section.
@@ -189,16 +216,16 @@ impl Binder<'_> {
         Ok(Mask::Runs(runs))
     }
 
-    fn field(&self, number: usize, question: &Question, is_not: bool) -> Mask {
+    fn field(&self, number: usize, question: &Question, is_not: bool) -> Result<Mask, FilterProblem> {
         let values = &self.fields[number];
-        let mut set = NodeSet::new(self.graph.node_count());
+        let mut set = self.sets.make(self.graph)?;
         let is_null = matches!(question, Question::IsNull);
         for (node, value) in values.iter() {
             if is_null || value.answers(question).is_some_and(|answer| answer != is_not) {
                 set.insert(node);
             }
         }
-        Mask::Set(set, !is_null || is_not)
+        Ok(Mask::Set(set, !is_null || is_not))
     }
 }
 

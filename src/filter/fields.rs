@@ -3,12 +3,12 @@
 use super::FilterProblem;
 use super::bind::fits;
 use super::tree::Question;
-use crate::dump::{NoValues, OpenDump};
+use crate::dump::{MemoryError, NoValues, OpenDump};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{Saying, Value};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
-const MOST_UNITS: usize = 1024;
+const MAX_UNITS: usize = 1024;
 /// Objects whose texts are read together.
 const SAID_TOGETHER: usize = 64 * 1024;
 
@@ -17,8 +17,10 @@ const SAID_TOGETHER: usize = 64 * 1024;
 pub(crate) enum FieldValue {
     /// A whole number.
     Integer(i64),
+    /// A floating-point number of 32 bits.
+    Float(f32),
     /// A floating-point number.
-    Float(f64),
+    Double(f64),
     /// A text, or a name.
     Text(String),
     /// A truth value.
@@ -35,8 +37,8 @@ impl FieldValue {
             Value::Boolean(value) => Some(FieldValue::Boolean(*value)),
             Value::Char(unit) => Some(FieldValue::Text(String::from_utf16_lossy(&[*unit]))),
             Value::Integer(number) => Some(FieldValue::Integer(*number)),
-            Value::Float(number) => Some(FieldValue::Float(f64::from(*number))),
-            Value::Double(number) => Some(FieldValue::Float(*number)),
+            Value::Float(number) => Some(FieldValue::Float(*number)),
+            Value::Double(number) => Some(FieldValue::Double(*number)),
             Value::Text(text) => Some(FieldValue::Text(text.clone())),
         }
     }
@@ -47,7 +49,11 @@ impl FieldValue {
             (FieldValue::Integer(number), Question::Number(op, other)) => {
                 Some(other.span(*op, 0).has((*number).into()))
             }
+            // Of two decimal numbers that are the same in 32 bits neither is the larger: 0.1 is what was stored as 0.1.
             (FieldValue::Float(number), Question::Number(op, other)) => {
+                number.partial_cmp(&(other.float() as f32)).map(|order| op.holds(order))
+            }
+            (FieldValue::Double(number), Question::Number(op, other)) => {
                 number.partial_cmp(&other.float()).map(|order| op.holds(order))
             }
             (FieldValue::Boolean(value), Question::IsTrue) => Some(*value),
@@ -84,7 +90,6 @@ impl FieldValues {
     }
 
     /// The value of an object; `None` for null.
-    #[allow(dead_code)]
     pub(crate) fn of(&self, node: NodeId) -> Option<&FieldValue> {
         let at = self.nodes.binary_search_by_key(&node, |&(known, _)| known).ok()?;
         self.values.get(self.nodes[at].1 as usize)
@@ -109,6 +114,7 @@ pub(crate) fn read_fields(
     let mut names: Vec<&str> = paths.iter().flatten().map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
+    check_memory(dump, graph, &names)?;
     let columns = details.values_of_fields(graph, &names).map_err(unreadable)?;
     let column = |name: &str| names.binary_search(&name).map_or(&[][..], |at| columns[at].as_slice());
     let value_of = |name: &str, node: NodeId| {
@@ -139,7 +145,7 @@ pub(crate) fn read_fields(
         for asked in asked.chunks(SAID_TOGETHER) {
             let mut targets: Vec<NodeId> = asked.iter().map(|(target, _)| *target).collect();
             targets.dedup();
-            let said = details.sayings(graph, &targets, MOST_UNITS).map_err(unreadable)?;
+            let said = details.sayings(graph, &targets, MAX_UNITS).map_err(unreadable)?;
             let first = values.len();
             values.extend(targets.iter().zip(said).map(|(&target, said)| match said {
                 Some(Saying::Text(text) | Saying::Name(text)) => FieldValue::Text(text.text),
@@ -155,4 +161,20 @@ pub(crate) fn read_fields(
         found.push(FieldValues { nodes, values });
     }
     Ok(found)
+}
+
+/// Bytes of an object's field: its value, and its place on the way to the end of a path.
+const BYTES_PER_FIELD: u64 = 72;
+
+/// Fails when the fields do not fit: of the objects whose types declare them, or of all where types declare none.
+fn check_memory(dump: &OpenDump, graph: &HeapGraph, names: &[&str]) -> Result<(), MemoryError> {
+    let types = graph.types();
+    let declared = |type_id| {
+        let fields = types.instance_fields(type_id).map(|(_, field)| types.text(field.name));
+        fields.filter(|name| names.binary_search(name).is_ok()).count() as u64
+    };
+    let declare_any = types.ids().any(|type_id| !types.fields(type_id).is_empty());
+    let by_type: Vec<u64> = types.ids().map(|type_id| if declare_any { declared(type_id) } else { 1 }).collect();
+    let of_objects = graph.node_types(0..graph.node_count()).iter().map(|type_id| by_type[type_id.index()]);
+    dump.check_rows(of_objects.sum(), BYTES_PER_FIELD)
 }

@@ -14,23 +14,28 @@ mod mask;
 mod number;
 mod parse;
 mod scan;
+mod selection;
 mod tree;
 
 use std::fmt;
 use std::ops::Range;
 
-use bind::Binder;
+use bind::{Binder, Sets};
 use column::Column;
 use mask::Columns;
 use tree::{Condition, Question, Subject};
 
 pub use error::FilterError;
+pub(crate) use fields::{FieldValue, FieldValues};
+pub use selection::FieldSelection;
 
 use crate::dump::{MemoryError, NoValues, OpenDump, TreeError};
 use crate::graph::{HeapGraph, NodeSet};
 
 /// Fields that a path has at most.
-pub(crate) const MOST_FIELDS: usize = 16;
+const MAX_FIELDS: usize = 16;
+/// Paths that one question names, at most.
+const MAX_PATHS: usize = 64;
 
 /// One expression, or several that must all hold.
 #[derive(Debug, Clone)]
@@ -135,15 +140,19 @@ impl Filter {
             None => 0,
         };
         let fields = fields::read_fields(dump, graph, &self.fields)?;
+        let sets = Sets::of(dump);
         let bind = |(text, condition): &(String, Condition)| {
             let format = &dump.info().format;
-            Binder { text, format, graph, reachable_bytes, fields: &fields }.bind(condition, false)
+            Binder { text, format, graph, reachable_bytes, fields: &fields, sets: &sets }.bind(condition, false)
         };
         let mut bound = self.parts.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
         if needs.referrers {
             dump.check_referrers()?;
         }
         let tree = needs.tree.then(|| dump.dominators()).transpose()?;
+        if needs.depths {
+            dump.check_rows(graph.node_count() as u64, 4)?;
+        }
         let depths = match tree.filter(|_| needs.depths) {
             Some((dominators, _)) => dominators.depths(),
             None => Vec::new(),

@@ -1,19 +1,17 @@
 //! From the text of an expression to its tree: recursive descent, one function for each way in which parts are joined.
 
-use super::FilterError;
 use super::column::{Column, Kind};
 use super::error::nearest;
 use super::number::{NotANumber, Number};
 use super::scan::{KEYWORDS, Scanner};
 use super::tree::{Condition, Op, Question, Subject, Test};
+use super::{FilterError, MAX_PATHS};
 use crate::analysis::selection::TypePattern;
 
 /// Parentheses and `not`s around one another, at most: each takes a part of the stack.
-const MOST_NESTED: usize = 200;
+const MAX_NESTED: usize = 200;
 /// Bytes of an expression, at most.
-const MOST_BYTES: usize = 64 << 10;
-/// Fields that one question names, at most.
-const MOST_PATHS: usize = 64;
+const MAX_BYTES: usize = 64 << 10;
 
 /// The comparisons, longer signs before those they begin with.
 const OPS: [(&str, Op); 8] = [
@@ -30,8 +28,8 @@ const OPS: [(&str, Op); 8] = [
 /// Reads an expression; paths of fields are added to `fields`.
 pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Condition, FilterError> {
     let mut parser = Parser { scanner: Scanner::new(text), fields, nested: 0 };
-    if text.len() > MOST_BYTES {
-        return Err(parser.scanner.error(MOST_BYTES, format!("an expression has at most {MOST_BYTES} bytes")));
+    if text.len() > MAX_BYTES {
+        return Err(parser.scanner.error(MAX_BYTES, format!("an expression has at most {MAX_BYTES} bytes")));
     }
     let condition = parser.any()?;
     let at = parser.scanner.place();
@@ -39,18 +37,6 @@ pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Conditi
         true => Ok(condition),
         false if parser.scanner.sign(")") => Err(parser.scanner.error(at, "no ( is open here")),
         false => Err(parser.scanner.error(at, "not understood from here: `and`, `or` or the end is expected")),
-    }
-}
-
-#[allow(dead_code)]
-/// Reads one path of fields, as `.user.name`; `None` for what does not begin with a dot.
-pub(crate) fn parse_path(text: &str) -> Result<Option<Vec<String>>, FilterError> {
-    let mut scanner = Scanner::new(text);
-    let path = scanner.path()?;
-    let at = scanner.place();
-    match path.is_some() && !scanner.is_at_end() {
-        true => Err(scanner.error(at, "not understood from here")),
-        false => Ok(path),
     }
 }
 
@@ -80,10 +66,9 @@ impl Parser<'_, '_> {
     fn one(&mut self) -> Result<Condition, FilterError> {
         let at = self.scanner.place();
         self.nested += 1;
-        if self.nested > MOST_NESTED {
-            return Err(self
-                .scanner
-                .error(at, format!("parentheses and `not`s are nested more than {MOST_NESTED} deep")));
+        if self.nested > MAX_NESTED + 1 {
+            let message = format!("parentheses and `not`s are nested more than {MAX_NESTED} deep");
+            return Err(self.scanner.error(at, message));
         }
         let condition = if self.scanner.keyword("not") || self.scanner.sign("!") {
             Condition::Not(Box::new(self.one()?))
@@ -171,8 +156,8 @@ impl Parser<'_, '_> {
     fn subject(&mut self, at: usize) -> Result<(Subject, Option<Kind>), FilterError> {
         if let Some(path) = self.scanner.path()? {
             let known = self.fields.iter().position(|known| *known == path);
-            if known.is_none() && self.fields.len() == MOST_PATHS {
-                return Err(self.scanner.error(at, format!("a question names at most {MOST_PATHS} fields")));
+            if known.is_none() && self.fields.len() == MAX_PATHS {
+                return Err(self.scanner.error(at, format!("a question names at most {MAX_PATHS} fields")));
             }
             let number = known.unwrap_or(self.fields.len());
             if known.is_none() {

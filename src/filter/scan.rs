@@ -25,6 +25,11 @@ impl<'t> Scanner<'t> {
         self.at
     }
 
+    /// The end of what was read last.
+    pub(super) fn end_of_last(&self) -> usize {
+        self.at
+    }
+
     /// Goes back to a place that it gave.
     pub(super) fn return_to(&mut self, place: usize) {
         self.at = place;
@@ -155,8 +160,8 @@ impl<'t> Scanner<'t> {
                 false if name.is_empty() => return Err(self.error(self.at, "the name of a field is missing")),
                 false => names.push(name.to_string()),
             }
-            if names.len() > super::MOST_FIELDS {
-                return Err(self.error(start, format!("a path has at most {} fields", super::MOST_FIELDS)));
+            if names.len() > super::MAX_FIELDS {
+                return Err(self.error(start, format!("a path has at most {} fields", super::MAX_FIELDS)));
             }
         }
         Ok((!names.is_empty()).then_some(names))

@@ -82,6 +82,22 @@ impl Strings {
         self.arrays.get(at).filter(|&&array| array != u32::MAX).map(|&array| NodeId::new(array as usize))
     }
 
+    /// Leaves out strings whose objects are not wanted. O(strings).
+    pub fn retain(&mut self, is_wanted: impl Fn(NodeId) -> bool) {
+        let Strings { nodes, arrays, keys, wide, parts } = self;
+        let wanted: Vec<bool> = nodes.iter().map(|&node| is_wanted(node)).collect();
+        fn keep<T>(column: &mut Vec<T>, wanted: &[bool]) {
+            // Columns that all strings do without are empty.
+            let mut wanted = wanted.iter();
+            column.retain(|_| wanted.next().copied().unwrap_or(false));
+        }
+        keep(nodes, &wanted);
+        keep(arrays, &wanted);
+        keep(keys, &wanted);
+        keep(wide, &wanted);
+        keep(parts, &wanted);
+    }
+
     /// The key of a string's text.
     pub fn key(&self, at: usize) -> ContentKey {
         self.keys[at]

@@ -7,7 +7,7 @@ use super::{Cell, Style, Table, cell_text};
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style, delimiter: u8) -> io::Result<()> {
     let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
     if style.header {
-        writer.write_record(table.columns.iter().map(|column| column.key)).map_err(as_io)?;
+        writer.write_record(table.columns.iter().map(|column| column.key.as_ref())).map_err(as_io)?;
     }
     // Kept from row to row: there may be millions.
     let (mut record, mut digits) = (csv::ByteRecord::new(), [0; 20]);

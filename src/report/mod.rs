@@ -85,6 +85,12 @@ pub struct Style {
 }
 
 impl Style {
+    /// Returns true if courses may be drawn as bars: of characters that not every terminal has, and of no use where
+    /// colours are unwanted.
+    pub fn draws_bars(&self) -> bool {
+        self.terminal && self.color && !self.ascii
+    }
+
     /// Tables are read by people, not by programs, for which a name is the bare name.
     pub fn is_for_people(&self) -> bool {
         matches!(self.format, Format::Table | Format::Markdown)
@@ -129,12 +135,12 @@ pub enum Unit {
 }
 
 /// A column of a table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Column {
     /// The key in JSON, CSV and pipes.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// The title for people; on a terminal it may take two lines.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// What it holds.
     pub unit: Unit,
     /// Left out where a terminal is too narrow for all columns, those with the highest number first; 0 for never.
@@ -144,7 +150,17 @@ pub struct Column {
 impl Column {
     /// A column.
     pub const fn new(key: &'static str, title: &'static str, unit: Unit) -> Self {
-        Column { key, title, unit, hide_priority: 0 }
+        Column { key: Cow::Borrowed(key), title: Cow::Borrowed(title), unit, hide_priority: 0 }
+    }
+
+    /// A column that is called what the user, or a dump, calls it.
+    pub fn named(name: &str, unit: Unit) -> Self {
+        Column {
+            key: name.to_string().into(),
+            title: escape_controls(name).into_owned().into(),
+            unit,
+            hide_priority: 0,
+        }
     }
 
     /// A column of numbers of things.
@@ -173,8 +189,9 @@ impl Column {
     }
 
     /// The same, to be left out on a narrow terminal.
-    pub const fn hide_priority(self, hide_priority: u8) -> Self {
-        Column { hide_priority, ..self }
+    pub const fn hide_priority(mut self, hide_priority: u8) -> Self {
+        self.hide_priority = hide_priority;
+        self
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let mut line = String::new();
     if style.header {
         for (place, column) in table.columns.iter().enumerate() {
-            push(&mut line, column.key, widths[place], is_number(column.unit), place == last);
+            push(&mut line, &column.key, widths[place], is_number(column.unit), place == last);
         }
         writeln!(out, "{line}")?;
     }

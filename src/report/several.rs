@@ -13,7 +13,7 @@ pub(super) fn joined<'a>(tables: Vec<(&'a str, Table<'a>)>) -> Table<'a> {
         for (known, new) in [(&mut columns, figures), (&mut last, std::slice::from_ref(name))] {
             for column in new {
                 if known.iter().all(|known| known.key != column.key) {
-                    known.push(*column);
+                    known.push(column.clone());
                 }
             }
         }

@@ -70,7 +70,7 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
     drawn.load_style(if is_plain { presets::NOTHING } else { presets::UTF8_FULL_CONDENSED });
     drawn.set_content_arrangement(ContentArrangement::Disabled);
     if style.header {
-        drawn.set_header(shown.iter().map(|place| table.columns[*place].title));
+        drawn.set_header(shown.iter().map(|place| table.columns[*place].title.as_ref()));
     }
     for row in &mut texts {
         drawn.add_row(shown.iter().map(|&place| {

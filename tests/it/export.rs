@@ -18,7 +18,7 @@ use crate::common::cmd::{project, run};
 const GAME: &str = "fixtures/xna_cf/pair_after.txt";
 const TRACE: &str = "fixtures/memory_infra/seed-heaps_v2.trace";
 
-fn written(write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>) -> String {
+fn written<T>(write: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>) -> String {
     let mut out = Vec::new();
     write(&mut out).expect("written");
     String::from_utf8(out).expect("text")

@@ -37,6 +37,9 @@ enum Expr {
     In(&'static str, bool, Vec<i64>),
     Between(&'static str, bool, i64, i64),
     IsNull(&'static str, bool),
+    /// A column of bytes against a share, in percent, of what is reachable.
+    Share(&'static str, &'static str, i64),
+    InTexts(bool, Vec<String>),
     YesNo(&'static str),
     Not(Box<Expr>),
     And(Box<Expr>, Box<Expr>),
@@ -44,7 +47,7 @@ enum Expr {
 }
 
 const NUMBERS: [&str; 6] = ["shallow", "references", "retained", "dominated", "depth", "referrers"];
-const TEXTS: [&str; 4] = ["type", "package", "root_kind", "dominator_type"];
+const TEXTS: [&str; 5] = ["type", "package", "root_kind", "dominator_type", "domain"];
 const YES_NO: [&str; 2] = ["reachable", "root"];
 const OPS: [&str; 6] = ["=", "!=", "<", "<=", ">", ">="];
 const WORDS: [&str; 8] = ["demo.Node", "demo", "Plain", "Leaf", "static", "demo.deep", "local", ""];
@@ -64,15 +67,32 @@ impl std::fmt::Display for Expr {
             }
             Expr::Between(column, is_not, a, b) => write!(f, "{column}{} BETWEEN {a} AND {b}", not(is_not)),
             Expr::IsNull(column, is_not) => write!(f, "{column} is{} null", not(is_not)),
+            Expr::Share(column, op, percent) => write!(f, "{column} {op} {percent}%"),
+            Expr::InTexts(is_not, texts) => {
+                let texts: Vec<String> = texts.iter().map(|text| format!("'{text}'")).collect();
+                write!(f, "type{} in ({})", not(is_not), texts.join(", "))
+            }
             Expr::YesNo(column) => write!(f, "{column}"),
-            Expr::Not(inner) => write!(f, "not ({inner})"),
-            Expr::And(a, b) => write!(f, "({a}) and ({b})"),
-            Expr::Or(a, b) => write!(f, "({a}) or ({b})"),
+            // Without parentheses where these are not needed: `not` binds closest, then `and`.
+            Expr::Not(inner) => match **inner {
+                Expr::And(..) | Expr::Or(..) => write!(f, "!({inner})"),
+                _ => write!(f, "not {inner}"),
+            },
+            Expr::And(a, b) => {
+                let part =
+                    |part: &Expr| if matches!(part, Expr::Or(..)) { format!("({part})") } else { part.to_string() };
+                write!(f, "{} {} {}", part(a), if a.is_leaf() { "&&" } else { "and" }, part(b))
+            }
+            Expr::Or(a, b) => write!(f, "{a} {} {b}", if a.is_leaf() { "||" } else { "OR" }),
         }
     }
 }
 
 impl Expr {
+    fn is_leaf(&self) -> bool {
+        !matches!(self, Expr::Not(_) | Expr::And(..) | Expr::Or(..))
+    }
+
     /// True, false, or not known.
     fn truth(&self, cell: &dyn Fn(&str) -> Cell) -> Option<bool> {
         let number = |column: &str| match cell(column) {
@@ -101,6 +121,11 @@ impl Expr {
             Expr::Between(column, is_not, a, b) => {
                 number(column).map(|number| (*a <= number && number <= *b) != *is_not)
             }
+            Expr::Share(column, op, percent) => {
+                let Cell::Number(whole) = cell("reachable bytes") else { panic!("no whole") };
+                number(column).map(|number| compare(op, &(number * 100), &(percent * whole)))
+            }
+            Expr::InTexts(is_not, texts) => text("type").map(|text| texts.contains(&text) != *is_not),
             Expr::IsNull(column, is_not) => Some((cell(column) == Cell::Null) != *is_not),
             Expr::YesNo(column) => match cell(column) {
                 Cell::YesNo(value) => Some(value),
@@ -136,6 +161,9 @@ fn expressions(most: i64) -> impl Strategy<Value = Expr> {
         1 => (column(), any::<bool>(), number(), number()).prop_map(|(c, not, a, b)| Expr::Between(c, not, a, b)),
         2 => (any_column, any::<bool>()).prop_map(|(c, not)| Expr::IsNull(c, not)),
         2 => proptest::sample::select(&YES_NO[..]).prop_map(Expr::YesNo),
+        2 => (proptest::sample::select(&["shallow", "retained"][..]), proptest::sample::select(&OPS[..]), 0..60i64)
+            .prop_map(|(c, op, n)| Expr::Share(c, op, n)),
+        1 => (any::<bool>(), proptest::collection::vec(word(), 1..4)).prop_map(|(not, texts)| Expr::InTexts(not, texts)),
     ];
     leaf.prop_recursive(4, 24, 2, |inner| {
         prop_oneof![
@@ -165,6 +193,11 @@ fn cell(heap: &Heap, graph: &HeapGraph, dominators: &Dominators, object: usize, 
     let reached = heap.reach(&starts, None);
     let text = |text: Option<&str>| text.map_or(Cell::Null, |text| Cell::Text(text.to_string()));
     match column {
+        "reachable bytes" => {
+            let bytes = (0..heap.objects.len()).filter(|&at| reached[at]).map(|at| heap.objects[at].bytes as usize);
+            number(bytes.sum())
+        }
+        "domain" => text(Some(&graph.sections()[graph.section_of(node).index()].name)),
         "shallow" => number(heap.objects[object].bytes as usize),
         "references" => number(heap.targets(object).count()),
         "referrers" => {
@@ -297,7 +330,12 @@ fn rows_of_list_are_those_that_a_script_would_keep() {
 
 #[test]
 fn parts_of_a_heap_make_the_whole() {
-    for (file, by) in [(GAME, "type"), (ZOO, "package"), ("fixtures/gcdump/small-net9.gcdump.zst", "module")] {
+    for (file, by) in [
+        (GAME, "type"),
+        (ZOO, "package"),
+        ("fixtures/gcdump/small-net9.gcdump.zst", "module"),
+        ("fixtures/gcdump/sampled-net31.gcdump.zst", "type"),
+    ] {
         let stats = |extra: &[&str]| {
             let ran = run(&[&["stats", file, "-q", "-f", "json", "--by", by], extra].concat());
             ran.json()
@@ -401,8 +439,143 @@ fn wrong_expressions_and_nothing_found() {
     for command in ["list", "stats", "dominators", "breakdown", "referrers", "roots"] {
         run(&[command, GAME, "-q", "--where", "shallow > 1GiB"]).expect_code(1);
     }
+    for form in ["folded", "flamegraph"] {
+        let ran = run(&["export", "--to", form, GAME, "--where", "shallow > 1GiB"]).expect_code(1);
+        assert_eq!((&*ran.stdout, &*ran.stderr), ("", "heapdump: no object fulfils --where shallow > 1GiB\n"));
+        // A wrong expression is told before anything is read.
+        let ran = run(&["export", "--to", form, "absent.txt", "--where", "shalow > 1"]).expect_code(2);
+        assert!(ran.stderr.contains("did you mean shallow?\n  shalow > 1\n  ^\n"), "{}", ran.stderr);
+    }
+    // Of several files each says what it does not have, with the place marked.
+    let missing = "generation here: this xna-cf dump does not say where generations are\n  generation = 'gen2'\n  ^\n";
+    for command in ["stats", "trend"] {
+        let ran = run(&[command, GAME, GAME, "-q", "--where", "generation = 'gen2'"]).expect_code(2);
+        assert_eq!(ran.stderr.matches(missing).count(), 2, "{}", ran.stderr);
+    }
     run(&["diff", GAME, GAME, "--all", "--where", "shallow > 1GiB"]).expect_code(1);
     assert_eq!(run(&["list", GAME, "--where", "root_kind = '\u{1b}[1m'"]).expect_code(1).stderr.find('\u{1b}'), None);
     let ran = run(&["export", "--to", "dot", "--object", "1#7c44f", "--where", "root", GAME]).expect_code(2);
-    assert!(ran.stderr.contains("--where acts with --to folded and --to flamegraph only"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("--where acts with --to folded and --to flamegraph and --to parquet only"),
+        "{}",
+        ran.stderr
+    );
+}
+
+/// Records of a thread's stack hold through the thread: they are roots all the same, as tables of roots have it.
+#[test]
+fn local_variables_are_roots() {
+    use heapdump::graph::RootKind;
+    use std::collections::BTreeMap;
+    let dump = heapdump::dump::open(crate::common::cmd::project(ZOO)).unwrap();
+    let graph = dump.graph().unwrap();
+    let mut shown: BTreeMap<NodeId, RootKind> = BTreeMap::new();
+    for root in graph.roots().iter().filter(|root| !root.is_weak() && !root.excluded) {
+        let kind = shown.entry(root.node).or_insert(root.kind);
+        *kind = root.kind.min(*kind);
+    }
+    let found = |text: &str| {
+        let set = Filter::parse(&[text]).unwrap().unwrap().select(&dump, 0..graph.node_count()).unwrap();
+        graph.nodes().filter(|&node| set.contains(node)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("root"), shown.keys().copied().collect::<Vec<_>>());
+    let mut kinds: Vec<RootKind> = shown.values().copied().collect();
+    kinds.sort();
+    kinds.dedup();
+    assert!(kinds.len() > 2 && kinds.contains(&RootKind::JavaFrame), "{kinds:?}");
+    for kind in kinds {
+        let expected: Vec<NodeId> = shown.iter().filter(|(_, own)| **own == kind).map(|(node, _)| *node).collect();
+        assert_eq!(found(&format!("root_kind = '{}'", kind.name())), expected);
+    }
+}
+
+/// Fields of a list are those that `show` has of each object.
+#[test]
+fn selected_fields_are_those_of_the_objects() {
+    let threads = |extra: &[&str]| listed(&[&[ZOO, "--type", "/^java.lang.Thread$/"], extra].concat());
+    let rows = threads(&["--select", ".name,.daemon,.group.name,.group,.absent"]);
+    assert!(rows.len() > 3);
+    let fields_of = |id: &str| -> Vec<Value> {
+        let shown = run(&["show", id, ZOO, "-q", "-f", "json", "-n", "0"]).expect_code(0).json();
+        shown["fields"].as_array().unwrap().clone()
+    };
+    let field = |fields: &[Value], name: &str| {
+        fields.iter().find(|field| field["name"] == name && field["static"] != true).cloned().unwrap_or(Value::Null)
+    };
+    let mut groups = 0;
+    for row in &rows {
+        let fields = fields_of(row["id"].as_str().unwrap());
+        let selected = &row["fields"];
+        assert_eq!(selected.as_object().unwrap().keys().collect::<Vec<_>>().len(), 5);
+        assert_eq!(selected[".name"], field(&fields, "name")["value"]);
+        let holder = field(&fields, "holder")["id"].clone();
+        let daemon = field(&fields, "daemon")["value"].clone();
+        assert_eq!(selected[".daemon"], daemon, "{holder}");
+        assert_eq!(selected[".absent"], Value::Null);
+        if let Some(id) = field(&fields, "group")["id"].as_str() {
+            groups += 1;
+            let group = fields_of(id);
+            assert_eq!(selected[".group.name"], field(&group, "name")["value"]);
+            assert!(selected[".group"] == id || selected[".group"] == field(&fields, "group")["value"]);
+        }
+    }
+    assert!(rows.iter().any(|row| row["fields"][".name"] == "main"));
+    // Columns in the other forms, in the order asked for.
+    let ran =
+        run(&["list", ZOO, "-q", "--type", "java.lang.Thread", "--select", ".name, .daemon", "-f", "csv", "-n", "1"]);
+    let header = ran.expect_code(0).stdout.lines().next().unwrap().to_string();
+    assert!(header.ends_with(",.name,.daemon,type"), "{header}");
+    assert!(groups > 0 || rows.iter().all(|row| row["fields"][".group"].is_null()));
+    let wrong = run(&["list", ZOO, "--select", ".name,daemon"]).expect_code(2);
+    assert!(wrong.stderr.contains("--select: the path of a field is expected here"), "{}", wrong.stderr);
+    assert!(wrong.stderr.ends_with("\n  .name,daemon\n        ^\n"), "{}", wrong.stderr);
+    let none = run(&["list", GAME, "--select", ".name"]).expect_code(2);
+    assert!(none.stderr.contains("xna-cf dumps"), "{}", none.stderr);
+}
+
+/// Copies are the string objects that fulfil the expression, grouped by what `list --values` says of them.
+#[test]
+fn strings_and_waste_take_the_same_objects() {
+    use std::collections::BTreeMap;
+    let ask = |command: &str, extra: &[&str]| {
+        run(&[&[command, ZOO, "-q", "-f", "json", "-n", "0"], extra].concat()).expect_code(0).json()
+    };
+    let whole = ask("strings", &[]);
+    for expression in ["not reachable", "retained > 60", "referrers > 1"] {
+        let answer = ask("strings", &["--where", expression]);
+        assert_eq!((&answer["where"], &answer["totals"]), (&Value::from(expression), &whole["totals"]));
+        let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+        for row in listed(&[ZOO, "--type", "/^java.lang.String$/", "--values", "--where", expression]) {
+            *expected.entry(row["value"].as_str().unwrap_or("?").to_string()).or_default() += 1;
+        }
+        let mut found: BTreeMap<String, u64> = BTreeMap::new();
+        for row in answer["strings"].as_array().unwrap() {
+            *found.entry(row["text"].as_str().unwrap().to_string()).or_default() += row["copies"].as_u64().unwrap();
+        }
+        assert_eq!(answer["matching"]["strings"].as_u64(), Some(expected.values().sum()));
+        assert!(expected.len() > 5, "{expression}");
+        assert_eq!(found, expected, "{expression}");
+    }
+    let kinds = |answer: &Value| -> BTreeMap<String, (u64, u64)> {
+        let rows = answer["kinds"].as_array().unwrap().iter();
+        let number = |row: &Value, key: &str| row[key].as_u64().unwrap();
+        rows.map(|row| {
+            (row["kind"].as_str().unwrap().to_string(), (number(row, "objects"), number(row, "wasted_bytes")))
+        })
+        .collect()
+    };
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for part in ["retained > 60", "not (retained > 60)", "retained is null"] {
+        let answer = ask("waste", &["--where", part]);
+        assert_eq!(answer["where"], part);
+        for (kind, (objects, bytes)) in kinds(&answer) {
+            let sum = sums.entry(kind).or_default();
+            *sum = (sum.0 + objects, sum.1 + bytes);
+        }
+    }
+    assert_eq!(sums, kinds(&ask("waste", &[])));
+    for command in ["strings", "waste"] {
+        let ran = run(&[command, ZOO, "--where", "shallow > 1TiB"]).expect_code(1);
+        assert!(ran.stderr.contains("no object fulfils --where shallow > 1TiB"), "{}", ran.stderr);
+    }
 }

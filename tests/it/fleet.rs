@@ -800,3 +800,76 @@ fn spark_gives_the_rows_of_duckdb() {
     }
     println!("Spark: 16 questions, the rows of DuckDB");
 }
+
+/// Rows of objects that fulfil an expression, and the references from them; all else is of the whole heap.
+#[test]
+fn an_expression_chooses_rows_of_objects() {
+    let folder = temporary();
+    let (file, expression) = ("fixtures/xna_cf/small_1k.txt", "type ~ 'Level' or shallow > 200");
+    export(folder.path(), &[file, "-q"]).expect_code(0);
+    let whole = ids(folder.path()).remove(0);
+    let labelled = export(folder.path(), &[file, "--label", "build=7"]).expect_code(0);
+    assert!(labelled.stderr.contains("; its labels stay as they are;"), "{}", labelled.stderr);
+    export(folder.path(), &[file, "-q", "--where", expression]).expect_code(0);
+    let both = ids(folder.path());
+    assert_eq!(both.len(), 2, "another expression is another id");
+    let chosen = both.into_iter().find(|id| *id != whole).expect("the second");
+    let list = run(&["list", file, "-q", "-n", "0", "-f", "json", "--sort", "id", "--where", expression]).json();
+    let wanted: Vec<i64> = list["objects"].as_array().unwrap().iter().map(|row| id_number(&row["id"])).collect();
+    let objects = large(folder.path(), "objects", &chosen);
+    assert!(wanted.len() > 5 && wanted.len() < large(folder.path(), "objects", &whole).len());
+    assert_eq!(objects.iter().map(|row| row["id"].as_i64().unwrap()).collect::<Vec<_>>(), wanted);
+    let of_whole: BTreeMap<i64, BTreeMap<String, Value>> =
+        large(folder.path(), "objects", &whole).into_iter().map(|row| (row["object"].as_i64().unwrap(), row)).collect();
+    objects.iter().for_each(|row| assert_eq!(*row, of_whole[&row["object"].as_i64().unwrap()]));
+    let numbers: Vec<i64> = objects.iter().map(|row| row["object"].as_i64().unwrap()).collect();
+    let mut expected = large(folder.path(), "object_references", &whole);
+    expected.retain(|row| numbers.contains(&row["source"].as_i64().unwrap()));
+    assert!(!expected.is_empty());
+    assert_eq!(large(folder.path(), "object_references", &chosen), expected);
+    for table in ["types", "roots", "dominator_paths", "type_references"] {
+        let without_id = |id: &str| {
+            let mut rows = small(folder.path(), table, id);
+            rows.iter_mut().for_each(|row| drop(row.remove("dump")));
+            rows
+        };
+        assert_eq!(without_id(&chosen), without_id(&whole), "{table}");
+    }
+    assert_eq!(small(folder.path(), "dumps", &chosen)[0]["object_filter"], json!(expression));
+    assert_eq!(small(folder.path(), "dumps", &whole)[0]["object_filter"], Value::Null);
+    let out = text(folder.path());
+    let ran = run(&["export", "--to", "parquet", "-o", &out, file, "--where", expression]).expect_code(2);
+    assert!(ran.stderr.contains("neither table is asked for: --tables all"), "{}", ran.stderr);
+    let ran = export(folder.path(), &[file, "--where", "generation = 'gen2'"]).expect_code(2);
+    assert!(ran.stderr.contains("--where: no generation here") && ran.stderr.ends_with("\n  ^\n"), "{}", ran.stderr);
+}
+
+/// What a run that was killed has left of tables that nobody asks for any more goes too.
+#[test]
+fn leftovers_of_tables_that_are_not_asked_for_go() {
+    let folder = temporary();
+    let file = GRAPHS[0];
+    export(folder.path(), &[file, "-q"]).expect_code(0);
+    let id = ids(folder.path()).remove(0);
+    let left = folder.path().join(format!("objects/dump={id}/.{id}.tmp"));
+    std::fs::write(&left, "half").expect("written");
+    let out = text(folder.path());
+    run(&["export", "--to", "parquet", "-o", &out, file, "-q", "--replace"]).expect_code(0);
+    assert!(!left.exists() && names_in(&folder.path().join("objects")).is_empty());
+}
+
+/// An index in a dump's place: the dataset names the dump.
+#[test]
+fn a_dump_behind_an_index_is_named() {
+    let folder = temporary();
+    let dump = folder.path().join("a.txt");
+    std::fs::copy(crate::common::cmd::project("fixtures/xna_cf/small_1k.txt"), &dump).expect("copied");
+    run(&["index", &text(&dump), "-q"]).expect_code(0);
+    let index = folder.path().join("a.txt.hdx");
+    assert!(index.exists());
+    let tables = folder.path().join("tables");
+    export(&tables, &[&text(&index), "-q"]).expect_code(0);
+    let row = small(&tables, "dumps", &ids(&tables)[0]).remove(0);
+    assert_eq!(row["file"], json!(text(&dump)));
+    assert_eq!(row["file_bytes"], json!(dump.metadata().expect("there").len()));
+}

@@ -169,6 +169,9 @@ fn occurring() -> BTreeMap<String, Keys> {
     let long = directory.path().join("long.hprof");
     std::fs::write(&long, bytes).expect("written");
     add(&["threads", &long.display().to_string()]);
+    add(&["list", ZOO, "--select", ".name,.holder", "-t", "java.lang.Thread", "-n", "9"]);
+    add(&["strings", ZOO, "--where", "reachable", "-n", "1"]);
+    add(&["waste", ZOO, "--where", "reachable", "-n", "1"]);
     add(&["list", ZOO, "--values", "-t", "java.lang.String", "--sort", "retained", "-n", "9"]);
     let directory = tempfile::tempdir().unwrap();
     let cut = directory.path().join("cut.hprof");

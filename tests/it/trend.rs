@@ -145,6 +145,11 @@ fn limits_decide_the_exit_code() {
         trend(&files, &[&["--grows"], left].concat()).expect_code(0);
     }
     trend(&files[..3], &["--grows"]).expect_code(2);
+    // Four are named, and three can be read.
+    let three =
+        [files[0].clone(), files[2].clone(), directory.path().join("absent").display().to_string(), files[3].clone()];
+    let ran = trend(&three, &["--grows"]).expect_code(2);
+    assert!(ran.stderr.contains("--grows: a row that grows over 3 dumps proves nothing: it takes 4"), "{}", ran.stderr);
     for wrong in [&["--fail-over", "10x"][..], &["--min-growth", "x"], &["--where", "x > 1"], &["--by", "x"]] {
         trend(&files, wrong).expect_code(2);
     }
@@ -214,4 +219,30 @@ fn on_a_terminal_rows_have_a_shape() {
     assert!(ran.stdout.contains("2 of 4 types grow and never shrink, 1 is flat"), "{}", ran.stdout);
     let plain = run_on_terminal(&format!("{line} --color never"), 120).expect_code(0).stdout;
     assert!(!plain.contains('▁') && plain.contains("Per dump"), "{plain}");
+}
+
+/// What is left out is measured by the whole heap, whatever is asked for.
+#[test]
+fn small_growth_is_small_against_the_heap() {
+    let directory = tempfile::tempdir().unwrap();
+    let files =
+        series(directory.path(), &[(1, 20_000, false), (10, 20_000, false), (20, 20_000, false), (30, 20_000, false)]);
+    for scope in [&["--type", "Leaf"][..], &["--where", "shallow = 24"]] {
+        let answer = trend(&files, &[scope, &["-f", "json"]].concat()).expect_code(0).json();
+        assert_eq!(answer["types"], json!([]), "696 bytes of 2 MB are less than 0.1 %");
+        trend(&files, &[scope, &["--grows"]].concat()).expect_code(0);
+        trend(&files, &[scope, &["--grows", "--min-growth", "0"]].concat()).expect_code(1);
+    }
+}
+
+#[test]
+fn wide_tables_have_a_column_for_each_dump() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = series(directory.path(), &LEAK);
+    let ran = trend(&files, &["--wide", "-f", "csv", "--min-growth", "0"]).expect_code(0);
+    let lines: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines[0][6..12], files.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(lines[0][12], "type");
+    assert_eq!(lines[1][6..], ["240", "240", "480", "720", "960", "1200", "demo.Leaf"]);
+    assert!(!trend(&files, &["-f", "csv"]).stdout.contains(&files[0]));
 }

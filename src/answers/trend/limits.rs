@@ -43,19 +43,23 @@ impl TrendLimit {
         &self.text
     }
 
-    /// That something grew by more, in a sentence. `rows` are all, whatever is shown.
-    pub(super) fn check(&self, trend: &DumpsTrend, rows: &[TrendRow]) -> Option<String> {
+    /// That something grew by more, in a sentence. `rows` are all, whatever is shown, each with the number by which
+    /// `bytes_of` knows its bytes in the dumps that were read.
+    pub(super) fn check<B: Iterator<Item = u64>>(
+        &self,
+        trend: &DumpsTrend,
+        rows: &[(TrendRow, usize)],
+        bytes_of: impl Fn(usize) -> B,
+    ) -> Option<String> {
         let (what, values) = match &self.of {
             None => (trend.whole.to_string(), trend.total_values.clone()),
             Some(pattern) => {
                 // A whole name means that row alone, though it is part of others.
-                let is_whole = rows.iter().any(|row| row.name == pattern.text());
-                let is_one =
-                    |row: &&TrendRow| if is_whole { row.name == pattern.text() } else { pattern.matches(&row.name) };
+                let is_whole = rows.iter().any(|(row, _)| row.name == pattern.text());
+                let is_one = |name: &str| if is_whole { name == pattern.text() } else { pattern.matches(name) };
                 let mut sums = vec![0u64; trend.total_values.len()];
-                for row in rows.iter().filter(is_one) {
-                    let values = row.bytes.iter().flatten();
-                    sums.iter_mut().zip(values).for_each(|(sum, bytes)| *sum = sum.saturating_add(*bytes));
+                for (_, row) in rows.iter().filter(|(row, _)| is_one(&row.name)) {
+                    sums.iter_mut().zip(bytes_of(*row)).for_each(|(sum, bytes)| *sum = sum.saturating_add(bytes));
                 }
                 (pattern.text().to_string(), sums)
             }

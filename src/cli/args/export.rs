@@ -47,7 +47,7 @@ pub(crate) struct FormArgs {
     #[arg(long, value_name = "N")]
     max_objects: Option<usize>,
     #[command(flatten)]
-    filter: WhereArgs,
+    pub(crate) filter: WhereArgs,
 }
 
 /// What a dataset of tables takes.
@@ -84,7 +84,7 @@ impl FormArgs {
         let tables = vec![Form::Parquet];
         let options = [
             ("--object", self.object.is_some(), [paths, dot].concat()),
-            ("--where", self.filter.words().is_some(), paths.to_vec()),
+            ("--where", self.filter.words().is_some(), [paths, &tables].concat()),
             ("--retained", self.retained, dot.to_vec()),
             ("--max-objects", self.max_objects.is_some(), dot.to_vec()),
             ("--min-bytes", self.min_bytes.is_some(), [paths, trace].concat()),

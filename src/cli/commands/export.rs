@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     form.check(*to, heaps, section, rows)?;
     if *to == Form::Parquet {
         #[cfg(feature = "parquet")]
-        return export_each(session, files, args.output_file.as_deref(), rows, input);
+        return export_each(session, files, args.output_file.as_deref(), (rows, form.filter.filter()?), input);
         #[cfg(not(feature = "parquet"))]
         bail!("this heapdump was built without the feature parquet");
     }
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let target = find_target(&[Input::find(file)?], args.output_file.as_deref())?;
     let object = form.object.as_deref().map(parse_object_id).transpose()?;
     let rule = if *to == Form::MemoryInfra { form.cutoff()? } else { None };
+    let paths = form.paths(object.clone(), section)?;
     ask(session, file, input, |asked| {
         asked.warn();
         let dump = asked.dump;
@@ -86,11 +87,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             write_export(asked, &target, |out| write_dot(dump, &options, out))?;
             return Ok(Outcome::Done);
         }
-        let options = form.paths(object.clone(), section)?;
-        write_export(asked, &target, |out| match to {
-            Form::Folded => write_folded(dump, &options, out),
-            _ => write_flamegraph(dump, &options, out),
+        let has_any = write_export(asked, &target, |out| match to {
+            Form::Folded => write_folded(dump, &paths, out),
+            _ => write_flamegraph(dump, &paths, out),
         })?;
-        Ok(Outcome::Done)
+        Ok(form.filter.outcome(session, "", !has_any, input.read.quiet))
     })
 }

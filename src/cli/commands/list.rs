@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::answers::{ObjectsOptions, objects};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
 use crate::cli::terminal::{asking::ask, session::Session};
+use crate::filter::FieldSelection;
 
 /// The objects themselves, one a row
 ///
@@ -31,6 +32,9 @@ pub(crate) struct Args {
     /// Nodes that were taken out of their page, in V8 snapshots
     #[arg(long)]
     detached: bool,
+    /// Fields of the objects to show, as .id,.user.name: the values of the whole dump are read once
+    #[arg(long, value_name = "FIELDS", conflicts_with = "ids")]
+    select: Option<String>,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
@@ -47,6 +51,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         ids_only: args.ids,
         values: args.values,
         detached: args.detached,
+        select: args.select.as_deref().map(FieldSelection::parse).transpose().context("--select")?,
     };
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         asked.warn();

@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result};
 use crate::analysis::selection::TypePattern;
 use crate::answers::{StringsOptions, strings};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, RowArgs};
+use crate::cli::args::options::{Common, RowArgs, WhereArgs};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// Texts: copies of each, bytes, what is wasted
@@ -35,6 +35,8 @@ pub(crate) struct Args {
     #[arg(long)]
     holders: bool,
     #[command(flatten)]
+    filter: WhereArgs,
+    #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
     common: Common,
@@ -46,6 +48,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         duplicates: args.duplicates,
         grep: args.grep.as_deref().map(parse).transpose().map_err(Error::msg).context("--grep")?,
         holders: args.holders,
+        filter: args.filter.filter()?,
         order: args.rows.order()?,
         limits: args.rows.limits(),
     };
@@ -54,7 +57,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let answer = strings(asked.dump, &options).map_err(|error| asked.explain(error))?;
         answer.redaction_note().iter().for_each(|note| asked.note(note));
         session.print_answer(&answer, &args.common.output)?;
-        let Some(pattern) = args.grep.as_ref().filter(|_| answer.found == 0) else { return Ok(Outcome::Done) };
+        let Some(pattern) = args.grep.as_ref().filter(|_| answer.found == 0) else {
+            return Ok(args.filter.outcome(session, "", answer.found == 0, args.common.input.read.quiet));
+        };
         asked.note(&format!("no text matches --grep {pattern}"));
         Ok(Outcome::No)
     })

@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Error, Result, bail};
 
-use crate::answers::{DiffBy, GroupBy, Limits, TrendOfDumps, TrendOptions};
+use crate::analysis::threshold::Threshold;
+use crate::answers::trend::{MIN_JUDGED, TrendLimit};
+use crate::answers::{AnswerError, DiffBy, GroupBy, Limits, TrendOfDumps, TrendOptions};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask_input, each_file::ask_each, session::Session};
@@ -37,7 +39,10 @@ pub(crate) struct Args {
     all: bool,
     /// Leave out rows that change by less: a size, or a share of the last heap
     #[arg(long, value_name = "SIZE", default_value = "0.1%", hide_short_help = true)]
-    min_growth: String,
+    min_growth: Threshold,
+    /// A column for each dump, with its bytes
+    #[arg(long, hide_short_help = true)]
+    wide: bool,
     /// Put the dumps in the order in which they were taken
     #[arg(long, hide_short_help = true)]
     sort_by_time: bool,
@@ -46,7 +51,7 @@ pub(crate) struct Args {
     grows: bool,
     /// Fail when the heap grows by more, or rows that match do: 10%, 20MiB, 100KiB/dump, '*Cache=1MiB'
     #[arg(long, value_name = "[PATTERN=]SIZE[/dump]")]
-    fail_over: Vec<String>,
+    fail_over: Vec<TrendLimit>,
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
@@ -56,8 +61,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    if args.grows && args.files.len() < 4 {
-        bail!("--grows: with fewer than 4 dumps a row that grows proves nothing");
+    if args.grows && args.files.len() < MIN_JUDGED {
+        bail!(AnswerError::TooFewDumps(args.files.len(), MIN_JUDGED).advice());
     }
     let dumps = RefCell::new(TrendOfDumps::new(args.options()?));
     let input = &args.common.input;
@@ -70,9 +75,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         .map(drop)
     })?;
     let answer = dumps.into_inner().finish().map_err(|error| Error::msg(error.advice()))?;
-    if answer.read_count() < 2 {
-        bail!("a trend takes two dumps or more that can be read");
-    }
     answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&answer, &args.common.output)?;
     let broken: Vec<&String> = answer.over.iter().chain(answer.growing.iter().filter(|_| args.grows)).collect();
@@ -83,18 +85,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
 
 impl Args {
     fn options(&self) -> Result<TrendOptions> {
-        let mut options = TrendOptions {
+        Ok(TrendOptions {
             scope: self.scope.options()?,
             by: if self.paths { DiffBy::Paths } else { DiffBy::Groups(self.by) },
             retained: self.retained,
             flat: self.all,
-            min_growth: self.min_growth.parse().map_err(|why| anyhow!("--min-growth: {why}"))?,
+            min_growth: self.min_growth,
+            grows: self.grows,
             by_time: self.sort_by_time,
+            wide: self.wide,
             limits: Limits { rows: self.limit.limit_here(), reverse: false },
-            ..TrendOptions::default()
-        };
-        let parse = |text: &String| text.parse().map_err(|why| anyhow!("--fail-over {text}: {why}"));
-        options.growth_limits = self.fail_over.iter().map(parse).collect::<Result<_>>()?;
-        Ok(options)
+            growth_limits: self.fail_over.clone(),
+        })
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use crate::answers::holders::KnownCollections;
 use crate::answers::{Limits, WasteKind, WasteOptions, waste};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, RowArgs, words};
+use crate::cli::args::options::{Common, RowArgs, WhereArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// What could be smaller, by the field that holds it
@@ -34,6 +34,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE|SHARE")]
     fail_over: Option<String>,
     #[command(flatten)]
+    filter: WhereArgs,
+    #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]
     common: Common,
@@ -54,6 +56,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = WasteOptions {
         kinds: args.kind.clone(),
         collections: KnownCollections { more: args.collections.as_ref().map(read).transpose()? },
+        filter: args.filter.filter()?,
         order: args.rows.order()?,
         limits: Limits { rows: limits.rows.map(|rows| if is_overview { ROWS_OF_A_KIND } else { rows }), ..limits },
         fail_over: fail_over.map_err(|why| anyhow!("--fail-over: {why}"))?,
@@ -63,7 +66,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let answer = waste(asked.dump, &options).map_err(|error| asked.explain(error))?;
         [answer.redaction_note(), answer.untold_note()].iter().flatten().for_each(|note| asked.note(note));
         session.print_answer(&answer, &args.common.output)?;
-        let Some(over) = answer.over_limit() else { return Ok(Outcome::Done) };
+        let Some(over) = answer.over_limit() else {
+            return Ok(args.filter.outcome(session, "", answer.is_of_nothing, args.common.input.read.quiet));
+        };
         session.print_sentence(&over);
         Ok(Outcome::No)
     })

@@ -1,6 +1,6 @@
 //! `heapdump stats`.
 
-use crate::answers::histogram::{Histogram, HistogramRow, ObjectTotals, RetainedBy, Totals};
+use crate::answers::histogram::{Histogram, HistogramRow, ObjectTotals, Totals};
 use crate::answers::{GroupBy, ReachedBy};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
@@ -122,13 +122,7 @@ impl Histogram {
                 sample.bytes,
             ));
         }
-        match self.retained {
-            Some(RetainedBy::Minimum) => {
-                page.line("retained: at least so much would be freed with all objects of a row")
-            }
-            Some(RetainedBy::Exact) => page.line("retained: so much would be freed with all objects of a row"),
-            None => {}
-        }
+        self.retained.iter().for_each(|retained| page.line(retained.statement()));
         page.line("");
     }
 }

@@ -1,7 +1,7 @@
 //! `heapdump info`: of one file a field and its value a line; of several a row for each file.
 
 use crate::answers::files_info::{InfoOfFile, InfoOfFiles};
-use crate::answers::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records, SnapshotRow};
+use crate::answers::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records};
 use crate::answers::problems::ProblemRow;
 use crate::answers::properties::ProcessSettings;
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};
@@ -37,16 +37,12 @@ fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
         page.field("lost", &loss.lost.join("; "));
     }
     for section in &info.sections {
-        let times = match (section.started_ms, section.duration_ms) {
-            (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),
-            (Some(start), None) => format!(", taken {start} ms after boot"),
-            _ => String::new(),
-        };
+        let times = section.times();
         let (objects, size) = (count_of(section.objects, "objects"), style.bytes(section.shallow_bytes));
         page.field(&format!("section {}", section.number), &format!("{}: {objects}, {size}{times}", section.name));
     }
     for snapshot in &info.snapshots {
-        page.field(&format!("snapshot {}", snapshot.number), &snapshot_text(snapshot, &style));
+        page.field(&format!("snapshot {}", snapshot.number), &snapshot.text(|bytes| style.bytes(bytes)));
     }
     if info.snapshots.len() > 1 {
         page.field("", "--snapshot N takes another one");
@@ -73,19 +69,6 @@ fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
         page.field(kind, &format!("{name} = {text}"));
     }
     problem_lines(&info.problems, page);
-}
-
-/// Which of several snapshots, in words.
-fn snapshot_text(snapshot: &SnapshotRow, style: &Style) -> String {
-    let time = snapshot.taken_at.as_ref().map_or(String::new(), |time| format!("{time}, "));
-    let complete = if snapshot.complete { "complete" } else { "incomplete" };
-    let chosen = if snapshot.chosen { ", read here" } else { "" };
-    let counts = snapshot.objects.zip(snapshot.shallow_bytes).zip(snapshot.references);
-    let counts = counts.map_or(String::new(), |((objects, bytes), references)| {
-        let (objects, references) = (count_of(objects, "objects"), count_of(references, "references"));
-        format!("{objects}, {}, {references}, ", style.bytes(bytes))
-    });
-    format!("{time}{counts}{complete}{chosen}")
 }
 
 fn allocation_lines(info: &AllocationInfo, page: &mut TextPage<'_>) {

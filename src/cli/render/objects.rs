@@ -3,16 +3,17 @@
 use super::rows::{CLASS, TYPE, VALUE};
 use crate::answers::ObjectList;
 use crate::answers::objects::ListedObject;
-use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage};
+use crate::answers::values::ShownValue;
+use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, Unit};
 
 impl Present for ObjectList<'_> {
     const COMMAND: &'static str = "list";
 
-    fn table(&self, style: &Style) -> Table<'_> {
+    fn table<'t>(&'t self, style: &Style) -> Table<'t> {
         let (rows, is_drawn) = (&self.objects, style.terminal && style.format == Format::Table);
         let is_column = rows.are_saying() && !is_drawn;
         let type_column = if is_column { Column::word("type", "Type") } else { TYPE };
-        Columns::new()
+        let columns = Columns::new()
             .add(Column::word("id", "Object"), |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
             .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
             .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
@@ -20,7 +21,14 @@ impl Present for ObjectList<'_> {
             .add_if(rows.has_distances(), Column::count("distance", "Distance"), |row| {
                 row.distance.flatten().map(u64::from)
             })
-            .add_if(rows.has_classes(), CLASS, |row| row.class.flatten())
+            .add_if(rows.has_classes(), CLASS, |row| row.class.flatten());
+        let add_field = |columns: Columns<'t, _>, (place, path): (usize, &str)| {
+            columns.add(Column::named(path, Unit::Word), move |row: &mut ListedObject<'_>| {
+                row.fields.as_ref().and_then(|fields| fields.at(place)).map(ShownValue::plain)
+            })
+        };
+        let columns = rows.fields().enumerate().fold(columns, add_field);
+        columns
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
             .add_if(is_column, VALUE, |row| row.value.take().flatten().map(|value| value.plain()))
             .table(rows.len(), self.found - rows.len(), move |at| if is_drawn { rows.saying(at) } else { rows.get(at) })

@@ -3,7 +3,7 @@
 use super::histogram::name_column;
 use crate::answers::DiffBy;
 use crate::answers::trend::{DumpsTrend, TrendRow};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit};
 
 type Row<'r> = &'r TrendRow;
 
@@ -32,7 +32,7 @@ impl Present for DumpsTrend {
             .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
             .add(Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
             .add(Column::word("steps_up", "Steps").hide_priority(3), |row| row.steps())
-            .add_if(draws_bars(&style), Column::word("shape", "Shape").hide_priority(4), |row| row.shape());
+            .add_if(style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| row.shape());
         page.table(&self.named(columns));
     }
 }
@@ -44,14 +44,10 @@ impl DumpsTrend {
             _ => Column::text("path", "Path by type"),
         };
         let rows = self.rows.as_slice();
+        let dumps = self.dumps.iter().enumerate().filter(|_| self.is_wide);
+        let columns = dumps.fold(columns, |columns, (at, dump)| {
+            columns.add(Column::named(&dump.file, Unit::Bytes), move |row: &mut Row<'_>| row.bytes[at])
+        });
         columns.add(name, |row| row.name.as_str()).table(rows.len(), self.rows.hidden, |at| &rows[at])
     }
-}
-
-/// Bars are of characters that a terminal without UTF-8 does not have, and of no use where colours are unwanted.
-fn draws_bars(style: &Style) -> bool {
-    let locale =
-        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
-    let locale = locale.unwrap_or_default().to_lowercase();
-    style.terminal && style.color && (locale.contains("utf-8") || locale.contains("utf8"))
 }

@@ -13,20 +13,21 @@ use crate::cli::terminal::load::Input;
 use crate::cli::terminal::session::Session;
 use crate::dump::inputs_of;
 use crate::export::ExportError;
-use crate::export::dataset::{Begun, DatasetError, DatasetOptions, begin_dump};
+use crate::export::dataset::{Begun, DatasetError, DatasetOptions, begin_dump, labels_of};
+use crate::filter::Filter;
 
 /// Writes every dump into the dataset of a folder.
 pub(crate) fn export_each(
     session: &Session,
     files: &[PathBuf],
     folder: Option<&Path>,
-    args: &DatasetArgs,
+    (args, filter): (&DatasetArgs, Option<Filter>),
     input: &InputArgs,
 ) -> Result<Outcome> {
     let Some(folder) = folder.filter(|folder| folder.as_os_str() != "-") else {
         bail!("--to parquet writes a folder of tables: say which with -o DIR");
     };
-    let options = args.options(input)?;
+    let options = DatasetOptions { filter, ..args.options(input)? };
     let found = match files {
         [] => Input::find(None)?.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf),
         _ => PathBuf::new(),
@@ -39,7 +40,8 @@ pub(crate) fn export_each(
     let inputs = inputs_of(named.iter().map(Input::path), None);
     let (_, failed) = ask_each(session, files, input, |place, name| {
         loop {
-            let begun = begin_dump(folder, place.path(), options.clone(), &inputs).map_err(explain)?;
+            let begun = begin_dump(folder, place.path(), options.clone(), &inputs)
+                .map_err(|error| Error::msg(error.advice()))?;
             let writer = match begun {
                 Begun::New(writer) => writer,
                 Begun::There(there) => {
@@ -63,42 +65,23 @@ pub(crate) fn export_each(
             match written.1 {
                 Err(DatasetError::Export(ExportError::DamagedIndex(_)))
                     if session.indexes.give_up_damaged(|note| session.print_sentence(note)) => {}
-                written => return written.map_err(explain),
+                written => return written.map_err(|error| Error::msg(error.advice())),
             }
         }
     })?;
     Ok(failed.unwrap_or(Outcome::Done))
 }
 
-/// A library error in words that name the options.
-fn explain(error: DatasetError) -> Error {
-    match error {
-        DatasetError::Taken(_) => anyhow!("{error}; --replace writes this one in its place, --id another beside it"),
-        DatasetError::NoName => anyhow!("{error}: --id NAME"),
-        DatasetError::TakenOrSame(_) => anyhow!("{error}; --replace writes this one in its place"),
-        DatasetError::NoId(_) => anyhow!("--id: {error}"),
-        error => error.into(),
-    }
-}
-
 impl DatasetArgs {
     fn options(&self, input: &InputArgs) -> Result<DatasetOptions> {
-        let mut labels: Vec<(String, String)> = Vec::new();
-        for label in &self.labels {
-            match label.split_once('=') {
-                Some((name, text)) if !name.is_empty() && labels.iter().all(|(other, _)| other != name) => {
-                    labels.push((name.to_string(), text.to_string()));
-                }
-                _ => bail!("--label: \"{label}\" is not NAME=TEXT with a name of its own"),
-            }
-        }
         let tables = self.tables.as_deref().map(|text| text.parse().map_err(|why| anyhow!("--tables: {why}")));
         Ok(DatasetOptions {
             tables: tables.transpose()?.unwrap_or_default(),
-            labels,
+            labels: labels_of(&self.labels).map_err(|why| anyhow!("--label: {why}"))?,
             replace: self.replace,
             id: self.id.clone(),
             reading: input.words(),
+            ..DatasetOptions::default()
         })
     }
 }

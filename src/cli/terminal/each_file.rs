@@ -37,8 +37,7 @@ pub(crate) fn ask_each<T>(
             Ok(answer) => answers.push((name, answer)),
             Err(error) => {
                 failed = Some(Outcome::Failed);
-                let (text, name) = (format!("{error:#}"), place.name());
-                session.print_sentence(&if text.starts_with(&name) { text } else { format!("{name}: {text}") });
+                session.progress.print_error(&error, &place.name());
             }
         }
     }

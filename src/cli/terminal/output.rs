@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::Result;
 
 use crate::cli::Outcome;
-use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs};
+use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
 use crate::cli::terminal::session::Session;
 use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
@@ -53,11 +53,19 @@ impl TypeArgs {
 impl ScopeArgs {
     /// The outcome of a command that shows what `--type` and `--where` match.
     pub(crate) fn outcome(&self, session: &Session, is_empty: bool, is_quiet: bool) -> Outcome {
-        let Some(texts) = self.filter.words().filter(|_| is_empty) else {
+        if self.filter.words().is_none() {
             return self.types.outcome(session, is_empty, is_quiet);
-        };
+        }
+        let of_type = self.types.type_pattern.as_ref().map_or(String::new(), |name| format!(" of --type {name}"));
+        self.filter.outcome(session, &of_type, is_empty, is_quiet)
+    }
+}
+
+impl WhereArgs {
+    /// The outcome of a command that shows what `--where` matches, of objects that words describe.
+    pub(crate) fn outcome(&self, session: &Session, of_type: &str, is_empty: bool, is_quiet: bool) -> Outcome {
+        let Some(texts) = self.words().filter(|_| is_empty) else { return Outcome::Done };
         if !is_quiet {
-            let of_type = self.types.type_pattern.as_ref().map_or(String::new(), |name| format!(" of --type {name}"));
             session.print_sentence(&format!("no object{of_type} fulfils {texts}"));
         }
         Outcome::No

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Error;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::filter::FilterError;
 use crate::input::{Observer, Phase};
 use crate::report::{escape_controls, progress_line, progress_prefix};
 
@@ -53,8 +55,22 @@ impl Progress {
     /// Prints a sentence beside the answer, on standard error, above the progress: why the exit code is 1, what is wrong
     /// with a dump.
     pub(crate) fn print_sentence(&self, text: &str) {
+        self.print(&escape_controls(text));
+    }
+
+    /// Prints why something failed, behind the name of what it is about. Of an expression the place is marked in a line
+    /// of its own.
+    pub(crate) fn print_error(&self, error: &Error, name: &str) {
+        let text = format!("{error:#}");
+        let has_lines = error.chain().any(|cause| cause.is::<FilterError>());
+        let text = if name.is_empty() || text.starts_with(name) { text } else { format!("{name}: {text}") };
+        let lines = text.split(|c| c == '\n' && has_lines).map(escape_controls);
+        self.print(&lines.collect::<Vec<_>>().join("\n"));
+    }
+
+    fn print(&self, text: &str) {
         // A closed standard error must not change the answer.
-        let print = || drop(writeln!(std::io::stderr(), "heapdump: {}", escape_controls(text)));
+        let print = || drop(writeln!(std::io::stderr(), "heapdump: {text}"));
         match &self.line().bar {
             Some(bar) => bar.suspend(print),
             None => print(),

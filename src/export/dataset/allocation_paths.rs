@@ -13,7 +13,8 @@ use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::AnswerError;
 use crate::answers::heaps::title_of;
-use crate::dump::OpenDump;
+use crate::answers::tree::MAX_DEPTH;
+use crate::dump::{MemoryError, OpenDump};
 
 /// Memory for a node or an entry, in the totals by node.
 const BYTES_PER_ROW: u64 = 720;
@@ -40,7 +41,7 @@ pub(super) fn write<W: Write + Send>(
         let needed = (heap.row_count() as u64).saturating_mul(BYTES_PER_ROW).saturating_add(row_bytes);
         open.check_rows(1, needed)?;
         let first = rows.len();
-        add_rows(number + 1, heap, dump, &mut rows)?;
+        add_rows(number + 1, heap, dump, &mut rows, |bytes| open.check_rows(1, needed.saturating_add(bytes)))?;
         let own = &mut rows[first..];
         own.sort_by(|a: &Row, b: &Row| (&a.path, name(dump, a)).cmp(&(&b.path, name(dump, b))));
         row_bytes += own.iter().map(|row| row.path.len() as u64).sum::<u64>();
@@ -68,6 +69,7 @@ fn add_rows(
     heap: &AllocationHeap,
     dump: &AllocationDump,
     rows: &mut Vec<Row>,
+    check_memory: impl Fn(u64) -> Result<(), MemoryError>,
 ) -> Result<(), TableError> {
     let totals = Totals::compute(heap, &TotalsOptions { depth: u32::MAX, by_type: true, wanted: None });
     if totals.pairs_left_out > 0 {
@@ -76,6 +78,7 @@ fn add_rows(
     let least = Threshold::Share(Percent::PER_MILLE).at_least(totals.at(0).bytes).max(1);
     // Rows of the backtraces above, by frame; what is above holds as much at least, unless the dump says otherwise.
     let mut paths: Vec<Option<(String, usize)>> = vec![None; heap.frames.len()];
+    let mut path_bytes = 0u64;
     for (at, frame) in heap.frames.iter().enumerate().skip(1) {
         // What a frame has itself is what its callees leave of it, in every heap.
         if frame.is_self || totals.at(at as u32).bytes < least {
@@ -87,9 +90,15 @@ fn add_rows(
             None if frame.parent == 0 => (own.to_string(), 0),
             None => continue,
         };
+        // A path repeats the names above it.
+        if path.1 >= MAX_DEPTH as usize {
+            continue;
+        }
+        let types = totals.types(at as u32).iter().filter(|amount| amount.total.bytes >= least);
+        path_bytes += (path.0.len() as u64).saturating_mul(2 + types.clone().count() as u64);
+        check_memory(path_bytes)?;
         let row = |type_name, amount| Row { heap: number, path: path.0.clone(), depth: path.1, type_name, amount };
         rows.push(row(None, totals.at(at as u32)));
-        let types = totals.types(at as u32).iter().filter(|amount| amount.total.bytes >= least);
         rows.extend(types.map(|amount| row(Some(amount.type_name), amount.total)));
         paths[at] = Some(path);
     }

@@ -22,6 +22,8 @@ pub(super) struct Origin<'o> {
     /// As the user named it; `None` for a pipe.
     pub(super) file: Option<&'o Path>,
     pub(super) content: &'o str,
+    /// The expression that rows of objects fulfil.
+    pub(super) filter: Option<&'o str>,
     pub(super) labels: &'o [(String, String)],
 }
 
@@ -99,6 +101,7 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &Origin<'_>, out: 
         Column::flag("complete", |_| is_complete(dump)),
         Column::int("problem_count", |_| small(dump.diagnostics().sorted().len())),
         Column::map("labels", origin.labels),
+        Column::text_or_null("object_filter", |_| origin.filter.map(text_of)),
     ];
     let notes = [(CONTENT, origin.content.to_string())];
     let mut table = Table::begin(out, TableName::Dumps.name(), &columns, &notes)?;

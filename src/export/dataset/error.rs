@@ -1,4 +1,4 @@
-//! Why a dump is not in the dataset. Texts name no command-line options: the command line adds those.
+//! Why a dump is not in the dataset.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -28,6 +28,8 @@ pub enum DatasetError {
     NoName,
     /// The same, and the id that was asked for is taken: by the same dump or by another.
     TakenOrSame(String),
+    /// An expression chooses rows, and no table is asked for that has any.
+    NoRowsToChoose,
     /// What is asked to be an id is none.
     NoId(String),
 }
@@ -44,11 +46,28 @@ impl fmt::Display for DatasetError {
             DatasetError::TakenOrSame(id) => {
                 write!(f, "a dump is in the dataset as {id}, and what comes through a pipe cannot be compared with it")
             }
+            DatasetError::NoRowsToChoose => f.write_str(
+                "an expression chooses rows of objects and object_references, and neither table is asked for",
+            ),
             DatasetError::NoId(text) => write!(
                 f,
                 "\"{text}\" is no id: a letter, then letters, digits, dots, dashes and underscores, 200 at most, and \
                  nothing that an engine takes for a number or a date"
             ),
+        }
+    }
+}
+
+impl DatasetError {
+    /// The error with the options that it is about, and what to do.
+    pub fn advice(&self) -> String {
+        match self {
+            DatasetError::Taken(_) => format!("{self}; --replace writes this one in its place, --id another beside it"),
+            DatasetError::NoName => format!("{self}: --id NAME"),
+            DatasetError::TakenOrSame(_) => format!("{self}; --replace writes this one in its place"),
+            DatasetError::NoId(_) => format!("--id: {self}"),
+            DatasetError::NoRowsToChoose => format!("--where: {self}: --tables all, or their names"),
+            _ => self.to_string(),
         }
     }
 }

@@ -27,4 +27,4 @@ mod write;
 pub use error::DatasetError;
 pub use place::{AlreadyThere, Begun};
 pub use tables::{TableChoice, TableName};
-pub use write::{DatasetOptions, DumpWriter, begin_dump};
+pub use write::{DatasetOptions, DumpWriter, begin_dump, labels_of};

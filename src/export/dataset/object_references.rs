@@ -6,13 +6,13 @@ use super::TableName;
 use super::error::TableError;
 use super::heap::Heap;
 use super::table::{Column, GROUP_ROWS, Table};
-use crate::graph::NodeId;
+use crate::graph::{NodeId, NodeSet};
 
-/// Writes the table. O(objects + references).
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
+/// Writes the table, of the references from all objects or from some. O(objects + references).
+pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, chosen: Option<&NodeSet>, out: W) -> Result<W, TableError> {
     let mut table = Table::begin(out, TableName::ObjectReferences.name(), &columns(&[]), &[])?;
     let mut rows: Vec<(NodeId, NodeId)> = Vec::with_capacity(GROUP_ROWS.min(heap.graph.reference_count()));
-    for source in heap.graph.nodes() {
+    for source in heap.graph.nodes().filter(|&source| chosen.is_none_or(|chosen| chosen.contains(source))) {
         for reference in heap.graph.references(source) {
             rows.push((source, reference.node));
             if rows.len() == GROUP_ROWS {

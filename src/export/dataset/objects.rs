@@ -11,39 +11,48 @@ use super::table::{Column, Table, signed, small, text_of};
 use crate::analysis::dominator_order::DominatorOrder;
 use crate::analysis::dominators::{DomNode, Dominator};
 use crate::dump::AnswerNeed;
-use crate::graph::NodeId;
+use crate::graph::{Generation, NodeId, NodeSet};
 
 /// What a row group of all columns takes beside the graph at most, packed and on its way to be.
 const GROUP_BYTES: u64 = 64 << 20;
 /// The order of the dominator tree, by object, with what it takes while it is made.
 const ORDER_BYTES: u64 = 12;
 
-/// Writes the table. O(objects), its columns on all threads; 8 bytes per object.
-pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
+/// Writes the table, of all objects or of some. O(objects), its columns on all threads; 8 bytes per object, and 4 for
+/// each that is chosen.
+pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, chosen: Option<&NodeSet>, out: W) -> Result<W, TableError> {
     let Heap { dump, graph, dominators, retained, .. } = *heap;
     let count = graph.node_count();
+    if chosen.is_some() {
+        dump.check_rows(count as u64, 4)?;
+    }
+    // By row the number of its object, where not all have one.
+    let numbers: Option<Vec<u32>> =
+        chosen.map(|chosen| (0..count as u32).filter(|&at| chosen.contains(NodeId::new(at as usize))).collect());
+    let node_at = |row: usize| NodeId::new(numbers.as_ref().map_or(row, |numbers| numbers[row] as usize));
     dump.check_answer(AnswerNeed::Descent, GROUP_BYTES.saturating_add(ORDER_BYTES.saturating_mul(count as u64)))?;
     let order = DominatorOrder::compute(dominators, retained);
-    let generations: Vec<(usize, ByteArray)> =
-        graph.generations().iter().map(|run| (run.nodes.end, text_of(&run.generation.name()))).collect();
-    let number = |row| dominators.number_of(NodeId::new(row));
+    let name_of = |generation: Generation| generation.is_known().then(|| text_of(&generation.name()));
+    let generations: Vec<(usize, Option<ByteArray>)> =
+        graph.generations().iter().map(|run| (run.nodes.end, name_of(run.generation))).collect();
+    let number = |row| dominators.number_of(node_at(row));
     let of_tree = |value: fn(&DominatorOrder, DomNode) -> u32| {
         let order = &order;
         move |row| number(row).map(|number| value(order, number))
     };
     let (place, depth) = (of_tree(DominatorOrder::place_at), of_tree(DominatorOrder::depth_at));
     let columns = [
-        Column::long("object", signed).by_differences(),
+        Column::long("object", |row| signed(node_at(row).index())).by_differences(),
         // The same 64 bits: from 2^63 on negative.
-        Column::long("id", |row| graph.original_id(NodeId::new(row)).cast_signed()).by_differences(),
-        Column::int("section", |row| small(graph.section_of(NodeId::new(row)).number())),
-        Column::text("type", |row| heap.type_of(NodeId::new(row))),
+        Column::long("id", |row| graph.original_id(node_at(row)).cast_signed()).by_differences(),
+        Column::int("section", |row| small(graph.section_of(node_at(row)).number())),
+        Column::text("type", |row| heap.type_of(node_at(row))),
         Column::text_or_null("class", |row| {
-            graph.types().of_class_object(NodeId::new(row)).map(|type_id| heap.name_of(type_id))
+            graph.types().of_class_object(node_at(row)).map(|type_id| heap.name_of(type_id))
         }),
-        Column::long("shallow_bytes", |row| signed(graph.shallow_bytes(NodeId::new(row)))),
+        Column::long("shallow_bytes", |row| signed(graph.shallow_bytes(node_at(row)))),
         Column::long_or_null("retained_bytes", |row| number(row).map(|number| signed(retained.bytes_at(number)))),
-        Column::long_or_null("dominator", |row| match dominators.dominator_of(NodeId::new(row)) {
+        Column::long_or_null("dominator", |row| match dominators.dominator_of(node_at(row)) {
             Dominator::Node(node) => Some(signed(node.index())),
             Dominator::Roots | Dominator::Unreachable => None,
         })
@@ -51,13 +60,13 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
         Column::int_or_null("dominator_depth", move |row| depth(row).map(small)),
         Column::long_or_null("dominator_order", move |row| place(row).map(signed)).by_differences(),
         Column::long_or_null("dominated_objects", |row| number(row).map(|number| signed(retained.objects_at(number)))),
-        Column::int("reference_count", |row| small(graph.stored_references(NodeId::new(row)))),
+        Column::int("reference_count", |row| small(graph.stored_references(node_at(row)))),
         Column::text_or_null("generation", |row| {
-            let run = generations.partition_point(|&(end, _)| end <= row);
-            generations.get(run).map(|(_, name)| name.clone())
+            let run = generations.partition_point(|&(end, _)| end <= node_at(row).index());
+            generations.get(run).and_then(|(_, name)| name.clone())
         }),
     ];
     let mut table = Table::begin(out, TableName::Objects.name(), &columns, &[])?;
-    table.write_rows(count, &columns)?;
+    table.write_rows(numbers.as_ref().map_or(count, Vec::len), &columns)?;
     Ok(table.finish()?)
 }

@@ -9,7 +9,7 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use twox_hash::XxHash3_64;
 
 use super::{DatasetError, DumpWriter, TableName};
-use crate::files::{Inputs, Output, Target};
+use crate::files::{Inputs, Output, Target, remove_leftover};
 
 /// Bytes of a file's stem that go into its dump's id.
 const STEM_BYTES: usize = 120;
@@ -33,14 +33,17 @@ pub struct AlreadyThere {
     pub id: String,
     /// Tables that are asked for and that it does not have.
     pub missing: Vec<&'static str>,
+    /// Labels are given: those of what is there stay.
+    pub has_labels: bool,
 }
 
 impl AlreadyThere {
     /// The same in words.
     pub fn statement(&self) -> String {
+        let labels = if self.has_labels { "; its labels stay as they are" } else { "" };
         match self.missing.join(", ") {
-            missing if missing.is_empty() => format!("is in the dataset as {}", self.id),
-            missing => format!("is in the dataset as {}, without {missing}", self.id),
+            missing if missing.is_empty() => format!("is in the dataset as {}{labels}", self.id),
+            missing => format!("is in the dataset as {}, without {missing}{labels}", self.id),
         }
     }
 }
@@ -65,6 +68,11 @@ impl Place<'_> {
         self.folder_of(table).join(name)
     }
 
+    /// The name of a file that is not whole: no ending of Parquet files, for some engines read hidden files too.
+    fn unfinished_name(&self) -> String {
+        format!(".{}.tmp", self.id)
+    }
+
     /// Begins the file of a table, in a folder that is made where it is not there.
     pub(super) fn begin(&self, table: TableName, inputs: &Inputs) -> Result<Output, DatasetError> {
         let (folder, path) = (self.folder_of(table), self.path_of(table));
@@ -72,22 +80,26 @@ impl Place<'_> {
         let find = |path: &Path| {
             Target::find(Some(path), inputs).map_err(|error| DatasetError::Place(path.to_path_buf(), error))
         };
-        // No ending of Parquet files: some engines read hidden files too.
-        let name = format!(".{}.tmp", self.id);
+        let name = self.unfinished_name();
         find(&folder.join(&name))?;
         find(&path)?.begin_as(&name).map_err(|error| DatasetError::Write(path, error))
     }
 
-    /// Takes away a table that the dump had and has no more.
+    /// Takes away a table that the dump had and has no more, and what a run that was killed has left of it.
     pub(super) fn remove(&self, table: TableName) -> Result<(), DatasetError> {
         let path = self.path_of(table);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(DatasetError::Write(path, error)),
             _ => {}
         }
+        let folder = self.folder_of(table);
         if table.is_large() {
-            // Only when it is empty: what others put there stays.
-            let _ = std::fs::remove_dir(self.folder_of(table));
+            // What another run is writing stays, and with it the folder; so does what others put there.
+            let _ = remove_leftover(&folder.join(self.unfinished_name()));
+            let _ = std::fs::remove_dir(folder);
+        } else {
+            // So that a loss of power does not bring it back; not every file system can do that.
+            let _ = File::open(folder).and_then(|folder| folder.sync_all());
         }
         Ok(())
     }

@@ -14,8 +14,10 @@ use super::{
     object_references, objects, roots, suspects, type_references, types,
 };
 use crate::allocations::AllocationDump;
+use crate::answers::AnswerError;
 use crate::dump::{AnswerNeed, Content, OpenDump, Phase, dump_named};
 use crate::files::{Inputs, Output, Settled};
+use crate::filter::Filter;
 use crate::graph::HeapGraph;
 
 /// What is written of each dump.
@@ -29,6 +31,9 @@ pub struct DatasetOptions {
     pub replace: bool,
     /// The dump's id. Default: made of the file's name and content.
     pub id: Option<String>,
+    /// Only objects that fulfil an expression have rows in `objects`, and only references from them in
+    /// `object_references`. Default: all. Another expression is another id.
+    pub filter: Option<Filter>,
     /// What is asked of reading, where that is not the default: another reading is another id.
     pub reading: Vec<String>,
 }
@@ -58,11 +63,19 @@ pub fn begin_dump<'i>(
     inputs: &'i Inputs,
 ) -> Result<Begun<'i>, DatasetError> {
     options.id.as_deref().map_or(Ok(()), check_id)?;
+    let has_large = TableName::ALL.into_iter().any(|table| table.is_large() && options.tables.has(table));
+    if options.filter.is_some() && !has_large {
+        return Err(DatasetError::NoRowsToChoose);
+    }
     let own = file.map(dump_named);
     // A pipe can be read once. What is not there, or is a folder, is told when it is read.
     let own = own.filter(|own| own.metadata().map_or(true, |facts| facts.is_file() || facts.is_dir()));
     let content = match &own {
-        Some(own) => content_of(own, &options.reading).map_err(DatasetError::Read)?,
+        Some(own) => {
+            let asked = options.filter.iter().flat_map(Filter::texts).map(|text| format!("where {text}"));
+            let words: Vec<String> = options.reading.iter().cloned().chain(asked).collect();
+            content_of(own, &words).map_err(DatasetError::Read)?
+        }
         None => String::new(),
     };
     let id = match (&options.id, &own) {
@@ -71,24 +84,40 @@ pub fn begin_dump<'i>(
         (None, None) => return Err(DatasetError::NoName),
     };
     let place = Place { folder, id: &id };
-    if !options.replace
-        && let Some(there) = place.content()?
-    {
-        return match own {
-            None => Err(DatasetError::TakenOrSame(id)),
-            Some(_) if there != content => Err(DatasetError::Taken(id)),
-            Some(_) => {
-                let is_missing = |table: &TableName| options.tables.has(*table) && !place.path_of(*table).exists();
-                let is_of_objects = !place.path_of(TableName::AllocationHeaps).exists();
-                let own = TableName::ALL.into_iter().filter(|table| table.is_of_allocations() != is_of_objects);
-                let missing = own.filter(is_missing).map(TableName::name).collect();
-                Ok(Begun::There(AlreadyThere { id, missing }))
-            }
-        };
+    let own_content = own.as_ref().map(|_| content.as_str());
+    if let Some(there) = there(&place, own_content, &options)? {
+        return Ok(Begun::There(there));
     }
     let row = place.begin(TableName::Dumps, inputs)?;
-    let (folder, file) = (folder.to_path_buf(), file.map(Path::to_path_buf));
+    // Another run may have written it before this one held its name.
+    if let Some(there) = there(&place, own_content, &options)? {
+        return Ok(Begun::There(there));
+    }
+    let (folder, file) = (folder.to_path_buf(), file.map(dump_named));
     Ok(Begun::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row })))
+}
+
+/// What is there of the dump, unless it is to be replaced; `content` is `None` for a pipe.
+fn there(
+    place: &Place<'_>,
+    content: Option<&str>,
+    options: &DatasetOptions,
+) -> Result<Option<AlreadyThere>, DatasetError> {
+    if options.replace {
+        return Ok(None);
+    }
+    let Some(there) = place.content()? else { return Ok(None) };
+    let id = place.id.to_string();
+    match content {
+        None => return Err(DatasetError::TakenOrSame(id)),
+        Some(content) if there != content => return Err(DatasetError::Taken(id)),
+        Some(_) => {}
+    }
+    let has = |table: TableName| place.path_of(table).exists();
+    let is_of_allocations = TableName::ALL.into_iter().any(|table| table.is_of_allocations() && has(table));
+    let own = TableName::ALL.into_iter().filter(|table| table.is_of_allocations() == is_of_allocations);
+    let missing = own.filter(|table| options.tables.has(*table) && !has(*table)).map(TableName::name).collect();
+    Ok(Some(AlreadyThere { id, missing, has_labels: !options.labels.is_empty() }))
 }
 
 /// Tables that are whole, and not there yet.
@@ -115,7 +144,9 @@ impl DumpWriter<'_> {
         let DumpWriter { folder, file, id: name, content, options, row, .. } = self;
         let place = Place { folder: &folder, id: &name };
         let path = place.path_of(TableName::Dumps);
-        let origin = dumps::Origin { id: &id, file: file.as_deref(), content: &content, labels: &options.labels };
+        let (file, labels) = (file.as_deref(), &options.labels);
+        let filter = options.filter.as_ref().map(Filter::text);
+        let origin = dumps::Origin { id: &id, file, content: &content, filter: filter.as_deref(), labels };
         let row = settle(dumps::write(dump, &origin, row), &path)?;
         // From here on the dump is not there until its row is.
         place.remove(TableName::Dumps)?;
@@ -131,6 +162,10 @@ impl DumpWriter<'_> {
     }
 
     fn write_objects(&self, dump: &OpenDump, graph: &HeapGraph, id: &ByteArray) -> Result<Written, DatasetError> {
+        // A wrong expression is told before long work.
+        let all = 0..graph.node_count();
+        let select = |filter: &Filter| filter.select(dump, all).map_err(AnswerError::from);
+        let chosen = self.options.filter.as_ref().map(select).transpose()?;
         let heap = Heap::new(dump, graph, id).map_err(|error| error.of(&self.folder))?;
         dump.check_answer(AnswerNeed::Descent, 0)?;
         let mut written = Written::new();
@@ -141,8 +176,10 @@ impl DumpWriter<'_> {
         self.add(&mut written, TableName::Roots, |out| roots::write(&heap, out))?;
         self.add(&mut written, TableName::Suspects, |out| suspects::write(&heap, out))?;
         dump.phase(Phase::WritingTables);
-        self.add(&mut written, TableName::Objects, |out| objects::write(&heap, out))?;
-        self.add(&mut written, TableName::ObjectReferences, |out| object_references::write(&heap, out))?;
+        self.add(&mut written, TableName::Objects, |out| objects::write(&heap, chosen.as_ref(), out))?;
+        self.add(&mut written, TableName::ObjectReferences, |out| {
+            object_references::write(&heap, chosen.as_ref(), out)
+        })?;
         Ok(written)
     }
 
@@ -178,4 +215,21 @@ impl DumpWriter<'_> {
 fn settle(written: Result<Output, TableError>, path: &Path) -> Result<Settled, DatasetError> {
     let out = written.map_err(|error| error.of(path))?;
     out.settle().map_err(|error| DatasetError::Write(path.to_path_buf(), error))
+}
+
+/// Pairs of labels, from texts such as `build=1234`.
+///
+/// # Errors
+/// What is wrong with the first wrong one.
+pub fn labels_of(texts: &[String]) -> Result<Vec<(String, String)>, String> {
+    let mut labels: Vec<(String, String)> = Vec::new();
+    for text in texts {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() && labels.iter().all(|(other, _)| other != name) => {
+                labels.push((name.to_string(), value.to_string()));
+            }
+            _ => return Err(format!("\"{text}\" is not NAME=TEXT with a name of its own")),
+        }
+    }
+    Ok(labels)
 }

@@ -1,0 +1,257 @@
+//! What `trend` answers: the dumps, the course of the whole, and rows.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::{TrendDump, delta};
+use crate::analysis::series::{Course, Trend, median_slope, shape};
+use crate::answers::DiffBy;
+use crate::units::{count_of, format_count};
+
+/// What grew over many dumps.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct DumpsTrend {
+    /// The dumps, in their order.
+    pub dumps: Vec<TrendDump>,
+    /// Which bytes the rows have: `shallow_bytes` or `retained_bytes`.
+    pub measure: &'static str,
+    /// What the rows are of.
+    pub by: &'static str,
+    /// The whole heap, or all that is asked for.
+    pub total: Option<TrendTotal>,
+    /// The rows that are shown, in their order.
+    #[serde(flatten)]
+    pub rows: TrendRows,
+    /// Tables have a column for each dump.
+    #[serde(skip)]
+    pub is_wide: bool,
+    /// The dumps have no times, or are in their order.
+    #[serde(skip)]
+    pub is_in_order: bool,
+    /// Bytes of the whole in each dump that was read.
+    #[serde(skip)]
+    pub(super) total_values: Vec<u64>,
+    /// What that is.
+    #[serde(skip)]
+    pub(super) whole: &'static str,
+    /// Of the dumps that were read, their places among all.
+    #[serde(skip)]
+    pub(super) places: Vec<usize>,
+    /// In hours, where all dumps have them in their order.
+    #[serde(skip)]
+    pub(super) times: Option<Vec<f64>>,
+    /// Rows that never shrink, all, and flat ones.
+    #[serde(skip)]
+    pub(super) counts: [usize; 3],
+    /// A sentence for each limit that was passed.
+    #[serde(skip)]
+    pub over: Vec<String>,
+    /// A sentence for each row that grows, shown or not.
+    #[serde(skip)]
+    pub growing: Vec<String>,
+}
+
+/// The course of the whole heap.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct TrendTotal {
+    /// Its figures.
+    #[serde(flatten)]
+    pub(super) row: TrendRow,
+    /// The median slope by time, where all dumps have one.
+    pub bytes_per_hour: Option<i64>,
+}
+
+/// The rows of a trend.
+#[derive(Debug)]
+pub struct TrendRows {
+    by: DiffBy,
+    rows: Vec<TrendRow>,
+    /// Rows that a limit left out.
+    pub hidden: usize,
+}
+
+/// The course of a row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TrendRow {
+    /// Its name.
+    #[serde(skip)]
+    pub name: String,
+    /// Which way it goes.
+    pub trend: Trend,
+    /// Bytes in the first dump.
+    pub first_bytes: u64,
+    /// In the last one.
+    pub last_bytes: u64,
+    /// By how much it grew.
+    pub growth_bytes: i64,
+    /// The median slope.
+    pub bytes_per_dump: i64,
+    /// Steps at which it grew.
+    pub steps_up: usize,
+    /// Steps at which it shrank.
+    pub steps_down: usize,
+    /// In each dump; `None` in one that was not read.
+    #[serde(skip)]
+    pub bytes: Vec<Option<u64>>,
+    /// Objects in each dump.
+    #[serde(skip)]
+    pub objects: Vec<Option<u64>>,
+    /// From the least to the most that it has.
+    #[serde(skip)]
+    pub(super) range_bytes: u64,
+}
+
+impl TrendRow {
+    /// The bytes of the dumps that were read as bars.
+    pub fn shape(&self) -> String {
+        shape(&self.bytes.iter().flatten().copied().collect::<Vec<u64>>())
+    }
+
+    /// `18/29`: of how many steps it grew at how many.
+    pub fn steps(&self) -> String {
+        format!("{}/{}", self.steps_up, self.bytes.iter().flatten().count().saturating_sub(1))
+    }
+}
+
+impl TrendRows {
+    pub(super) fn new(by: DiffBy, rows: Vec<TrendRow>, hidden: usize) -> Self {
+        TrendRows { by, rows, hidden }
+    }
+
+    /// The rows that are shown.
+    pub fn as_slice(&self) -> &[TrendRow] {
+        &self.rows
+    }
+
+    /// What they are of.
+    pub fn by(&self) -> DiffBy {
+        self.by
+    }
+}
+
+/// Under the key that `diff` has for such rows.
+impl Serialize for TrendRows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Named<'r>(&'static str, &'r TrendRow);
+        impl Serialize for Named<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let Named(key, row) = self;
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry(key, &row.name)?;
+                map.serialize_entry("trend", &row.trend)?;
+                map.serialize_entry("first_bytes", &row.first_bytes)?;
+                map.serialize_entry("last_bytes", &row.last_bytes)?;
+                map.serialize_entry("growth_bytes", &row.growth_bytes)?;
+                map.serialize_entry("bytes_per_dump", &row.bytes_per_dump)?;
+                map.serialize_entry("steps_up", &row.steps_up)?;
+                map.serialize_entry("steps_down", &row.steps_down)?;
+                map.serialize_entry("bytes", &row.bytes)?;
+                map.serialize_entry("objects", &row.objects)?;
+                map.end()
+            }
+        }
+        let keys = self.by.keys();
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(keys.rows, &self.rows.iter().map(|row| Named(keys.name, row)).collect::<Vec<_>>())?;
+        map.end()
+    }
+}
+
+impl DumpsTrend {
+    /// Which way a row goes that has (objects, bytes) in the dumps that were read: all but its slope, and what it has in
+    /// each dump.
+    pub(super) fn course(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
+        let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
+        let is_there = |at: usize| figures.get(at).is_some_and(|&(objects, _)| objects > 0);
+        let Course { trend, steps_up, steps_down } = Course::of(&values, is_there);
+        let (first_bytes, last_bytes) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
+        let range_bytes = values.iter().max().unwrap_or(&0) - values.iter().min().unwrap_or(&0);
+        TrendRow {
+            name,
+            trend,
+            first_bytes,
+            last_bytes,
+            growth_bytes: delta(first_bytes, last_bytes),
+            bytes_per_dump: 0,
+            steps_up,
+            steps_down,
+            bytes: Vec::new(),
+            objects: Vec::new(),
+            range_bytes,
+        }
+    }
+
+    /// The same with all that is shown. O(dumps x dumps) for the slope.
+    pub(super) fn row(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
+        let mut row = self.course(name, figures);
+        let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
+        row.bytes_per_dump = if row.trend == Trend::Flat { 0 } else { self.slope(&values) };
+        row.bytes = vec![None; self.dumps.len()];
+        row.objects = vec![None; self.dumps.len()];
+        for (&place, &(count, size)) in self.places.iter().zip(figures) {
+            (row.objects[place], row.bytes[place]) = (Some(count), Some(size));
+        }
+        row
+    }
+
+    /// That a row grows, with its figures.
+    pub(super) fn growth_sentence(&self, row: &TrendRow) -> String {
+        let read = self.read_count();
+        format!(
+            "{} grows: {:+} bytes in {}, at {}/{} steps, and never shrinks",
+            row.name,
+            row.growth_bytes,
+            count_of(read as u64, "dumps"),
+            row.steps_up,
+            read.saturating_sub(1)
+        )
+    }
+
+    /// Bytes from one dump to the next.
+    pub(super) fn slope(&self, values: &[u64]) -> i64 {
+        let places: Vec<f64> = self.places.iter().map(|&place| place as f64).collect();
+        median_slope(&places, values).round() as i64
+    }
+
+    pub(super) fn per_hour(&self, values: &[u64]) -> Option<i64> {
+        self.times.as_ref().map(|times| median_slope(times, values).round() as i64)
+    }
+
+    /// Dumps that were read.
+    pub fn read_count(&self) -> usize {
+        self.total_values.len()
+    }
+
+    /// How much there was and is, and how many rows grow, in a line: sizes by `bytes`.
+    pub fn headline(&self, bytes: impl Fn(u64) -> String, emphasis: impl Fn(&str) -> String) -> String {
+        let (first, last) =
+            (self.total_values.first().copied().unwrap_or(0), self.total_values.last().copied().unwrap_or(0));
+        let sign = if last < first { "-" } else { "+" };
+        let grown = emphasis(&format!("{sign}{}", bytes(last.abs_diff(first))));
+        let dumps = count_of(self.read_count() as u64, "dumps");
+        let [never_shrink, all, flat] = self.counts.map(|count| format_count(count as u64));
+        let rows = self.rows.by.titles().1;
+        let (grow, shrink) = if self.counts[0] == 1 { ("grows", "shrinks") } else { ("grow", "shrink") };
+        let are = if self.counts[2] == 1 { "is" } else { "are" };
+        format!(
+            "{} -> {} in {dumps}, {grown}; {never_shrink} of {all} {rows} {grow} and never {shrink}, {flat} {are} flat",
+            bytes(first),
+            bytes(last)
+        )
+    }
+
+    /// Returns true if no dump has an object that is asked for.
+    pub fn is_of_nothing(&self) -> bool {
+        self.dumps.iter().all(|dump| dump.objects.unwrap_or(0) == 0)
+    }
+
+    /// That the dumps are not in the order of their times.
+    pub fn order_note(&self) -> Option<String> {
+        (!self.is_in_order).then(|| {
+            "note: the dumps are not in the order in which they were taken; --sort-by-time puts them so".to_string()
+        })
+    }
+}
