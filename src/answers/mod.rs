@@ -85,5 +85,5 @@ pub use strings::{StringsAnswer, StringsOptions, strings};
 pub use survivors::{Survivors, survivors};
 pub use threads::{Threads, ThreadsOptions, threads};
 pub use tree::{Tree, TreeRow};
-pub use trend::{DumpsTrend, TrendOfDumps, TrendOptions};
+pub use trend::{DumpsTrend, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions};
 pub use waste::{Waste, WasteKind, WasteOptions, waste};

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Error, Result, bail};
 
 use crate::analysis::threshold::Threshold;
-use crate::answers::trend::{MIN_JUDGED, TrendLimit};
-use crate::answers::{AnswerError, DiffBy, GroupBy, Limits, TrendOfDumps, TrendOptions};
+use crate::answers::{AnswerError, DiffBy, GroupBy, Limits, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask_input, each_file::ask_each, session::Session};
