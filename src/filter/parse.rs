@@ -65,14 +65,18 @@ impl Parser<'_, '_> {
 
     fn one(&mut self) -> Result<Condition, FilterError> {
         let at = self.scanner.place();
+        let is_not = self.scanner.keyword("not") || self.scanner.sign("!");
+        if !is_not && !self.scanner.sign("(") {
+            return self.test();
+        }
         self.nested += 1;
-        if self.nested > MAX_NESTED + 1 {
+        if self.nested > MAX_NESTED {
             let message = format!("parentheses and `not`s are nested more than {MAX_NESTED} deep");
             return Err(self.scanner.error(at, message));
         }
-        let condition = if self.scanner.keyword("not") || self.scanner.sign("!") {
+        let condition = if is_not {
             Condition::Not(Box::new(self.one()?))
-        } else if self.scanner.sign("(") {
+        } else {
             let inner = self.any()?;
             if !self.scanner.sign(")") {
                 let here = self.scanner.place();
@@ -82,8 +86,6 @@ impl Parser<'_, '_> {
                 });
             }
             inner
-        } else {
-            self.test()?
         };
         self.nested -= 1;
         Ok(condition)
