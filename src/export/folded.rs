@@ -220,7 +220,9 @@ mod tests {
             place(1, Some(5), 1),
         ];
         let mut out = Vec::new();
-        TypePaths { graph: &graph, tree: TypeTree { places }, min_bytes: 0, is_of_nothing: false }.write(&mut out).unwrap();
+        TypePaths { graph: &graph, tree: TypeTree { places }, min_bytes: 0, is_of_nothing: false }
+            .write(&mut out)
+            .unwrap();
         let text = String::from_utf8(out).unwrap();
         let mut sorted: Vec<&str> = text.lines().collect();
         sorted.sort_unstable();
