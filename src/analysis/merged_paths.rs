@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::root_paths::RootPath;
 use super::roots_by_node::display_rank;
 use crate::graph::{HeapGraph, NodeId, Root, TypeId};
 
@@ -122,45 +123,91 @@ pub fn merge_root_paths(
             needed.insert(NodeId::new(parents[node.index()] as usize));
         }
     }
-    let mut merged = MergedPaths::default();
+    let mut merger = Merger::new(graph);
     let mut row_of = vec![UNSEEN; graph.node_count()];
-    let mut tops: FxHashMap<TopKey<'_>, usize> = FxHashMap::default();
-    let mut below: FxHashMap<(usize, TypeId), usize> = FxHashMap::default();
     for &node in order.iter().filter(|&&node| needed.contains(node)) {
-        let type_id = graph.shown_type_of(node);
         let row = match parents[node.index()] {
-            FROM_ROOT => {
-                let at = roots.partition_point(|root| root.node < node);
-                let root = roots[at];
-                let container = root.container.map(|container| graph.shown_type(container));
-                let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id);
-                *tops.entry(key).or_insert_with(|| merged.push(Some(root.clone()), type_id, None))
-            }
-            parent => {
-                let above = row_of[parent as usize] as usize;
-                merged.folded(above, type_id).unwrap_or_else(|| {
-                    let row = *below.entry((above, type_id)).or_insert_with(|| merged.push(None, type_id, Some(above)));
-                    merged.rows[row].examples.add(NodeId::new(parent as usize), node);
-                    row
-                })
-            }
+            FROM_ROOT => merger.top(roots[roots.partition_point(|root| root.node < node)], node),
+            parent => merger.below(row_of[parent as usize] as usize, NodeId::new(parent as usize), node),
         };
         row_of[node.index()] = row as u32;
         if is_wanted(node) {
-            merged.reached_objects += 1;
-            merged.rows[row].objects += 1;
-            let weight = &mut merged.rows[row].weight_bytes;
-            *weight = weight.saturating_add(weight_of(node));
+            merger.count(row, weight_of(node));
         }
     }
-    for row in (0..merged.rows.len()).rev() {
-        if let Some(above) = merged.rows[row].above {
-            merged.rows[above].objects += merged.rows[row].objects;
-            merged.rows[above].weight_bytes =
-                merged.rows[above].weight_bytes.saturating_add(merged.rows[row].weight_bytes);
+    merger.finish()
+}
+
+/// Objects of a path that are looked at: of a longer one the first ones.
+const MOST_OF_A_PATH: usize = 1000;
+
+/// Merges paths to one object by type from the roots down: what rows count are paths. O(paths x 1,000).
+pub fn merge_paths<'p>(graph: &HeapGraph, paths: impl Iterator<Item = RootPath<'p>>) -> MergedPaths {
+    let mut merger = Merger::new(graph);
+    for path in paths {
+        let mut last = path.start();
+        let mut row = merger.top(path.root, last);
+        for node in path.nodes().take(MOST_OF_A_PATH).skip(1) {
+            row = merger.below(row, last, node);
+            last = node;
         }
+        merger.count(row, 0);
     }
-    merged
+    merger.finish()
+}
+
+/// Rows while they are found.
+struct Merger<'g> {
+    graph: &'g HeapGraph,
+    merged: MergedPaths,
+    tops: FxHashMap<TopKey<'g>, usize>,
+    below: FxHashMap<(usize, TypeId), usize>,
+}
+
+impl<'g> Merger<'g> {
+    fn new(graph: &'g HeapGraph) -> Self {
+        Merger { graph, merged: MergedPaths::default(), tops: FxHashMap::default(), below: FxHashMap::default() }
+    }
+
+    /// The row of an object that a root holds.
+    fn top(&mut self, root: &Root, node: NodeId) -> usize {
+        let (graph, type_id) = (self.graph, self.graph.shown_type_of(node));
+        let container = root.container.map(|container| graph.shown_type(container));
+        let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id);
+        *self.tops.entry(key).or_insert_with(|| self.merged.push(Some(root.clone()), type_id, None))
+    }
+
+    /// The row of an object that `parent`, of the row `above`, holds.
+    fn below(&mut self, above: usize, parent: NodeId, node: NodeId) -> usize {
+        let type_id = self.graph.shown_type_of(node);
+        self.merged.folded(above, type_id).unwrap_or_else(|| {
+            let new = || self.merged.push(None, type_id, Some(above));
+            let row = *self.below.entry((above, type_id)).or_insert_with(new);
+            self.merged.rows[row].examples.add(parent, node);
+            row
+        })
+    }
+
+    /// One more ends in a row.
+    fn count(&mut self, row: usize, weight_bytes: u64) {
+        self.merged.reached_objects += 1;
+        let row = &mut self.merged.rows[row];
+        row.objects += 1;
+        row.weight_bytes = row.weight_bytes.saturating_add(weight_bytes);
+    }
+
+    /// With what is below each row counted there too.
+    fn finish(self) -> MergedPaths {
+        let mut merged = self.merged;
+        for row in (0..merged.rows.len()).rev() {
+            if let Some(above) = merged.rows[row].above {
+                merged.rows[above].objects += merged.rows[row].objects;
+                merged.rows[above].weight_bytes =
+                    merged.rows[above].weight_bytes.saturating_add(merged.rows[row].weight_bytes);
+            }
+        }
+        merged
+    }
 }
 
 impl MergedPaths {

@@ -103,7 +103,7 @@ pub fn max_steps_of_exact(graph: &HeapGraph) -> u64 {
 /// For each of `sets` what would become unreachable if all of it were taken out, in bytes: 0 when none of it is
 /// reachable. 63 sets share a marking, in which each object has a bit for each of them: still reached without that set.
 /// O(objects + references) for each 63 sets, unless the sets reach objects one after another: then an object is visited
-/// again, 63 times at worst.
+/// again, 63 times at worst. `progress` is told how many sets are done.
 ///
 /// # Errors
 /// When it takes more than `most_steps`, an object or reference looked at being one.
@@ -112,6 +112,7 @@ pub fn retained_exact_by_set(
     sets: &[u32],
     set_of: impl Fn(NodeId) -> u32,
     most_steps: u64,
+    progress: impl Fn(usize),
 ) -> Result<Vec<u64>, TooManySteps> {
     let last = sets.iter().copied().max().map_or(0, |set| set as usize + 1);
     let mut place_of_set = vec![NO_SET; last];
@@ -137,6 +138,7 @@ pub fn retained_exact_by_set(
             left = left.checked_sub(steps).ok_or(TooManySteps)?;
             bytes.extend(of_sets);
         }
+        progress(bytes.len());
     }
     Ok(bytes)
 }

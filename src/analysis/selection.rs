@@ -36,11 +36,14 @@ impl TypePattern {
         Ok(TypePattern { text: text.to_string(), form, ignores_case: false })
     }
 
-    /// The same, for which capitals are like small letters.
+    /// The same, for which capitals may be like small letters.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub fn parse_ignoring_case(text: &str) -> Result<Self, String> {
+    pub fn parse_with(text: &str, ignores_case: bool) -> Result<Self, String> {
+        if !ignores_case {
+            return Self::parse(text);
+        }
         let is_regex = text.len() > 1 && text.starts_with('/') && text.ends_with('/');
         let form = match is_regex {
             true => Self::parse(&format!("/(?i){}", &text[1..]))?.form,
@@ -70,14 +73,52 @@ impl TypePattern {
         }
     }
 
-    /// The types whose names match. O(types).
+    /// The types whose names match any of the patterns. O(types x patterns).
+    pub fn select_any(patterns: &[TypePattern], graph: &HeapGraph) -> TypeSet {
+        TypeSet::of(graph, |type_id| patterns.iter().any(|pattern| pattern.matches(graph.type_name(type_id))))
+    }
+}
+
+/// Which types are asked for: those that match one of some patterns (all, where there is none) and none of others.
+#[derive(Debug, Clone, Default)]
+pub struct TypeChoice {
+    /// One of these is to match, where there are any.
+    pub wanted: Vec<TypePattern>,
+    /// None of these may match.
+    pub unwanted: Vec<TypePattern>,
+}
+
+impl From<TypePattern> for TypeChoice {
+    fn from(pattern: TypePattern) -> Self {
+        TypeChoice { wanted: vec![pattern], unwanted: Vec::new() }
+    }
+}
+
+impl TypeChoice {
+    /// Does a name match?
+    pub fn matches(&self, name: &str) -> bool {
+        (self.wanted.is_empty() || self.wanted.iter().any(|pattern| pattern.matches(name)))
+            && !self.unwanted.iter().any(|pattern| pattern.matches(name))
+    }
+
+    /// The types whose names match. O(types x patterns).
     pub fn select(&self, graph: &HeapGraph) -> TypeSet {
         TypeSet::of(graph, |type_id| self.matches(graph.type_name(type_id)))
     }
 
-    /// The types whose names match any of the patterns. O(types x patterns).
-    pub fn select_any(patterns: &[TypePattern], graph: &HeapGraph) -> TypeSet {
-        TypeSet::of(graph, |type_id| patterns.iter().any(|pattern| pattern.matches(graph.type_name(type_id))))
+    /// In words: the pattern as it was written, or `A or B but not C`.
+    pub fn text(&self) -> String {
+        let listed = |patterns: &[TypePattern]| patterns.iter().map(TypePattern::text).collect::<Vec<_>>().join(" or ");
+        match (&self.wanted[..], &self.unwanted[..]) {
+            (wanted, []) => listed(wanted),
+            ([], unwanted) => format!("all but {}", listed(unwanted)),
+            (wanted, unwanted) => format!("{} but not {}", listed(wanted), listed(unwanted)),
+        }
+    }
+
+    /// Returns true if capitals are like small letters.
+    pub fn ignores_case(&self) -> bool {
+        self.wanted.iter().chain(&self.unwanted).any(TypePattern::ignores_case)
     }
 }
 
@@ -111,7 +152,7 @@ fn glob_matches(pattern: &[char], name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::TypePattern;
+    use super::{TypeChoice, TypePattern};
 
     #[test]
     fn the_three_kinds_of_pattern() {
@@ -127,12 +168,35 @@ mod tests {
         assert!(matches("/", "a/b"));
     }
 
+    /// By the definition, over all names and all choices of up to two patterns on either side.
+    #[test]
+    fn several_patterns_are_one_choice() {
+        let patterns: Vec<TypePattern> = ["a", "*b", "/^c/"].map(|text| TypePattern::parse(text).unwrap()).into();
+        for wanted in 0..8usize {
+            for unwanted in 0..8usize {
+                let of = |set: usize| -> Vec<TypePattern> {
+                    (0..3).filter(|at| set & (1 << at) > 0).map(|at| patterns[at].clone()).collect()
+                };
+                let choice = TypeChoice { wanted: of(wanted), unwanted: of(unwanted) };
+                for name in ["", "a", "b", "c", "ab", "ca", "cb", "bc", "x"] {
+                    let bits = [name.contains('a'), name.ends_with('b'), name.starts_with('c')];
+                    let bits: usize = (0..3).filter(|&at| bits[at]).map(|at| 1 << at).sum();
+                    let expected = (wanted == 0 || wanted & bits > 0) && unwanted & bits == 0;
+                    assert_eq!(choice.matches(name), expected, "{} of {name}", choice.text());
+                }
+            }
+        }
+        let choice = TypeChoice { wanted: patterns[..2].to_vec(), unwanted: patterns[2..].to_vec() };
+        assert_eq!(choice.text(), "a or *b but not /^c/");
+        assert_eq!(TypeChoice { wanted: Vec::new(), ..choice }.text(), "all but /^c/");
+    }
+
     #[test]
     fn capitals_are_like_small_letters_on_request() {
-        let matches = |pattern: &str, name: &str| TypePattern::parse_ignoring_case(pattern).unwrap().matches(name);
+        let matches = |pattern: &str, name: &str| TypePattern::parse_with(pattern, true).unwrap().matches(name);
         assert!(matches("SeSSion", "a session of ÄÖ") && matches("äö", "a session of ÄÖ"));
         assert!(matches("*OF ä?", "a session of ÄÖ") && !matches("A?", "a session"));
         assert!(matches("/^A SES/", "a session") && !matches("/^SES/", "a session"));
-        assert!(TypePattern::parse_ignoring_case("/(/").is_err());
+        assert!(TypePattern::parse_with("/(/", true).is_err());
     }
 }

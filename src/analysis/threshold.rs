@@ -86,6 +86,17 @@ impl Threshold {
     }
 }
 
+/// Reads a share, as `10%`.
+///
+/// # Errors
+/// When it is none, in words.
+pub fn parse_share(text: &str) -> Result<Percent, String> {
+    match text.parse()? {
+        Threshold::Share(share) => Ok(share),
+        Threshold::Bytes(_) => Err("a share is meant, as 10%".into()),
+    }
+}
+
 /// A size, or a share of a whole as `10%`.
 impl FromStr for Threshold {
     type Err = String;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use super::diff_limits::{GrowthLimit, GrowthLimits, OverLimit};
 pub use super::diff_rows::*;
 pub use super::diff_words::DiffFlags;
 use super::groups::{Groups, TypesApart};
@@ -12,12 +13,11 @@ use super::{AnswerError, CommandLine, GroupBy, Limits, Scope, ScopeOptions};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::{self, TotalsOptions};
-use crate::analysis::diff::{PATH_DEPTH, held_by_root_kind, places_by_path, places_by_path_bytes};
+use crate::analysis::diff::{PATH_DEPTH, held_by_root_kind, join, places_by_path, places_by_path_bytes};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::retained_lower_bound_by_set;
-use crate::analysis::threshold::Threshold;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, Content, OpenDump};
 use crate::graph::HeapGraph;
@@ -66,6 +66,8 @@ pub enum DiffOrder {
     CountGrowth,
     /// Growth of retained bytes, largest first. Of objects.
     RetainedGrowth,
+    /// Growth in bytes as a share of the old ones, largest first; what was not there is first of all.
+    Percent,
     /// Bytes in the old dump, largest first.
     OldBytes,
     /// Bytes in the new dump, largest first.
@@ -91,8 +93,8 @@ pub struct DiffOptions {
     pub order: DiffOrder,
     /// How many rows.
     pub limits: Limits,
-    /// The most that everything may grow by; a share is one of the old dump.
-    pub growth_limit: Option<Threshold>,
+    /// The most that everything and types may grow by. Those of types act where the rows are types.
+    pub growth_limits: GrowthLimits,
 }
 
 impl DiffOptions {
@@ -116,13 +118,13 @@ impl DiffOptions {
             DiffOrder::OldBytes if self.by == DiffBy::Objects => Some("gone_bytes"),
             DiffOrder::CountGrowth => Some("objects"),
             DiffOrder::RetainedGrowth => Some("retained"),
+            DiffOrder::Percent => Some("percent"),
             DiffOrder::OldBytes => Some("old"),
             DiffOrder::NewBytes => Some("new"),
             DiffOrder::Name => Some("name"),
         };
         line.option("--sort", order);
-        let limit = self.growth_limit.map(|limit| limit.to_string());
-        line.option("--fail-over", limit.as_deref());
+        self.growth_limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
         self.limits.add_to(&mut line);
@@ -255,27 +257,28 @@ impl Side {
 fn of_objects(old: Side, new: Side, by_object: Option<ChangedObjects>, options: &DiffOptions) -> Diff {
     let (old_totals, new_totals) = (old.totals(), new.totals());
     let roots_inferred = old.roots_inferred || new.roots_inferred;
+    let rows = join(old.rows, new.rows);
+    let whole = if options.scope.is_choice() { "what matches" } else { "the heap" };
+    let whole = (whole, old_totals.bytes(), new_totals.bytes());
+    let sizes = rows.iter().map(|(name, change)| (name.as_str(), change.old.bytes, change.new.bytes));
+    let over_limits = options.growth_limits.check(whole, &sizes.collect::<Vec<_>>());
     let rows = match by_object {
         Some(rows) => DiffRows::ByObject(rows),
-        None => DiffRows::Objects(ObjectDiffRows::new(old.rows, new.rows, options)),
+        None => DiffRows::Objects(ObjectDiffRows::new(rows, options)),
     };
     let shallow_bytes_delta = Some(delta(old_totals.bytes(), new_totals.bytes()));
-    Diff { shallow_bytes_delta, roots_inferred, ..Diff::new(old_totals, new_totals, rows, options) }
+    Diff { shallow_bytes_delta, roots_inferred, over_limits, ..Diff::new(old_totals, new_totals, rows) }
 }
 
 impl Diff {
-    fn new(old: DiffTotals, new: DiffTotals, rows: DiffRows, options: &DiffOptions) -> Self {
-        let growth_check = options.growth_limit.map(|limit| GrowthCheck {
-            limit_bytes: limit.at_most(old.bytes()),
-            grown_bytes: delta(old.bytes(), new.bytes()),
-        });
+    fn new(old: DiffTotals, new: DiffTotals, rows: DiffRows) -> Self {
         Diff {
             old,
             new,
             shallow_bytes_delta: None,
             roots_inferred: false,
             rows,
-            growth_check,
+            over_limits: Vec::new(),
             unmatched_heaps: UnmatchedHeaps::default(),
             fuller_dumps: Vec::new(),
         }
@@ -311,10 +314,13 @@ fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffO
     }
     let [old, new] = [diff.whole().old, diff.whole().new]
         .map(|amount| DiffTotals::Allocations { total_bytes: amount.bytes, allocations: amount.allocations });
-    let rows = DiffRows::Allocations(Box::new(AllocationDiffRows::new(diff, options)));
+    let rows = AllocationDiffRows::new(diff, options);
+    let whole = ("the heaps", old.bytes(), new.bytes());
+    let over_limits = options.growth_limits.check(whole, &rows.sizes_of_types());
+    let rows = DiffRows::Allocations(Box::new(rows));
     let unmatched_heaps = UnmatchedHeaps::find(&sides);
     let fuller_dumps = sides.iter().filter_map(|side| side.fuller_dump).collect();
-    Ok(Diff { unmatched_heaps, fuller_dumps, ..Diff::new(old, new, rows, options) })
+    Ok(Diff { unmatched_heaps, fuller_dumps, over_limits, ..Diff::new(old, new, rows) })
 }
 
 /// The heaps to choose on either side.
@@ -346,18 +352,20 @@ impl UnmatchedHeaps {
 mod tests {
     use super::*;
     use crate::analysis::selection::TypePattern;
-    use crate::analysis::threshold::Percent;
     use std::path::Path;
 
     #[test]
     fn the_command_line_asks_the_same() {
         let options = DiffOptions {
-            scope: ScopeOptions { types: TypePattern::parse("A b").ok(), ..ScopeOptions::of_section(Some("2")) },
+            scope: ScopeOptions {
+                types: TypePattern::parse("A b").ok().map(Into::into),
+                ..ScopeOptions::of_section(Some("2"))
+            },
             by: DiffBy::Paths,
             unchanged: true,
             order: DiffOrder::Name,
             limits: Limits { rows: Some(5), reverse: true },
-            growth_limit: Percent::new(12.5).map(Threshold::Share),
+            growth_limits: GrowthLimits { of_some: vec!["12.5%".parse().unwrap()], ..GrowthLimits::default() },
             ..DiffOptions::default()
         };
         let paths = [Path::new("old.txt"), Path::new("new.txt")];
@@ -366,11 +374,5 @@ mod tests {
             "heapdump diff --paths --all --sort name --fail-over 12.5% --type 'A b' --domain 2 --reverse -n 5 old.txt new.txt"
         );
         assert_eq!(DiffOptions::default().command_line().for_shell(paths), "heapdump diff -n 0 old.txt new.txt");
-    }
-
-    #[test]
-    fn only_growth_goes_over_a_limit() {
-        let is_over = |limit_bytes, grown_bytes| GrowthCheck { limit_bytes, grown_bytes }.is_over();
-        assert!(is_over(0, 1) && !is_over(1, 1) && !is_over(0, 0) && !is_over(0, -5));
     }
 }

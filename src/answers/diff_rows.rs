@@ -7,15 +7,15 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::GroupBy;
-use super::diff::{DiffBy, DiffOptions, DiffOrder};
+use super::diff::{DiffBy, DiffOptions, DiffOrder, OverLimit};
+use super::diff_limits::Sizes;
 use super::heaps::FullerDump;
 pub use super::object_diff::{ChangedObjects, ChangedTotals, ChangedType};
 use crate::allocations::NameId;
 use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::Amount;
-use crate::analysis::diff::join;
 pub use crate::analysis::diff::{Amounts, Change, delta};
-use crate::units::{count_of, format_bytes, format_count};
+use crate::units::{count_of, format_count};
 
 /// What grew between two dumps.
 #[derive(Serialize)]
@@ -34,9 +34,9 @@ pub struct Diff {
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: DiffRows,
-    /// What the growth limit came to, if there was one.
+    /// Limits that were passed, and those that no type matches.
     #[serde(skip)]
-    pub growth_check: Option<GrowthCheck>,
+    pub over_limits: Vec<OverLimit>,
     /// Heaps of allocation totals that only one of the dumps has.
     #[serde(skip)]
     pub unmatched_heaps: UnmatchedHeaps,
@@ -74,18 +74,6 @@ impl Diff {
             _ => format!("{sides}, {grown}"),
         }
     }
-
-    /// By how much more the heap (or what matches a pattern of types) grew than it may, in a sentence; `None` if it did
-    /// not.
-    pub fn over_the_limit(&self, is_choice: bool) -> Option<String> {
-        let check = self.growth_check.filter(|check| check.is_over())?;
-        let what = match self.rows {
-            DiffRows::Allocations(_) => "the heaps",
-            _ if is_choice => "what matches",
-            _ => "the heap",
-        };
-        Some(format!("{what} {}", check.statement()))
-    }
 }
 
 /// Everything in one dump, or all that a pattern matches.
@@ -114,28 +102,6 @@ impl DiffTotals {
         let (DiffTotals::Objects { shallow_bytes: bytes, .. } | DiffTotals::Allocations { total_bytes: bytes, .. }) =
             *self;
         bytes
-    }
-}
-
-/// By how much everything grew, against what it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GrowthCheck {
-    /// What is allowed.
-    pub limit_bytes: u64,
-    /// What there is; negative where it shrank.
-    pub grown_bytes: i64,
-}
-
-impl GrowthCheck {
-    /// How much it grew, and the limit, in words.
-    pub fn statement(&self) -> String {
-        let (grown, limit) = (self.grown_bytes, format_bytes(self.limit_bytes));
-        format!("grew by {} ({grown} bytes), over the limit of {limit}", format_bytes(grown.unsigned_abs()))
-    }
-
-    /// Returns true if it grew by more than it may.
-    pub fn is_over(&self) -> bool {
-        u64::try_from(self.grown_bytes).is_ok_and(|grown| grown > self.limit_bytes)
     }
 }
 
@@ -238,12 +204,30 @@ impl DiffBy {
     }
 }
 
+/// Compares by how many times the old bytes there are of new ones; what was not there is more than any.
+fn by_percent(a: (u64, u64), b: (u64, u64)) -> std::cmp::Ordering {
+    let times = |(_, new): (u64, u64), (old, _): (u64, u64)| u128::from(new) * u128::from(old);
+    let is_new = |(old, new): (u64, u64)| old == 0 && new > 0;
+    is_new(a).cmp(&is_new(b)).then_with(|| times(a, b).cmp(&times(b, a)))
+}
+
+/// By how much of its old bytes a row grew: `+12.5 %`; `new` for what was not there.
+pub(crate) fn percent_words(old: u64, new: u64) -> String {
+    match (old, new) {
+        (0, 0) => "-".into(),
+        (0, _) => "new".into(),
+        _ => format!("{:+.1} %", (i128::from(new) - i128::from(old)) as f64 * 100.0 / old as f64),
+    }
+}
+
 /// Rows of objects.
 pub struct ObjectDiffRows {
     /// What they are of.
     pub by: DiffBy,
     /// They have retained bytes beside their shallow bytes.
     pub retained: bool,
+    /// They are in the order of percents.
+    pub by_percent: bool,
     /// Name and amounts of each that is shown, in order.
     pub rows: Vec<(String, Change<Amounts>)>,
     /// Rows that a limit left out.
@@ -251,15 +235,15 @@ pub struct ObjectDiffRows {
 }
 
 impl ObjectDiffRows {
-    /// Joins both sides by name, and keeps what is asked for.
-    pub(super) fn new(old: super::diff::Rows, new: super::diff::Rows, options: &DiffOptions) -> Self {
-        let mut rows = join(old, new);
+    /// Of both sides, joined by name, what is asked for.
+    pub(super) fn new(mut rows: Vec<(String, Change<Amounts>)>, options: &DiffOptions) -> Self {
         if !options.unchanged {
             rows.retain(|(_, change)| change.old != change.new);
         }
         let largest_first = |value: &dyn Fn(&Change<Amounts>) -> i64, rows: &mut [(String, Change<Amounts>)]| {
             rows.sort_by_key(|(_, change)| std::cmp::Reverse(value(change)));
         };
+        let sides = |row: &Change<Amounts>| (row.old.bytes, row.new.bytes);
         let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         // Joined rows come ordered by growth: a stable sort keeps that among equals.
         match options.order {
@@ -268,6 +252,7 @@ impl ObjectDiffRows {
             DiffOrder::RetainedGrowth => {
                 largest_first(&|row| delta(row.old.retained_bytes, row.new.retained_bytes), &mut rows);
             }
+            DiffOrder::Percent => rows.sort_by(|(_, a), (_, b)| by_percent(sides(b), sides(a))),
             DiffOrder::OldBytes => largest_first(&|row| signed(row.old.bytes), &mut rows),
             DiffOrder::NewBytes => largest_first(&|row| signed(row.new.bytes), &mut rows),
             DiffOrder::Name => rows.sort_by(|(a, _), (b, _)| a.cmp(b)),
@@ -278,7 +263,8 @@ impl ObjectDiffRows {
         let shown = options.limits.shown(rows.len());
         let hidden = rows.len() - shown;
         rows.truncate(shown);
-        ObjectDiffRows { by: options.by, retained: options.retained, rows, hidden }
+        let by_percent = options.order == DiffOrder::Percent;
+        ObjectDiffRows { by: options.by, retained: options.retained, by_percent, rows, hidden }
     }
 }
 
@@ -399,6 +385,15 @@ impl AllocationDiffRows {
         AllocationDiffRows { by: options.by, diff, options: options.clone(), types, paths }
     }
 
+    /// All types, with their bytes on both sides; of those that are asked for.
+    pub(super) fn sizes_of_types(&self) -> Vec<Sizes<'_>> {
+        let types = self.diff.types(true).into_iter();
+        let sizes = types.map(|name| (self.diff.name(name), self.diff.change_of_type(name)));
+        let is_asked_for = |name: &str| self.options.scope.types.as_ref().is_none_or(|types| types.matches(name));
+        let sizes = sizes.map(|(name, change)| (name, change.old.bytes, change.new.bytes));
+        sizes.filter(|(name, ..)| is_asked_for(name)).collect()
+    }
+
     /// How many rows are shown.
     pub fn len(&self) -> usize {
         self.ordered(self.by).rows.len()
@@ -468,6 +463,10 @@ impl AllocationDiffRows {
             DiffOrder::CountGrowth => {
                 rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).allocations_delta().unwrap_or(0)));
             }
+            DiffOrder::Percent => {
+                let sides = |key: &Key| (self.change(*key).old.bytes, self.change(*key).new.bytes);
+                rows.sort_by(|a, b| by_percent(sides(b), sides(a)));
+            }
             DiffOrder::OldBytes => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
             DiffOrder::NewBytes => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
             DiffOrder::Name => rows.sort_by_cached_key(|&key| match key {
@@ -493,5 +492,19 @@ impl Serialize for AllocationDiffRows {
             map.serialize_entry(key, &Each(|| rows.iter().map(|&key| self.row(key))))?;
         }
         map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_percent, percent_words};
+
+    #[test]
+    fn rows_by_percent() {
+        let mut sides = vec![(100, 150), (10, 40), (0, 0), (5, 0), (0, 1), (u64::MAX, u64::MAX), (3, 3)];
+        sides.sort_by(|a, b| by_percent(*b, *a));
+        let words: Vec<String> = sides.into_iter().map(|(old, new)| percent_words(old, new)).collect();
+        assert_eq!(words[..3], ["new", "+300.0 %", "+50.0 %"], "{words:?}");
+        assert_eq!(words.last().map(String::as_str), Some("-100.0 %"), "{words:?}");
     }
 }

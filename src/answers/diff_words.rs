@@ -14,6 +14,8 @@ pub struct DiffFlags {
     pub roots: bool,
     /// Rows that did not change too.
     pub unchanged: bool,
+    /// Types have limits.
+    pub type_limits: bool,
 }
 
 impl DiffBy {
@@ -22,8 +24,11 @@ impl DiffBy {
     /// # Errors
     /// When the dumps have no such rows, in words for the command line.
     pub fn with(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
-        let DiffFlags { retained, paths, roots, unchanged } = flags;
+        let DiffFlags { retained, paths, roots, unchanged, type_limits } = flags;
         match self {
+            by if type_limits && (paths || roots || by != DiffBy::default()) => {
+                Err("--fail-over TYPE=SIZE and --fail-over-type limit types: leave --by, --paths and --roots out")
+            }
             _ if !of_objects && (retained || paths || roots) => {
                 Err("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out")
             }
@@ -60,10 +65,12 @@ impl DiffOrder {
             true => vec![
                 (vec!["shallow", "shallow_bytes_delta"], DiffOrder::Growth),
                 (vec!["objects", "objects_delta"], DiffOrder::CountGrowth),
+                (vec!["percent"], DiffOrder::Percent),
                 (of_names, DiffOrder::Name),
             ],
             false => vec![
                 (vec!["delta", "total_bytes_delta"], DiffOrder::Growth),
+                (vec!["percent"], DiffOrder::Percent),
                 (vec!["new", "total_bytes_new"], DiffOrder::NewBytes),
                 (vec!["old", "total_bytes_old"], DiffOrder::OldBytes),
                 (vec!["name"], DiffOrder::Name),

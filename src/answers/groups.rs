@@ -19,6 +19,8 @@ pub enum GroupBy {
     Type,
     /// The package or namespace of their type.
     Package,
+    /// That much of it, from the front: `java.util` are two levels of `java.util.concurrent`.
+    PackageLevels(u8),
     /// Their section.
     Section,
     /// The module (assembly) of their type.
@@ -39,14 +41,30 @@ pub enum GroupBy {
     OwnerPackage,
 }
 
+/// The group of types that have no package.
+const NO_PACKAGE: &str = "(none)";
+
+/// So many segments of a package from the front, or all.
+fn first_levels(package: &str, levels: u8) -> &str {
+    let end = package.match_indices(['.', '/']).nth(usize::from(levels).saturating_sub(1)).map(|(at, _)| at);
+    &package[..end.unwrap_or(package.len())]
+}
+
 impl GroupBy {
     /// Those that a tree of dominators can be grouped by too, each with the word for it.
-    pub const ALL: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(9).0;
+    pub const ALL: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(16).0;
 
     /// All that a histogram has rows of.
     pub const OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
         ("type", GroupBy::Type),
         ("package", GroupBy::Package),
+        ("package=1", GroupBy::PackageLevels(1)),
+        ("package=2", GroupBy::PackageLevels(2)),
+        ("package=3", GroupBy::PackageLevels(3)),
+        ("package=4", GroupBy::PackageLevels(4)),
+        ("package=5", GroupBy::PackageLevels(5)),
+        ("package=6", GroupBy::PackageLevels(6)),
+        ("package=7", GroupBy::PackageLevels(7)),
         ("domain", GroupBy::Section),
         ("module", GroupBy::Module),
         ("generation", GroupBy::Generation),
@@ -74,7 +92,7 @@ impl GroupBy {
     pub fn titles(self) -> (&'static str, &'static str) {
         match self {
             GroupBy::Type => ("Type", "types"),
-            GroupBy::Package => ("Package", "packages"),
+            GroupBy::Package | GroupBy::PackageLevels(_) => ("Package", "packages"),
             GroupBy::Section => ("Section", "sections"),
             GroupBy::Module => ("Module", "modules"),
             GroupBy::Generation => ("Generation", "generations"),
@@ -89,8 +107,18 @@ impl GroupBy {
     /// The group a type of this name is in; the name itself where the type does not decide.
     pub(super) fn of_type_name(self, name: &str) -> &str {
         match self {
-            GroupBy::Package => package_of(name).unwrap_or("(none)"),
+            GroupBy::Package => package_of(name).unwrap_or(NO_PACKAGE),
+            GroupBy::PackageLevels(levels) => package_of(name).map_or(NO_PACKAGE, |name| first_levels(name, levels)),
             _ => name,
+        }
+    }
+
+    /// The package of a type. Of nested .NET types the dump names neither the namespace nor the type around them: those
+    /// belong to their module, as `System.Private.CoreLib.dll (nested)`.
+    fn package(self, graph: &HeapGraph, type_id: TypeId) -> String {
+        match (self.of_type_name(graph.type_name(type_id)), graph.types().module(type_id)) {
+            (NO_PACKAGE, Some(module)) => format!("{module} (nested)"),
+            (package, _) => package.to_string(),
         }
     }
 }
@@ -198,7 +226,7 @@ impl<'d> Groups<'d> {
                         };
                         (graph.type_name(type_id).to_string(), apart)
                     }
-                    GroupBy::Package => (by.of_type_name(graph.type_name(type_id)).to_string(), String::new()),
+                    GroupBy::Package | GroupBy::PackageLevels(_) => (by.package(graph, type_id), String::new()),
                 };
                 *numbers.entry(key).or_insert_with_key(|(name, _)| {
                     names.push(name.clone());
@@ -352,4 +380,27 @@ fn section_names(graph: &HeapGraph) -> Vec<String> {
         _ => format!("{}#{}", SectionId::new(at).number(), section.name),
     });
     named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_of_packages() {
+        let of = |by: GroupBy, name: &'static str| by.of_type_name(name);
+        for (name, levels, expected) in [
+            ("java.util.concurrent.Entry[]", 1, "java"),
+            ("java.util.concurrent.Entry[]", 2, "java.util"),
+            ("java.util.concurrent.Entry[]", 3, "java.util.concurrent"),
+            ("java.util.concurrent.Entry[]", 4, "java.util.concurrent"),
+            ("[Ljava/util/Hashtable$Entry;", 1, "java"),
+            ("System.Collections.Generic.List<A.B.C>", 2, "System.Collections"),
+            ("int[]", 1, "(none)"),
+        ] {
+            assert_eq!(of(GroupBy::PackageLevels(levels), name), expected, "{name} {levels}");
+        }
+        let ends = GroupBy::ALL.last().map(|(word, _)| *word);
+        assert_eq!(ends, Some("interval"), "trees are grouped by all of these");
+    }
 }

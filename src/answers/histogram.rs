@@ -161,7 +161,9 @@ fn add_retained(
         let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
         dump.check_exact_retained()?;
         let most_steps = max_steps_of_exact(graph);
-        let Ok(exact) = retained_exact_by_set(graph, &sets, |node| groups.of(node), most_steps) else {
+        let Ok(exact) =
+            retained_exact_by_set(graph, &sets, |node| groups.of(node), most_steps, |done| dump.steps(done, shown))
+        else {
             let what = format!("taking {shown} groups of objects out one by one is too much work");
             return Err(AnswerError::TooMuchWork(what));
         };
@@ -175,7 +177,7 @@ fn add_retained(
 /// # Errors
 /// When the rows are to be grouped by anything else.
 pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
-    if !matches!(options.group_by, GroupBy::Type | GroupBy::Package) {
+    if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
     }
     let mut groups = BTreeMap::<&str, (u64, u64)>::new();

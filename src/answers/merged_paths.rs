@@ -6,15 +6,19 @@ use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
 use super::reference_names::ReferenceNames;
+use super::root_paths::{RootPathsOptions, find_paths};
 use super::tree::{Level, preorder};
-use super::{AnswerError, CommandLine, Limits, RootRow, ScopeOptions, Tree, TreeRow};
-use crate::analysis::merged_paths::{MergedPaths, merge_root_paths};
+use super::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, ScopeOptions, Tree, TreeRow};
+use crate::analysis::merged_paths::{MergedPaths, merge_paths, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
-use crate::analysis::selection::TypePattern;
+use crate::analysis::root_paths::RootPaths;
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::units::{count_of, format_count};
 
 /// Which objects, and which paths.
 #[derive(Debug, Clone)]
@@ -33,8 +37,8 @@ pub struct MergedPathsOptions {
 
 impl MergedPathsOptions {
     /// The paths to objects of these types.
-    pub fn new(types: TypePattern) -> Self {
-        Self::of(ScopeOptions { types: Some(types), ..ScopeOptions::default() })
+    pub fn new(types: impl Into<TypeChoice>) -> Self {
+        Self::of(ScopeOptions { types: Some(types.into()), ..ScopeOptions::default() })
     }
 
     /// The paths to these objects.
@@ -59,12 +63,18 @@ impl MergedPathsOptions {
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct MergedRootPaths<'d> {
+    /// The object, if all paths are to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectRow>,
     /// The pattern of the types, if it is about some types.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// The expression that they fulfil, if there is one.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Paths to that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_count: Option<u64>,
     /// Objects that are asked for, reachable or not.
     pub objects: u64,
     /// Those that a path reaches.
@@ -86,6 +96,8 @@ pub struct MergedPathRows<'d> {
     /// Numbers of merged rows.
     tree: Tree<u32>,
     names: Option<ReferenceNames<'d>>,
+    /// All paths are to one object, and rows count them.
+    is_of_one: bool,
 }
 
 /// Objects of one type that are held in the same way.
@@ -101,10 +113,34 @@ pub struct MergedPathRow<'d> {
     /// The name of their type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
-    /// Objects that are asked for, here and below.
-    pub objects: u64,
+    /// Paths to the one object that is asked for, here and below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<u64>,
+    /// Objects that are asked for, here and below; of paths to one object `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<u64>,
     /// Bytes that would be freed with the topmost of these.
-    pub retained_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retained_bytes: Option<u64>,
+}
+
+impl MergedRootPaths<'_> {
+    /// How many paths there are, or objects that one leads to: the number that is to be seen first, and the rest of the
+    /// sentence.
+    pub fn sentence(&self) -> (String, String) {
+        let around = if self.avoids { " around what --exclude names" } else { "" };
+        let (reached, have) = (format_count(self.reachable_objects), if self.objects == 1 { "has" } else { "have" });
+        match (&self.object, self.path_count) {
+            (Some(object), Some(paths)) => {
+                let paths = count_of(paths, "paths");
+                (paths, format!(" from roots to {}, {}{around}, merged by type", object.id, object.type_text()))
+            }
+            _ => {
+                let objects = count_of(self.objects, "objects");
+                (reached, format!(" of {objects} {have} a path from a root{around}; the shortest, merged by type"))
+            }
+        }
+    }
 }
 
 /// Merges the shortest root paths of all objects of some types. O(objects + references).
@@ -131,7 +167,9 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     let least = |merged: &MergedPaths| options.min_share.map_or(0, |share| share.at_least(merged.reached_objects));
     let merged = merge_root_paths(graph, |node| scope.contains(node), is_avoided, options.all_kinds, weight_of);
     Ok(MergedRootPaths {
-        pattern: options.scope.types.as_ref().map(|types| types.text().to_string()),
+        object: None,
+        path_count: None,
+        pattern: options.scope.types.as_ref().map(|types| types.text()),
         filter: options.scope.filter.as_ref().map(Filter::text),
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
@@ -141,6 +179,42 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
             ..MergedPathRows::new(graph, least(&merged), merged, options.limits)
         },
         avoids: !avoided.is_empty(),
+    })
+}
+
+/// The paths to one object, merged by type from the roots down: rows count paths. As [`root_paths`], and O(paths).
+///
+/// [`root_paths`]: super::root_paths
+///
+/// # Errors
+/// As [`root_paths`].
+pub fn merged_paths_to<'d>(
+    dump: &'d OpenDump,
+    options: &RootPathsOptions,
+    min_share: Option<Threshold>,
+) -> Result<MergedRootPaths<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let node = options.object.find(graph, &options.scope)?;
+    dump.check_referrers()?;
+    dump.phase(Phase::MergingPaths);
+    let roots = RootsByNode::new(graph);
+    let found = find_paths(dump, graph, &roots, node, options);
+    let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter));
+    let least = min_share.map_or(0, |share| share.at_least(merged.reached_objects));
+    Ok(MergedRootPaths {
+        object: Some(ObjectRow::new(graph, node)),
+        pattern: None,
+        filter: None,
+        path_count: Some(merged.reached_objects),
+        objects: 1,
+        reachable_objects: u64::from(merged.reached_objects > 0),
+        roots_inferred: graph.roots_inferred(),
+        tree: MergedPathRows {
+            names: ReferenceNames::of(dump),
+            is_of_one: true,
+            ..MergedPathRows::new(graph, least, merged, options.limits)
+        },
+        avoids: !options.avoided.is_empty(),
     })
 }
 
@@ -170,7 +244,7 @@ impl<'d> MergedPathRows<'d> {
         };
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
-        MergedPathRows { graph, merged, tree, names: None }
+        MergedPathRows { graph, merged, tree, names: None, is_of_one: false }
     }
 
     /// How many rows there are.
@@ -204,8 +278,9 @@ impl<'d> MergedPathRows<'d> {
             root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
             reference: self.names.and_then(|names| names.of_examples(row.examples.chosen())),
             type_name: self.graph.type_name(row.type_id),
-            objects: row.objects,
-            retained_bytes: row.weight_bytes,
+            paths: self.is_of_one.then_some(row.objects),
+            objects: (!self.is_of_one).then_some(row.objects),
+            retained_bytes: (!self.is_of_one).then_some(row.weight_bytes),
         }
     }
 }

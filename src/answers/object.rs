@@ -131,6 +131,60 @@ impl Inside {
     }
 }
 
+/// Which objects.
+#[derive(Debug, Clone)]
+pub struct ShowOptions {
+    /// Their ids.
+    pub objects: Vec<ObjectId>,
+    /// Their section, where several have one of an id.
+    pub scope: ScopeOptions,
+    /// References out and in at most, of each. Default: all.
+    pub rows: Option<usize>,
+}
+
+/// Objects that were asked for.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum ShownObjects<'d> {
+    /// One.
+    One(Box<ObjectAnswer<'d>>),
+    /// Several, in the order in which they were asked for.
+    Several {
+        /// All of them.
+        objects: Vec<ObjectAnswer<'d>>,
+    },
+}
+
+impl<'d> ShownObjects<'d> {
+    /// All of them.
+    pub fn as_slice(&self) -> &[ObjectAnswer<'d>] {
+        match self {
+            ShownObjects::One(object) => std::slice::from_ref(object),
+            ShownObjects::Several { objects } => objects,
+        }
+    }
+
+    /// Why there are no values, where there are none.
+    pub fn no_values(&self) -> Option<&NoValues> {
+        self.as_slice().iter().find_map(|object| object.no_values.as_ref())
+    }
+}
+
+/// Objects, each as by [`object`].
+///
+/// # Errors
+/// As [`object`]: for one object that is not there none is shown.
+pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObjects<'d>, AnswerError> {
+    let ShowOptions { objects, scope, rows } = options;
+    let of = |id: &ObjectId| {
+        object(dump, &ObjectOptions { scope: scope.clone(), rows: *rows, ..ObjectOptions::new(id.clone()) })
+    };
+    Ok(match &objects[..] {
+        [id] => ShownObjects::One(Box::new(of(id)?)),
+        ids => ShownObjects::Several { objects: ids.iter().map(of).collect::<Result<_, _>>()? },
+    })
+}
+
 /// One object. O(references) once for all references reversed, and the dominator tree.
 ///
 /// # Errors

@@ -101,7 +101,7 @@ pub(super) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> 
     dump.check_exact_retained()?;
     dump.phase(Phase::RemovingTypes);
     let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };
-    let bytes = retained_exact_by_set(graph, &[0], set_of, max_steps_of_exact(graph));
+    let bytes = retained_exact_by_set(graph, &[0], set_of, max_steps_of_exact(graph), |_| {});
     let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(set.len() as u64))?;
     Ok(bytes.first().copied().unwrap_or(0))
 }
@@ -165,7 +165,7 @@ fn sort_rows(rows: &mut [ChangedType], options: &DiffOptions) {
     let growth = |row: &ChangedType| (delta(row.gone_bytes, row.new_bytes), row.new_bytes);
     rows.sort_by_key(|row| std::cmp::Reverse(growth(row)));
     match options.order {
-        DiffOrder::Growth | DiffOrder::RetainedGrowth => {}
+        DiffOrder::Growth | DiffOrder::RetainedGrowth | DiffOrder::Percent => {}
         DiffOrder::CountGrowth => rows.sort_by_key(|row| std::cmp::Reverse(row.new)),
         DiffOrder::NewBytes => rows.sort_by_key(|row| std::cmp::Reverse(row.new_bytes)),
         DiffOrder::OldBytes => rows.sort_by_key(|row| std::cmp::Reverse(row.gone_bytes)),

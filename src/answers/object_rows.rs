@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+use super::ObjectRow;
 use super::histogram_rows::is_false;
+use super::object::{ObjectAnswer, ShownObjects};
 use super::values::{ShownValue, Values};
-use super::{ObjectAnswer, ObjectRow};
 use crate::graph::{HeapGraph, NodeId, Reference};
 
 /// Up to this many rows are made when the question is asked; more are made one by one when they are written.
@@ -190,6 +191,8 @@ impl Serialize for NodeRows<'_> {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RelatedRow {
+    /// The object that was asked for, where there are several.
+    pub of: String,
     /// `object`, `dominator`, `root`, `field`, `static`, `element`, `reference`, `weak-reference`, `referrer`,
     /// `weak-referrer`.
     pub relation: &'static str,
@@ -219,6 +222,21 @@ impl RelatedRow {
             value: rows.said(row).map(ShownValue::plain),
             ..Self::of(relations[usize::from(rows.is_weak(row))], rows.get(row))
         }
+    }
+}
+
+impl ShownObjects<'_> {
+    /// Everything that is said of the objects, row by row.
+    pub fn related(&self) -> (usize, impl Fn(usize) -> RelatedRow + '_) {
+        let objects = self.as_slice();
+        let rows_of: Vec<_> = objects.iter().map(ObjectAnswer::related).collect();
+        let ends: Vec<usize> =
+            rows_of.iter().scan(0, |sum, (count, _)| Some(std::mem::replace(sum, *sum + count) + count)).collect();
+        (ends.last().copied().unwrap_or(0), move |row| {
+            let at = ends.partition_point(|end| *end <= row);
+            let (count, row_of) = &rows_of[at];
+            RelatedRow { of: objects[at].object.row.id.clone(), ..row_of(row + count - ends[at]) }
+        })
     }
 }
 

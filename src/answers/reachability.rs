@@ -34,6 +34,11 @@ impl Reachability {
         }
     }
 
+    /// Behind "not reachable from any strong root": the roots that would reach it.
+    pub fn but_what(self) -> &'static str {
+        if self == Reachability::LeftOut { " but those that --exclude-roots leaves out" } else { "" }
+    }
+
     /// Returns true if a strong root reaches it.
     pub fn is_reached(self) -> bool {
         self == Reachability::Reached

@@ -165,7 +165,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
         ReferredTo::Scope => {
             let nodes: Vec<NodeId> = scope.resolve(dump)?.nodes().collect();
             let objects = nodes.len() as u64;
-            let pattern = scope.types.as_ref().map(|types| types.text().to_string());
+            let pattern = scope.types.as_ref().map(|types| types.text());
             let filter = scope.filter.as_ref().map(Filter::text);
             (nodes, ReferredToRow { id: None, pattern, filter, objects, words: None })
         }

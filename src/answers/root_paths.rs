@@ -94,6 +94,21 @@ impl RootPathsAnswer<'_> {
         (count > 1).then(|| format!("{}: {}", count_of(count, "paths"), kinds.join(", ")))
     }
 
+    /// Why there is no path; `None` if there is one from a strong root. `all_kinds`: weak roots were walked too.
+    pub fn why_not(&self, all_kinds: bool) -> Option<String> {
+        let id = &self.object.row.id;
+        if self.is_blocked() {
+            return Some(format!("every path to {id} goes through what --exclude names"));
+        }
+        let why = match self.reachability {
+            Reachability::Reached => return None,
+            Reachability::Frozen => "; it is on the frozen heap, which is never collected",
+            reachability => reachability.but_what(),
+        };
+        let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
+        Some(format!("{id} is not reachable from any strong root{why}{hint}"))
+    }
+
     /// Returns true if strong roots reach the object, but only by paths through what is avoided.
     pub fn is_blocked(&self) -> bool {
         self.reachability.is_reached() && self.paths.is_empty()
@@ -214,7 +229,8 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
     })
 }
 
-fn find_paths<'d>(
+/// The paths that are asked for; `None` for none.
+pub(super) fn find_paths<'d>(
     dump: &OpenDump,
     graph: &'d HeapGraph,
     roots: &RootsByNode<'d>,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{AnswerError, CommandLine};
 use crate::analysis::chosen::Chosen;
 use crate::analysis::dominators::Dominators;
-use crate::analysis::selection::TypePattern;
+use crate::analysis::selection::TypeChoice;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeSet};
@@ -16,7 +16,7 @@ pub struct ScopeOptions {
     /// One section, by its name or its number from 1.
     pub section: Option<String>,
     /// Objects of the types that match.
-    pub types: Option<TypePattern>,
+    pub types: Option<TypeChoice>,
     /// Objects that fulfil an expression.
     pub filter: Option<Filter>,
 }
@@ -87,7 +87,11 @@ impl ScopeOptions {
 
     /// Adds the options of a command line that asks for the same objects.
     pub(super) fn add_to(&self, line: &mut CommandLine) {
-        line.option("--type", self.types.as_ref().map(TypePattern::text));
+        if let Some(types) = &self.types {
+            types.wanted.iter().for_each(|pattern| _ = line.option("--type", Some(pattern.text())));
+            types.unwanted.iter().for_each(|pattern| _ = line.option("--not-type", Some(pattern.text())));
+            line.switch("--ignore-case", types.ignores_case());
+        }
         for text in self.filter.iter().flat_map(Filter::texts) {
             line.option("--where", Some(text));
         }

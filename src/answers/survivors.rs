@@ -157,7 +157,7 @@ fn add_retained(
         found.map_or(NO_SET, |at| set_of_type[then.type_of(pairs[at].0).index()])
     };
     let sets: Vec<u32> = (0..rows.len() as u32).collect();
-    let bytes = retained_exact_by_set(graph, &sets, set_of, max_steps_of_exact(graph));
+    let bytes = retained_exact_by_set(graph, &sets, set_of, max_steps_of_exact(graph), |_| {});
     let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(pairs.len() as u64))?;
     for (row, bytes) in rows.iter_mut().zip(bytes) {
         row.retained_bytes = bytes;

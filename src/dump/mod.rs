@@ -140,6 +140,10 @@ impl OpenDump {
         self.observer.phase(phase);
     }
 
+    pub(crate) fn steps(&self, done: usize, total: usize) {
+        self.observer.steps(done as u64, total as u64);
+    }
+
     /// What strong roots reach; of a dump of allocation totals the empty set. Once: O(objects + references), a bit per
     /// object.
     pub fn reachable(&self) -> &NodeSet {

@@ -56,6 +56,8 @@ pub fn write_folded(dump: &OpenDump, options: &FoldedOptions, out: &mut dyn Writ
 pub(super) struct TypePaths<'d> {
     graph: &'d HeapGraph,
     tree: TypeTree,
+    /// Bytes of all paths together.
+    pub(super) whole: u64,
     min_bytes: u64,
     /// An expression is given that nothing fulfils.
     pub(super) is_of_nothing: bool,
@@ -87,7 +89,13 @@ impl<'d> TypePaths<'d> {
             whole = own.fold(0, u64::saturating_add);
         }
         let is_of_nothing = chosen.is_some() && tree.places.iter().all(|place| place.objects == 0);
-        Ok(TypePaths { graph, tree, min_bytes: options.min_size.at_least(whole), is_of_nothing })
+        Ok(TypePaths { graph, tree, whole, min_bytes: options.min_size.at_least(whole), is_of_nothing })
+    }
+
+    /// The names in the paths.
+    pub(super) fn names(&self) -> Vec<String> {
+        let names = frame_names(self.graph, &self.tree);
+        names.into_iter().filter(|name| !name.is_empty()).collect()
     }
 
     /// O(output), and a sort of the places below each.
@@ -220,7 +228,7 @@ mod tests {
             place(1, Some(5), 1),
         ];
         let mut out = Vec::new();
-        TypePaths { graph: &graph, tree: TypeTree { places }, min_bytes: 0, is_of_nothing: false }
+        TypePaths { whole: 0, graph: &graph, tree: TypeTree { places }, min_bytes: 0, is_of_nothing: false }
             .write(&mut out)
             .unwrap();
         let text = String::from_utf8(out).unwrap();

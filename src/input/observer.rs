@@ -55,6 +55,9 @@ pub trait Observer: Send + Sync {
     /// So many bytes were taken from the file or pipe (packed bytes, if it is packed), of `total` where that is known.
     fn bytes_read(&self, _done: u64, _total: Option<u64>) {}
 
+    /// So many steps of the phase are done, of `total`; of phases that have steps.
+    fn steps(&self, _done: u64, _total: u64) {}
+
     /// Returns true if the work shall stop: reading then fails with [`ReadErrorKind::Cancelled`].
     ///
     /// [`ReadErrorKind::Cancelled`]: super::ReadErrorKind::Cancelled

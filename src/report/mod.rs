@@ -25,7 +25,7 @@ pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdo
 pub use ascii::locale_has_unicode;
 pub use columns::Columns;
 pub use names::shorten_name;
-pub use present::{Present, TextPage, write, write_each};
+pub use present::{Present, TextPage, wrap_sentence, write, write_each};
 pub use progress_line::{progress_line, progress_prefix};
 pub use terminal::shorten_middle;
 pub use tree::{Outline, OutlineRow};

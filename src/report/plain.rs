@@ -5,11 +5,15 @@ use std::io::{self, Write};
 
 use super::{Cell, Style, Table, Unit, cell_text};
 
+/// Rows that decide how wide columns are: the first row of millions is there at once. What is wider further down moves
+/// the rest of its line.
+const MEASURED: usize = 4096;
+
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let last = table.columns.len().saturating_sub(1);
     let mut widths: Vec<usize> =
         table.columns.iter().map(|column| if style.header { column.key.len() } else { 1 }).collect();
-    for row in 0..table.row_count {
+    for row in 0..table.row_count.min(MEASURED) {
         for (place, cell) in (table.row)(row).iter().enumerate().take(last) {
             widths[place] = widths[place].max(width_of(cell, table.columns[place].unit, style));
         }
@@ -67,5 +71,56 @@ fn push(line: &mut String, text: &str, width: usize, right: bool, last: bool) {
             line.extend(std::iter::repeat_n(' ', padding));
         }
         line.push(' ');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell as Counter;
+
+    use super::*;
+    use crate::report::{Column, Format};
+
+    struct Broken;
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn millions_of_rows_begin_at_once() {
+        let asked = Counter::new(0usize);
+        let table = Table {
+            columns: vec![Column::count("n", "N"), Column::text("type", "Type")],
+            row_count: 10_000_000,
+            rows_hidden: 0,
+            row: Box::new(|row| {
+                asked.set(asked.get() + 1);
+                vec![Cell::Number(row as u64), Cell::text("T")]
+            }),
+        };
+        let style = Style {
+            format: Format::Table,
+            terminal: false,
+            width: 80,
+            human: false,
+            header: true,
+            color: false,
+            ascii: false,
+        };
+        assert!(write(&table, &mut Broken, &style).is_err());
+        assert!(asked.get() <= MEASURED, "{} rows before the first line", asked.get());
+        // A figure that is wider than all that were measured keeps its blank.
+        let table = Table { row_count: 20_000, ..table };
+        let mut out = Vec::new();
+        write(&table, &mut out, &style).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!((text.lines().nth(10), text.lines().last()), (Some("   9 T"), Some("19999 T")));
     }
 }

@@ -75,13 +75,17 @@ impl<'w> TextPage<'w> {
         self.write(|out, _| writeln!(out, "{}", text.as_ref()));
     }
 
-    /// A paragraph, broken at blanks so that it fits the width; in a pipe one line.
-    pub fn paragraph(&mut self, text: &str) {
+    /// A paragraph, broken at blanks so that it fits the width, every line as far in as the first; in a pipe one line.
+    pub fn paragraph(&mut self, text: impl AsRef<str>) {
+        let text = text.as_ref();
         if !self.style.terminal {
             return self.line(text);
         }
-        for line in textwrap::wrap(text, self.wrapping()) {
-            self.line(line);
+        let start = text.trim_start_matches('\n');
+        (start.len()..text.len()).for_each(|_| self.line(""));
+        let indent = &start[..start.len() - start.trim_start_matches(' ').len()];
+        for line in textwrap::wrap(start, self.wrapping().subsequent_indent(indent)) {
+            self.line(line.trim_end());
         }
     }
 
@@ -96,11 +100,7 @@ impl<'w> TextPage<'w> {
     }
 
     fn wrapping<'o>(&self) -> textwrap::Options<'o> {
-        textwrap::Options::new(self.style.width)
-            .break_words(false)
-            .word_separator(textwrap::WordSeparator::AsciiSpace)
-            .word_splitter(textwrap::WordSplitter::NoHyphenation)
-            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
+        wrapping(self.style.width)
     }
 
     /// A table drawn for the terminal.
@@ -114,10 +114,24 @@ impl<'w> TextPage<'w> {
     }
 }
 
+/// Lines are broken at blanks alone: words are names.
+fn wrapping<'o>(width: usize) -> textwrap::Options<'o> {
+    textwrap::Options::new(width)
+        .break_words(false)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
+}
+
+/// A sentence in lines of a terminal of that width.
+pub fn wrap_sentence(text: &str, width: usize) -> String {
+    textwrap::fill(text, wrapping(width).subsequent_indent("  "))
+}
+
 impl Style {
     /// Bold where colours are on.
     pub fn bold(&self, text: &str) -> String {
-        if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
+        if self.color && !text.is_empty() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
     }
 }
 

@@ -29,13 +29,18 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         }
     }
     if table.rows_hidden > 0 {
-        writeln!(out, "{}; -n 0 shows all", units::count_of(table.rows_hidden as u64, "more rows"))?;
+        note(&format!("{}; -n 0 shows all", units::count_of(table.rows_hidden as u64, "more rows")), out, style)?;
     }
     if hidden > 0 {
         let columns = units::count_of(hidden as u64, "more columns");
-        writeln!(out, "{columns} on a wider terminal, or with -f csv")?;
+        note(&format!("{columns} on a wider terminal, or with -f csv"), out, style)?;
     }
     Ok(())
+}
+
+/// A sentence below the table.
+fn note(text: &str, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    writeln!(out, "{}", super::present::wrap_sentence(text, style.width))
 }
 
 /// A part of the table, and how many columns it does without: no fewer than the part before.

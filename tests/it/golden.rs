@@ -21,7 +21,7 @@ const RECORDED: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 const FORMS: [&str; 6] = ["table", "markdown", "csv", "tsv", "json", "jsonl"];
 
 /// (folder under `tests/expected`, arguments), in every form.
-const CASES: &[(&str, &[&str])] = &[
+pub const CASES: &[(&str, &[&str])] = &[
     ("info", &["info", SEED]),
     ("stats", &["stats", GAME, "-n", "5"]),
     ("stats-package", &["stats", GAME, "--by", "package"]),

@@ -77,6 +77,10 @@ fn add_keys(value: &Value, place: &str, found: &mut Keys) {
                             add_keys(&file, "-", found);
                         }
                     }
+                    // What several shown objects have as one has.
+                    ("objects", Value::Array(objects)) if objects.iter().all(|one| one.get("referrers").is_some()) => {
+                        objects.iter().for_each(|one| add_keys(one, "-", found));
+                    }
                     _ => add_keys(value, &below, found),
                 }
             }
@@ -146,6 +150,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         for id in run(&["list", "--ids", "--sort", "retained", "-n", "3", "-q", &file]).stdout.split_whitespace() {
             add(&["show", id, &file, "-n", "20"]);
             add(&["roots", id, &file]);
+            add(&["roots", id, &file, "--merge"]);
             add(&["referrers", id, &file, "--depth", "2"]);
             add(&["breakdown", id, &file, "--depth", "2"]);
         }
@@ -154,6 +159,7 @@ fn occurring() -> BTreeMap<String, Keys> {
     for id in ["0xfd5f40a8", "0xfd65ab48", "0xfd5bf798", "0xfd5e9740", "0xfd5e9330"] {
         add(&["show", id, ZOO]);
     }
+    add(&["show", "0xfd5f40a8", "0xfd65ab48", ZOO]);
     for dump in [ZOO, "fixtures/hprof/out-of-memory.hprof", "fixtures/hprof/tiny-4byte.hprof"] {
         add(&["threads", dump]);
     }

@@ -272,7 +272,7 @@ fn command_lines_ask_the_same() {
     let options = ObjectsOptions {
         order: ObjectOrder::Type,
         limits: Limits { rows: Some(7), reverse: true },
-        scope: ScopeOptions { types: Some(TypePattern::parse("System.*").unwrap()), ..ScopeOptions::default() },
+        scope: ScopeOptions { types: Some(TypePattern::parse("System.*").unwrap().into()), ..ScopeOptions::default() },
         ..ObjectsOptions::default()
     };
     let answer = objects(&dump, &options).expect("a list");

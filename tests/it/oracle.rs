@@ -236,7 +236,10 @@ proptest! {
         let retained = Retained::compute(&graph, &dominators);
         let set_of = |node: NodeId| graph.type_of(node).index() as u32;
         let sets: Vec<u32> = (0..graph.type_count() as u32).collect();
-        let exact = retained_exact_by_set(&graph, &sets, set_of, u64::MAX).expect("allowed");
+        let told = std::cell::RefCell::new(Vec::new());
+        let progress = |done| told.borrow_mut().push(done);
+        let exact = retained_exact_by_set(&graph, &sets, set_of, u64::MAX, progress).expect("allowed");
+        assert!(told.borrow().is_sorted() && told.borrow().last().is_none_or(|done| *done == sets.len()));
         let least = retained_lower_bound_by_set(&dominators, &retained, &dominators.children(), DomNode::ROOT, sets.len(), set_of);
         for set in sets {
             let name = graph.type_name(TypeId::new(set as usize));

@@ -65,7 +65,7 @@ proptest! {
         }
         for type_name in TYPES {
             let pattern = TypePattern::parse(&format!("/^{type_name}$/")).unwrap();
-            let scope = ScopeOptions { types: Some(pattern), ..ScopeOptions::default() };
+            let scope = ScopeOptions { types: Some(pattern.into()), ..ScopeOptions::default() };
             let options = ReferrersOptions { depth, scope, ..ReferrersOptions::new(ReferredTo::Scope) };
             let answer = serde_json::to_value(referrers(&dump, &options).unwrap()).unwrap();
             let asked: BTreeSet<usize> =

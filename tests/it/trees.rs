@@ -92,7 +92,7 @@ proptest! {
 #[test]
 fn answers_are_what_the_commands_print() {
     let dump = heapdump::dump::open(crate::common::cmd::project(GAME)).unwrap();
-    let types = || ScopeOptions { types: Some(pattern("*Level*")), ..ScopeOptions::default() };
+    let types = || ScopeOptions { types: Some(pattern("*Level*").into()), ..ScopeOptions::default() };
     let limits = Limits { rows: Some(3), reverse: false };
     let tree = |options: DominatorTreeOptions| dominator_tree(&dump, &options).unwrap();
     let all = Limits::default();

@@ -19,7 +19,7 @@ pub(crate) struct DiffRowArgs {
     #[arg(long, conflicts_with_all = ["retained", "roots"])]
     paths: bool,
     /// Kinds of roots in place of types, with what only roots of that kind hold
-    #[arg(long, conflicts_with_all = ["retained", "type_pattern", "filter", "domain"])]
+    #[arg(long, conflicts_with_all = ["retained", "type_pattern", "not_type", "filter", "domain"])]
     roots: bool,
     /// Rows that did not change too
     #[arg(long)]
@@ -28,8 +28,9 @@ pub(crate) struct DiffRowArgs {
 
 impl DiffRowArgs {
     /// What the rows are of.
-    pub(crate) fn rows(&self, of_objects: bool) -> Result<DiffBy> {
-        let flags = DiffFlags { retained: self.retained, paths: self.paths, roots: self.roots, unchanged: self.all };
+    pub(crate) fn rows(&self, of_objects: bool, type_limits: bool) -> Result<DiffBy> {
+        let DiffRowArgs { by: _, retained, paths, roots, all: unchanged } = *self;
+        let flags = DiffFlags { retained, paths, roots, unchanged, type_limits };
         self.by.with(flags, of_objects).map_err(Error::msg)
     }
 }

@@ -13,11 +13,11 @@ use crate::units::parse_size;
 /// The question of `stats`.
 #[derive(Debug, Args)]
 pub(crate) struct HistogramArgs {
-    /// What to group by
+    /// What to group by; package=2: by two levels of packages
     #[arg(long, value_parser = words(GroupBy::OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
     by: GroupBy,
-    /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` marks
-    /// the heap without each row's objects
+    /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` walks
+    /// the heap without each row's objects, once for every 63 rows: seconds of a large dump, fewer with -n
     #[arg(long, value_parser = words(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
     retained: Option<RetainedBy>,
     /// Types of libraries, besides those of the runtime, where bytes go to their owners
@@ -49,10 +49,10 @@ impl HistogramArgs {
         if !size_limits.is_empty() && self.by != GroupBy::Type {
             bail!("--fail-over limits types: leave --by out");
         }
-        if !size_limits.is_empty() && self.scope.types.type_pattern.is_some() {
+        if !size_limits.is_empty() && self.scope.types.is_choice() {
             bail!("--fail-over names its types itself: leave --type out");
         }
-        if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package) {
+        if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
             bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
         }
         if !self.by.is_owner() && self.library.len() + self.mine.len() > 0 {
@@ -61,8 +61,8 @@ impl HistogramArgs {
         if self.by.is_owner() && self.retained.is_some() {
             bail!("--by owner charges bytes, it does not add up what is retained: leave --retained out");
         }
-        let libraries = parse_patterns("--library", &self.library)?;
-        let own_types = OwnTypes { libraries, mine: parse_patterns("--mine", &self.mine)? };
+        let libraries = parse_patterns("--library", &self.library, false)?;
+        let own_types = OwnTypes { libraries, mine: parse_patterns("--mine", &self.mine, false)? };
         Ok(HistogramOptions {
             own_types,
             scope: self.scope.options()?,
@@ -70,7 +70,7 @@ impl HistogramArgs {
             group_by: self.by,
             types_apart: self.common.input.read.raw_types,
             retained: self.retained,
-            limits: self.rows.limits(),
+            limits: self.rows.limits(&self.common.output),
             size_limits,
             ..HistogramOptions::default()
         })

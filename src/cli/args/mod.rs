@@ -11,3 +11,4 @@ pub(crate) mod heaps;
 pub(crate) mod histogram;
 pub(crate) mod object;
 pub(crate) mod options;
+pub(crate) mod roots;

@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::analysis::selection::TypePattern;
+use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::{CommandLine, Limits, Order, ScopeOptions};
 use crate::filter::Filter;
@@ -25,7 +25,9 @@ pub(crate) struct Common {
 pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     known: &'static [(&'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
-    let words = PossibleValuesParser::new(known.iter().map(|(word, _)| *word));
+    // Of words with a number one stands in the text of the option.
+    let shown = |word: &&'static str| PossibleValue::new(word).hide(word.ends_with(|c: char| c.is_ascii_digit()));
+    let words = PossibleValuesParser::new(known.iter().map(|(word, _)| shown(word)));
     words.try_map(|word| known.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or("unknown"))
 }
 
@@ -46,6 +48,9 @@ pub(crate) struct OutputArgs {
     /// The output form
     #[arg(short, long, value_parser = words(Format::WORDS), default_value = "table", value_name = "FORM")]
     pub(crate) format: Format,
+    /// As on a terminal though it is none, for a pager as less -R
+    #[arg(short, long)]
+    pub(crate) pretty: bool,
     /// Sizes as 1.2 MiB [default on a terminal]
     #[arg(long, overrides_with = "bytes", hide_short_help = true)]
     pub(crate) human: bool,
@@ -94,9 +99,15 @@ pub(crate) struct RowArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct TypeArgs {
-    /// Keep types that match: a substring, /regex/, or a glob with * or ?; capitals matter
+    /// Keep types that match: a substring, /regex/, or a glob with * or ?; of several any
     #[arg(short = 't', long = "type", value_name = "PATTERN")]
-    pub(crate) type_pattern: Option<String>,
+    type_pattern: Vec<String>,
+    /// Leave types out that match
+    #[arg(long, value_name = "PATTERN", hide_short_help = true)]
+    not_type: Vec<String>,
+    /// Capitals of both are like small letters
+    #[arg(short, long, hide_short_help = true)]
+    ignore_case: bool,
 }
 
 /// Which section is asked for.
@@ -224,14 +235,34 @@ impl ReadArgs {
 pub(crate) fn parse_patterns<'t>(
     option: &'static str,
     texts: impl IntoIterator<Item = &'t String>,
+    ignores_case: bool,
 ) -> Result<Vec<TypePattern>> {
-    let parse = |text: &String| TypePattern::parse(text).map_err(Error::msg).context(option);
+    let parse = |text: &String| TypePattern::parse_with(text, ignores_case).map_err(Error::msg).context(option);
     texts.into_iter().map(parse).collect()
 }
 
 impl TypeArgs {
-    pub(crate) fn pattern(&self) -> Result<Option<TypePattern>> {
-        Ok(parse_patterns("--type", &self.type_pattern)?.pop())
+    /// Returns true if types are asked for.
+    pub(crate) fn is_choice(&self) -> bool {
+        !self.type_pattern.is_empty() || !self.not_type.is_empty()
+    }
+
+    /// As the library takes it.
+    pub(crate) fn choice(&self) -> Result<Option<TypeChoice>> {
+        if self.ignore_case && !self.is_choice() {
+            bail!("--ignore-case: there is no --type and no --not-type of which it could be");
+        }
+        let wanted = parse_patterns("--type", &self.type_pattern, self.ignore_case)?;
+        let unwanted = parse_patterns("--not-type", &self.not_type, self.ignore_case)?;
+        Ok(self.is_choice().then_some(TypeChoice { wanted, unwanted }))
+    }
+
+    /// What was asked for, as it was written.
+    pub(crate) fn words(&self) -> String {
+        let wanted = self.type_pattern.iter().map(|pattern| format!("--type {pattern}"));
+        let words: Vec<String> =
+            wanted.chain(self.not_type.iter().map(|pattern| format!("--not-type {pattern}"))).collect();
+        words.join(" ") + if self.ignore_case { "" } else { " (capitals matter)" }
     }
 }
 
@@ -250,12 +281,12 @@ impl WhereArgs {
 impl ScopeArgs {
     /// Returns true if objects are asked for by what they are.
     pub(crate) fn is_choice(&self) -> bool {
-        self.types.type_pattern.is_some() || !self.filter.filter.is_empty()
+        self.types.is_choice() || !self.filter.filter.is_empty()
     }
 
     /// As the library takes it.
     pub(crate) fn options(&self) -> Result<ScopeOptions> {
-        Ok(ScopeOptions { types: self.types.pattern()?, filter: self.filter.filter()?, ..self.section.options() })
+        Ok(ScopeOptions { types: self.types.choice()?, filter: self.filter.filter()?, ..self.section.options() })
     }
 }
 
@@ -268,8 +299,8 @@ impl SectionArgs {
 
 impl RowArgs {
     /// As the library takes it, here and now.
-    pub(crate) fn limits(&self) -> Limits {
-        Limits { rows: self.limit.limit_here(), reverse: self.sort.reverse }
+    pub(crate) fn limits(&self, output: &OutputArgs) -> Limits {
+        Limits { rows: self.limit.limit_here(output), reverse: self.sort.reverse }
     }
 
     /// What `--sort` asks for.

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         depth: args.depth,
         min_size: min_size.or_else(|| common.output.style().terminal.then(small_share)),
         order: args.rows.order()?,
-        limits: args.rows.limits(),
+        limits: args.rows.limits(&args.common.output),
     };
     ask(session, file.as_deref(), &common.input, |asked| {
         asked.warn();

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::analysis::threshold::Threshold;
-use crate::answers::diff::DiffOrder;
+use crate::analysis::threshold::{Percent, Threshold, parse_share};
+use crate::answers::diff::{DiffOrder, GrowthLimit, GrowthLimits};
 use crate::answers::{DiffOptions, diff};
 use crate::cli::Outcome;
 use crate::cli::args::diff::DiffRowArgs;
@@ -16,14 +16,14 @@ use crate::cli::terminal::{asking::ask_together, session::Session};
 /// What grew between two dumps, by type
 ///
 /// Joined by name and never by object id, so the dumps may be of different formats. Types that changed only, largest
-/// growth first. Exit code 1 when the heap grew by more than --fail-over.
+/// growth first. Exit code 1 when something grew by more than --fail-over or --fail-over-type.
 ///
 /// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW; of V8 snapshots of one process
 /// object by object, with --by object.
 ///
 /// Example: heapdump diff monday.txt friday.txt -n 10
 ///
-/// Example: heapdump diff before.txt after.txt --fail-over 10% || echo leaking
+/// Example: heapdump diff before.txt after.txt --fail-over 10% --fail-over-type 50% --min-bytes 1MiB || echo leaking
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "heapdump diff [OPTIONS] OLD NEW")]
 pub(crate) struct Args {
@@ -32,9 +32,15 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
     #[command(flatten)]
     rows: DiffRowArgs,
-    /// Fail when the heap grew by more: a size, or a share of the old heap as 10%
-    #[arg(long, value_name = "SIZE")]
-    fail_over: Option<String>,
+    /// Fail when the heap grew by more (10%, 20MiB), or types that match did ('*Cache=1MiB')
+    #[arg(long, value_name = "[TYPE=]SIZE")]
+    fail_over: Vec<GrowthLimit>,
+    /// Fail when any type grew by more of its old bytes, or was not there
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    fail_over_type: Option<Percent>,
+    /// With --fail-over-type: types that grew by less are no matter; a size, or a share of the old heap
+    #[arg(long, value_name = "SIZE", requires = "fail_over_type", hide_short_help = true)]
+    min_bytes: Option<Threshold>,
     #[command(flatten)]
     heaps: HeapArgs,
     #[command(flatten)]
@@ -46,12 +52,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    // A wrong limit is told before the work, not after.
-    let growth_limit = args.fail_over.as_deref().map(str::parse).transpose().map_err(Error::msg)?;
     let scope = args.scope.options()?;
-    if args.files.len() > 2 {
-        bail!("diff compares two dumps; of more, `heapdump trend` says what grew");
-    }
+    anyhow::ensure!(args.files.len() <= 2, "diff compares two dumps; of more, `heapdump trend` says what grew");
     if args.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("standard input is one dump: only one side may be -");
     }
@@ -60,23 +62,25 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         if of_objects && asked.len() < 2 {
             bail!("name two files: heapdump diff OLD NEW");
         }
-        let options = DiffOptions { scope: scope.clone(), ..args.options(of_objects, asked.len(), growth_limit)? };
+        let options = DiffOptions { scope: scope.clone(), ..args.options(of_objects, asked.len())? };
         let (old, new) = (&asked[0], &asked[asked.len() - 1]);
         let answer = diff(old.dump, new.dump, &options).map_err(|error| old.explain(error))?;
         answer.fuller_dumps.iter().for_each(|dump| old.note(&fuller_dump_note(dump)));
         answer.unmatched_heaps.sentences().for_each(|sentence| old.note(&format!("note: {sentence}")));
         session.print_answer(&answer, &args.common.output)?;
-        let over = answer.over_the_limit(options.scope.is_choice());
-        over.iter().for_each(|sentence| session.print_sentence(sentence));
-        let nothing_matches = answer.rows.is_empty() && options.scope.is_choice();
-        Ok(if over.is_some() || nothing_matches { Outcome::No } else { Outcome::Done })
+        answer.over_limits.iter().for_each(|over| session.print_sentence(&over.text));
+        let is_over = answer.over_limits.iter().any(|over| over.is_over);
+        let is_no = is_over || answer.rows.is_empty() && options.scope.is_choice();
+        Ok(if is_no { Outcome::No } else { Outcome::Done })
     })
 }
 
 impl Args {
-    fn options(&self, of_objects: bool, files: usize, growth_limit: Option<Threshold>) -> Result<DiffOptions> {
+    fn options(&self, of_objects: bool, files: usize) -> Result<DiffOptions> {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
-        let by = self.rows.rows(of_objects)?;
+        let growth_limits =
+            GrowthLimits { of_some: self.fail_over.clone(), of_each: self.fail_over_type, min_bytes: self.min_bytes };
+        let by = self.rows.rows(of_objects, growth_limits.are_of_types())?;
         let orders = DiffOrder::words(self.rows.by, of_objects, self.rows.retained);
         if !of_objects && files < 2 && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
@@ -87,8 +91,8 @@ impl Args {
             retained: self.rows.retained,
             unchanged: self.rows.all,
             order: self.order.order_of(&orders)?.unwrap_or_default(),
-            limits: self.order.limits(),
-            growth_limit,
+            limits: self.order.limits(&self.common.output),
+            growth_limits,
             ..DiffOptions::default()
         })
     }

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         group_by: args.by,
         types_apart: args.common.input.read.raw_types,
         order,
-        limits: args.rows.limits(),
+        limits: args.rows.limits(&args.common.output),
     };
     ask(session, file.as_deref(), &args.common.input, |asked| {
         asked.warn();

@@ -37,9 +37,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let input = Input::find(args.file.as_deref())?;
-    // A pipe with a name is read as standard input is.
+    // A pipe with a name is read as standard input is; what is not there is no pipe.
     let file = match &input {
-        Input::Path(path) if path.is_file() => Some(path.as_path()),
+        Input::Path(path) if path.is_file() || !path.exists() => Some(path.as_path()),
         _ => None,
     };
     if let Some(path) = file.filter(|path| is_index(path)) {
@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     }
     let target = match (&args.output, file) {
         (Some(output), _) => find_target_of_index(&input, output)?,
+        (None, Some(path)) if !path.exists() => bail!("{}: no such file", path.display()),
         (None, Some(path)) => find_target_of_index(&input, &path_of_index(path))?,
         (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
     };

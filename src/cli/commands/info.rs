@@ -64,7 +64,7 @@ fn run_several(args: &Args, session: &Session) -> Result<Outcome> {
         Ok(ask_input(session, input, Some(file), &args.common.input, |asked| args.ask(asked))?.1)
     })?;
     if !answers.is_empty() {
-        let answer = InfoOfFiles::new(answers, order, args.rows.limits());
+        let answer = InfoOfFiles::new(answers, order, args.rows.limits(&args.common.output));
         session.print_answer(&answer, &args.common.output)?;
     }
     Ok(failed.unwrap_or(Outcome::Done))

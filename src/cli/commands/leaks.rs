@@ -83,9 +83,9 @@ impl Args {
     fn options(&self) -> Result<LeaksOptions> {
         Ok(LeaksOptions {
             threshold: self.threshold.parse().map_err(Error::msg)?,
-            libraries: parse_patterns("--library", &self.library)?,
-            scope: ScopeOptions { types: self.types.pattern()?, ..self.section.options() },
-            rows: self.limit.limit_here(),
+            libraries: parse_patterns("--library", &self.library, false)?,
+            scope: ScopeOptions { types: self.types.choice()?, ..self.section.options() },
+            rows: self.limit.limit_here(&self.common.output),
             exact_sizes: self.common.output.bytes,
         })
     }

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = ObjectsOptions {
         scope: args.scope.options()?,
         order: args.rows.order()?,
-        limits: args.rows.limits(),
+        limits: args.rows.limits(&args.common.output),
         ids_only: args.ids,
         values: args.values,
         detached: args.detached,

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         scope,
         depth: args.depth,
         order: args.rows.order()?,
-        limits: args.rows.limits(),
+        limits: args.rows.limits(&args.common.output),
         ..ReferrersOptions::new(of)
     };
     ask(session, file.as_deref(), &args.common.input, |asked| {

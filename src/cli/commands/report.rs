@@ -86,7 +86,7 @@ impl Args {
         Ok(PageOptions {
             section: self.section.domain.clone(),
             threshold: self.threshold.parse().map_err(Error::msg)?,
-            libraries: parse_patterns("--library", &self.library)?,
+            libraries: parse_patterns("--library", &self.library, false)?,
             max_bytes,
             read_words: self.input.words(),
             ..PageOptions::default()

@@ -1,26 +1,33 @@
-//! `heapdump show OBJID`: one object.
+//! `heapdump show OBJID...`: single objects.
+
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::answers::{ObjectOptions, object};
+use crate::answers::object::{ShowOptions, show};
 use crate::cli::Outcome;
-use crate::cli::args::object::{parse_object_id, split_object_and_file};
+use crate::cli::args::object::{parse_object_id, read_object_ids, split_objects_and_file};
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs};
-use crate::cli::terminal::{asking::ask, session::Session};
+use crate::cli::terminal::{asking::ask, load::Input, session::Session};
 use crate::dump::NoValues;
 
-/// One object: sizes, roots, references out and in
+/// Objects: sizes, roots, references out and in
 ///
 /// OBJID is written as the dump writes it; capitals, leading zeros and 0x do not matter. Where a file has several
-/// sections with the same id, write 2#7c79f or say --domain.
+/// sections with the same id, write 2#7c79f or say --domain. The dump is read once, however many objects there are.
 ///
 /// Example: heapdump show 7fe45 dump.txt
+///
+/// Example: heapdump list dump.txt --type Cache --ids -n 3 | heapdump show --ids-from - dump.txt
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "heapdump show [OPTIONS] OBJID [FILE]")]
+#[command(override_usage = "heapdump show [OPTIONS] OBJID... [FILE]")]
 pub(crate) struct Args {
-    /// The object's id as the dump writes it, and the dump
-    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
+    /// The objects' ids as the dump writes them, and the dump
+    #[arg(value_names = ["OBJID", "FILE"], num_args = 0..)]
     words: Vec<String>,
+    /// More ids: the first word of each line of a file; - for standard input
+    #[arg(long, value_name = "FILE")]
+    ids_from: Option<PathBuf>,
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
@@ -30,18 +37,26 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let (object_id, file) = split_object_and_file(&args.words);
-    let Some(object_id) = object_id else { bail!("which object? heapdump show OBJID [FILE]") };
-    let options = ObjectOptions {
+    let (mut ids, file) = split_objects_and_file(&args.words);
+    if let Some(from) = &args.ids_from {
+        if from.as_os_str() == "-" && Input::find(file.as_deref())?.path().is_none() {
+            bail!("--ids-from -: standard input has the ids; name the dump");
+        }
+        ids.extend(read_object_ids(from)?);
+    }
+    if ids.is_empty() {
+        bail!("which object? heapdump show OBJID... [FILE]");
+    }
+    let options = ShowOptions {
+        objects: ids.iter().map(|id| parse_object_id(id)).collect::<Result<_>>()?,
         scope: args.section.options(),
-        rows: args.limit.limit_here(),
-        ..ObjectOptions::new(parse_object_id(&object_id)?)
+        rows: args.limit.limit_here(&args.common.output),
     };
     ask(session, file.as_deref(), &args.common.input, |asked| {
         asked.warn();
-        let answer = object(asked.dump, &options).map_err(|error| asked.explain(error))?;
+        let answer = show(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
-        if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, NoValues::Format(_))) {
+        if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_))) {
             asked.note(&why.to_string());
         }
         Ok(Outcome::Done)

@@ -9,7 +9,6 @@ use crate::answers::{Histogram, HistogramOptions, histogram};
 use crate::cli::Outcome;
 use crate::cli::args::heaps::fuller_dump_note;
 use crate::cli::args::histogram::HistogramArgs;
-use crate::cli::render::histogram::limit_sentences;
 use crate::cli::terminal::asking::{Asked, ask, ask_input};
 use crate::cli::terminal::load::{Input, count_types};
 use crate::cli::terminal::{each_file::ask_each, notes, session::Session};
@@ -92,7 +91,7 @@ fn count(
 fn outcome(args: &HistogramArgs, session: &Session, answers: &[(String, Histogram)]) -> Outcome {
     let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
     let outcome = args.scope.outcome(session, is_empty, args.common.input.read.quiet);
-    let sentences = answers.iter().flat_map(|(file, answer)| limit_sentences(file, answer));
+    let sentences = answers.iter().flat_map(|(file, answer)| answer.limit_sentences(file));
     sentences.for_each(|text| session.print_sentence(&text));
     let is_over = answers.iter().flat_map(|(_, answer)| &answer.limit_checks).any(|check| check.is_over());
     if is_over { Outcome::No } else { outcome }

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Error, Result};
+use anyhow::Result;
 
-use crate::analysis::selection::TypePattern;
 use crate::answers::{StringsOptions, strings};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, RowArgs, WhereArgs};
+use crate::cli::args::options::{Common, RowArgs, WhereArgs, parse_patterns};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// Texts: copies of each, bytes, what is wasted
@@ -43,14 +42,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
-    let parse = if args.ignore_case { TypePattern::parse_ignoring_case } else { TypePattern::parse };
     let options = StringsOptions {
         duplicates: args.duplicates,
-        grep: args.grep.as_deref().map(parse).transpose().map_err(Error::msg).context("--grep")?,
+        grep: parse_patterns("--grep", &args.grep, args.ignore_case)?.pop(),
         holders: args.holders,
         filter: args.filter.filter()?,
         order: args.rows.order()?,
-        limits: args.rows.limits(),
+        limits: args.rows.limits(&args.common.output),
     };
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         asked.warn();

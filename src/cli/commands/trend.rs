@@ -93,7 +93,7 @@ impl Args {
             grows: self.grows,
             by_time: self.sort_by_time,
             wide: self.wide,
-            limits: Limits { rows: self.limit.limit_here(), reverse: false },
+            limits: Limits { rows: self.limit.limit_here(&self.common.output), reverse: false },
             growth_limits: self.fail_over.clone(),
         })
     }

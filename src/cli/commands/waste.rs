@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let text = std::fs::read(path).with_context(|| name.clone())?;
         Ok((name, String::from_utf8_lossy(&text).into_owned()))
     };
-    let limits = args.rows.limits();
+    let limits = args.rows.limits(&args.common.output);
     let is_overview = args.kind.is_empty() && args.rows.limit.limit.is_none();
     let fail_over = args.fail_over.as_deref().map(str::parse).transpose();
     let options = WasteOptions {

@@ -49,7 +49,7 @@ impl Present for Breakdown<'_> {
                 page.line("");
             }
             let title = page.style().bold(&escape_controls(&heap.heap.title()));
-            page.line(format!("{title}\n"));
+            page.paragraph(format!("{title}\n"));
             let style = *page.style();
             page.tree(&outline(heap, style));
         }

@@ -3,27 +3,28 @@
 use super::histogram::name_column;
 use crate::answers::diff::{
     AllocationDiffRow, AllocationDiffRows, Amounts, Change, ChangedObjects, ChangedType, DiffRows, ObjectDiffRows,
-    RETAINED_KEYS, delta,
+    RETAINED_KEYS, delta, percent_words,
 };
 use crate::answers::{Diff, DiffBy, GroupBy};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit};
+use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, Unit};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
 
-    fn table(&self, _: &Style) -> Table<'_> {
+    fn table(&self, style: &Style) -> Table<'_> {
+        let is_drawn = style.terminal && style.format == Format::Table;
         match &self.rows {
-            DiffRows::Objects(rows) => object_table(rows),
+            DiffRows::Objects(rows) => object_table(rows, is_drawn),
             DiffRows::ByObject(rows) => changes_table(rows),
-            DiffRows::Allocations(rows) => allocation_table(rows),
+            DiffRows::Allocations(rows) => allocation_table(rows, is_drawn),
         }
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        page.line(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
+        page.paragraph(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
         if let DiffRows::ByObject(rows) = &self.rows {
-            page.line(rows.sentence());
+            page.paragraph(rows.sentence());
         }
         page.line("");
         let table = self.table(&style);
@@ -34,7 +35,10 @@ impl Present for Diff {
     }
 }
 
-fn object_table(rows: &ObjectDiffRows) -> Table<'_> {
+/// How much that is of what there was before: for people, as others can work it out.
+const PERCENT: Column = Column::share("percent", "+%").hide_priority(3);
+
+fn object_table(rows: &ObjectDiffRows, is_drawn: bool) -> Table<'_> {
     let keys = rows.by.keys();
     let (count, bytes, name) = match rows.by {
         DiffBy::RootKinds => (
@@ -46,7 +50,12 @@ fn object_table(rows: &ObjectDiffRows) -> Table<'_> {
         _ => (OBJECTS, RETAINED, Column::text(keys.name, "Path by type")),
     };
     let columns = add_change(Columns::new(), keys.count, count, Unit::Count, |amounts| amounts.count);
-    let mut columns = add_change(columns, keys.bytes, bytes, Unit::Bytes, |amounts| amounts.bytes);
+    let percent = |(_, change): &mut ChangedRow<'_>| percent_words(change.old.bytes, change.new.bytes);
+    let mut columns = add_change(columns, keys.bytes, bytes, Unit::Bytes, |amounts| amounts.bytes).add_if(
+        is_drawn,
+        if rows.by_percent { PERCENT.hide_priority(0) } else { PERCENT },
+        percent,
+    );
     if rows.retained {
         columns = add_change(columns, RETAINED_KEYS, RETAINED, Unit::Bytes, |amounts| amounts.retained_bytes);
     }
@@ -84,7 +93,7 @@ fn add_change<'r>(
 const OBJECTS: [&str; 3] = ["Objects\nold", "Objects\nnew", "Objects\n+-"];
 const RETAINED: [&str; 3] = ["Retained\nold", "Retained\nnew", "Retained\n+-"];
 
-fn allocation_table(rows: &AllocationDiffRows) -> Table<'_> {
+fn allocation_table(rows: &AllocationDiffRows, is_drawn: bool) -> Table<'_> {
     let name = match rows.by {
         DiffBy::Backtraces => Column::text("path", "Backtrace"),
         _ => name_column(GroupBy::Type),
@@ -95,6 +104,7 @@ fn allocation_table(rows: &AllocationDiffRows) -> Table<'_> {
         })
         .add(Column::bytes("total_bytes_new", "New").hide_priority(1), |row| row.total_bytes_new)
         .add(Column::bytes("total_bytes_delta", "Growth"), |row| row.total_bytes_delta)
+        .add_if(is_drawn, PERCENT, |row| percent_words(row.total_bytes_old, row.total_bytes_new))
         .add(Column::count("allocations_delta", "Allocations"), |row| row.allocations_delta)
         .add(name, |row| row.name.shortened().into_owned())
         .table(rows.len(), rows.hidden(), |at| rows.get(at))

@@ -19,7 +19,7 @@ impl Present for DominatorTree<'_> {
 
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        page.line(format!(
+        page.paragraph(format!(
             "{} in {} reachable from roots{}{}\n",
             style.bold(&style.bytes(self.reachable_bytes)),
             count_of(self.reachable_objects, "objects"),

@@ -1,10 +1,8 @@
 //! `heapdump info`: of one file a field and its value a line; of several a row for each file.
 
 use crate::answers::files_info::{InfoOfFile, InfoOfFiles};
-use crate::answers::info::{AllocationInfo, FormatRow, Info, ObjectInfo, Records};
-use crate::answers::problems::ProblemRow;
-use crate::answers::properties::ProcessSettings;
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};
+use crate::answers::info::Info;
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls};
 
 impl Present for Info {
     const COMMAND: &'static str = "info";
@@ -18,110 +16,8 @@ impl Present for Info {
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
-        match self {
-            Info::Objects(info) => object_lines(info, page),
-            Info::Allocations(info) => allocation_lines(info, page),
-        }
-    }
-}
-
-fn object_lines(info: &ObjectInfo, page: &mut TextPage<'_>) {
-    let style = *page.style();
-    if info.roots_lost {
-        page.field("inferred", "the dump has lost its roots: what is reachable or retained rests on inferred ones");
-    }
-    format_lines(&info.format, page);
-    if let Some(loss) = &info.loss {
-        let part = loss.percent_read.map_or(String::new(), |percent| format!(", {percent:.2} % of the dump"));
-        page.field("read", &format!("{}{part}", style.bytes(loss.read_bytes)));
-        page.field("lost", &loss.lost.join("; "));
-    }
-    for section in &info.sections {
-        let times = section.times();
-        let (objects, size) = (count_of(section.objects, "objects"), style.bytes(section.shallow_bytes));
-        page.field(&format!("section {}", section.number), &format!("{}: {objects}, {size}{times}", section.name));
-    }
-    for snapshot in &info.snapshots {
-        page.field(&format!("snapshot {}", snapshot.number), &snapshot.text(|bytes| style.bytes(bytes)));
-    }
-    if info.snapshots.len() > 1 {
-        page.field("", "--snapshot N takes another one");
-    }
-    if let Some(sample) = info.sampled {
-        let (objects, bytes) = (sample.objects_multiplier, sample.bytes_multiplier);
-        page.field("sampled", &format!("figures of the heap are estimates: objects x{objects:.3}, bytes x{bytes:.3}"));
-    }
-    record_lines(&info.records, page);
-    let roots = info.roots_by_kind.iter().map(|(kind, count)| format!("{} {kind}", format_count(*count)));
-    let roots: Vec<String> = roots.collect();
-    let inferred = if info.roots_inferred { " (inferred: the dump has none)" } else { "" };
-    page.field("roots", &format!("{}{inferred}", if roots.is_empty() { "none".into() } else { roots.join(", ") }));
-    if let Some(trailer) = &info.trailer {
-        page.field("trailer", trailer);
-    }
-    if let Some(reason) = &info.reason {
-        page.field("written after", reason);
-    }
-    if let Some(sizes) = &info.sizes {
-        page.field("sizes", sizes);
-    }
-    for (kind, name, text) in info.settings.iter().flat_map(ProcessSettings::rows) {
-        page.field(kind, &format!("{name} = {text}"));
-    }
-    problem_lines(&info.problems, page);
-}
-
-fn allocation_lines(info: &AllocationInfo, page: &mut TextPage<'_>) {
-    let style = *page.style();
-    format_lines(&info.format, page);
-    if info.dumps.len() > 1 {
-        for dump in &info.dumps {
-            let own = info.heaps.iter().filter(|heap| heap.dump == dump.dump);
-            let (heaps, bytes) =
-                own.fold((0, 0u64), |(heaps, bytes), heap| (heaps + 1, bytes.saturating_add(heap.total_bytes)));
-            let detail = if dump.detail.is_empty() { String::new() } else { format!(", {}", dump.detail) };
-            let heaps = count_of(heaps, "heaps");
-            page.field(&format!("dump {}", dump.dump), &format!("{} in {heaps}{detail}", style.bytes(bytes)));
-        }
-    }
-    for heap in &info.heaps {
-        let allocations =
-            heap.allocations.map_or(String::new(), |count| format!(" in {}", count_of(count, "allocations")));
-        let labels = if heap.labels.is_empty() { String::new() } else { format!(", {}", heap.labels) };
-        page.field("heap", &format!("{}: {}{allocations}{labels}", heap.title, style.bytes(heap.total_bytes)));
-    }
-    record_lines(&info.records, page);
-    problem_lines(&info.problems, page);
-}
-
-fn format_lines(format: &FormatRow, page: &mut TextPage<'_>) {
-    page.field("format", &format!("{} ({})", format.title, format.format));
-    if let Some(version) = &format.version {
-        page.field("version", version);
-    }
-    if let Some(Some(producer)) = &format.producer {
-        page.field("producer", producer);
-    }
-    let packing: String = format.compression.iter().map(|packing| format!(", {packing}")).collect();
-    page.field("encoding", &format!("{}{packing}", format.encoding.as_deref().unwrap_or("binary")));
-}
-
-fn record_lines(records: &Records, page: &mut TextPage<'_>) {
-    let records: Vec<String> =
-        records.0.iter().map(|(kind, count)| count_of(*count, &kind.replace('_', " "))).collect();
-    page.field("records", &records.join(", "));
-}
-
-fn problem_lines(problems: &[ProblemRow], page: &mut TextPage<'_>) {
-    if problems.is_empty() {
-        page.field("problems", "none");
-    }
-    for ProblemRow { code, count, first_at, meaning, .. } in problems {
-        // Meanings are in the plural.
-        match count {
-            1 => page.field("problem", &format!("{meaning} ({code}, once, at {first_at})")),
-            _ => page.field("problem", &format!("{count} {meaning} ({code}, first at {first_at})")),
-        }
+        let style = *page.style();
+        self.lines(|bytes| style.bytes(bytes)).iter().for_each(|(field, text)| page.field(field, text));
     }
 }
 

@@ -24,9 +24,9 @@ impl Present for Leaks<'_> {
         match (self.suspects.is_empty(), self.omitted.of_other_types) {
             (true, 0) => {
                 let least = self.suspects.size(self.threshold_bytes);
-                page.line(format!("No suspects: nothing retains {least} or more."));
+                page.paragraph(format!("No suspects: nothing retains {least} or more."));
             }
-            (true, others) => page.line(format!("No suspects of these types; {others} of others.")),
+            (true, others) => page.paragraph(format!("No suspects of these types; {others} of others.")),
             _ => {}
         }
         for (number, text) in self.suspects.paragraphs(page.style().terminal).enumerate() {
@@ -42,7 +42,7 @@ impl Present for Leaks<'_> {
             page.line(format!("{} more; -n 0 shows all", self.omitted.beyond_limit));
         }
         if self.roots_inferred {
-            page.line("Roots are inferred: this format has no root records.");
+            page.paragraph("Roots are inferred: this format has no root records.");
         }
     }
 

@@ -5,18 +5,19 @@ use crate::answers::MergedRootPaths;
 use crate::answers::merged_paths::MergedPathRow;
 use crate::answers::tree::TreeRow;
 use crate::report::{
-    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
-    format_count,
+    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,
 };
 
 impl Present for MergedRootPaths<'_> {
     const COMMAND: &'static str = "roots";
 
     fn table(&self, _: &Style) -> Table<'_> {
+        let of_one = self.object.is_some();
         Columns::new()
             .add(Column::count("level", "Level"), |place: &mut TreeRow<MergedPathRow<'_>>| place.depth)
-            .add(Column::count("objects", "Objects"), |place| place.row.objects)
-            .add(Column::bytes("retained_bytes", "Retained"), |place| place.row.retained_bytes)
+            .add_if(of_one, Column::count("paths", "Paths"), |place| place.row.paths)
+            .add_if(!of_one, Column::count("objects", "Objects"), |place| place.row.objects)
+            .add_if(!of_one, Column::bytes("retained_bytes", "Retained"), |place| place.row.retained_bytes)
             .add_if(self.tree.have_names(), REFERENCE, |place| place.row.reference.take())
             .add(TYPE, |place| match &place.row.root {
                 Some(root) => Cell::text(format!("{} <- {}", place.row.type_name, root_text(root))),
@@ -26,16 +27,11 @@ impl Present for MergedRootPaths<'_> {
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
-        let style = *page.style();
-        page.line(format!(
-            "{} of {} {} a path from a root{}; the shortest, merged by type\n",
-            style.bold(&format_count(self.reachable_objects)),
-            count_of(self.objects, "objects"),
-            if self.objects == 1 { "has" } else { "have" },
-            if self.avoids { " around what --exclude names" } else { "" },
-        ));
+        let (style, of_one) = (*page.style(), self.object.is_some());
+        let (count, rest) = self.sentence();
+        page.paragraph(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
         page.tree(&Outline {
-            figures: vec![("objects", 11), ("retained", 10)],
+            figures: if of_one { vec![("paths", 11)] } else { vec![("objects", 11), ("retained", 10)] },
             gap: 1,
             title: "held by",
             header: style.header,
@@ -52,7 +48,10 @@ impl Present for MergedRootPaths<'_> {
                 OutlineRow {
                     depth: place.depth as usize,
                     hidden_after: place.hidden_after.into(),
-                    figures: vec![format_count(row.objects), style.size(row.retained_bytes)],
+                    figures: [row.paths.or(row.objects).map(format_count), row.retained_bytes.map(|b| style.size(b))]
+                        .into_iter()
+                        .flatten()
+                        .collect(),
                     name,
                     ..OutlineRow::default()
                 }

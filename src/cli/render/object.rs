@@ -1,29 +1,45 @@
 //! `heapdump show`.
 
 use super::rows::{CLASS, REFERENCE, TYPE, VALUE, heading, note_inferred_roots, root_words};
+use crate::answers::object::ShownObjects;
 use crate::answers::object_rows::{NodeRows, RelatedRow};
 use crate::answers::values::{FieldRow, ShownValue};
 use crate::answers::{ObjectAnswer, ObjectRow};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};
 
-impl Present for ObjectAnswer<'_> {
+impl Present for ShownObjects<'_> {
     const COMMAND: &'static str = "show";
 
     fn table(&self, _: &Style) -> Table<'_> {
         let (row_count, row) = self.related();
-        let values = self.has_values();
+        let objects = self.as_slice();
+        let values = objects.iter().any(ObjectAnswer::has_values);
+        let has_classes = objects.iter().any(|object| object.has_classes);
         let type_column = if values { Column::word("type", "Type") } else { TYPE };
         Columns::new()
-            .add(Column::word("relation", "Relation"), |row: &mut RelatedRow| row.relation)
+            .add_if(objects.len() > 1, Column::word("of", "Of"), |row: &mut RelatedRow| std::mem::take(&mut row.of))
+            .add(Column::word("relation", "Relation"), |row| row.relation)
             .add(Column::word("id", "Object"), |row| row.id.take())
             .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
-            .add_if(self.has_classes, CLASS, |row| row.class.take())
+            .add_if(has_classes, CLASS, |row| row.class.take())
             .add_if(values, REFERENCE, |row| row.reference.take())
             .add(type_column, |row| std::mem::take(&mut row.text))
             .add_if(values, VALUE, |row| row.value.take())
             .table(row_count, 0, row)
     }
 
+    fn text(&self, page: &mut TextPage<'_>) {
+        for (number, object) in self.as_slice().iter().enumerate() {
+            if number > 0 {
+                page.line("\n");
+            }
+            object.text(page);
+        }
+        note_inferred_roots(self.as_slice().iter().any(|object| object.roots_inferred), page);
+    }
+}
+
+impl ObjectAnswer<'_> {
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         let row = &self.object.row;
@@ -42,11 +58,11 @@ impl Present for ObjectAnswer<'_> {
         }
         match &self.dominator {
             Some(dominator) => page.line(format!("  dominator{}", object_line(dominator, "", &style))),
-            None if self.reachability.is_reached() => page.line("  dominator  none: no single object holds it"),
+            None if self.reachability.is_reached() => page.paragraph("  dominator  none: no single object holds it"),
             None => {}
         }
         for root in &self.roots {
-            page.line(format!("  root       {}", root_words(root)));
+            page.paragraph(format!("  root       {}", root_words(root)));
         }
         if let Some(frames) = &self.object.backtrace {
             page.line(format!("\n{}", style.bold("Allocated by")));
@@ -73,7 +89,6 @@ impl Present for ObjectAnswer<'_> {
             true => types("Referrers", &self.referrers, page),
             false => list("Referrers", &self.referrers, page),
         }
-        note_inferred_roots(self.roots_inferred, page);
     }
 }
 
@@ -98,7 +113,7 @@ fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
 /// Too many objects to be shown one by one: their types.
 fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
-    page.line(format!("\n{} ({}), by type; -n 0 shows all", style.bold(title), format_count(rows.total() as u64)));
+    page.paragraph(format!("\n{} ({}), by type; -n 0 shows all", style.bold(title), format_count(rows.total() as u64)));
     let types = rows.by_type();
     for (count, name) in types.iter().take(rows.len()) {
         let start = format!("  {:>10}  ", format_count(*count));

@@ -36,7 +36,7 @@ impl Present for ObjectList<'_> {
 
     fn text(&self, page: &mut TextPage<'_>) {
         if self.roots_inferred {
-            page.line("Retained sizes rest on inferred roots: the dump has none.");
+            page.paragraph("Retained sizes rest on inferred roots: the dump has none.");
         }
         let table = self.table(page.style());
         page.table(&table);

@@ -33,7 +33,7 @@ impl Present for Referrers<'_> {
                 format!("{objects}{}", parts.into_iter().flatten().collect::<String>())
             }
         };
-        page.line(format!("What refers to {}\n", escape_controls(&of)));
+        page.paragraph(format!("What refers to {}\n", escape_controls(&of)));
         page.tree(&Outline {
             figures: vec![("referrers", 11), ("references", 11), ("shallow", 10)],
             gap: 1,

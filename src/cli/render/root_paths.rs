@@ -44,18 +44,18 @@ impl Present for RootPathsAnswer<'_> {
         match self.reachability {
             Reachability::Reached => {}
             Reachability::Frozen => {
-                page.line("  not reachable from any strong root: alive all the same, on the frozen heap");
+                page.paragraph("  not reachable from any strong root: alive all the same, on the frozen heap");
             }
-            reachability => page.line(format!("  not reachable from any strong root{}", but_what(reachability))),
+            reachability => page.paragraph(format!("  not reachable from any strong root{}", reachability.but_what())),
         }
         if let Some(summary) = self.summary() {
-            page.line(format!("  {summary}"));
+            page.paragraph(format!("  {summary}"));
         }
         let lines = PathLines::new(&self.paths, Some(HALF)).saying();
         for (number, path) in self.paths.iter().take(self.shown).enumerate() {
             let title = style.bold(&format!("Path {}", number + 1));
             let references = count_of(path.length() as u64, "references");
-            page.line(format!("\n{title} ({references}), held by {}", escape_controls(&path.holders())));
+            page.paragraph(format!("\n{title} ({references}), held by {}", escape_controls(&path.holders())));
             let mut lines: Vec<PathLine> = lines.of_path(number).collect();
             let width =
                 lines.iter_mut().filter_map(PathLine::object).map(|step| step.object.id.len()).max().unwrap_or(0);
@@ -65,7 +65,7 @@ impl Present for RootPathsAnswer<'_> {
                     PathPart::Object { number, step } => (number, *step),
                     PathPart::LeftOut { objects } => {
                         let objects = count_of(objects as u64, "objects");
-                        page.line(format!("  ... {objects} left out; -f json has all ..."));
+                        page.paragraph(format!("  ... {objects} left out; -f json has all ..."));
                         continue;
                     }
                 };
@@ -89,27 +89,5 @@ impl Present for RootPathsAnswer<'_> {
             page.line(format!("\n{}; -n 0 shows all", count_of(hidden as u64, "more paths")));
         }
         note_inferred_roots(self.roots_inferred, page);
-    }
-}
-
-/// Why there is no path, for standard error; `None` if there is one from a strong root.
-pub(crate) fn why_not(answer: &RootPathsAnswer<'_>, all_kinds: bool) -> Option<String> {
-    let id = &answer.object.row.id;
-    if answer.is_blocked() {
-        return Some(format!("every path to {id} goes through what --exclude names"));
-    }
-    let why = match answer.reachability {
-        Reachability::Reached => return None,
-        Reachability::Frozen => "; it is on the frozen heap, which is never collected",
-        reachability => but_what(reachability),
-    };
-    let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
-    Some(format!("{id} is not reachable from any strong root{why}{hint}"))
-}
-
-fn but_what(reachability: Reachability) -> &'static str {
-    match reachability {
-        Reachability::LeftOut => " but those that --exclude-roots leaves out",
-        _ => "",
     }
 }

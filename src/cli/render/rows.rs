@@ -26,12 +26,12 @@ pub(crate) fn root_words(root: &RootRow) -> String {
 /// The first line of an answer on one object.
 pub(crate) fn heading(object: &ObjectRow, page: &mut TextPage<'_>) {
     let id = page.style().bold(&object.id);
-    page.line(format!("{id}  {}", escape_controls(&object.type_text())));
+    page.paragraph(format!("{id}  {}", escape_controls(&object.type_text())));
 }
 
 /// The last line of an answer that rests on inferred roots.
 pub(crate) fn note_inferred_roots(roots_inferred: bool, page: &mut TextPage<'_>) {
     if roots_inferred {
-        page.line("\nRoots are inferred: this format has no root records.");
+        page.paragraph("\nRoots are inferred: this format has no root records.");
     }
 }

@@ -33,7 +33,7 @@ impl Present for Threads {
     fn text(&self, page: &mut TextPage<'_>) {
         for thread in self.threads.iter().filter(|thread| thread.out_of_memory) {
             let place = thread.frames.get(1).map_or(String::new(), |frame| format!(", in {}", frame.text()));
-            page.line(escape_controls(&format!("Out of memory: {}{place}\n", thread.title())));
+            page.paragraph(escape_controls(&format!("Out of memory: {}{place}", thread.title())) + "\n");
         }
         if self.which.is_none() {
             let table = self.table(page.style());
@@ -87,7 +87,7 @@ fn stacks(threads: &Threads) -> Table<'_> {
 fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
     let name = thread.name.as_deref().filter(|name| !name.is_empty()).map(|name| format!("\"{name}\"  "));
     let title = page.style().bold(&escape_controls(&format!("{}{}", name.unwrap_or_default(), thread.id)));
-    page.line(format!("{}{title}", if place > 0 { "\n" } else { "" }));
+    page.paragraph(format!("{}{title}", if place > 0 { "\n" } else { "" }));
     let words = [
         Some(thread.type_name.clone()),
         thread.state.map(str::to_string),

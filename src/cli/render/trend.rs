@@ -23,7 +23,7 @@ impl Present for DumpsTrend {
 
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
-        page.line(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
+        page.paragraph(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
         page.line("");
         let columns = Columns::new()
             .add(Column::word("trend", "Trend"), |row: &mut Row<'_>| row.trend.name())

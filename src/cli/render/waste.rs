@@ -45,7 +45,11 @@ impl Present for Waste {
         );
         for kind in self.kinds.iter().filter(|kind| !kind.rows.is_empty()) {
             let (name, bytes) = (style.bold(kind.kind.name()), style.bytes(kind.wasted_bytes));
-            page.line(format!("\n{name} ({}): {bytes} in {}", kind.kind.words(), count_of(kind.objects, "objects")));
+            page.paragraph(format!(
+                "\n{name} ({}): {bytes} in {}",
+                kind.kind.words(),
+                count_of(kind.objects, "objects")
+            ));
             page.table(
                 &Columns::new()
                     .add(WASTED, |row: &mut &WasteRow| row.wasted_bytes)

@@ -11,30 +11,40 @@ use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
-const WIDTH_UNKNOWN: usize = 80;
+
+/// Columns of the terminal, else COLUMNS, else 80.
+pub(crate) fn terminal_width() -> usize {
+    let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or_else(said).unwrap_or(80)
+}
 
 impl OutputArgs {
     /// How to print, here and now.
     pub(crate) fn style(&self) -> Style {
-        let terminal = io::stdout().is_terminal();
+        let terminal = self.is_for_people();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Style {
             format: self.format,
             terminal,
-            width: terminal_size::terminal_size().map_or(WIDTH_UNKNOWN, |(width, _)| usize::from(width.0)),
+            width: terminal_width(),
             human: self.human || (!self.bytes && terminal && self.format == Format::Table),
             header: !self.no_header,
             color: self.color.0.unwrap_or(terminal && !no_color),
             ascii: terminal && !locale_has_unicode(),
         }
     }
+
+    /// Returns true if somebody reads it: on a terminal, or where that is asked for.
+    fn is_for_people(&self) -> bool {
+        self.pretty || io::stdout().is_terminal()
+    }
 }
 
 impl LimitArgs {
     /// Rows at most, here and now; `None` for all.
-    pub(crate) fn limit_here(&self) -> Option<usize> {
-        let default = || io::stdout().is_terminal().then_some(ROWS_ON_A_TERMINAL);
+    pub(crate) fn limit_here(&self, output: &OutputArgs) -> Option<usize> {
+        let default = || output.is_for_people().then_some(ROWS_ON_A_TERMINAL);
         self.limit.or_else(default).filter(|limit| *limit > 0)
     }
 }
@@ -42,9 +52,11 @@ impl LimitArgs {
 impl TypeArgs {
     /// The outcome of a command that shows what `--type` matches.
     pub(crate) fn outcome(&self, session: &Session, is_empty: bool, is_quiet: bool) -> Outcome {
-        let Some(pattern) = self.type_pattern.as_ref().filter(|_| is_empty) else { return Outcome::Done };
+        if !is_empty || !self.is_choice() {
+            return Outcome::Done;
+        }
         if !is_quiet {
-            session.print_sentence(&format!("no type matches --type {pattern} (capitals matter)"));
+            session.print_sentence(&format!("no type matches {}", self.words()));
         }
         Outcome::No
     }
@@ -56,7 +68,7 @@ impl ScopeArgs {
         if self.filter.words().is_none() {
             return self.types.outcome(session, is_empty, is_quiet);
         }
-        let of_type = self.types.type_pattern.as_ref().map_or(String::new(), |name| format!(" of --type {name}"));
+        let of_type = if self.types.is_choice() { format!(" of {}", self.types.words()) } else { String::new() };
         self.filter.outcome(session, &of_type, is_empty, is_quiet)
     }
 }

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::Error;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::cli::terminal::output::terminal_width;
 use crate::filter::FilterError;
 use crate::input::{Observer, Phase};
-use crate::report::{escape_controls, progress_line, progress_prefix};
+use crate::report::{escape_controls, progress_line, progress_prefix, wrap_sentence};
 
 const DELAY: Duration = Duration::from_millis(500);
 const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
@@ -18,7 +19,8 @@ const BETWEEN_DRAWS: Duration = Duration::from_millis(100);
 /// The one line of standard error that shows progress, however many dumps are open.
 pub(crate) struct Progress {
     line: Mutex<Line>,
-    /// Bytes taken from the file or pipe (packed, if it is packed), and bytes there are; 0 when unknown.
+    /// Bytes taken from the file or pipe (packed, if it is packed), and bytes there are; 0 when unknown. Of later phases
+    /// steps.
     bytes: [AtomicU64; 2],
     /// Progress is shown some time after this, not some time after the start of each of many small files.
     begun: Instant,
@@ -69,8 +71,11 @@ impl Progress {
     }
 
     fn print(&self, text: &str) {
+        let text = format!("heapdump: {text}");
+        let has_lines = text.contains('\n') || !std::io::stderr().is_terminal();
+        let text = if has_lines { text } else { wrap_sentence(&text, terminal_width()) };
         // A closed standard error must not change the answer.
-        let print = || drop(writeln!(std::io::stderr(), "heapdump: {text}"));
+        let print = || drop(writeln!(std::io::stderr(), "{text}"));
         match &self.line().bar {
             Some(bar) => bar.suspend(print),
             None => print(),
@@ -117,16 +122,16 @@ impl Progress {
             let style = ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.with_style(style)
         });
-        let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
         let [done, total] = self.bytes.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
         // The first phase is the only one with a known end, and goes on after the last byte.
         let (step, bytes) = match phase {
-            Phase::Reading if total > 0 && done >= total => ("resolving references", None),
-            Phase::Reading => (phase.name(), Some((done, total))),
-            phase => (phase.name(), None),
+            Phase::Reading if total > 0 && done >= total => ("resolving references".into(), None),
+            Phase::Reading => (phase.name().to_string(), Some((done, total))),
+            phase if total > 0 => (format!("{}: {done} of {total}", phase.name()), None),
+            phase => (phase.name().to_string(), None),
         };
         // One message and not indicatif's own fields: it draws after every field that is set.
-        bar.set_message(progress_line(prefix, step, since.elapsed(), bytes, width));
+        bar.set_message(progress_line(prefix, &step, since.elapsed(), bytes, terminal_width()));
     }
 }
 
@@ -148,7 +153,6 @@ impl Watch {
         };
         let prefix = file.map_or(String::new(), |file| count + &progress_prefix(file));
         let watch = Watch { progress: Arc::clone(progress), prefix, quiet, is_shown };
-        watch.bytes_read(0, None);
         watch.phase(Phase::Reading);
         watch
     }
@@ -159,6 +163,8 @@ impl Observer for Watch {
         if !self.is_shown {
             return;
         }
+        // What was read is no step of what comes now.
+        self.bytes_read(0, None);
         self.progress.line().work = Some(Work { prefix: self.prefix.clone(), phase, since: Instant::now() });
         self.progress.start_drawer();
     }
@@ -166,6 +172,10 @@ impl Observer for Watch {
     fn bytes_read(&self, done: u64, total: Option<u64>) {
         self.progress.bytes[0].store(done, Ordering::Relaxed);
         self.progress.bytes[1].store(total.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn steps(&self, done: u64, total: u64) {
+        self.bytes_read(done, Some(total));
     }
 
     fn note(&self, sentence: &str) {
