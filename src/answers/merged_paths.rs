@@ -223,7 +223,8 @@ impl<'d> MergedPathRows<'d> {
     fn new(graph: &'d HeapGraph, least: u64, merged: MergedPaths, limits: Limits) -> Self {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
-        for (number, row) in merged.rows.iter().enumerate() {
+        // Of rows that only led back to one above nothing is left.
+        for (number, row) in merged.rows.iter().enumerate().filter(|(_, row)| row.objects > 0) {
             match row.above {
                 Some(above) => children[above].push(number as u32),
                 None => tops.push(number as u32),

@@ -30,13 +30,16 @@ fn types(args: &[&str]) -> BTreeSet<String> {
     rows(&run(&args).json(), "types").iter().map(|row| text(row, "type").to_string()).collect()
 }
 
+/// Options, and which types they keep.
+type Case<'c> = (&'c [&'c str], &'c dyn Fn(&str) -> bool);
+
 #[test]
 fn several_types_are_joined_and_others_left_out() {
     let all = types(&[]);
     let that = |is_wanted: &dyn Fn(&str) -> bool| -> BTreeSet<String> {
         all.iter().filter(|name| is_wanted(name)).cloned().collect()
     };
-    let cases: [(&[&str], &dyn Fn(&str) -> bool); 5] = [
+    let cases: [Case<'_>; 5] = [
         (&["-t", "Level", "-t", "System.*"], &|name| name.contains("Level") || name.starts_with("System.")),
         (&["--not-type", "System.*"], &|name| !name.starts_with("System.")),
         (&["-t", "Game", "--not-type", "[]", "--not-type", "Level"], &|name| {

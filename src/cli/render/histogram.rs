@@ -54,7 +54,7 @@ impl Present for Histogram {
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         for (size, rest) in self.sentences(|bytes| style.bytes(bytes)) {
-            page.paragraph(&format!("{}{}", style.bold(&size), escape_controls(&rest)));
+            page.paragraph(format!("{}{}", style.bold(&size), escape_controls(&rest)));
         }
         page.line("");
         let table = self.table(&style);

@@ -31,11 +31,11 @@ impl Present for Leaks<'_> {
         }
         for (number, text) in self.suspects.paragraphs(page.style().terminal).enumerate() {
             page.line(page.style().bold(&format!("Suspect {}", number + 1)));
-            page.paragraph(&escape_controls(&text));
+            page.paragraph(escape_controls(&text));
             page.line("");
         }
         for row in &self.detached {
-            page.paragraph(&escape_controls(&row.text()));
+            page.paragraph(escape_controls(&row.text()));
             page.line("");
         }
         if self.omitted.beyond_limit > 0 {
@@ -70,10 +70,10 @@ impl Present for Survivors<'_> {
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
-        page.paragraph(&self.sentence());
+        page.paragraph(self.sentence());
         for row in self.types.iter() {
             page.line("");
-            page.paragraph(&escape_controls(&row.text()));
+            page.paragraph(escape_controls(&row.text()));
         }
     }
 }

@@ -72,7 +72,7 @@ impl ObjectAnswer<'_> {
             page.line(format!("\n{}", style.bold("Elements")));
             let words: Vec<String> = elements.iter().map(ShownValue::words).collect();
             let more = if Some(elements.len() as u64) < self.object.length { ", …" } else { "" };
-            page.paragraph(&escape_controls(&format!("  {}{more}", words.join(", "))));
+            page.paragraph(escape_controls(&format!("  {}{more}", words.join(", "))));
         }
         for fields in self.fields.iter().filter(|fields| !fields.is_empty()) {
             page.line(format!("\n{}", style.bold("Fields")));

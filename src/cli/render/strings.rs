@@ -36,7 +36,7 @@ impl Present for StringsAnswer<'_> {
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         let totals = &self.totals;
-        page.paragraph(&format!(
+        page.paragraph(format!(
             "{} in {}, {}; {} would be freed if each text were there once.",
             style.bold(&style.bytes(totals.bytes)),
             count_of(totals.strings, "strings"),
@@ -44,7 +44,7 @@ impl Present for StringsAnswer<'_> {
             style.bold(&style.bytes(totals.wasted_bytes)),
         ));
         if let Some(matching) = &self.matching {
-            page.paragraph(&format!(
+            page.paragraph(format!(
                 "{} with {} match: {}.",
                 count_of(matching.strings, "strings"),
                 count_of(matching.distinct, "different texts"),

@@ -97,7 +97,7 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
         Some(format!("{} on its stack", count_of(thread.local_count() as u64, "objects"))),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
-    page.paragraph(&escape_controls(&words.join(", ")));
+    page.paragraph(escape_controls(&words.join(", ")));
 }
 
 fn local_line(local: &LocalRow, page: &mut TextPage<'_>) {
