@@ -385,6 +385,11 @@ impl AllocationDiffRows {
         AllocationDiffRows { by: options.by, diff, options: options.clone(), types, paths }
     }
 
+    /// Returns true if they are in the order of percents.
+    pub fn is_by_percent(&self) -> bool {
+        self.options.order == DiffOrder::Percent
+    }
+
     /// All types, with their bytes on both sides; of those that are asked for.
     pub(super) fn sizes_of_types(&self) -> Vec<Sizes<'_>> {
         let types = self.diff.types(true).into_iter();
