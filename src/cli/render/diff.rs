@@ -104,7 +104,9 @@ fn allocation_table(rows: &AllocationDiffRows, is_drawn: bool) -> Table<'_> {
         })
         .add(Column::bytes("total_bytes_new", "New").hide_priority(1), |row| row.total_bytes_new)
         .add(Column::bytes("total_bytes_delta", "Growth"), |row| row.total_bytes_delta)
-        .add_if(is_drawn && rows.is_by_percent(), PERCENT, |row| percent_words(row.total_bytes_old, row.total_bytes_new))
+        .add_if(is_drawn && rows.is_by_percent(), PERCENT, |row| {
+            percent_words(row.total_bytes_old, row.total_bytes_new)
+        })
         .add(Column::count("allocations_delta", "Allocations"), |row| row.allocations_delta)
         .add(name, |row| row.name.shortened().into_owned())
         .table(rows.len(), rows.hidden(), |at| rows.get(at))
