@@ -20,6 +20,8 @@ mod limits;
 mod list;
 mod lock;
 mod part_file;
+#[doc(hidden)]
+pub mod peers;
 mod ports;
 mod private_folder;
 mod process;

@@ -20,10 +20,10 @@ const OBJECTS: u64 = 100_000;
 const SECONDS: u64 = 60;
 
 /// A runtime, and how it runs the program.
-struct Runtime {
-    name: &'static str,
+pub struct Runtime {
+    pub name: &'static str,
     /// Ends the name of its dumps.
-    extension: &'static str,
+    pub extension: &'static str,
     program: PathBuf,
     is_dotnet: bool,
     /// Types that the program has as many of as it has objects, divided by this.
@@ -41,7 +41,7 @@ fn in_path(name: &str) -> Option<PathBuf> {
 }
 
 /// A runtime by name; what is missing is said.
-fn runtime(name: &'static str) -> Option<Runtime> {
+pub fn runtime(name: &'static str) -> Option<Runtime> {
     let live = |path: &str| Some(project("target/live").join(path)).filter(|path| path.is_file());
     let (program, extension, types, part): (_, _, &'static [&'static str], _) = match name {
         "java17" => (in_path("java"), "hprof", JAVA_TYPES, 5),
@@ -69,13 +69,15 @@ fn runtime(name: &'static str) -> Option<Runtime> {
 }
 
 /// A running program.
-struct Target {
-    process: Process,
-    folder: TempDir,
+pub struct Target {
+    pub process: Process,
+    pub folder: TempDir,
+    /// The process that runs the program, which another one may have started.
+    pub pid: u32,
 }
 
 impl Runtime {
-    fn command(&self, objects: u64, options: &[&str]) -> Command {
+    pub fn command(&self, objects: u64, options: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         let arguments = [objects.to_string(), SECONDS.to_string()];
         let folder = project("tests/live/collect");
@@ -94,17 +96,18 @@ impl Runtime {
         command
     }
 
-    fn start(&self, objects: u64, options: &[&str]) -> Target {
+    pub fn start(&self, objects: u64, options: &[&str]) -> Target {
         self.start_command(self.command(objects, options))
     }
 
     /// Starts it in a folder of its own and waits until its heap is made.
-    fn start_command(&self, mut command: Command) -> Target {
+    pub fn start_command(&self, mut command: Command) -> Target {
         let folder = tempfile::tempdir().expect("a folder");
         let output = File::create(folder.path().join("output")).expect("a file");
         let errors = output.try_clone().expect("a descriptor");
         command.current_dir(folder.path()).stdin(Stdio::null()).stdout(output).stderr(errors);
-        let mut target = Target { process: Process(command.spawn().expect("it starts")), folder };
+        let process = Process(command.spawn().expect("it starts"));
+        let mut target = Target { pid: process.0.id(), process, folder };
         for _ in 0..600 {
             if target.output().contains("READY") {
                 return target;
@@ -116,7 +119,7 @@ impl Runtime {
     }
 
     /// The dump has as many objects of the program's types as that made, and no problems.
-    fn check(&self, path: &Path) {
+    pub fn check(&self, path: &Path) {
         let ran = finish(heapdump(&["stats", "-q", "-f", "json", &path.display().to_string()])).expect_code(0);
         let answer = ran.json();
         // Java 17 refers to objects of its archive that it does not dump.
@@ -133,27 +136,32 @@ impl Runtime {
 }
 
 impl Target {
-    fn output(&self) -> String {
+    pub fn output(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("output")).unwrap_or_default()
     }
 
-    fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.process.0.id() as i32).expect("a number");
         kill_process(pid, signal).expect("sent");
     }
 
+    /// The largest gap of its clock from here on is what counts.
+    pub fn forget_gaps(&self) -> usize {
+        self.output().len()
+    }
+
     /// The largest gap of its clock so far, in milliseconds; gaps of 20 ms and less are not noted.
-    fn gap_ms(&self) -> f64 {
+    pub fn gap_ms(&self, from: usize) -> f64 {
         std::thread::sleep(Duration::from_millis(200));
         let output = self.output();
-        let gaps = output
+        let gaps = output[from..]
             .lines()
             .filter_map(|line| line.strip_prefix("GAP ")?.split(' ').next()?.replace(',', ".").parse().ok());
         gaps.fold(0.0, f64::max)
     }
 
     /// What of ours is in the folders that the process writes to.
-    fn leftovers(&self) -> Vec<String> {
+    pub fn leftovers(&self) -> Vec<String> {
         let pid = self.process.pid();
         let folders = [Path::new("/tmp"), self.folder.path(), Path::new("/dev/shm")];
         let entries = folders.iter().flat_map(|folder| folder.read_dir().into_iter().flatten().flatten());
@@ -163,17 +171,17 @@ impl Target {
         names.filter(is_ours).collect()
     }
 
-    fn collect(&self, path: &Path, options: &[&str]) -> Ran {
+    pub fn collect(&self, path: &Path, options: &[&str]) -> Ran {
         finish(self.collect_command(path, options))
     }
 
-    fn collect_command(&self, path: &Path, options: &[&str]) -> Command {
-        let (pid, path) = (self.process.pid(), path.display().to_string());
+    pub fn collect_command(&self, path: &Path, options: &[&str]) -> Command {
+        let (pid, path) = (self.pid.to_string(), path.display().to_string());
         heapdump(&[&["collect", &pid, "-o", &path, "-f", "json", "--yes"], options].concat())
     }
 
     /// A run that is refused with this word, and leaves the process as it is.
-    fn refuses(&mut self, options: &[&str], code: &str) {
+    pub fn refuses(&mut self, options: &[&str], code: &str) {
         let folder = tempfile::tempdir().expect("a folder");
         let before = self.output();
         let ran = self.collect(&folder.path().join("x"), options).expect_code(2);
@@ -187,7 +195,7 @@ impl Target {
     }
 }
 
-fn names_in(folder: &Path) -> Vec<String> {
+pub fn names_in(folder: &Path) -> Vec<String> {
     let entries = folder.read_dir().expect("a folder").flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
@@ -208,11 +216,6 @@ fn dumps_are_whole(name: &'static str, options: &[&str], asking: &[&str]) {
         );
         assert_eq!((&answer["complete"], &answer["lost_events"]), (&true.into(), &0.into()));
         runtime.check(&path);
-        // What is said is no more than what the process has seen, whose clock notes gaps of more than 20 ms. From version 22
-        // on a JVM counts the time in which it puts its parts together, too.
-        let (pause, gap) = (answer["pause_ms"].as_f64().expect("a pause"), target.gap_ms());
-        assert!(pause <= (gap * 1.3).max(gap + 60.0).max(250.0), "{name}: said {pause}, had {gap}");
-        println!("{name}: said {pause} ms, had {gap} ms; {} ms in all", answer["duration_ms"]);
     }
     assert!(target.process.is_alive() && target.leftovers().is_empty(), "{:?}", target.leftovers());
 }
@@ -239,6 +242,74 @@ fn dumps_of_node_are_whole() {
     dumps_are_whole("node20", &["--inspect=0"], &[]);
 }
 
+/// What is said of the pause is what the process has seen, whose clock notes gaps of more than 20 ms. A machine under load
+/// stops it for other reasons too: one of some dumps must fit.
+#[test]
+fn the_pause_that_is_said_is_the_pause_that_was() {
+    for (name, objects) in [
+        ("java17", 1_000_000),
+        ("java11", 1_000_000),
+        ("dotnet8", 1_000_000),
+        ("dotnet31", 1_000_000),
+        ("node20", OBJECTS),
+    ] {
+        let Some(runtime) = runtime(name) else { continue };
+        let options: &[&str] = if name == "node20" { &["--inspect=0"] } else { &[] };
+        let target = runtime.start(objects, options);
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut seen = Vec::new();
+        let fits = (0..4).any(|_| {
+            let from = target.forget_gaps();
+            let answer = target.collect(&folder.path().join("x"), &["--force"]).expect_code(0).json();
+            let (pause, gap) = (answer["pause_ms"].as_f64().expect("a pause"), target.gap_ms(from));
+            seen.push((pause, gap));
+            pause > 0.0 && (pause - gap).abs() <= (gap * 0.3).max(60.0)
+        });
+        println!("{name}: said and had, in ms: {seen:?}");
+        assert!(fits, "{name}: said and had, in ms: {seen:?}");
+    }
+}
+
+/// Memory of this program does not grow with the heap.
+#[test]
+fn memory_of_a_run_is_constant() {
+    const MORE_KIB: u64 = 8 << 10;
+    for name in ["java17", "java25", "dotnet8"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let peak_kib = |objects| {
+            let target = runtime.start(objects, &[]);
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut command = target.collect_command(&folder.path().join("x"), &[]);
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            let status = format!("/proc/{}/status", child.id());
+            let mut peak = 0;
+            while child.try_wait().expect("a child").is_none() {
+                let text = std::fs::read_to_string(&status).unwrap_or_default();
+                let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+                peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak).max(peak);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert!(folder.path().join("x").is_file(), "{name}");
+            peak
+        };
+        let (small, large) = (peak_kib(20_000), peak_kib(2_000_000));
+        println!("{name}: {small} and {large} KiB");
+        assert!(small > 1000 && large < small + MORE_KIB, "{name}: {small} and {large} KiB");
+    }
+}
+
+/// What was installed for these tests starts, so that none of them passes because there is nothing to run.
+#[test]
+fn runtimes_required() {
+    const NAMES: [&str; 6] = ["java17", "java11", "java25", "node20", "dotnet8", "dotnet31"];
+    let list = std::env::var("HEAPDUMP_LIVE").unwrap_or_default();
+    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let known = NAMES.iter().find(|known| **known == name).unwrap_or_else(|| panic!("{name} is not known"));
+        let runtime = runtime(known).unwrap_or_else(|| panic!("{name} is required and is not there"));
+        runtime.start(1000, &[]);
+    }
+}
+
 /// The inspector that was opened for the dump is closed behind it; without leave none is opened.
 #[test]
 fn an_inspector_is_opened_on_request_alone_and_closed_again() {
@@ -255,14 +326,57 @@ fn an_inspector_is_opened_on_request_alone_and_closed_again() {
     target.refuses(&["--open-inspector"], "port-taken");
 }
 
+/// An inspector that comes when nobody waits for it any more is closed as well, on whichever port it is.
+#[test]
+fn an_inspector_that_comes_late_is_closed_too() {
+    let Some(runtime) = runtime("node20") else { return };
+    for options in [&["--inspect-port=0"][..], &["--inspect-port", "127.0.0.1:19333"]] {
+        let mut target = runtime.start(1000, options);
+        // Its own words on its standard error say that it was open.
+        let openings = |target: &Target| target.output().matches("Debugger listening").count();
+        let folder = tempfile::tempdir().expect("a folder");
+        target.collect(&folder.path().join("x"), &["--open-inspector"]).expect_code(0);
+        assert_eq!(openings(&target), 1);
+        target.refuses(&[], "needs-open-inspector");
+        let ran = target.collect(&folder.path().join("y"), &["--open-inspector", "--timeout", "1ms"]);
+        assert!(ran.json()["refusal"]["code"] == "timeout" || ran.code == 0, "{}", ran.stderr);
+        target.refuses(&[], "needs-open-inspector");
+        for wait in [0, 30, 60, 120, 240] {
+            let mut command = target.collect_command(&folder.path().join("z"), &["--open-inspector", "--force"]);
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            std::thread::sleep(Duration::from_millis(wait));
+            let pid = Pid::from_raw(child.id() as i32).expect("a number");
+            kill_process(pid, Signal::INT).expect("sent");
+            child.wait().expect("ended");
+            target.refuses(&[], "needs-open-inspector");
+        }
+    }
+}
+
+/// Waits until a run holds the lock of a process: it has asked for nothing yet.
+fn wait_for_lock(target: &Target) {
+    let name = format!("@heapdump-collect-{}-", target.pid);
+    for _ in 0..2000 {
+        if std::fs::read_to_string("/proc/net/unix").is_ok_and(|table| table.contains(&name)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("no run has taken the lock");
+}
+
 /// A run that is killed at any moment leaves no file, and a process of which the next dump is whole.
 #[test]
 fn runs_that_are_killed_leave_nothing() {
-    for name in ["java17", "java25", "dotnet8"] {
+    for name in ["java17", "java11", "java25", "dotnet8"] {
         let Some(runtime) = runtime(name) else { continue };
         let mut target = runtime.start(OBJECTS, &[]);
         let folder = tempfile::tempdir().expect("a folder");
-        for run in 0..10u64 {
+        let mut waits = Vec::new();
+        for run in 0..20u64 {
+            // Keys of the standard library's hash maps are random.
+            let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), run);
+            waits.push(random % 150);
             let path = folder.path().join(format!("{run}"));
             let mut child = target
                 .collect_command(&path, &[])
@@ -270,49 +384,62 @@ fn runs_that_are_killed_leave_nothing() {
                 .stderr(Stdio::null())
                 .spawn()
                 .expect("it starts");
-            std::thread::sleep(Duration::from_millis(run * 8));
+            std::thread::sleep(Duration::from_millis(random % 150));
             child.kill().expect("killed");
             child.wait().expect("ended");
             // It may have been done before.
             let left = names_in(folder.path());
-            assert!(left.iter().all(|name| *name == run.to_string()), "{left:?}");
+            let names = [format!("{run}"), format!("{run}.incomplete")];
+            assert!(left.iter().all(|name| names.contains(name)), "{left:?}");
             for name in left {
+                // What has the name is whole; a run that was killed may have got what this one should.
+                if name == names[0] {
+                    runtime.check(&folder.path().join(&name));
+                }
                 std::fs::remove_file(folder.path().join(name)).expect("removed");
             }
-            assert!(target.process.is_alive());
+            assert!(target.process.is_alive(), "{name}: {waits:?}");
         }
         // Sessions whose reader has died are dropped by .NET when it writes to them; a fresh mark for a JVM may be another tool's.
         std::thread::sleep(Duration::from_millis(2500));
         let path = folder.path().join("last");
-        let answer = target.collect(&path, &[]).expect_code(0).json();
-        assert_eq!((&answer["complete"], &answer["lost_events"]), (&true.into(), &0.into()), "{answer}");
+        let first = target.collect(&path, &["--force"]);
+        // A session that had nothing to write any more is dropped by this run, which says so.
+        let is_other = runtime.is_dotnet && first.json()["refusal"]["code"] == "incomplete";
+        let last = if is_other { target.collect(&path, &["--force"]) } else { first };
+        let answer = last.expect_code(0).json();
+        assert_eq!((&answer["complete"], &answer["lost_events"]), (&true.into(), &0.into()), "{answer} {waits:?}");
         runtime.check(&path);
-        assert!(target.process.is_alive() && target.leftovers().is_empty(), "{:?}", target.leftovers());
+        assert!(target.process.is_alive() && target.leftovers().is_empty(), "{:?} {waits:?}", target.leftovers());
     }
 }
 
 #[test]
 fn a_run_that_is_interrupted_ends_by_the_signal_and_leaves_nothing() {
-    for name in ["java17", "dotnet8"] {
+    for name in ["java17", "java25", "dotnet8", "dotnet31", "node20"] {
         let Some(runtime) = runtime(name) else { continue };
-        let mut target = runtime.start(600_000, &[]);
+        let options: &[&str] = if name == "node20" { &["--inspect=0"] } else { &[] };
+        let mut target = runtime.start(600_000, options);
         let folder = tempfile::tempdir().expect("a folder");
-        let mut ended = Vec::new();
-        for wait in [20, 40, 80] {
+        for wait in [0, 20, 50, 100] {
             let path = folder.path().join("x");
-            let mut command = target.collect_command(&path, &["--force"]);
+            let mut command = target.collect_command(&path, &[]);
             let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            wait_for_lock(&target);
             std::thread::sleep(Duration::from_millis(wait));
             let pid = Pid::from_raw(child.id() as i32).expect("a number");
             kill_process(pid, Signal::INT).expect("sent");
             let status = child.wait().expect("ended");
-            ended.push(status.signal());
-            assert!(status.success() || status.signal() == Some(2), "{status:?}");
-            assert!(status.success() || names_in(folder.path()).is_empty() || ended.contains(&None));
-            assert!(target.leftovers().is_empty(), "{:?}", target.leftovers());
+            // It may have been done before, but not at once.
+            let is_done = status.success() && wait > 0;
+            assert!(is_done || status.signal() == Some(2), "{name} {wait}: {status:?}");
+            assert_eq!(names_in(folder.path()), if is_done { &["x"][..] } else { &[] }, "{name} {wait}");
+            let _ = std::fs::remove_file(&path);
+            assert!(target.process.is_alive() && target.leftovers().is_empty(), "{name} {wait}");
         }
-        assert!(target.process.is_alive());
-        target.collect(&folder.path().join("x"), &["--force"]).expect_code(0);
+        let path = folder.path().join("x");
+        target.collect(&path, &[]).expect_code(0);
+        assert!(target.process.is_alive(), "{name}");
     }
 }
 
@@ -347,16 +474,26 @@ fn a_jvm_that_is_starting_lives_on() {
     }
 }
 
+/// It would obey when it is continued, long after. A list does not wait for it either.
 #[test]
-fn a_stopped_jvm_is_not_asked() {
-    let Some(runtime) = runtime("java17") else { return };
-    let mut target = runtime.start(1000, &[]);
-    target.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(100));
-    target.refuses(&[], "stopped");
-    target.signal(Signal::CONT);
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(target.process.is_alive() && target.leftovers().is_empty());
+fn a_process_that_is_stopped_is_not_asked() {
+    for name in ["java17", "dotnet8", "node20"] {
+        let Some(runtime) = runtime(name) else { continue };
+        let options: &[&str] = if name == "node20" { &["--inspect=0"] } else { &[] };
+        let mut target = runtime.start(1000, options);
+        target.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(100));
+        let folder = tempfile::tempdir().expect("a folder");
+        let ran = target.collect(&folder.path().join("x"), &[]).expect_code(2);
+        assert_eq!(ran.json()["refusal"]["code"], "stopped");
+        let answer = finish(heapdump(&["collect", "--list", "-f", "json"])).expect_code(0).json();
+        let rows = answer["processes"].as_array().expect("processes");
+        let row = rows.iter().find(|row| row["pid"] == target.pid).expect("listed");
+        assert_eq!(row["can_dump"], "stopped", "{row}");
+        target.signal(Signal::CONT);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(target.process.is_alive() && target.leftovers().is_empty() && names_in(folder.path()).is_empty());
+    }
 }
 
 #[test]
@@ -368,17 +505,25 @@ fn a_runtime_with_its_diagnostics_off_says_so() {
 }
 
 #[test]
-fn a_socket_is_found_in_another_folder_with_a_long_path() {
+fn a_socket_is_found_in_another_folder() {
     let Some(runtime) = runtime("dotnet8") else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let long = folder.path().join("with blank");
-    std::fs::create_dir(&long).expect("made");
-    let mut command = runtime.command(OBJECTS, &[]);
-    command.env("TMPDIR", format!("{}/", long.display()));
-    let target = runtime.start_command(command);
-    let path = folder.path().join("x");
-    target.collect(&path, &[]).expect_code(0);
-    runtime.check(&path);
+    // As long as a unix socket's address may be, 107 bytes, below the root of the process longer; and longer than that, where
+    // the runtime makes none.
+    for (length, is_there) in [(30, true), (120, false)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let long = folder.path().join(format!("with blank {}", "x".repeat(length)));
+        std::fs::create_dir(&long).expect("made");
+        let mut command = runtime.command(OBJECTS, &[]);
+        command.env("TMPDIR", format!("{}/", long.display()));
+        let mut target = runtime.start_command(command);
+        let path = folder.path().join("x");
+        if is_there {
+            target.collect(&path, &[]).expect_code(0);
+            runtime.check(&path);
+        } else {
+            target.refuses(&[], "socket-missing");
+        }
+    }
 }
 
 #[test]
@@ -399,19 +544,20 @@ fn a_second_run_at_the_same_time_is_told() {
     let Some(runtime) = runtime("java17") else { return };
     let target = runtime.start(OBJECTS, &[]);
     let folder = tempfile::tempdir().expect("a folder");
-    let children: Vec<_> = (0..3)
-        .map(|run| {
-            let mut command = target.collect_command(&folder.path().join(run.to_string()), &[]);
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
-        })
-        .collect();
-    let outputs = children.into_iter().map(|child| child.wait_with_output().expect("ended"));
-    let answers: Vec<Value> = outputs.map(|output| serde_json::from_slice(&output.stdout).expect("JSON")).collect();
-    assert!(answers.iter().any(|answer| answer["complete"] == true), "{answers:?}");
-    assert!(
-        answers.iter().all(|answer| answer["complete"] == true || answer["refusal"]["code"] == "busy"),
-        "{answers:?}"
-    );
+    let mut command = target.collect_command(&folder.path().join("first"), &[]);
+    let first = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for_lock(&target);
+    // Held for a moment, so that it is still at it.
+    let pid = Pid::from_raw(first.id() as i32).expect("a number");
+    kill_process(pid, Signal::STOP).expect("sent");
+    let answer = target.collect(&folder.path().join("second"), &[]).expect_code(2).json();
+    kill_process(pid, Signal::CONT).expect("sent");
+    assert_eq!(answer["refusal"]["code"], "busy", "{answer}");
+    let output = first.wait_with_output().expect("ended");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(answer["complete"], true, "{answer}");
+    runtime.check(&folder.path().join("first"));
+    assert_eq!(names_in(folder.path()), ["first"]);
 }
 
 /// A limit on files stands for a disk that is full.

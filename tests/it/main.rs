@@ -9,6 +9,8 @@ mod cli;
 #[cfg(target_os = "linux")]
 mod collect;
 #[cfg(target_os = "linux")]
+mod collect_container;
+#[cfg(target_os = "linux")]
 mod collect_live;
 #[cfg(target_os = "linux")]
 mod collect_safety;

@@ -121,6 +121,31 @@ fn message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
     [MAGIC, &bytes.to_le_bytes(), &[set, command, 0, 0], payload].concat()
 }
 
+/// The head of an answer.
+pub(super) struct Head {
+    /// Bytes behind it.
+    payload: usize,
+    command: (u8, u8),
+}
+
+impl Head {
+    pub(super) fn parse(header: &[u8]) -> Option<Self> {
+        let rest = header.strip_prefix(MAGIC)?;
+        let &[low, high, set, command, ..] = rest else { return None };
+        let payload = usize::from(u16::from_le_bytes([low, high])).checked_sub(HEADER_BYTES)?;
+        Some(Head { payload, command: (set, command) })
+    }
+
+    /// The runtime's number, where it refuses. Nothing at all: it is no answer.
+    pub(super) fn error_in(&self, payload: &[u8]) -> Option<Option<u32>> {
+        match self.command {
+            (SERVER, OK) => Some(None),
+            (SERVER, ERROR) => payload.first_chunk::<4>().map(|number| Some(u32::from_le_bytes(*number))),
+            _ => None,
+        }
+    }
+}
+
 impl Address {
     fn connect(&self, limit: Duration) -> io::Result<UnixStream> {
         match self {
@@ -189,19 +214,11 @@ impl Port<'_> {
     pub(super) fn answer(&self, stream: &UnixStream, mut wait: Wait<'_, '_>) -> Result<Vec<u8>, IpcError> {
         let header = self.read_exactly(stream, HEADER_BYTES, &mut wait)?;
         let foreign = || IpcError::Refusal(Refusal::protocol(&self.name(), ".NET's diagnostics protocol", &header));
-        if !header.starts_with(MAGIC) {
-            return Err(foreign());
-        }
-        let bytes = usize::from(u16::from_le_bytes([header[14], header[15]]));
-        let payload = bytes.checked_sub(HEADER_BYTES).ok_or_else(foreign)?;
-        let payload = self.read_exactly(stream, payload, &mut wait)?;
-        match (header[16], header[17]) {
-            (SERVER, OK) => Ok(payload),
-            (SERVER, ERROR) => match payload.first_chunk::<4>() {
-                Some(number) => Err(IpcError::Refused(u32::from_le_bytes(*number))),
-                None => Err(foreign()),
-            },
-            _ => Err(foreign()),
+        let head = Head::parse(&header).ok_or_else(foreign)?;
+        let payload = self.read_exactly(stream, head.payload, &mut wait)?;
+        match head.error_in(&payload).ok_or_else(foreign)? {
+            None => Ok(payload),
+            Some(number) => Err(IpcError::Refused(number)),
         }
     }
 

@@ -169,6 +169,16 @@ fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Pl
     Plan { text, pause, risk }
 }
 
+/// Reads an answer, for fuzzing.
+pub(super) fn read_answer(bytes: &[u8]) {
+    let Some((header, payload)) = bytes.split_at_checked(20) else { return };
+    if ipc::Head::parse(header).and_then(|head| head.error_in(payload)).is_some() {
+        for (texts_before, has_version) in [(4, true), (4, false)] {
+            let _ = version_in(payload, texts_before, has_version);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

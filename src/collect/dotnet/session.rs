@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, is_not_yet, text, wait_for};
@@ -26,6 +27,8 @@ const RUNDOWN_KEYWORDS: u64 = 0x38;
 const AFTER_LOSS: Duration = Duration::from_secs(2);
 /// A collection that has not come after so many times the pause that was expected does not come.
 const PAUSES: u32 = 3;
+/// For a collection to end whose run is ended by a signal.
+const COLLECTION: Duration = Duration::from_secs(10);
 /// For the end of a session that goes wrong.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
@@ -81,10 +84,15 @@ pub(super) fn session(
     mut watch: Watch<'_>,
     pump: Pump,
 ) -> Result<Outcome, Refusal> {
-    let (stream, id) = begin(port, options, &mut watch)?;
     // A session that has nothing to write is not dropped when its connection is.
-    let address = port.address.try_clone().map_err(|error| Refusal::system("socket", error))?;
-    let stop = AtEnd::new(move || address.stop(id)).map_err(|error| Refusal::system("signals", error))?;
+    let number = SessionId::default();
+    let (address, shared) = (port.address.try_clone(), number.clone());
+    let address = address.map_err(|error| Refusal::system("socket", error))?;
+    let stop = AtEnd::new(move || shared.wait().into_iter().for_each(|id| address.stop(id)));
+    let stop = stop.map_err(|error| Refusal::system("signals", error))?;
+    let begun = begin(port, options, &mut watch);
+    number.set(begun.as_ref().ok().map(|(_, id)| *id));
+    let (stream, id) = begun?;
     let (follower, begun, first) = (Follower::default(), Instant::now(), PATIENCE.max(options.pause * PAUSES));
     let mut copy = Copy { port, id, stream, watch, pump, follower, begun, first, stopped: None };
     copy.run()?;
@@ -129,6 +137,11 @@ fn judge(
         let refusal = incomplete(format!("{lost} lost: {came} objects came, others are missing"));
         return Ok(Err(refusal.hint(format!("--buffer {buffer} would hold all"))));
     }
+    if follower.is_complete() && follower.pause().is_some() && follower.missing_types() > 0 {
+        let types = count_of(follower.missing_types(), "types");
+        let refusal = incomplete(format!("{types} of objects have no names in it: another session was open"));
+        return Ok(Err(refusal.hint("another tool's, or of a run that was killed: ask again, that is gone now")));
+    }
     if follower.is_complete() && follower.pause().is_some() {
         return Ok(match follower.unreadable {
             0 => Ok(()),
@@ -138,6 +151,24 @@ fn judge(
     let where_it_ended = if follower.pause().is_some() { "its end mark" } else { "the collection had ended" };
     let text = format!("the trace of process {pid} ended before {where_it_ended}");
     Err(Refusal::new(RefusalCode::TargetDied, text))
+}
+
+/// The number of a session, which comes when the collection is over: a run that is ended before waits for it.
+#[derive(Clone, Default)]
+struct SessionId(Arc<(Mutex<Option<Option<u64>>>, Condvar)>);
+
+impl SessionId {
+    /// The number, or that there is none.
+    fn set(&self, number: Option<u64>) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(number);
+        self.0.1.notify_all();
+    }
+
+    fn wait(&self) -> Option<u64> {
+        let known = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.1.wait_timeout_while(known, COLLECTION, |known| known.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.flatten()
+    }
 }
 
 /// A session that is being copied.

@@ -187,6 +187,11 @@ impl Reply {
         }
     }
 
+    /// A reply that has come.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Reply { bytes: bytes.to_vec() }
+    }
+
     /// Has nothing come?
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -287,7 +292,7 @@ mod tests {
 
     #[test]
     fn replies_are_a_number_and_a_text() {
-        let parsed = |bytes: &[u8]| Reply { bytes: bytes.to_vec() }.parse(1);
+        let parsed = |bytes: &[u8]| Reply::of(bytes).parse(1);
         assert_eq!(parsed(b"0\nfine\n").expect("a reply"), (0, "fine".into()));
         assert_eq!(parsed(b"-1").expect("a reply"), (-1, String::new()));
         for wrong in [&b""[..], b"x\n", b"101\n", b"\xff\xfe", b"99999999999\n"] {

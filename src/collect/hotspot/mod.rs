@@ -16,7 +16,7 @@ use rustix::fs::{Gid, Uid};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 use super::process::Process;
-use super::pump::{MUCH_SLACK, Pump};
+use super::pump::{LITTLE_SLACK, MUCH_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Outcome, Request};
 use super::watch::{PATIENCE, Watch};
@@ -24,7 +24,7 @@ use super::{Collected, Plan};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
 pub(super) use perfdata::PerfData;
-use transfer::{Answer, RequestOptions, Transfer, Way};
+use transfer::{Answer, FIRST_WITH_SEGMENTS, RequestOptions, Transfer, Way};
 
 /// The first that writes into what is there already.
 const FIRST_WITH_OVERWRITE: u32 = 9;
@@ -59,7 +59,9 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         let (own, is_forced) = (folder.as_deref(), options.yes);
         let request = RequestOptions { all: options.all, major, own, expected, is_forced };
         let transfer = Transfer::begin(process, watch, stream, way, request)?;
-        let mut pump = Pump::start(file, MUCH_SLACK)?;
+        // From 22 on it stands still for its own file alone, which it copies into the FIFO when it has gone on.
+        let has_gone_on = major.is_some_and(|major| major >= FIRST_WITH_SEGMENTS);
+        let mut pump = Pump::start(file, if has_gone_on { LITTLE_SLACK } else { MUCH_SLACK })?;
         let (answer, watch) = transfer.run(&mut pump)?;
         file = pump.finish()?;
         match answer {
@@ -122,4 +124,17 @@ fn attach_as(
         });
         connected.join().unwrap_or_else(|_| Err(Refusal::new(RefusalCode::System, "a thread has ended")))
     })
+}
+
+/// Reads counters, a reply and a dump's records, for fuzzing.
+pub(super) fn read_answer(bytes: &[u8]) {
+    if let Some(data) = PerfData::parse(bytes) {
+        let _ = (data.version(), data.major(), data.command(), data.heap_bytes(), data.is_attach_off());
+    }
+    if let Ok((_, text)) = attach::Reply::of(bytes).parse(0) {
+        let _ = attach::created(&text);
+    }
+    let mut check = hprof_check::HprofCheck::default();
+    bytes.chunks(100).for_each(|piece| check.feed(piece));
+    let _ = check.is_whole();
 }

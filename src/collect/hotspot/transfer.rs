@@ -21,7 +21,7 @@ use crate::collect::watch::{TICK, Watch};
 /// The kernel's most for a pipe of a user.
 const PIPE_BYTES: usize = 1 << 20;
 /// From this version on a JVM has a file beside the FIFO, to the end.
-const FIRST_WITH_SEGMENTS: u32 = 22;
+pub(super) const FIRST_WITH_SEGMENTS: u32 = 22;
 /// A FIFO whose writer has not come, or has gone, is always ready.
 const WITHOUT_WRITER: Duration = Duration::from_millis(5);
 

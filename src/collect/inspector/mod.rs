@@ -28,6 +28,7 @@ use super::request::{Outcome, Request};
 use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::units::format_bytes;
+use frames::{Frame, Frames};
 use protocol::{Joiner, Message, TargetInfo, VersionInfo, request};
 use snapshot::SnapshotCheck;
 use websocket::{Received, WebSocket};
@@ -87,7 +88,11 @@ pub(super) fn find(process: &Process, all: bool) -> Option<Inspector> {
     let named = named_ports(process);
     let mut addresses = listening(process);
     let has_profile = profile_port(process);
-    let is_named = |address: &SocketAddr| named.contains(&address.port()) || has_profile == Some(address.port());
+    let is_named = |address: &SocketAddr| {
+        // `--inspect=0` is any port.
+        let is_any = named.contains(&0) && address.ip().is_loopback();
+        is_any || named.contains(&address.port()) || has_profile == Some(address.port())
+    };
     addresses.sort_by_key(|address| !is_named(address));
     let tried = addresses.iter().filter(|address| all || is_named(address));
     tried.copied().find_map(|address| inspector_at(Some(process), address, GET).ok())
@@ -425,6 +430,24 @@ impl Snapshot<'_> {
         };
         Refusal::new(RefusalCode::TargetDied, text)
     }
+}
+
+/// Reads frames and what is in them, for fuzzing.
+pub(super) fn read_answer(bytes: &[u8]) {
+    let (mut frames, mut joiner, mut check) = (Frames::default(), Joiner::default(), SnapshotCheck::default());
+    for piece in bytes.chunks(100) {
+        frames.feed(piece);
+        while let Ok(Some(frame)) = frames.next() {
+            let Frame::Message(text) = frame else { continue };
+            if let Ok(message) = serde_json::from_slice::<Message>(&text) {
+                check.feed(&joiner.join(message.params.chunk.0));
+            }
+        }
+    }
+    check.feed(&joiner.finish());
+    let _ = check.objects();
+    let _ = serde_json::from_slice::<Vec<TargetInfo>>(bytes).map(|targets| choose(&targets, None));
+    let _ = serde_json::from_slice::<VersionInfo>(bytes);
 }
 
 #[cfg(test)]

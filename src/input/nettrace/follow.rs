@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::container::{MAGIC, NULL, OBJECT_START, SERIALIZATION, object_type};
 use super::events::{Event, for_each_event};
 use super::fields::{Parsed, u32_at};
+use super::follow_types::FollowedTypes;
 use super::metadata::{self, Declared, Kind};
 
 use super::trace::trace;
@@ -34,6 +35,10 @@ pub(crate) struct Follower {
     /// The last number of each thread that writes events.
     sequences: FxHashMap<u64, u32>,
     ticks_per_second: i64,
+    pointer_bytes: usize,
+    types: FollowedTypes,
+    /// Objects came before the collection that was asked for: another session's.
+    has_others: bool,
     /// Numbers and times of the collections that somebody asked for, and of the ends of all.
     starts: Vec<(u32, u64)>,
     ends: Vec<(u32, u64)>,
@@ -84,9 +89,14 @@ impl Follower {
         self.has_ended
     }
 
-    /// Collections that somebody asked for and that have begun: one, unless another session is open.
+    /// Collections that somebody asked for: one, unless another session is open.
     pub(crate) fn collections(&self) -> u64 {
-        self.starts.len() as u64
+        self.starts.len() as u64 + u64::from(self.has_others)
+    }
+
+    /// Types of objects that the trace does not describe: another session was open, and has got them.
+    pub(crate) fn missing_types(&self) -> u64 {
+        self.types.missing()
     }
 
     /// How long the first collection took, once all that have begun have ended and the heap has come: that of a session
@@ -120,6 +130,7 @@ impl Follower {
             let Some(content) = self.pending.get(used..used + TRACE_BYTES) else { return Step::NeedsMore };
             if let Ok((_, trace)) = trace(content) {
                 self.ticks_per_second = trace.ticks_per_second;
+                self.pointer_bytes = trace.pointer_bytes;
             }
             self.advance(used + TRACE_BYTES);
             return Step::Done;
@@ -207,6 +218,8 @@ impl Follower {
                 const INDUCED: u32 = 1;
                 let [number, depth, reason, kind] = [0, 4, 8, 12].map(|at| u32_at(payload, at));
                 if depth >= 2 && reason == INDUCED && kind == 0 {
+                    self.has_others |= self.starts.is_empty() && self.objects > 0;
+                    self.objects = 0;
                     self.starts.push((number, event.timestamp));
                 }
             }
@@ -214,7 +227,9 @@ impl Follower {
             Kind::Nodes if payload.len() >= 8 => {
                 self.bulk_events += 1;
                 self.objects += u64::from(u32_at(payload, 4));
+                self.types.meet(payload, if self.pointer_bytes == 4 { 4 } else { 8 });
             }
+            Kind::BulkType if !self.types.describe(payload) => self.unreadable += 1,
             Kind::Edges => self.bulk_events += 1,
             _ => {}
         }
@@ -244,8 +259,28 @@ mod tests {
             }
             assert!(follower.is_complete() && follower.pause().is_some(), "{size}");
             assert_eq!((follower.collections(), follower.lost_events, follower.unreadable), (1, 0, 0));
+            assert_eq!(follower.missing_types(), 0);
             assert!(follower.objects > 1000);
         }
+    }
+
+    /// A session that was open before has got the descriptions: their events are taken out.
+    #[test]
+    fn types_that_another_session_has_got_are_missing() {
+        let whole = snapshot();
+        let mut follower = Follower::default();
+        // What events of types are called stands in the metadata: renumbered, they are events of another kind.
+        let number = 15u32.to_le_bytes();
+        let name: Vec<u8> = "Microsoft-Windows-DotNETRuntime\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let pattern = [&name[..], &number].concat();
+        let mut bytes = whole.clone();
+        let found: Vec<usize> = memchr::memmem::find_iter(&whole, &pattern).collect();
+        assert!(!found.is_empty());
+        for at in found {
+            bytes[at + name.len()..at + pattern.len()].copy_from_slice(&999u32.to_le_bytes());
+        }
+        follower.feed(&bytes).expect("a trace");
+        assert!(follower.is_complete() && follower.missing_types() > 20, "{}", follower.missing_types());
     }
 
     #[test]

@@ -74,18 +74,25 @@ impl TypeTable {
         number
     }
 
-    /// `u32 count, u16 clr`, entries; of an id described twice the last counts. How many entries could be read.
+    /// Of an id described twice the last counts.
     pub(super) fn describe(&mut self, payload: &[u8]) -> Result<(), ()> {
-        let (_, count) = le_u32::<_, ()>(payload).map_err(|_| ())?;
-        let mut rest = payload.get(6..).ok_or(())?;
-        for _ in 0..count {
-            let ((id, info), after) = entry(rest).map(|(after, found)| (found, after)).map_err(|_| ())?;
+        for_each_description(payload, |id, info| {
             self.name_bytes += info.name.len();
             self.described.insert(id, info);
-            rest = after;
-        }
-        Ok(())
+        })
     }
+}
+
+/// `u32 count, u16 clr`, entries.
+pub(super) fn for_each_description(payload: &[u8], mut found: impl FnMut(u64, TypeInfo)) -> Result<(), ()> {
+    let (_, count) = le_u32::<_, ()>(payload).map_err(|_| ())?;
+    let mut rest = payload.get(6..).ok_or(())?;
+    for _ in 0..count {
+        let (after, (id, info)) = entry(rest).map_err(|_| ())?;
+        found(id, info);
+        rest = after;
+    }
+    Ok(())
 }
 
 /// `u64 typeId, u64 moduleId, u32 token, u32 flags, u8 elementType, ustr name, u32 count, count x u64 typeId`.
