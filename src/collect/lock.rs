@@ -5,10 +5,16 @@ use std::fs;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::time::{Duration, Instant};
 
+use super::guard::FIRST;
 use super::ports::in_network_of;
-use super::process::{Process, read_proc};
+use super::process::{Process, read_proc, stat_field};
 use super::refusal::{Refusal, RefusalCode};
+
+/// For the second process of a run that was killed to put all right.
+const ENDING: Duration = Duration::from_secs(20);
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Held while a process is at work for us.
 #[derive(Debug)]
@@ -26,19 +32,46 @@ impl Lock {
         let name = format!("heapdump-collect-{}-{}", process.ns_pid, process.start);
         let failed = |error: io::Error| Refusal::system("the lock of the process", error);
         let address = SocketAddr::from_abstract_name(&name).map_err(failed)?;
-        let bound = in_network_of(process, || UnixListener::bind_addr(&address))
-            // Only root may go there: what is here keeps apart those that are here.
-            .unwrap_or_else(|_| UnixListener::bind_addr(&address));
-        match bound {
-            Ok(socket) => Ok(Lock { _socket: socket }),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                let holder = holder_of(process, &name).map_or(String::new(), |pid| format!(" (process {pid})"));
-                let text = format!("heapdump collect {} is already running{holder}", process.pid);
-                Err(Refusal::new(RefusalCode::Busy, text).hint("a second dump at the same time would damage both"))
+        let began = Instant::now();
+        loop {
+            let bound = in_network_of(process, || UnixListener::bind_addr(&address))
+                // Only root may go there: what is here keeps apart those that are here.
+                .unwrap_or_else(|_| UnixListener::bind_addr(&address));
+            match bound {
+                Ok(socket) => return Ok(Lock { _socket: socket }),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) => return Err(failed(error)),
             }
-            Err(error) => Err(failed(error)),
+            let holder = holder_of(process, &name);
+            if holder.is_some_and(is_left_over) && began.elapsed() < ENDING {
+                std::thread::sleep(AGAIN);
+                continue;
+            }
+            let holder = holder.map_or(String::new(), |pid| format!(" (process {})", started_as(pid)));
+            let text = format!("heapdump collect {} is already running{holder}", process.pid);
+            return Err(Refusal::new(RefusalCode::Busy, text).hint("a second dump at the same time would damage both"));
         }
     }
+}
+
+/// The process that a user has started: see [`guarded`](super::guarded).
+fn started_as(holder: u32) -> u32 {
+    parent_alike(holder).unwrap_or(holder)
+}
+
+/// Is it the second process of a run whose first one was killed? It puts all right, and ends.
+fn is_left_over(holder: u32) -> bool {
+    let environment = read_proc(holder, "environ").unwrap_or_default();
+    let is_second = environment.split(|&byte| byte == 0).any(|pair| pair.starts_with(FIRST.as_bytes()));
+    is_second && parent_alike(holder).is_none()
+}
+
+/// The parent of a process, if it is the same program.
+fn parent_alike(pid: u32) -> Option<u32> {
+    let stat = String::from_utf8_lossy(&read_proc(pid, "stat").ok()?).into_owned();
+    let parent = u32::try_from(stat_field(&stat, 4)?).ok()?;
+    let program = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    (program(pid)? == program(parent)?).then_some(parent)
 }
 
 /// The process that holds an abstract socket, where we may look.

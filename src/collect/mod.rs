@@ -14,6 +14,7 @@
 mod detect;
 mod dotnet;
 mod dump_file;
+mod guard;
 mod hotspot;
 mod inspector;
 mod limits;
@@ -37,6 +38,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::units::{count_of, format_bytes};
+pub use guard::guarded;
 pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
 pub use request::collect;

@@ -45,6 +45,7 @@ impl PrivateFolder {
         // Keys of the standard library's hash maps are random.
         let random = RandomState::new().hash_one(process.start);
         let name = format!("{PREFIX}{}-{random:016x}", process.ns_pid);
+        crate::files::give_way_to_signals();
         mkdirat(&around, name.as_str(), Mode::RWXU).map_err(failed)?;
         let kept = (around.try_clone().map_err(failed_io(&failed))?, name.clone());
         let removal = AtEnd::new(move || remove(kept.0.as_fd(), &kept.1)).map_err(failed_io(&failed))?;
@@ -183,6 +184,7 @@ pub(super) fn remove_old_mark(process: &Process, around: &OwnedFd, name: &str) {
 /// its descriptor, never by its name: that may be another file's by then.
 pub(super) fn mark(process: &Process, around: OwnedFd, name: &str) -> rustix::io::Result<AtEnd> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    crate::files::give_way_to_signals();
     let mut made = openat(&around, name, flags, Mode::RUSR | Mode::WUSR);
     if made.as_ref().is_err_and(|error| *error == Errno::EXIST) {
         // Left by a run that was killed: it serves as well, if it is the user's already.

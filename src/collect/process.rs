@@ -70,7 +70,7 @@ fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 }
 
 /// Fields of `/proc/PID/stat` behind the name, which may hold anything: the first is number 3.
-fn stat_field(text: &str, number: usize) -> Option<u64> {
+pub(super) fn stat_field(text: &str, number: usize) -> Option<u64> {
     text.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok()
 }
 

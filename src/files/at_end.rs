@@ -5,17 +5,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type Action = Box<dyn FnOnce() + Send>;
 
-/// Actions that have not run, by number. Whoever runs one takes it out first, so that each runs once.
-static ACTIONS: Mutex<(u64, Vec<(u64, Action)>)> = Mutex::new((0, Vec::new()));
+struct Actions {
+    last_number: u64,
+    /// Those that have not run, by number. Whoever runs one takes it out first, so that each runs once.
+    waiting: Vec<(u64, Action)>,
+    /// All have run: the program ends at any moment.
+    is_over: bool,
+}
 
-fn lock() -> MutexGuard<'static, (u64, Vec<(u64, Action)>)> {
+static ACTIONS: Mutex<Actions> = Mutex::new(Actions { last_number: 0, waiting: Vec::new(), is_over: false });
+
+fn lock() -> MutexGuard<'static, Actions> {
     ACTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs all, the last first: the program ends.
+/// Runs all, the last first, and what is added meanwhile: the program ends.
 pub(super) fn run_all() {
-    let actions = std::mem::take(&mut lock().1);
-    actions.into_iter().rev().for_each(|(_, action)| action());
+    loop {
+        let mut actions = lock();
+        let Some((_, action)) = actions.waiting.pop() else {
+            actions.is_over = true;
+            return;
+        };
+        drop(actions);
+        action();
+    }
 }
 
 /// An action that runs once: when this is dropped, or when a signal ends the program.
@@ -32,9 +46,16 @@ impl AtEnd {
     pub fn new(action: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         super::unfinished::watch_signals()?;
         let mut actions = lock();
-        actions.0 += 1;
-        let number = actions.0;
-        actions.1.push((number, Box::new(action)));
+        actions.last_number += 1;
+        let number = actions.last_number;
+        if actions.is_over {
+            // Nobody runs it any more, and nothing more is to be done.
+            drop(actions);
+            action();
+            super::give_way_to_signals();
+        } else {
+            actions.waiting.push((number, Box::new(action)));
+        }
         Ok(AtEnd { number })
     }
 
@@ -45,8 +66,8 @@ impl AtEnd {
 
     fn take(&self) -> Option<Action> {
         let mut actions = lock();
-        let at = actions.1.iter().position(|(number, _)| *number == self.number)?;
-        Some(actions.1.remove(at).1)
+        let at = actions.waiting.iter().position(|(number, _)| *number == self.number)?;
+        Some(actions.waiting.remove(at).1)
     }
 }
 

@@ -88,6 +88,8 @@ fn is_dumped(name: &'static str, options: &[&str], asking: &[&str], user: u32) {
         std::thread::sleep(Duration::from_millis(wait));
         child.kill().expect("killed");
         child.wait().expect("ended");
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(target.process.is_alive(), "{wait} {:?}: {}", target.process.0.try_wait(), target.output());
     }
     std::thread::sleep(Duration::from_millis(2500));
     let last = folder.path().join("last");

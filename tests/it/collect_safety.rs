@@ -143,9 +143,13 @@ fn a_run_that_was_killed_holds_nothing() {
         std::fs::read_to_string("/proc/net/unix")
             .is_ok_and(|table| table.contains(&format!("@heapdump-collect-{pid}-")))
     });
+    let second = first.second().expect("the process that works");
     first.0.kill().expect("killed");
     first.0.wait().expect("ended");
     refused(&dotnet_args(&pid, &socket), &["timeout"]);
+    // Its parent takes note of it at some time.
+    let stat = || std::fs::read_to_string(format!("/proc/{second}/stat")).unwrap_or_default();
+    until("it has ended", || stat().is_empty() || stat().contains(") Z "));
 }
 
 /// A run that is ended by a signal leaves nothing, at whichever file system the file is.

@@ -33,9 +33,20 @@ impl Process {
         self.0.id().to_string()
     }
 
+    /// The process that works for it, where there is one.
+    pub fn second(&self) -> Option<u32> {
+        second_of(self.0.id())
+    }
+
     pub fn is_alive(&mut self) -> bool {
         self.0.try_wait().expect("a child").is_none()
     }
+}
+
+/// The only child of a process.
+pub fn second_of(pid: u32) -> Option<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children.trim().parse().ok()
 }
 
 impl Drop for Process {
