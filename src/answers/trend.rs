@@ -6,6 +6,7 @@ mod limits;
 mod rows;
 
 use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -117,6 +118,12 @@ pub struct TrendDump {
 #[derive(Debug)]
 pub struct TrendOfDumps {
     options: TrendOptions,
+    so_far: Mutex<SoFar>,
+}
+
+/// What is known of the dumps that were asked.
+#[derive(Debug, Default)]
+struct SoFar {
     dumps: Vec<TrendDump>,
     rows: HashMap<String, usize>,
     /// By row: the number of a dump, objects and bytes there.
@@ -126,12 +133,16 @@ pub struct TrendOfDumps {
 impl TrendOfDumps {
     /// No dumps yet.
     pub fn new(options: TrendOptions) -> Self {
-        TrendOfDumps { options, dumps: Vec::new(), rows: HashMap::new(), values: Vec::new() }
+        TrendOfDumps { options, so_far: Mutex::default() }
+    }
+
+    fn so_far(&self) -> MutexGuard<'_, SoFar> {
+        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says which dump is next; it counts as unreadable until it is added.
-    pub fn expect(&mut self, file: &str) {
-        self.dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
+    pub fn expect(&self, file: &str) {
+        self.so_far().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
     }
 
     /// Adds the dump that was said to be next. O(objects); with retained bytes or by paths its dominator tree. 24 bytes
@@ -139,12 +150,14 @@ impl TrendOfDumps {
     ///
     /// # Errors
     /// When it holds no objects, does not have what is asked for, or there is not the memory.
-    pub fn add(&mut self, dump: &OpenDump) -> Result<(), AnswerError> {
+    pub fn add(&self, dump: &OpenDump) -> Result<(), AnswerError> {
         let TrendOptions { scope, by, retained, .. } = &self.options;
         let options = DiffOptions { scope: scope.clone(), by: *by, retained: *retained, ..DiffOptions::default() };
         let (totals, amounts) = amounts_of(dump, &options)?;
-        let number = self.dumps.len().saturating_sub(1);
-        let Some(entry) = self.dumps.last_mut() else { return Ok(()) };
+        let mut so_far = self.so_far();
+        let SoFar { dumps, rows, values } = &mut *so_far;
+        let number = dumps.len().saturating_sub(1);
+        let Some(entry) = dumps.last_mut() else { return Ok(()) };
         entry.format = Some(dump.info().format.to_string());
         entry.taken_ms = dump.info().snapshots.iter().find(|one| one.chosen).and_then(|one| one.unix_ms);
         entry.taken_at = entry.taken_ms.map(utc);
@@ -156,13 +169,13 @@ impl TrendOfDumps {
             _ => totals.shallow_bytes,
         };
         for (name, Amounts { count, bytes, retained_bytes }) in amounts {
-            let next = self.rows.len();
-            let row = *self.rows.entry(name).or_insert(next);
-            if row == self.values.len() {
-                self.values.push(Vec::new());
+            let next = rows.len();
+            let row = *rows.entry(name).or_insert(next);
+            if row == values.len() {
+                values.push(Vec::new());
             }
             let bytes = if *retained { retained_bytes } else { bytes };
-            self.values[row].push((number as u32, count, bytes));
+            values[row].push((number as u32, count, bytes));
         }
         Ok(())
     }
@@ -172,7 +185,8 @@ impl TrendOfDumps {
     /// # Errors
     /// When the dumps are of different formats, or are to be put in an order that they do not have.
     pub fn finish(self) -> Result<DumpsTrend, AnswerError> {
-        let TrendOfDumps { options, mut dumps, rows, values } = self;
+        let TrendOfDumps { options, so_far } = self;
+        let SoFar { mut dumps, rows, values } = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut formats: Vec<&str> = dumps.iter().filter_map(|dump| dump.format.as_deref()).collect();
         let read_count = formats.len();
         formats.dedup();

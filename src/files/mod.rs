@@ -14,6 +14,7 @@ mod output;
 mod own;
 mod raw;
 mod target;
+mod together;
 mod unfinished;
 
 pub use at_end::AtEnd;
@@ -25,4 +26,5 @@ pub(crate) use own::remove_leftover;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use raw::Raw;
 pub use target::{Target, TargetError};
+pub use together::for_each_file;
 pub use unfinished::{give_way_to_signals, remove_unfinished};

@@ -873,3 +873,40 @@ fn a_dump_behind_an_index_is_named() {
     assert_eq!(row["file"], json!(text(&dump)));
     assert_eq!(row["file_bytes"], json!(dump.metadata().expect("there").len()));
 }
+
+/// Small dumps are written several at a time, with what comes of one after the other; the same dump twice waits for itself.
+#[test]
+fn dumps_written_together_are_as_one_by_one() {
+    let folder = temporary();
+    let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+    std::fs::create_dir_all(&one).and_then(|()| std::fs::create_dir_all(&other)).expect("made");
+    let mut files: Vec<String> = Vec::new();
+    for number in 0..12 {
+        let path = one.join(format!("{number}.txt"));
+        std::fs::write(&path, day(number, number * 3)).expect("written");
+        files.push(text(&path));
+    }
+    // The same name and content in another folder.
+    std::fs::copy(one.join("3.txt"), other.join("3.txt")).expect("copied");
+    files.insert(4, text(&other.join("3.txt")));
+    files.insert(7, text(&other.join("absent.txt")));
+    let (together, alone) = (folder.path().join("together"), folder.path().join("alone"));
+    let arguments: Vec<&str> = files.iter().map(String::as_str).collect();
+    let ran = export(&together, &arguments).expect_code(2);
+    assert_eq!(ran.stderr.matches("is in the dataset as d-3-").count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("absent.txt").count(), 1, "{}", ran.stderr);
+    let warnings = ran.stderr.matches("heapdump: warning: ").count();
+    assert_eq!(ran.stderr.lines().count(), warnings + 2, "{}", ran.stderr);
+    for file in files.iter().filter(|file| !file.contains("other")) {
+        export(&alone, &[file]).expect_code(0);
+    }
+    let without_dumps = |folder: &Path| {
+        let mut files = files_below(folder);
+        files.retain(|path, _| !path.starts_with(folder.join("dumps")));
+        let below = |path: PathBuf| path.strip_prefix(folder).expect("below").to_path_buf();
+        files.into_iter().map(|(path, bytes)| (below(path), bytes)).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&together), ids(&alone));
+    assert_eq!(ids(&together).len(), 12);
+    assert!(without_dumps(&together) == without_dumps(&alone), "the same bytes");
+}

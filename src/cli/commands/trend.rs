@@ -1,6 +1,5 @@
 //! `heapdump trend`: what grew over many dumps.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, bail};
@@ -63,17 +62,17 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     if args.grows && args.files.len() < MIN_JUDGED {
         bail!(AnswerError::TooFewDumps(args.files.len(), MIN_JUDGED).advice());
     }
-    let dumps = RefCell::new(TrendOfDumps::new(args.options()?));
+    let dumps = TrendOfDumps::new(args.options()?);
     let input = &args.common.input;
-    let (_, failed) = ask_each(session, &args.files, input, |place, file| {
-        dumps.borrow_mut().expect(file);
+    let (_, failed) = ask_each(session, (&args.files, false), input, |place, file| {
+        dumps.expect(file);
         ask_input(session, place, Some(file), input, |asked| {
             asked.warn();
-            dumps.borrow_mut().add(asked.dump).map_err(|error| asked.explain(error))
+            dumps.add(asked.dump).map_err(|error| asked.explain(error))
         })
         .map(drop)
     })?;
-    let answer = dumps.into_inner().finish().map_err(|error| Error::msg(error.advice()))?;
+    let answer = dumps.finish().map_err(|error| Error::msg(error.advice()))?;
     answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&answer, &args.common.output)?;
     let broken: Vec<&String> = answer.over.iter().chain(answer.growing.iter().filter(|_| args.grows)).collect();

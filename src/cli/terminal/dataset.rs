@@ -1,4 +1,4 @@
-//! Dumps into a dataset of tables, one after the other: one that cannot be read is reported, and the next one is written.
+//! Dumps into a dataset of tables: one that cannot be read is reported, and the next one is written.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub(crate) fn export_each(
     }
     let named = files.iter().map(|file| Input::find(Some(file))).collect::<Result<Vec<_>>>()?;
     let inputs = inputs_of(named.iter().map(Input::path), None);
-    let (_, failed) = ask_each(session, files, input, |place, name| {
+    let (_, failed) = ask_each(session, (files, true), input, |place, name| {
         loop {
             let begun = begin_dump(folder, place.path(), options.clone(), &inputs)
                 .map_err(|error| Error::msg(error.advice()))?;

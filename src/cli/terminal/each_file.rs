@@ -8,38 +8,34 @@ use crate::cli::Outcome;
 use crate::cli::args::options::InputArgs;
 use crate::cli::terminal::load::{self, Input};
 use crate::cli::terminal::session::Session;
+use crate::files::for_each_file;
 
 /// What each file answered, with its name, and how the command ends if one could not be read.
 type Answers<T> = (Vec<(String, T)>, Option<Outcome>);
 
-/// Asks every file, in the order of the command line. One that cannot be read is reported on standard error, and the
-/// next one is asked.
+/// Asks every file, in the order of the command line; those of `together` small ones several at a time. One that cannot
+/// be read is reported on standard error, and the next one is asked.
 ///
 /// # Errors
 /// When the options are wrong, whatever the files.
-pub(crate) fn ask_each<T>(
+pub(crate) fn ask_each<T: Send>(
     session: &Session,
-    files: &[PathBuf],
+    (files, together): (&[PathBuf], bool),
     input: &InputArgs,
-    answer: impl Fn(&Input, &str) -> Result<T>,
+    answer: impl Fn(&Input, &str) -> Result<T> + Sync,
 ) -> Result<Answers<T>> {
     if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
         bail!("- stands for standard input, which can be read once");
     }
     input.read.read_options()?;
     load::excluded_roots(input)?;
-    let (mut answers, mut failed) = (Vec::new(), None);
-    for (at, file) in files.iter().enumerate() {
+    let ask = |at: usize| {
         session.progress.at_file(at + 1, files.len());
-        let place = Input::find(Some(file))?;
-        let name = file.display().to_string();
-        match answer(&place, &name) {
-            Ok(answer) => answers.push((name, answer)),
-            Err(error) => {
-                failed = Some(Outcome::Failed);
-                session.progress.print_error(&error, &place.name());
-            }
-        }
-    }
-    Ok((answers, failed))
+        let (place, name) = (Input::of(&files[at]), files[at].display().to_string());
+        let answer = answer(&place, &name).map_err(|error| session.progress.print_error(&error, &place.name()));
+        Some((name, answer.ok()?))
+    };
+    let answers = if together { for_each_file(files, ask) } else { (0..files.len()).map(ask).collect() };
+    let failed = answers.iter().any(Option::is_none).then_some(Outcome::Failed);
+    Ok((answers.into_iter().flatten().collect(), failed))
 }

@@ -105,11 +105,15 @@ impl Input {
             None => std::env::var_os("HEAPDUMP_FILE").filter(|value| !value.is_empty()).map(PathBuf::from),
         };
         match named {
-            Some(path) if path.as_os_str() == "-" => Ok(Input::Stdin),
-            Some(path) => Ok(Input::Path(path)),
+            Some(path) => Ok(Input::of(&path)),
             None if !std::io::stdin().is_terminal() => Ok(Input::Stdin),
             None => bail!("no dump: name a FILE, set HEAPDUMP_FILE, or pipe the dump to standard input"),
         }
+    }
+
+    /// What a name on the command line means.
+    pub(crate) fn of(file: &Path) -> Self {
+        if file.as_os_str() == "-" { Input::Stdin } else { Input::Path(file.to_path_buf()) }
     }
 
     /// `None` for standard input.

@@ -1,9 +1,11 @@
 //! Where the files of a dump are, under which id, and whether they are there already.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::hash::Hasher;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use parquet::file::metadata::ParquetMetaDataReader;
 use twox_hash::XxHash3_64;
@@ -45,6 +47,32 @@ impl AlreadyThere {
             missing if missing.is_empty() => format!("is in the dataset as {}{labels}", self.id),
             missing => format!("is in the dataset as {}, without {missing}{labels}", self.id),
         }
+    }
+}
+
+/// Ids of dumps that this process is writing.
+static WRITING: (Mutex<BTreeSet<PathBuf>>, Condvar) = (Mutex::new(BTreeSet::new()), Condvar::new());
+
+/// An id that is being written: the same dump twice in one command waits for itself, and is there then.
+#[derive(Debug)]
+pub(super) struct Writing(PathBuf);
+
+impl Writing {
+    /// Waits until nobody else of this process writes the id.
+    pub(super) fn wait_for(place: &Place<'_>) -> Self {
+        let path = place.path_of(TableName::Dumps);
+        let writing = WRITING.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writing =
+            WRITING.1.wait_while(writing, |writing| writing.contains(&path)).unwrap_or_else(PoisonError::into_inner);
+        writing.insert(path.clone());
+        Writing(path)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        WRITING.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        WRITING.1.notify_all();
     }
 }
 

@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use super::super::error::check_index;
 use super::error::TableError;
 use super::heap::Heap;
-use super::place::{AlreadyThere, Begun, Place, check_id, content_of, id_of};
+use super::place::{AlreadyThere, Begun, Place, Writing, check_id, content_of, id_of};
 use super::table::text_of;
 use super::{
     DatasetError, TableChoice, TableName, allocation_heaps, allocation_paths, dominator_paths, dumps,
@@ -48,6 +48,7 @@ pub struct DumpWriter<'i> {
     options: DatasetOptions,
     inputs: &'i Inputs,
     row: Output,
+    _writing: Writing,
 }
 
 /// Begins to write the dump of a file, `None` for one that comes through a pipe, into the dataset of a folder, which is
@@ -84,6 +85,7 @@ pub fn begin_dump<'i>(
         (None, None) => return Err(DatasetError::NoName),
     };
     let place = Place { folder, id: &id };
+    let writing = Writing::wait_for(&place);
     let own_content = own.as_ref().map(|_| content.as_str());
     if let Some(there) = there(&place, own_content, &options)? {
         return Ok(Begun::There(there));
@@ -94,7 +96,7 @@ pub fn begin_dump<'i>(
         return Ok(Begun::There(there));
     }
     let (folder, file) = (folder.to_path_buf(), file.map(dump_named));
-    Ok(Begun::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row })))
+    Ok(Begun::New(Box::new(DumpWriter { folder, file, id, content, options, inputs, row, _writing: writing })))
 }
 
 /// What is there of the dump, unless it is to be replaced; `content` is `None` for a pipe.
