@@ -184,7 +184,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
 
 /// The paths to one object, merged by type from the roots down: rows count paths. As [`root_paths`], and O(paths).
 ///
-/// [`root_paths`]: super::root_paths
+/// [`root_paths`]: fn@super::root_paths
 ///
 /// # Errors
 /// As [`root_paths`].

@@ -23,6 +23,7 @@ mod events;
 mod fields;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(super) mod follow;
+#[cfg(all(feature = "collect", target_os = "linux"))]
 mod follow_types;
 mod heap_event;
 mod metadata;
