@@ -14,6 +14,8 @@ use super::refusal::{Refusal, RefusalCode};
 
 /// For the second process of a run that was killed to put all right.
 const ENDING: Duration = Duration::from_secs(20);
+/// For a holder that cannot be seen: it ends, or is another user's.
+const UNSEEN: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// Held while a process is at work for us.
@@ -43,7 +45,13 @@ impl Lock {
                 Err(error) => return Err(failed(error)),
             }
             let holder = holder_of(process, &name);
-            if holder.is_some_and(is_left_over) && began.elapsed() < ENDING {
+            // One that nobody is seen to hold is mostly being given back.
+            let limit = match holder {
+                Some(pid) if is_left_over(pid) => ENDING,
+                Some(_) => Duration::ZERO,
+                None => UNSEEN,
+            };
+            if began.elapsed() < limit {
                 std::thread::sleep(AGAIN);
                 continue;
             }
