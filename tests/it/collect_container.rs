@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::collect_live::{Runtime, Target, names_in, runtime};
-use crate::common::cmd::{finish, heapdump};
+use crate::common::cmd::{finish, heapdump, project};
 use crate::common::live::not_tested;
 
 const OBJECTS: u64 = 100_000;
@@ -14,10 +14,12 @@ const OBJECTS: u64 = 100_000;
 /// Makes the container: all of this machine's files, but a `/tmp` and a `/proc` of its own.
 const CONTAINER: &str = r#"
 set -e
-root=$1; user=$2; shift 2
+root=$1; user=$2; project=$3; shift 3
 mount --rbind / "$root"
 mount --make-rprivate "$root"
 mount -t tmpfs -o mode=1777 none "$root/tmp"
+# Where the project is in /tmp it is there too.
+case "$project" in /tmp/*) mkdir -p "$root$project"; mount --bind "$project" "$root$project";; esac
 mount -t proc proc "$root/proc"
 ip link set lo up
 exec chroot "$root" setpriv --reuid="$user" --regid="$user" --clear-groups "$@"
@@ -39,7 +41,7 @@ fn start(runtime: &Runtime, options: &[&str], user: u32) -> Target {
     let root = tempfile::Builder::new().prefix("heapdump-root").tempdir_in("/var/tmp").expect("a folder").keep();
     let mut command = Command::new("unshare");
     command.args(["-p", "-m", "-n", "--fork", "--kill-child", "sh", "-c", CONTAINER, "sh"]);
-    command.arg(&root).arg(user.to_string()).arg(inner.get_program()).args(inner.get_args());
+    command.arg(&root).arg(user.to_string()).arg(project("")).arg(inner.get_program()).args(inner.get_args());
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut target = runtime.start_command(command);
     // Nothing is mounted there outside of the container.
@@ -52,10 +54,13 @@ fn start(runtime: &Runtime, options: &[&str], user: u32) -> Target {
 /// Files in the container's `/tmp` but those that the runtime makes itself.
 fn left_in(target: &Target) -> Vec<String> {
     let tmp = PathBuf::from(format!("/proc/{}/root/tmp", target.pid));
+    let of_project =
+        project("").strip_prefix("/tmp").ok().and_then(|path| path.iter().next().map(|name| name.to_owned()));
     let is_its_own = |name: &String| {
-        [".java_pid", "hsperfdata_", "dotnet-diagnostic-", "clr-debug-pipe-", ".dotnet"]
-            .iter()
-            .any(|own| name.starts_with(own))
+        of_project.as_ref().is_some_and(|own| own.to_string_lossy() == **name)
+            || [".java_pid", "hsperfdata_", "dotnet-diagnostic-", "clr-debug-pipe-", ".dotnet"]
+                .iter()
+                .any(|own| name.starts_with(own))
     };
     names_in(&tmp).into_iter().filter(|name| !is_its_own(name)).collect()
 }
