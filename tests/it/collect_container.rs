@@ -105,6 +105,7 @@ fn is_dumped(name: &'static str, options: &[&str], asking: &[&str], user: u32) {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn java_in_a_container_is_dumped() {
     if is_possible() {
         is_dumped("java17", &[], &[], 0);
@@ -115,6 +116,7 @@ fn java_in_a_container_is_dumped() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn dotnet_in_a_container_is_dumped() {
     if is_possible() {
         is_dumped("dotnet8", &[], &[], 65534);
@@ -123,6 +125,7 @@ fn dotnet_in_a_container_is_dumped() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn node_in_a_container_is_dumped() {
     if is_possible() {
         is_dumped("node20", &["--inspect=0"], &[], 65534);

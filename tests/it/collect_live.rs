@@ -221,23 +221,27 @@ fn dumps_are_whole(name: &'static str, options: &[&str], asking: &[&str]) {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn dumps_of_java_17_are_whole() {
     dumps_are_whole("java17", &[], &[]);
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn dumps_of_java_11_and_25_are_whole() {
     dumps_are_whole("java11", &[], &[]);
     dumps_are_whole("java25", &["-XX:-UsePerfData"], &[]);
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn dumps_of_dotnet_are_whole() {
     dumps_are_whole("dotnet8", &[], &[]);
     dumps_are_whole("dotnet31", &[], &[]);
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn dumps_of_node_are_whole() {
     dumps_are_whole("node20", &["--inspect=0"], &[]);
 }
@@ -245,6 +249,7 @@ fn dumps_of_node_are_whole() {
 /// What is said of the pause is what the process has seen, whose clock notes gaps of more than 20 ms. A machine under load
 /// stops it for other reasons too: one of some dumps must fit.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn the_pause_that_is_said_is_the_pause_that_was() {
     for (name, objects) in [
         ("java17", 1_000_000),
@@ -272,6 +277,7 @@ fn the_pause_that_is_said_is_the_pause_that_was() {
 
 /// Memory of this program does not grow with the heap.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn memory_of_a_run_is_constant() {
     const MORE_KIB: u64 = 8 << 10;
     for name in ["java17", "java25", "dotnet8"] {
@@ -301,6 +307,7 @@ fn memory_of_a_run_is_constant() {
 
 /// What was installed for these tests starts, so that none of them passes because there is nothing to run.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn runtimes_required() {
     const NAMES: [&str; 6] = ["java17", "java11", "java25", "node20", "dotnet8", "dotnet31"];
     let list = std::env::var("HEAPDUMP_LIVE").unwrap_or_default();
@@ -313,6 +320,7 @@ fn runtimes_required() {
 
 /// The inspector that was opened for the dump is closed behind it; without leave none is opened.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn an_inspector_is_opened_on_request_alone_and_closed_again() {
     let Some(runtime) = runtime("node20") else { return };
     let mut target = runtime.start(OBJECTS, &["--inspect-port=19229"]);
@@ -329,6 +337,7 @@ fn an_inspector_is_opened_on_request_alone_and_closed_again() {
 
 /// An inspector that comes when nobody waits for it any more is closed as well, on whichever port it is.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn an_inspector_that_comes_late_is_closed_too() {
     let Some(runtime) = runtime("node20") else { return };
     for options in [&["--inspect-port=0"][..], &["--inspect-port", "127.0.0.1:19333"]] {
@@ -368,6 +377,7 @@ fn wait_for_lock(target: &Target) {
 
 /// A run that is killed at any moment leaves no file, and a process of which the next dump is whole.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn runs_that_are_killed_leave_nothing() {
     for name in ["java17", "java11", "java25", "dotnet8", "dotnet31", "node20"] {
         let Some(runtime) = runtime(name) else { continue };
@@ -417,6 +427,7 @@ fn runs_that_are_killed_leave_nothing() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_run_that_is_interrupted_ends_by_the_signal_and_leaves_nothing() {
     for name in ["java17", "java25", "dotnet8", "dotnet31", "node20"] {
         let Some(runtime) = runtime(name) else { continue };
@@ -452,6 +463,7 @@ fn a_run_that_is_interrupted_ends_by_the_signal_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_jvm_without_a_handler_for_the_signal_gets_none() {
     let Some(runtime) = runtime("java17") else { return };
     let mut target = runtime.start(1000, &["-Xrs"]);
@@ -466,6 +478,7 @@ fn a_jvm_without_a_handler_for_the_signal_gets_none() {
 
 /// Whenever after its start a JVM is asked, it lives on.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_jvm_that_is_starting_lives_on() {
     let Some(runtime) = runtime("java17") else { return };
     for wait in 0..15 {
@@ -484,6 +497,7 @@ fn a_jvm_that_is_starting_lives_on() {
 
 /// It would obey when it is continued, long after. A list does not wait for it either.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_process_that_is_stopped_is_not_asked() {
     for name in ["java17", "dotnet8", "node20"] {
         let Some(runtime) = runtime(name) else { continue };
@@ -505,6 +519,7 @@ fn a_process_that_is_stopped_is_not_asked() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_runtime_with_its_diagnostics_off_says_so() {
     let Some(runtime) = runtime("dotnet8") else { return };
     let mut command = runtime.command(1000, &[]);
@@ -513,6 +528,7 @@ fn a_runtime_with_its_diagnostics_off_says_so() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_socket_is_found_in_another_folder() {
     let Some(runtime) = runtime("dotnet8") else { return };
     // As long as a unix socket's address may be, 107 bytes, below the root of the process longer; and longer than that, where
@@ -535,6 +551,7 @@ fn a_socket_is_found_in_another_folder() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_buffer_that_is_too_small_is_told_and_what_came_is_kept() {
     let Some(runtime) = runtime("dotnet8") else { return };
     let target = runtime.start(400_000, &[]);
@@ -548,6 +565,7 @@ fn a_buffer_that_is_too_small_is_told_and_what_came_is_kept() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_second_run_at_the_same_time_is_told() {
     let Some(runtime) = runtime("java17") else { return };
     let target = runtime.start(OBJECTS, &[]);
@@ -571,6 +589,7 @@ fn a_second_run_at_the_same_time_is_told() {
 
 /// A limit on files stands for a disk that is full.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_full_disk_is_told_and_leaves_nothing() {
     for name in ["java17", "dotnet8"] {
         let Some(runtime) = runtime(name) else { continue };
@@ -588,6 +607,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn a_process_that_ends_in_the_middle_is_told() {
     for name in ["java17", "dotnet8"] {
         let Some(runtime) = runtime(name) else { continue };
@@ -607,6 +627,7 @@ fn a_process_that_ends_in_the_middle_is_told() {
 }
 
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn what_can_be_dumped_is_listed() {
     let targets: Vec<(Runtime, Target)> = ["java17", "dotnet8", "node20"]
         .into_iter()
@@ -636,6 +657,7 @@ fn what_can_be_dumped_is_listed() {
 
 /// As root: processes of other users are dumped, and those users cannot dump root's.
 #[test]
+#[ignore = "live processes take a minute and want the machine for themselves: .ci/run runs it"]
 fn other_users_are_kept_apart() {
     const NOBODY: u32 = 65534;
     if !rustix::process::geteuid().is_root() {
