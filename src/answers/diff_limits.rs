@@ -25,10 +25,7 @@ impl FromStr for GrowthLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (of, most) = match text.rsplit_once('=') {
-            Some((pattern, most)) => (Some(TypePattern::parse(pattern)?), most),
-            None => (None, text),
-        };
+        let (of, most) = TypePattern::split_limit(text)?;
         Ok(GrowthLimit { text: text.to_string(), of, most: most.parse()? })
     }
 }
@@ -105,8 +102,7 @@ impl GrowthLimit {
             None => whole,
             Some(pattern) => {
                 let text = pattern.text();
-                let is_whole = rows.iter().any(|(name, ..)| *name == text);
-                let is_own = |name: &str| if is_whole { name == text } else { pattern.matches(name) };
+                let is_own = pattern.choice_of(rows.iter().map(|(name, ..)| *name));
                 let mut own = rows.iter().filter(|(name, ..)| is_own(name)).peekable();
                 if own.peek().is_none() {
                     let text = format!("note: no type in the dumps matches --fail-over {text}");

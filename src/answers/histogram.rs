@@ -304,13 +304,9 @@ impl Histogram {
 
 impl SizeLimit {
     fn check(&self, rows: &[HistogramRow]) -> LimitCheck {
-        let pattern = self.types.text();
-        let is_whole = rows.iter().any(|row| row.name() == pattern);
-        let mut own = rows
-            .iter()
-            .filter(|row| if is_whole { row.name() == pattern } else { self.types.matches(row.name()) })
-            .peekable();
+        let is_own = self.types.choice_of(rows.iter().map(HistogramRow::name));
+        let mut own = rows.iter().filter(|row| is_own(row.name())).peekable();
         let bytes = own.peek().is_some().then(|| own.fold(0u64, |sum, row| sum.saturating_add(row.bytes())));
-        LimitCheck { pattern: pattern.to_string(), limit_bytes: self.bytes, bytes }
+        LimitCheck { pattern: self.types.text().to_string(), limit_bytes: self.bytes, bytes }
     }
 }

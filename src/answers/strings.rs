@@ -238,13 +238,11 @@ impl GroupedStrings {
         let GroupedStrings { mut strings, totals, redacted, .. } = self;
         strings.retain(|node| objects.contains(node));
         let mut grouped = GroupedStrings::new(graph, strings);
-        // Of few that are left none are blotted out in numbers; among all they are.
-        for group in &mut grouped.groups {
-            if redacted.is_some() && self::is_zero_text(&grouped.strings, &grouped.order, group) {
-                group.wasted_bytes = 0;
-            }
-        }
-        GroupedStrings { totals, redacted, ..grouped }
+        let mut groups = std::mem::take(&mut grouped.groups);
+        // Too few may be left to be known as blotted out; among all strings they are.
+        let is_blotted = |group: &&mut TextGroup| redacted.is_some() && grouped.is_blank(group);
+        groups.iter_mut().filter(is_blotted).for_each(|group| group.wasted_bytes = 0);
+        GroupedStrings { groups, totals, redacted, ..grouped }
     }
 
     /// Shallow bytes of all strings and their arrays.
@@ -274,7 +272,7 @@ impl GroupedStrings {
 
     /// Returns true for a text of NULs alone.
     fn is_blank(&self, group: &TextGroup) -> bool {
-        is_zero_text(&self.strings, &self.order, group)
+        self.strings.key(self.order[group.first as usize] as usize).is_zero()
     }
 
     /// Returns true if copies of the text are duplicates.
@@ -291,10 +289,6 @@ impl GroupedStrings {
     pub(super) fn first(&self, group: &TextGroup) -> usize {
         self.order[group.first as usize] as usize
     }
-}
-
-fn is_zero_text(strings: &Strings, order: &[u32], group: &TextGroup) -> bool {
-    strings.key(order[group.first as usize] as usize).is_zero()
 }
 
 /// Who reads texts of a dump.

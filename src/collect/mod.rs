@@ -152,6 +152,19 @@ pub trait Observer {
     fn progress(&mut self, text: &str);
 }
 
+/// Agrees to everything.
+#[cfg(test)]
+struct Silent;
+
+#[cfg(test)]
+impl Observer for Silent {
+    fn before(&mut self, _: &Plan) -> bool {
+        true
+    }
+
+    fn progress(&mut self, _: &str) {}
+}
+
 /// What came of it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]

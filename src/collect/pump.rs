@@ -132,15 +132,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::collect::{Observer, Plan};
-
-    struct Silent;
-    impl Observer for Silent {
-        fn before(&mut self, _: &Plan) -> bool {
-            true
-        }
-        fn progress(&mut self, _: &str) {}
-    }
+    use crate::collect::Silent;
 
     fn watch(silent: &mut Silent) -> Watch<'_> {
         Watch::new(None, Some(Duration::from_millis(100)), silent)

@@ -116,15 +116,7 @@ fn no_answer(waited: Duration) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::Plan;
-
-    struct Silent;
-    impl Observer for Silent {
-        fn before(&mut self, _: &Plan) -> bool {
-            true
-        }
-        fn progress(&mut self, _: &str) {}
-    }
+    use crate::collect::Silent;
 
     #[test]
     fn what_is_out_of_sight_has_a_limit_too() {

@@ -24,10 +24,7 @@ impl FromStr for TrendLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (of, size) = match text.rsplit_once('=') {
-            Some((pattern, size)) => (Some(TypePattern::parse(pattern)?), size),
-            None => (None, text),
-        };
+        let (of, size) = TypePattern::split_limit(text)?;
         let (size, is_per_dump) = match size.strip_suffix("/dump") {
             Some(size) => (size, true),
             None => (size, false),
@@ -54,9 +51,7 @@ impl TrendLimit {
         let (what, values) = match &self.of {
             None => (trend.whole.to_string(), trend.total_values.clone()),
             Some(pattern) => {
-                // A whole name means that row alone, though it is part of others.
-                let is_whole = rows.iter().any(|(row, _)| row.name == pattern.text());
-                let is_one = |name: &str| if is_whole { name == pattern.text() } else { pattern.matches(name) };
+                let is_one = pattern.choice_of(rows.iter().map(|(row, _)| row.name.as_str()));
                 let mut sums = vec![0u64; trend.total_values.len()];
                 for (_, row) in rows.iter().filter(|(row, _)| is_one(&row.name)) {
                     sums.iter_mut().zip(bytes_of(*row)).for_each(|(sum, bytes)| *sum = sum.saturating_add(bytes));

@@ -60,7 +60,7 @@ impl Args {
 
 fn run_several(args: &Args, session: &Session) -> Result<Outcome> {
     let order = args.rows.order_of(FileOrder::WORDS)?;
-    let (answers, failed) = ask_each(session, (&args.files, false), &args.common.input, |input, file| {
+    let (answers, failed) = ask_each(session, &args.files, false, &args.common.input, |input, file| {
         Ok(ask_input(session, input, Some(file), &args.common.input, |asked| args.ask(asked))?.1)
     })?;
     if !answers.is_empty() {

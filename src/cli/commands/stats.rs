@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = args.options()?;
     let (input, output) = (&args.common.input, &args.common.output);
     if files.len() > 1 {
-        let (answers, failed) = ask_each(session, (files, false), input, |place, file| match args.shallow {
+        let (answers, failed) = ask_each(session, files, false, input, |place, file| match args.shallow {
             true => count(args, session, &options, place, Some(file)),
             false => Ok(ask_input(session, place, Some(file), input, |asked| answer(args, &options, asked))?.1),
         })?;

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     }
     let dumps = TrendOfDumps::new(args.options()?);
     let input = &args.common.input;
-    let (_, failed) = ask_each(session, (&args.files, false), input, |place, file| {
+    let (_, failed) = ask_each(session, &args.files, false, input, |place, file| {
         dumps.expect(file);
         ask_input(session, place, Some(file), input, |asked| {
             asked.warn();

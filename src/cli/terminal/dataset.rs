@@ -21,7 +21,8 @@ pub(crate) fn export_each(
     session: &Session,
     files: &[PathBuf],
     folder: Option<&Path>,
-    (args, filter): (&DatasetArgs, Option<Filter>),
+    args: &DatasetArgs,
+    filter: Option<Filter>,
     input: &InputArgs,
 ) -> Result<Outcome> {
     let Some(folder) = folder.filter(|folder| folder.as_os_str() != "-") else {
@@ -38,7 +39,7 @@ pub(crate) fn export_each(
     }
     let named = files.iter().map(|file| Input::find(Some(file))).collect::<Result<Vec<_>>>()?;
     let inputs = inputs_of(named.iter().map(Input::path), None);
-    let (_, failed) = ask_each(session, (files, true), input, |place, name| {
+    let (_, failed) = ask_each(session, files, true, input, |place, name| {
         loop {
             let begun = begin_dump(folder, place.path(), options.clone(), &inputs)
                 .map_err(|error| Error::msg(error.advice()))?;

@@ -20,7 +20,8 @@ type Answers<T> = (Vec<(String, T)>, Option<Outcome>);
 /// When the options are wrong, whatever the files.
 pub(crate) fn ask_each<T: Send>(
     session: &Session,
-    (files, together): (&[PathBuf], bool),
+    files: &[PathBuf],
+    together: bool,
     input: &InputArgs,
     answer: impl Fn(&Input, &str) -> Result<T> + Sync,
 ) -> Result<Answers<T>> {
