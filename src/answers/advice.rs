@@ -12,6 +12,7 @@ impl AnswerError {
     pub fn advice(&self) -> String {
         match self {
             AnswerError::NotObjects => format!("{self}: use `heapdump breakdown`, or `stats`"),
+            AnswerError::NoObjectsToChoose => format!("{self}; leave --where out"),
             AnswerError::NoObjectsToBeginAt(_) => format!("{self}; leave OBJID out"),
             AnswerError::NotAllocations => {
                 "the dump holds objects: it has no processes with allocators; --domain chooses a section".into()

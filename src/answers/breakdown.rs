@@ -287,7 +287,7 @@ fn stacks_of<'d>(
     graph: &HeapGraph,
     options: &BreakdownOptions,
 ) -> Result<Option<&'d AllocationDump>, AnswerError> {
-    let is_of_objects = options.object.is_some() || options.by == BreakdownBy::Type;
+    let is_of_objects = options.object.is_some() || options.scope.filter.is_some() || options.by == BreakdownBy::Type;
     match dump.details() {
         Some(details) if !is_of_objects => details.allocations(graph).map_err(unreadable),
         _ => Ok(None),
@@ -299,6 +299,7 @@ fn of_allocations<'d>(
     allocations: &'d AllocationDump,
     options: &BreakdownOptions,
 ) -> Result<Breakdown<'d>, AnswerError> {
+    options.scope.check_on_allocations()?;
     let chosen = options.heaps.choose(allocations)?;
     let rows: usize = chosen.heaps.iter().map(|heap| heap.row_count()).sum();
     dump.check_rows(rows as u64, BYTES_PER_ROW)?;

@@ -154,6 +154,7 @@ pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Dif
             Ok(of_objects(old, new, by_object, options))
         }
         (Content::Allocations(old_dump), Content::Allocations(new_dump)) => {
+            options.scope.check_on_allocations()?;
             let is_by_type_or_backtrace = matches!(options.by, DiffBy::Groups(GroupBy::Type) | DiffBy::Backtraces);
             if options.retained || !is_by_type_or_backtrace {
                 return Err(AnswerError::NotObjects);

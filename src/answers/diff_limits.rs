@@ -96,6 +96,13 @@ pub struct OverLimit {
     pub is_over: bool,
 }
 
+impl OverLimit {
+    /// No row of a kind matches what a limit is on.
+    pub(super) fn of_nothing(kind: &str, limit: &str) -> Self {
+        OverLimit { text: format!("note: no {kind} in the dumps matches --fail-over {limit}"), is_over: false }
+    }
+}
+
 impl GrowthLimit {
     fn check(&self, whole: Sizes<'_>, rows: &[Sizes<'_>]) -> Option<OverLimit> {
         let (name, old, new) = match &self.of {
@@ -105,8 +112,7 @@ impl GrowthLimit {
                 let is_own = pattern.choice_of(rows.iter().map(|(name, ..)| *name));
                 let mut own = rows.iter().filter(|(name, ..)| is_own(name)).peekable();
                 if own.peek().is_none() {
-                    let text = format!("note: no type in the dumps matches --fail-over {text}");
-                    return Some(OverLimit { text, is_over: false });
+                    return Some(OverLimit::of_nothing("type", &self.text));
                 }
                 own.fold((text, 0, 0), |(text, old, new), row| {
                     (text, u64::saturating_add(old, row.1), u64::saturating_add(new, row.2))

@@ -97,6 +97,14 @@ pub enum DiffTotals {
 }
 
 impl DiffTotals {
+    /// Returns true if there is nothing.
+    pub fn is_empty(&self) -> bool {
+        match *self {
+            DiffTotals::Objects { objects, .. } => objects == 0,
+            DiffTotals::Allocations { total_bytes, .. } => total_bytes == 0,
+        }
+    }
+
     /// Shallow bytes of objects, or bytes of allocations.
     pub fn bytes(&self) -> u64 {
         let (DiffTotals::Objects { shallow_bytes: bytes, .. } | DiffTotals::Allocations { total_bytes: bytes, .. }) =

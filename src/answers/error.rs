@@ -13,6 +13,8 @@ use crate::units::count_of;
 pub enum AnswerError {
     /// The dump holds allocation totals by backtrace and type, and the question is about objects.
     NotObjects,
+    /// The dump holds allocation totals, and the question is about objects that fulfil an expression.
+    NoObjectsToChoose,
     /// The dump holds allocation totals, and the question begins at an object: its id as it was typed.
     NoObjectsToBeginAt(String),
     /// The dump holds objects, and the question is about allocation totals.
@@ -96,6 +98,9 @@ impl fmt::Display for AnswerError {
         match self {
             AnswerError::NotObjects => {
                 f.write_str("the dump holds allocation totals by backtrace and type, no objects")
+            }
+            AnswerError::NoObjectsToChoose => {
+                write!(f, "{}: none can be chosen by an expression", AnswerError::NotObjects)
             }
             AnswerError::NoObjectsToBeginAt(id) => {
                 write!(f, "{}: there is no {id} to begin at", AnswerError::NotObjects)

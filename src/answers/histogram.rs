@@ -210,8 +210,8 @@ fn of_allocations(
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
     use rayon::prelude::*;
-    let about_objects = options.group_by != GroupBy::Type || options.scope.filter.is_some();
-    if about_objects || options.retained.is_some() || !options.size_limits.is_empty() {
+    options.scope.check_on_allocations()?;
+    if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
         return Err(AnswerError::NotObjects);
     }
     let chosen = options.heaps.choose(allocations)?;

@@ -143,6 +143,16 @@ impl MergedRootPaths<'_> {
     }
 }
 
+impl MergedRootPaths<'_> {
+    /// Why there is no path, where there are objects; `all_kinds`: weak roots were walked too.
+    pub fn why_not(&self, all_kinds: bool) -> Option<String> {
+        let around = if self.avoids { " around what --exclude names" } else { "" };
+        let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
+        let has_none = self.objects > 0 && self.reachable_objects == 0;
+        has_none.then(|| format!("no path from a strong root{around} leads to any of them{hint}"))
+    }
+}
+
 /// Merges the shortest root paths of all objects of some types. O(objects + references).
 ///
 /// # Errors

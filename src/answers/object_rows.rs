@@ -207,7 +207,7 @@ pub struct RelatedRow {
     /// The type; of a root what it is.
     pub text: String,
     /// The value.
-    pub value: Option<String>,
+    pub value: Option<ShownValue>,
 }
 
 impl RelatedRow {
@@ -219,7 +219,7 @@ impl RelatedRow {
     fn of_reference(relations: [&'static str; 2], rows: &NodeRows<'_>, row: usize) -> Self {
         RelatedRow {
             reference: rows.reference(row).map(str::to_string),
-            value: rows.said(row).map(ShownValue::plain),
+            value: rows.said(row).cloned(),
             ..Self::of(relations[usize::from(rows.is_weak(row))], rows.get(row))
         }
     }
@@ -248,10 +248,8 @@ impl ObjectAnswer<'_> {
 
     /// Everything that is said of the object, row by row.
     pub fn related(&self) -> (usize, impl Fn(usize) -> RelatedRow + '_) {
-        let object = RelatedRow {
-            value: self.object.value.as_ref().map(ShownValue::plain),
-            ..RelatedRow::of("object", self.object.row.clone())
-        };
+        let object =
+            RelatedRow { value: self.object.value.clone(), ..RelatedRow::of("object", self.object.row.clone()) };
         let dominator = self.dominator.clone().map(|dominator| RelatedRow::of("dominator", dominator));
         let roots =
             self.roots.iter().map(|root| RelatedRow { relation: "root", text: root.text(), ..RelatedRow::default() });
@@ -260,14 +258,14 @@ impl ObjectAnswer<'_> {
             id: field.id().map(str::to_string),
             reference: Some(field.label()),
             text: field.held_type().to_string(),
-            value: field.plain(),
+            value: field.value(),
             ..RelatedRow::default()
         });
         let elements = self.object.elements.iter().flatten().enumerate().map(|(at, element)| RelatedRow {
             relation: "element",
             reference: Some(format!("[{at}]")),
             text: self.object.row.type_name.trim_end_matches("[]").to_string(),
-            value: Some(element.plain()),
+            value: Some(element.clone()),
             ..RelatedRow::default()
         });
         let head: Vec<RelatedRow> =

@@ -80,6 +80,14 @@ impl ScopeOptions {
         self.section.as_deref().map(|asked| find_section(graph, asked)).transpose()
     }
 
+    /// Makes sure that a dump of allocation totals can be asked: it has no objects to choose from.
+    ///
+    /// # Errors
+    /// When there is an expression.
+    pub fn check_on_allocations(&self) -> Result<(), AnswerError> {
+        if self.filter.is_some() { Err(AnswerError::NoObjectsToChoose) } else { Ok(()) }
+    }
+
     /// Returns true if objects are chosen by what they are, not only by their section.
     pub fn is_choice(&self) -> bool {
         self.types.is_some() || self.filter.is_some()

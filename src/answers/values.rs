@@ -192,6 +192,16 @@ impl ShownValue {
         matches!(self, ShownValue::Text(text) | ShownValue::Name(text) if text.is_cut)
     }
 
+    /// Returns true if JSON writes the value as it is; else as a text.
+    pub fn is_literal(&self) -> bool {
+        match self {
+            ShownValue::Null | ShownValue::Boolean(_) | ShownValue::Integer(_) => true,
+            ShownValue::Float(number) => number.is_finite(),
+            ShownValue::Double(number) => number.is_finite(),
+            ShownValue::Char(_) | ShownValue::Text(_) | ShownValue::Name(_) => false,
+        }
+    }
+
     /// The value as it is, for columns.
     pub fn plain(&self) -> String {
         match self {
@@ -305,11 +315,11 @@ impl FieldRow {
     }
 
     /// The value for a column, where there is one.
-    pub fn plain(&self) -> Option<String> {
+    pub fn value(&self) -> Option<ShownValue> {
         match &self.holds {
-            Held::Null => Some("null".into()),
-            Held::Object(_) | Held::Dangling(_) => self.said.as_ref().map(ShownValue::plain),
-            Held::Value(value) => Some(value.plain()),
+            Held::Null => Some(ShownValue::Null),
+            Held::Object(_) | Held::Dangling(_) => self.said.clone(),
+            Held::Value(value) => Some(value.clone()),
         }
     }
 

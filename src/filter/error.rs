@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use unicode_width::UnicodeWidthStr;
+
 /// Characters of an expression that are shown before and behind the place of an error.
 const SHOWN_BEFORE: usize = 50;
 const SHOWN_BEHIND: usize = 30;
@@ -43,7 +45,7 @@ impl fmt::Display for FilterError {
         let end: String = behind.chars().take(SHOWN_BEHIND).map(shown).collect();
         let (more_before, more_behind) = (skipped > 0, behind.chars().nth(SHOWN_BEHIND).is_some());
         let dots = |more: bool| if more { "..." } else { "" };
-        let width = start.chars().count() + dots(more_before).len();
+        let width = start.width() + dots(more_before).len();
         writeln!(f, "{}", self.message)?;
         writeln!(f, "  {}{start}{end}{}", dots(more_before), dots(more_behind))?;
         write!(f, "  {:width$}^", "")
@@ -95,6 +97,8 @@ mod tests {
         assert_eq!(error.to_string(), "no column\n  retined > 1MiB\n  ^");
         let error = FilterError::new("a\t> 'ä' x", 9, "what");
         assert_eq!(error.to_string(), "what\n  a > 'ä' x\n          ^");
+        let error = FilterError::new("type ~ '日本' x", 16, "what");
+        assert_eq!(error.to_string().lines().last(), Some("                ^"));
         let long = format!("{}?{}", "a".repeat(100), "b".repeat(100));
         let shown = FilterError::new(&long, 100, "what").to_string();
         let lines: Vec<&str> = shown.lines().collect();

@@ -184,6 +184,7 @@ impl Parser<'_, '_> {
                     let there = || format!("there are {}", Column::names().join(", "));
                     let meant = nearest(word, &Column::names()).map(|meant| format!("did you mean {meant}?"));
                     let word: String = word.chars().take(40).collect();
+                    let there = || format!("{}; a field of an object begins with a dot: .{word}", there());
                     format!("no column \"{word}\"; {}", meant.unwrap_or_else(there))
                 }
             },
@@ -199,6 +200,10 @@ impl Parser<'_, '_> {
         let at = self.scanner.place();
         if !self.scanner.sign("(") {
             return Err(self.scanner.error(at, "( is expected behind `in`: in ('a', 'b')"));
+        }
+        let here = self.scanner.place();
+        if self.scanner.sign(")") {
+            return Err(self.scanner.error(here, "something to compare with is expected between ( and )"));
         }
         let (mut texts, mut others) = (Vec::new(), Vec::new());
         loop {
@@ -258,7 +263,12 @@ impl Parser<'_, '_> {
             Some(Kind::Id) => self.id(op),
             Some(Kind::Text) => match self.scanner.quoted()? {
                 Some(text) => Ok(text_question(op, text)),
-                None => Err(self.scanner.error(at, "this is a text: compare it with one in quotes, such as 'abc'")),
+                None => {
+                    let word = self.scanner.peek();
+                    let example: String = if word.is_empty() { "abc" } else { word }.chars().take(40).collect();
+                    let message = format!("this is a text: compare it with one in quotes, such as '{example}'");
+                    Err(self.scanner.error(at, message))
+                }
             },
             Some(Kind::Number) => self.number(at, op, false),
             Some(Kind::Bytes) => self.number(at, op, true),
@@ -305,6 +315,9 @@ impl Parser<'_, '_> {
             return Err(self.scanner.error(unit_at, "only shallow and retained have shares of the reachable bytes"));
         }
         Number::new(number, unit).map(|number| Question::Number(op, number)).map_err(|error| match error {
+            NotANumber::Unit(unit) if is_hexadecimal(number, &unit) => {
+                self.scanner.error(at, "numbers are decimal here: write 0x10 as 16")
+            }
             NotANumber::Unit(unit) => {
                 let unit: String = unit.chars().take(40).collect();
                 self.scanner.error(unit_at, format!("no unit \"{unit}\"; there are {}", Number::units()))
@@ -313,6 +326,11 @@ impl Parser<'_, '_> {
             NotANumber::Malformed => self.scanner.error(at, "not a number; write it as 4096 or 1.5"),
         })
     }
+}
+
+/// `0` and `x10`?
+fn is_hexadecimal(number: &str, unit: &str) -> bool {
+    number == "0" && unit.starts_with(['x', 'X'])
 }
 
 fn text_question(op: Op, text: String) -> Question {

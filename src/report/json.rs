@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde_json::value::RawValue;
 
 use super::{Cell, Column, Table};
 use crate::escape::json_serializer;
@@ -37,6 +38,7 @@ impl Serialize for Row<'_> {
                 Cell::Signed(number) => row.serialize_entry(key, number)?,
                 Cell::Share(share) => row.serialize_entry(key, share)?,
                 Cell::Flag(flag) => row.serialize_entry(key, flag)?,
+                Cell::Literal(text) => row.serialize_entry(key, &serde_json::from_str::<&RawValue>(text).ok())?,
                 Cell::Text(text) => row.serialize_entry(key, text)?,
                 Cell::Missing => row.serialize_entry(key, &())?,
             }

@@ -206,6 +206,8 @@ pub enum Cell<'a> {
     Share(f64),
     /// Yes or no.
     Flag(bool),
+    /// A number, a truth value or null, written as in JSON.
+    Literal(String),
     /// A word or a text.
     Text(Cow<'a, str>),
     /// Nothing: `-`, an empty field, `null`.
@@ -303,6 +305,7 @@ fn cell_text<'c>(cell: &'c Cell<'_>, unit: Unit, human: bool) -> Cow<'c, str> {
         Cell::Share(share) if human => format!("{:.1} %", share * 100.0).into(),
         Cell::Share(share) => format!("{share:.4}").into(),
         Cell::Flag(flag) => flag.to_string().into(),
+        Cell::Literal(text) => text.as_str().into(),
         Cell::Text(text) => escape_controls(text),
         Cell::Missing => "-".into(),
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::{Cell, Style, Table, Unit, cell_text};
+use super::{Cell, Column, Style, Table, Unit, cell_text, escape_controls};
 
 /// Rows that decide how wide columns are: the first row of millions is there at once. What is wider further down moves
 /// the rest of its line.
@@ -12,7 +12,7 @@ const MEASURED: usize = 4096;
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let last = table.columns.len().saturating_sub(1);
     let mut widths: Vec<usize> =
-        table.columns.iter().map(|column| if style.header { column.key.len() } else { 1 }).collect();
+        table.columns.iter().map(|column| if style.header { title(column).chars().count() } else { 1 }).collect();
     for row in 0..table.row_count.min(MEASURED) {
         for (place, cell) in (table.row)(row).iter().enumerate().take(last) {
             widths[place] = widths[place].max(width_of(cell, table.columns[place].unit, style));
@@ -21,7 +21,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     let mut line = String::new();
     if style.header {
         for (place, column) in table.columns.iter().enumerate() {
-            push(&mut line, &column.key, widths[place], is_number(column.unit), place == last);
+            push(&mut line, &title(column), widths[place], is_number(column.unit), place == last);
         }
         writeln!(out, "{line}")?;
     }
@@ -36,6 +36,11 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         writeln!(out, "{line}")?;
     }
     Ok(())
+}
+
+/// The key of a column; what dumps are called may hold blanks.
+fn title(column: &Column) -> Cow<'_, str> {
+    one_word(escape_controls(&column.key), Unit::Word)
 }
 
 fn is_number(unit: Unit) -> bool {
@@ -79,7 +84,7 @@ mod tests {
     use std::cell::Cell as Counter;
 
     use super::*;
-    use crate::report::{Column, Format};
+    use crate::report::Format;
 
     struct Broken;
 

@@ -32,7 +32,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 16] = [
     ("analysis", &["graph", "allocations", "units"], &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"]),
     ("index", &["files", "graph"], &["bytemuck", "memmap2", "rayon", "serde", "serde_json", "twox_hash"]),
     ("dump", &["files", "graph", "allocations", "input", "analysis", "index", "units"], &["rayon", "serde"]),
-    ("filter", &["graph", "input", "analysis", "dump"], &["rayon"]),
+    ("filter", &["graph", "input", "analysis", "dump"], &["rayon", "unicode_width"]),
     (
         "answers",
         &["graph", "allocations", "input", "analysis", "dump", "filter", "units"],
@@ -70,7 +70,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 16] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 32] = [
+const OUTSIDE: [&str; 33] = [
     "anyhow",
     "base64",
     "bytemuck",
@@ -103,6 +103,7 @@ const OUTSIDE: [&str; 32] = [
     "textwrap",
     "time",
     "twox_hash",
+    "unicode_width",
 ];
 
 fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {

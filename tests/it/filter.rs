@@ -424,6 +424,10 @@ fn wrong_expressions_and_nothing_found() {
         ("retained >", "something to compare with is expected here\n"),
         ("type ~ Cache", "a pattern in quotes is expected behind ~"),
         ("type > 5", "this is a text"),
+        ("type = Foo", "this is a text: compare it with one in quotes, such as 'Foo'\n"),
+        ("type in ()", "something to compare with is expected between ( and )\n  type in ()\n           ^\n"),
+        ("size = 'main'", "; a field of an object begins with a dot: .size\n"),
+        ("shallow > 0x10", "numbers are decimal here: write 0x10 as 16\n  shallow > 0x10\n            ^\n"),
         ("generation = 'gen2'", "no generation here: this xna-cf dump does not say where generations are\n"),
         ("id = 'xyz'", "no object id, as the dump writes them\n  id = 'xyz'\n       ^\n"),
         (".name = 'a'", "xna-cf dumps"),
@@ -452,7 +456,13 @@ fn wrong_expressions_and_nothing_found() {
         let ran = run(&[command, GAME, GAME, "-q", "--where", "generation = 'gen2'"]).expect_code(2);
         assert_eq!(ran.stderr.matches(missing).count(), 2, "{}", ran.stderr);
     }
-    run(&["diff", GAME, GAME, "--all", "--where", "shallow > 1GiB"]).expect_code(1);
+    let none = "heapdump: no object fulfils --where shallow > 1GiB\n";
+    assert_eq!(run(&["diff", GAME, GAME, "--all", "--where", "shallow > 1GiB"]).expect_code(1).stderr, none);
+    assert_eq!(run(&["roots", GAME, "--where", "shallow > 1GiB"]).expect_code(1).stderr, none);
+    let same = "heapdump: what matches is the same in both dumps\n";
+    assert_eq!(run(&["diff", GAME, GAME, "--where", "shallow > 24"]).expect_code(1).stderr, same);
+    let garbage = run(&["roots", GAME, "--where", "not reachable"]).expect_code(1);
+    assert!(garbage.stderr.contains("no path from a strong root leads to any of them"), "{}", garbage.stderr);
     assert_eq!(run(&["list", GAME, "--where", "root_kind = '\u{1b}[1m'"]).expect_code(1).stderr.find('\u{1b}'), None);
     let ran = run(&["export", "--to", "dot", "--object", "1#7c44f", "--where", "root", GAME]).expect_code(2);
     assert!(
@@ -460,6 +470,29 @@ fn wrong_expressions_and_nothing_found() {
         "{}",
         ran.stderr
     );
+}
+
+/// What a dump of allocation totals has is not chosen from by an expression: that is said, and never left out in silence.
+#[test]
+fn allocation_totals_have_no_objects_to_choose() {
+    const TOTALS: &str = "fixtures/memory_infra/seed-heaps_v2.trace";
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let tables = ["export", "--to", "parquet", "-o", &out, "--tables", "all", TOTALS];
+    for command in [&["stats", TOTALS][..], &["breakdown", TOTALS], &["diff", TOTALS, TOTALS], &tables] {
+        run(command).expect_code(0);
+        let ran = run(&[command, &["--where", "shallow > 1", "--quiet"]].concat()).expect_code(2);
+        let is_said = ran.stderr.contains("allocation totals") && ran.stderr.contains("no objects: ");
+        assert!(ran.stdout.is_empty() && is_said && ran.stderr.contains("--where"), "{}", ran.stderr);
+    }
+    // Of objects with their allocations the expression asks for the tree of objects.
+    const BOTH: &str = "fixtures/v8_snapshot/allocations.heapsnapshot";
+    let chosen = run(&["breakdown", BOTH, "-q", "-f", "json", "--where", "shallow > 20"]).expect_code(0).json();
+    let listed = listed(&[BOTH, "--where", "shallow > 20"]);
+    let bytes: u64 = listed.iter().map(|row| row["shallow_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(chosen["heaps"][0]["tree"]["bytes"].as_u64(), Some(bytes), "{chosen}");
+    let all = run(&["breakdown", BOTH, "-q", "-f", "json"]).expect_code(0).json();
+    assert!(all["heaps"][0]["tree"]["bytes"].as_u64().is_some_and(|all| all < bytes), "{all}");
 }
 
 /// Records of a thread's stack hold through the thread: they are roots all the same, as tables of roots have it.
@@ -520,6 +553,20 @@ fn selected_fields_are_those_of_the_objects() {
         }
     }
     assert!(rows.iter().any(|row| row["fields"][".name"] == "main"));
+    // Lines of JSON have the same values: numbers and truth values are none in quotes.
+    let words = ["list", ZOO, "-q", "-n", "0", "--type", "/^java.lang.(Thread|Integer)$/", "--values"];
+    let lines = run(&[&words[..], &["--select", ".name,.daemon,.value", "-f", "jsonl"]].concat()).expect_code(0).stdout;
+    let whole = run(&[&words[..], &["--select", ".name,.daemon,.value", "-f", "json"]].concat()).expect_code(0).json();
+    let objects = whole["objects"].as_array().unwrap();
+    assert_eq!(lines.lines().count(), objects.len());
+    for (line, object) in lines.lines().zip(objects) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        for field in [".name", ".daemon", ".value"] {
+            assert_eq!(line[field], object["fields"][field], "{line}");
+        }
+        assert_eq!(line["value"], object["value"], "{line}");
+    }
+    assert!(objects.iter().any(|object| object["value"].is_i64()));
     // Columns in the other forms, in the order asked for.
     let ran =
         run(&["list", ZOO, "-q", "--type", "java.lang.Thread", "--select", ".name, .daemon", "-f", "csv", "-n", "1"]);

@@ -842,6 +842,14 @@ fn an_expression_chooses_rows_of_objects() {
     assert!(ran.stderr.contains("neither table is asked for: --tables all"), "{}", ran.stderr);
     let ran = export(folder.path(), &[file, "--where", "generation = 'gen2'"]).expect_code(2);
     assert!(ran.stderr.contains("--where: no generation here") && ran.stderr.ends_with("\n  ^\n"), "{}", ran.stderr);
+    // No object of any dump fulfils it: the tables are there, and the exit code says so.
+    let none = [file, GRAPHS[0], "-q", "--where", "shallow > 1GiB and shallow > 2"];
+    export(folder.path(), &none).expect_code(1);
+    assert_eq!(ids(folder.path()).len(), 4);
+    let said =
+        export(folder.path(), &[&none[..1], &["--replace", "--where", "shallow > 1GiB"]].concat()).expect_code(1);
+    assert_eq!(said.stderr, "heapdump: no object fulfils --where shallow > 1GiB\n");
+    export(folder.path(), &[file, GRAPHS[0], "-q", "--replace", "--where", expression]).expect_code(0);
 }
 
 /// What a run that was killed has left of tables that nobody asks for any more goes too.

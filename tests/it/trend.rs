@@ -153,6 +153,8 @@ fn limits_decide_the_exit_code() {
     for wrong in [&["--fail-over", "10x"][..], &["--min-growth", "x"], &["--where", "x > 1"], &["--by", "x"]] {
         trend(&files, wrong).expect_code(2);
     }
+    let ran = trend(&files, &["--fail-over", "Nothing=1KiB", "--by", "package"]).expect_code(0);
+    assert_eq!(ran.stderr, "heapdump: note: no package in the dumps matches --fail-over Nothing=1KiB\n");
     trend(&files, &["--type", "Nothing"]).expect_code(1);
     trend(&files[..1], &[]).expect_code(2);
     let three = run(&["diff", &files[0], &files[1], &files[2]]).expect_code(2);
@@ -245,4 +247,12 @@ fn wide_tables_have_a_column_for_each_dump() {
     assert_eq!(lines[0][12], "type");
     assert_eq!(lines[1][6..], ["240", "240", "480", "720", "960", "1200", "demo.Leaf"]);
     assert!(!trend(&files, &["-f", "csv"]).stdout.contains(&files[0]));
+    // In a pipe a column is a word, whatever its dump is called.
+    let named = directory.path().join("a dump \u{1b}[1m.txt");
+    std::fs::rename(&files[0], &named).unwrap();
+    let files = [&[named.display().to_string()], &files[1..]].concat();
+    let ran = trend(&files, &["--wide", "--min-growth", "0"]).expect_code(0);
+    let header: Vec<&str> = ran.stdout.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(header.len(), 13, "{header:?}");
+    assert!(header[6].ends_with("a\\u{20}dump\\u{20}\\u{1b}[1m.txt"), "{header:?}");
 }

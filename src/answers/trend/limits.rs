@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::{DumpsTrend, TrendRow};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::Threshold;
+use crate::answers::diff_limits::OverLimit;
 use crate::units::format_bytes;
 
 /// The most that something may grow by.
@@ -40,18 +41,21 @@ impl TrendLimit {
         &self.text
     }
 
-    /// That something grew by more, in a sentence. `rows` are all, whatever is shown, each with the number by which
+    /// That something grew by more, or that nothing matches, in a sentence. `rows` are all, whatever is shown, each with the number by which
     /// `bytes_of` knows its bytes in the dumps that were read.
     pub(super) fn check<B: Iterator<Item = u64>>(
         &self,
         trend: &DumpsTrend,
         rows: &[(TrendRow, usize)],
         bytes_of: impl Fn(usize) -> B,
-    ) -> Option<String> {
+    ) -> Option<OverLimit> {
         let (what, values) = match &self.of {
             None => (trend.whole.to_string(), trend.total_values.clone()),
             Some(pattern) => {
                 let is_one = pattern.choice_of(rows.iter().map(|(row, _)| row.name.as_str()));
+                if !rows.iter().any(|(row, _)| is_one(&row.name)) {
+                    return Some(OverLimit::of_nothing(trend.by, &self.text));
+                }
                 let mut sums = vec![0u64; trend.total_values.len()];
                 for (_, row) in rows.iter().filter(|(row, _)| is_one(&row.name)) {
                     sums.iter_mut().zip(bytes_of(*row)).for_each(|(sum, bytes)| *sum = sum.saturating_add(bytes));
@@ -68,7 +72,9 @@ impl TrendLimit {
         let is_over = u64::try_from(grown).is_ok_and(|grown| grown > limit);
         is_over.then(|| {
             let words = format_bytes(grown.unsigned_abs());
-            format!("{what} grew by {words}{per} ({grown} bytes), over the limit of {}{per}", format_bytes(limit))
+            let text =
+                format!("{what} grew by {words}{per} ({grown} bytes), over the limit of {}{per}", format_bytes(limit));
+            OverLimit { text, is_over: true }
         })
     }
 }

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use super::{TrendDump, delta};
 use crate::analysis::series::{Course, Trend, median_slope, shape};
 use crate::answers::DiffBy;
+use crate::answers::diff_limits::OverLimit;
 use crate::units::{count_of, format_count};
 
 /// What grew over many dumps.
@@ -44,9 +45,9 @@ pub struct DumpsTrend {
     /// Rows that never shrink, all, and flat ones.
     #[serde(skip)]
     pub(super) counts: [usize; 3],
-    /// A sentence for each limit that was passed.
+    /// A sentence for each limit that was passed, and a note for each that nothing matches.
     #[serde(skip)]
-    pub over: Vec<String>,
+    pub over: Vec<OverLimit>,
     /// A sentence for each row that grows, shown or not.
     #[serde(skip)]
     pub growing: Vec<String>,

@@ -1,10 +1,11 @@
-//! What the rows of a diff are of: in one model or the other.
+//! What the rows of a diff are of, in one model or the other, and what may not be outgrown.
 
 use anyhow::{Error, Result};
 
 use super::options::words;
+use crate::analysis::threshold::{Percent, Threshold, parse_share};
 use crate::answers::DiffBy;
-use crate::answers::diff::DiffFlags;
+use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits};
 
 /// What the rows of a diff are.
 #[derive(Debug, clap::Args)]
@@ -24,6 +25,27 @@ pub(crate) struct DiffRowArgs {
     /// Rows that did not change too
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+/// What may not be outgrown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GrowthArgs {
+    /// Fail when the heap grew by more (10%, 20MiB), or types that match did ('*Cache=1MiB')
+    #[arg(long, value_name = "[TYPE=]SIZE")]
+    fail_over: Vec<GrowthLimit>,
+    /// Fail when any type grew by more of its old bytes, or was not there
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    fail_over_type: Option<Percent>,
+    /// With --fail-over-type: types that grew by less are no matter; a size, or a share of the old heap
+    #[arg(long, value_name = "SIZE", requires = "fail_over_type", hide_short_help = true)]
+    min_bytes: Option<Threshold>,
+}
+
+impl GrowthArgs {
+    /// The limits.
+    pub(crate) fn limits(&self) -> GrowthLimits {
+        GrowthLimits { of_some: self.fail_over.clone(), of_each: self.fail_over_type, min_bytes: self.min_bytes }
+    }
 }
 
 impl DiffRowArgs {

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::analysis::threshold::{Percent, Threshold, parse_share};
-use crate::answers::diff::{DiffOrder, GrowthLimit, GrowthLimits};
+use crate::answers::diff::DiffOrder;
 use crate::answers::{DiffOptions, diff};
 use crate::cli::Outcome;
-use crate::cli::args::diff::DiffRowArgs;
+use crate::cli::args::diff::{DiffRowArgs, GrowthArgs};
 use crate::cli::args::heaps::{HeapArgs, fuller_dump_note};
 use crate::cli::args::options::{Common, RowArgs, ScopeArgs};
 use crate::cli::terminal::{asking::ask_together, session::Session};
@@ -32,15 +31,8 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
     #[command(flatten)]
     rows: DiffRowArgs,
-    /// Fail when the heap grew by more (10%, 20MiB), or types that match did ('*Cache=1MiB')
-    #[arg(long, value_name = "[TYPE=]SIZE")]
-    fail_over: Vec<GrowthLimit>,
-    /// Fail when any type grew by more of its old bytes, or was not there
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    fail_over_type: Option<Percent>,
-    /// With --fail-over-type: types that grew by less are no matter; a size, or a share of the old heap
-    #[arg(long, value_name = "SIZE", requires = "fail_over_type", hide_short_help = true)]
-    min_bytes: Option<Threshold>,
+    #[command(flatten)]
+    growth: GrowthArgs,
     #[command(flatten)]
     heaps: HeapArgs,
     #[command(flatten)]
@@ -70,16 +62,22 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         session.print_answer(&answer, &args.common.output)?;
         answer.over_limits.iter().for_each(|over| session.print_sentence(&over.text));
         let is_over = answer.over_limits.iter().any(|over| over.is_over);
-        let is_no = is_over || answer.rows.is_empty() && options.scope.is_choice();
-        Ok(if is_no { Outcome::No } else { Outcome::Done })
+        if answer.rows.is_empty() && options.scope.is_choice() && !is_over {
+            let is_empty = answer.old.is_empty() && answer.new.is_empty();
+            if !is_empty {
+                old.note("what matches is the same in both dumps");
+            }
+            args.scope.outcome(session, is_empty, args.common.input.read.quiet);
+            return Ok(Outcome::No);
+        }
+        Ok(if is_over { Outcome::No } else { Outcome::Done })
     })
 }
 
 impl Args {
     fn options(&self, of_objects: bool, files: usize) -> Result<DiffOptions> {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
-        let growth_limits =
-            GrowthLimits { of_some: self.fail_over.clone(), of_each: self.fail_over_type, min_bytes: self.min_bytes };
+        let growth_limits = self.growth.limits();
         let by = self.rows.rows(of_objects, growth_limits.are_of_types())?;
         let orders = DiffOrder::words(self.rows.by, of_objects, self.rows.retained);
         if !of_objects && files < 2 && !has_pair {

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     form.check(*to, heaps, section, rows)?;
     if *to == Form::Parquet {
         #[cfg(feature = "parquet")]
-        return export_each(session, files, args.output_file.as_deref(), rows, form.filter.filter()?, input);
+        return export_each(session, files, args.output_file.as_deref(), rows, &form.filter, input);
         #[cfg(not(feature = "parquet"))]
         bail!("this heapdump was built without the feature parquet");
     }

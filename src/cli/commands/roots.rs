@@ -61,6 +61,10 @@ fn by_type(args: &Args, session: &Session, options: &MergedPathsOptions) -> Resu
         asked.warn();
         let answer = merged_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
-        Ok(if answer.reachable_objects > 0 { Outcome::Done } else { Outcome::No })
+        let Some(why) = answer.why_not(args.all_kinds) else {
+            return Ok(args.scope.outcome(session, answer.objects == 0, args.common.input.read.quiet));
+        };
+        asked.note(&why);
+        Ok(Outcome::No)
     })
 }

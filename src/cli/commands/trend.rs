@@ -75,10 +75,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let answer = dumps.finish().map_err(|error| Error::msg(error.advice()))?;
     answer.order_note().iter().filter(|_| !input.read.quiet).for_each(|note| session.print_sentence(note));
     session.print_answer(&answer, &args.common.output)?;
-    let broken: Vec<&String> = answer.over.iter().chain(answer.growing.iter().filter(|_| args.grows)).collect();
-    broken.iter().for_each(|sentence| session.print_sentence(sentence));
+    let growing = answer.growing.iter().filter(|_| args.grows);
+    answer.over.iter().map(|over| &over.text).chain(growing.clone()).for_each(|text| session.print_sentence(text));
+    let is_over = answer.over.iter().any(|over| over.is_over) || growing.count() > 0;
     let outcome = args.scope.outcome(session, answer.is_of_nothing(), input.read.quiet);
-    Ok(failed.unwrap_or(if broken.is_empty() { outcome } else { Outcome::No }))
+    Ok(failed.unwrap_or(if is_over { Outcome::No } else { outcome }))
 }
 
 impl Args {

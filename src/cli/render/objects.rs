@@ -3,7 +3,6 @@
 use super::rows::{CLASS, TYPE, VALUE};
 use crate::answers::ObjectList;
 use crate::answers::objects::ListedObject;
-use crate::answers::values::ShownValue;
 use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, Unit};
 
 impl Present for ObjectList<'_> {
@@ -24,13 +23,13 @@ impl Present for ObjectList<'_> {
             .add_if(rows.has_classes(), CLASS, |row| row.class.flatten());
         let add_field = |columns: Columns<'t, _>, (place, path): (usize, &str)| {
             columns.add(Column::named(path, Unit::Word), move |row: &mut ListedObject<'_>| {
-                row.fields.as_ref().and_then(|fields| fields.at(place)).map(ShownValue::plain)
+                row.fields.as_ref().and_then(|fields| fields.at(place)).cloned()
             })
         };
         let columns = rows.fields().enumerate().fold(columns, add_field);
         columns
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
-            .add_if(is_column, VALUE, |row| row.value.take().flatten().map(|value| value.plain()))
+            .add_if(is_column, VALUE, |row| row.value.take().flatten())
             .table(rows.len(), self.found - rows.len(), move |at| if is_drawn { rows.saying(at) } else { rows.get(at) })
     }
 

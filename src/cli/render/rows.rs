@@ -1,7 +1,8 @@
 //! Objects and roots wherever an answer names them: columns and words, safe for a terminal.
 
+use crate::answers::values::ShownValue;
 use crate::answers::{ObjectRow, RootRow};
-use crate::report::{Column, TextPage, escape_controls};
+use crate::report::{Cell, Column, TextPage, escape_controls};
 
 /// The class that a class object stands for, in dumps that have class objects.
 pub(crate) const CLASS: Column = Column::word("class", "Class").hide_priority(1);
@@ -12,6 +13,12 @@ pub(crate) const TYPE: Column = Column::text("type", "Type");
 pub(crate) const REFERENCE: Column = Column::word("reference", "Reference");
 /// What an object says, or a field holds.
 pub(crate) const VALUE: Column = Column::text("value", "Value");
+
+impl From<ShownValue> for Cell<'_> {
+    fn from(value: ShownValue) -> Self {
+        if value.is_literal() { Cell::Literal(value.plain()) } else { Cell::text(value.plain()) }
+    }
+}
 
 /// A root in a line: `static BubbleGame.Events.EventBus (pinned)`.
 pub(crate) fn root_text(root: &RootRow) -> String {

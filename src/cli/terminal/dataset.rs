@@ -6,7 +6,7 @@ use anyhow::{Error, Result, anyhow, bail};
 
 use crate::cli::Outcome;
 use crate::cli::args::export::DatasetArgs;
-use crate::cli::args::options::InputArgs;
+use crate::cli::args::options::{InputArgs, WhereArgs};
 use crate::cli::terminal::asking::ask_input;
 use crate::cli::terminal::each_file::ask_each;
 use crate::cli::terminal::load::Input;
@@ -14,7 +14,6 @@ use crate::cli::terminal::session::Session;
 use crate::dump::inputs_of;
 use crate::export::ExportError;
 use crate::export::dataset::{Begun, DatasetError, DatasetOptions, begin_dump, labels_of};
-use crate::filter::Filter;
 
 /// Writes every dump into the dataset of a folder.
 pub(crate) fn export_each(
@@ -22,13 +21,13 @@ pub(crate) fn export_each(
     files: &[PathBuf],
     folder: Option<&Path>,
     args: &DatasetArgs,
-    filter: Option<Filter>,
+    filter: &WhereArgs,
     input: &InputArgs,
 ) -> Result<Outcome> {
     let Some(folder) = folder.filter(|folder| folder.as_os_str() != "-") else {
         bail!("--to parquet writes a folder of tables: say which with -o DIR");
     };
-    let options = DatasetOptions { filter, ..args.options(input)? };
+    let options = DatasetOptions { filter: filter.filter()?, ..args.options(input)? };
     let found = match files {
         [] => Input::find(None)?.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf),
         _ => PathBuf::new(),
@@ -39,7 +38,7 @@ pub(crate) fn export_each(
     }
     let named = files.iter().map(|file| Input::find(Some(file))).collect::<Result<Vec<_>>>()?;
     let inputs = inputs_of(named.iter().map(Input::path), None);
-    let (_, failed) = ask_each(session, files, true, input, |place, name| {
+    let (written, failed) = ask_each(session, files, true, input, |place, name| {
         loop {
             let begun = begin_dump(folder, place.path(), options.clone(), &inputs)
                 .map_err(|error| Error::msg(error.advice()))?;
@@ -53,7 +52,7 @@ pub(crate) fn export_each(
                             &format!("{}; --replace writes it anew", there.statement()),
                         );
                     }
-                    return Ok(());
+                    return Ok(true);
                 }
             };
             let written = ask_input(session, place, (files.len() > 1).then_some(name), input, |asked| {
@@ -70,7 +69,8 @@ pub(crate) fn export_each(
             }
         }
     })?;
-    Ok(failed.unwrap_or(Outcome::Done))
+    let has_any = written.iter().any(|(_, has_any)| *has_any);
+    Ok(failed.unwrap_or_else(|| filter.outcome(session, "", !has_any, input.read.quiet)))
 }
 
 impl DatasetArgs {

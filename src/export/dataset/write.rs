@@ -131,17 +131,18 @@ impl DumpWriter<'_> {
         &self.id
     }
 
-    /// Writes the tables of the dump, and makes them be there. The dominator tree; O(objects + references).
+    /// Writes the tables of the dump, and makes them be there. True if an object fulfils the expression, or there is none.
+    /// The dominator tree; O(objects + references).
     ///
     /// # Errors
-    /// When there is not the memory, the dump broke off before its references, its index is damaged, or a file cannot be
+    /// When there is not the memory, a dump of allocation totals is asked for objects, the dump broke off before its references, its index is damaged, or a file cannot be
     /// written: then nothing of the dump is in the dataset, but what was there before, unless that was being replaced.
-    pub fn write(self, dump: &OpenDump) -> Result<(), DatasetError> {
+    pub fn write(self, dump: &OpenDump) -> Result<bool, DatasetError> {
         check_index(dump)?;
         let id = text_of(&self.id);
-        let written = match dump.content() {
+        let (written, has_any) = match dump.content() {
             Content::Objects(graph) => self.write_objects(dump, graph, &id)?,
-            Content::Allocations(allocations) => self.write_allocations(dump, allocations, &id)?,
+            Content::Allocations(allocations) => (self.write_allocations(dump, allocations, &id)?, true),
         };
         let DumpWriter { folder, file, id: name, content, options, row, .. } = self;
         let place = Place { folder: &folder, id: &name };
@@ -160,10 +161,16 @@ impl DumpWriter<'_> {
         for (table, file) in written {
             file.appear().map_err(|error| DatasetError::Write(place.path_of(table), error))?;
         }
-        row.appear().map_err(|error| DatasetError::Write(path, error))
+        row.appear().map_err(|error| DatasetError::Write(path, error))?;
+        Ok(has_any)
     }
 
-    fn write_objects(&self, dump: &OpenDump, graph: &HeapGraph, id: &ByteArray) -> Result<Written, DatasetError> {
+    fn write_objects(
+        &self,
+        dump: &OpenDump,
+        graph: &HeapGraph,
+        id: &ByteArray,
+    ) -> Result<(Written, bool), DatasetError> {
         // A wrong expression is told before long work.
         let all = 0..graph.node_count();
         let select = |filter: &Filter| filter.select(dump, all).map_err(AnswerError::from);
@@ -182,7 +189,7 @@ impl DumpWriter<'_> {
         self.add(&mut written, TableName::ObjectReferences, |out| {
             object_references::write(&heap, chosen.as_ref(), out)
         })?;
-        Ok(written)
+        Ok((written, chosen.is_none_or(|chosen| !chosen.is_empty())))
     }
 
     fn write_allocations(
@@ -191,6 +198,9 @@ impl DumpWriter<'_> {
         allocations: &AllocationDump,
         id: &ByteArray,
     ) -> Result<Written, DatasetError> {
+        if self.options.filter.is_some() {
+            return Err(AnswerError::NoObjectsToChoose.into());
+        }
         let mut written = Written::new();
         dump.phase(Phase::WritingTables);
         self.add(&mut written, TableName::AllocationHeaps, |out| allocation_heaps::write(allocations, id, out))?;
