@@ -73,6 +73,8 @@ pub mod cli;
 pub mod collect;
 pub mod dump;
 mod escape;
+#[cfg(feature = "explore")]
+pub mod explore;
 pub mod export;
 pub mod files;
 pub mod filter;

@@ -52,6 +52,20 @@ impl TypePattern {
         Ok(TypePattern { text: text.to_string(), form, ignores_case: true })
     }
 
+    /// A pattern that of all types of a dump matches those of this name: the name itself where it is part of no other, else a
+    /// regular expression. O(types).
+    pub fn of_name(name: &str, graph: &HeapGraph) -> Self {
+        let is_only = |pattern: &TypePattern| {
+            let mut names = graph.types().ids().map(|type_id| graph.type_name(type_id));
+            names.all(|other| pattern.matches(other) == (other == name))
+        };
+        let plain = Self::parse(name).ok().filter(|pattern| !name.is_empty() && is_only(pattern));
+        let exact = || Self::parse(&format!("/^{}$/", regex_lite::escape(name))).ok();
+        let as_it_is = || TypePattern { text: name.to_string(), form: Form::Substring, ignores_case: false };
+        // An expression may be too long to be one.
+        plain.or_else(exact).unwrap_or_else(as_it_is)
+    }
+
     /// Returns true if capitals are like small letters.
     pub fn ignores_case(&self) -> bool {
         self.ignores_case

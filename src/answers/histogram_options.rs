@@ -138,7 +138,7 @@ pub struct HistogramOptions {
 }
 
 impl HistogramOptions {
-    /// The command line that asks the same.
+    /// The command line that asks the same of a dump of objects, and of any other in the default order.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("stats");
         if self.group_by != GroupBy::default() {
@@ -155,6 +155,16 @@ impl HistogramOptions {
         for pattern in &self.own_types.mine {
             line.option("--mine", Some(pattern.text()));
         }
+        let order = match self.order {
+            HistogramOrder::Bytes => None,
+            HistogramOrder::Count => Some("objects"),
+            HistogramOrder::ReachableObjects => Some("reachable-objects"),
+            HistogramOrder::ReachableBytes => Some("reachable"),
+            HistogramOrder::RetainedBytes => Some("retained"),
+            HistogramOrder::Name => Some(if self.group_by == GroupBy::Type { "type" } else { "group" }),
+        };
+        line.option("--sort", order).switch("--reverse", self.limits.reverse);
+        line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
         line

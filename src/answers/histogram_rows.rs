@@ -370,6 +370,11 @@ impl HistogramRow {
         self.name.text()
     }
 
+    /// The number of its group among all that the dump has.
+    pub fn group(&self) -> u32 {
+        self.group
+    }
+
     /// The name; where the loader tells it from another row and no column of its own says it, with that.
     pub fn name_with_loader(&self, is_wanted: bool) -> Cow<'_, str> {
         name_with_loader(self.name(), self.loader.as_ref().filter(|_| is_wanted))

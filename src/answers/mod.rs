@@ -9,6 +9,7 @@
 mod advice;
 pub mod biggest;
 pub mod breakdown;
+pub mod browse;
 mod command_line;
 pub mod detached;
 pub mod diff;

@@ -17,6 +17,8 @@ use clap::{FromArgMatches, Parser, Subcommand};
 
 #[cfg(all(feature = "collect", target_os = "linux"))]
 use commands::collect;
+#[cfg(feature = "explore")]
+use commands::explore;
 use commands::{
     breakdown, completions, diff, dominators, export, index, info, leaks, list, man, referrers, report, roots, show,
     stats, strings, threads, trend, waste,
@@ -64,6 +66,8 @@ enum Command {
     Strings(strings::Args),
     Waste(waste::Args),
     Report(report::Args),
+    #[cfg(feature = "explore")]
+    Explore(explore::Args),
     Export(export::Args),
     Index(index::Args),
     Completions(completions::Args),
@@ -120,6 +124,8 @@ impl Command {
             Command::Strings(args) => strings::run(args, session),
             Command::Waste(args) => waste::run(args, session),
             Command::Report(args) => report::run(args, session),
+            #[cfg(feature = "explore")]
+            Command::Explore(args) => explore::run(args, session),
             Command::Export(args) => export::run(args, session),
             Command::Index(args) => index::run(args, session),
             Command::Completions(args) => completions::run(args),

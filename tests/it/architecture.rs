@@ -5,7 +5,7 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
     ("units", &[], &[]),
     ("escape", &[], &["serde", "serde_json"]),
     ("files", &[], &["rustix", "signal_hook", "tempfile"]),
@@ -47,8 +47,14 @@ const ALLOWED: [(&str, &[&str], &[&str]); 16] = [
     ("page", &["analysis", "dump", "answers", "escape", "units"], &["serde", "serde_json"]),
     ("collect", &["files", "input", "units"], &["flate2", "memchr", "rustix", "serde", "serde_json", "time"]),
     (
+        "explore",
+        &["files", "graph", "analysis", "dump", "filter", "answers", "escape", "report", "units"],
+        &["base64", "ratatui", "rustix", "serde", "signal_hook", "unicode_width"],
+    ),
+    (
         "cli",
         &[
+            "explore",
             "collect",
             "graph",
             "allocations",
@@ -70,7 +76,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 16] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 33] = [
+const OUTSIDE: [&str; 34] = [
     "anyhow",
     "base64",
     "bytemuck",
@@ -88,6 +94,7 @@ const OUTSIDE: [&str; 33] = [
     "nom",
     "parquet",
     "petgraph",
+    "ratatui",
     "rayon",
     "regex_lite",
     "rustc_hash",

@@ -598,6 +598,8 @@ fn help_lists_the_options_of_each_command() {
         ("diff", (answering.clone(), [&all[..], &heaps].concat())),
         ("trend", (answering.clone(), vec!["--limit", "--type", "--domain"])),
         ("report", (asking.clone(), vec!["--domain"])),
+        #[cfg(feature = "explore")]
+        ("explore", (asking.clone(), vec![])),
         ("export", (asking, [&["--domain"][..], &heaps].concat())),
         ("index", (reading, vec![])),
         ("collect", (form.to_vec(), vec!["--quiet"])),

@@ -111,7 +111,7 @@ fn every_command_on_a_terminal() {
 }
 
 /// Commands that answer no question about a dump in a form of text; the page has tests of its own.
-const NO_ANSWER: [&str; 6] = ["collect", "export", "index", "completions", "man", "report"];
+const NO_ANSWER: [&str; 7] = ["collect", "explore", "export", "index", "completions", "man", "report"];
 
 #[test]
 fn every_command_that_answers_has_a_case() {

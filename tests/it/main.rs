@@ -18,6 +18,8 @@ mod damage;
 mod detection;
 mod diff;
 mod dotnet;
+#[cfg(feature = "explore")]
+mod explore;
 mod export;
 mod filter;
 mod findings_escape;

@@ -8,6 +8,8 @@ pub(crate) mod collect;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod dominators;
+#[cfg(feature = "explore")]
+pub(crate) mod explore;
 pub(crate) mod export;
 pub(crate) mod index;
 pub(crate) mod info;

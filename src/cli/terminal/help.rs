@@ -9,7 +9,7 @@ use crate::cli::Cli;
 /// Commands by what a user wants to know. Commands missing from this list are shown under "More".
 const GROUPS: [(&str, &[&str]); 6] = [
     ("A dump of a live process", &["collect"]),
-    ("What is there", &["info", "stats", "list", "show"]),
+    ("What is there", &["info", "stats", "list", "show", "explore"]),
     ("Why it is there", &["roots", "referrers", "dominators", "leaks", "threads", "breakdown", "diff", "trend"]),
     ("What could be smaller", &["strings", "waste"]),
     ("For others, for later, for other programs", &["report", "index", "export"]),

@@ -135,13 +135,8 @@ impl Input {
     }
 }
 
-/// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
-pub(crate) fn read_dump(
-    session: &Session,
-    input: &Input,
-    file: Option<&str>,
-    args: &InputArgs,
-) -> Result<(OpenDump, Memory)> {
+/// How a dump is opened with the roots that were asked for. `file` is its name where there are several.
+pub(crate) fn dump_options(session: &Session, file: Option<&str>, args: &InputArgs) -> Result<(OpenOptions, Memory)> {
     let without = excluded_roots(args)?;
     let (options, memory) = open_options(session, file, &args.read)?;
     let options = OpenOptions {
@@ -149,6 +144,17 @@ pub(crate) fn read_dump(
         index: if args.no_index || session.indexes.are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
         ..options
     };
+    Ok((options, memory))
+}
+
+/// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
+pub(crate) fn read_dump(
+    session: &Session,
+    input: &Input,
+    file: Option<&str>,
+    args: &InputArgs,
+) -> Result<(OpenDump, Memory)> {
+    let (options, memory) = dump_options(session, file, args)?;
     let dump = input.open(&options, &memory)?;
     session.indexes.remember(&dump, args.read.quiet);
     Ok((dump, memory))

@@ -8,8 +8,12 @@ use anyhow::{Context, Error, Result, anyhow};
 use crate::cli::terminal::asking::Asked;
 use crate::cli::terminal::load::Input;
 use crate::dump::inputs_of;
+#[cfg(feature = "explore")]
+use crate::dump::{OpenDump, OpenOptions, path_of_index, write_index};
 use crate::export::{ExportError, MAX_FLAMEGRAPH_BYTES};
 use crate::files::{Inputs, Target, TargetError};
+#[cfg(feature = "explore")]
+use crate::index::{SourceKey, is_index};
 use crate::units::format_bytes;
 
 /// The target for what is made of dumps, if of any: `None` and `-` are standard output. A dump, an index that may answer for it, and
@@ -23,6 +27,22 @@ pub(crate) fn find_target_of_index(dump: &Input, output: &Path) -> Result<Target
     let mut inputs = Inputs::new();
     inputs.add_dump(dump.path());
     checked(Some(output), &inputs)
+}
+
+/// What writes the index of a dump beside it, once it is open; `None` of what is no file, or an index itself. The dump's file is looked at
+/// now: what is written to it from now on makes the index stale.
+#[cfg(feature = "explore")]
+pub(crate) fn index_writer(dump: &Input, options: &OpenOptions) -> Option<crate::explore::WriteIndex> {
+    let path = dump.path().filter(|path| path.is_file() && !is_index(path))?;
+    let key = SourceKey::of(path).ok()?;
+    let (target, options) = (find_target_of_index(dump, &path_of_index(path)).ok()?, options.clone());
+    Some(std::sync::Arc::new(move |dump: &OpenDump| match dump.is_indexed() {
+        true => Err("there is a fresh index already".to_string()),
+        false => match write_index(dump, &target, Some(key.clone()), &options) {
+            Ok(bytes) => Ok(format!("wrote {} ({})", target.name(), format_bytes(bytes))),
+            Err(error) => Err(error.to_string()),
+        },
+    }))
 }
 
 /// Before the work, not after it.

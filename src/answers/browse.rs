@@ -1,0 +1,246 @@
+//! Lists of objects for those who look at a few rows of millions: ids in, ids out, and the row of one object at a time.
+//! The lists are those of `dominators`, `list`, `show` and `breakdown`, in the order of these commands.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use rayon::prelude::*;
+
+use super::reference_names::ReferenceNames;
+use super::values::{ShownValue, Values};
+use super::{AnswerError, ObjectRow, ScopeOptions};
+use crate::analysis::dominators::{DomNode, Dominators};
+use crate::analysis::retained::Retained;
+use crate::analysis::selection::TypePattern;
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, Reference};
+
+/// The sizes of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bytes of the object itself.
+    pub shallow_bytes: u64,
+    /// Bytes and objects that would be freed with it; `None` when no strong root reaches it, or nothing is known of it.
+    pub retained: Option<(u64, u64)>,
+}
+
+/// What objects are put in order by, the largest first; ties by section and id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeOrder {
+    /// Retained bytes; unreachable objects last.
+    Retained,
+    /// Shallow bytes.
+    Shallow,
+    /// Objects that would be freed with it.
+    Objects,
+    /// No size: section and id.
+    Id,
+}
+
+/// Objects of one type that are directly below one place of the dominator tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedObjects {
+    /// The name of their type.
+    pub type_name: String,
+    /// The object, if there is only one.
+    pub only: Option<NodeId>,
+    /// How many they are.
+    pub members: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+    /// Bytes that would be freed with them.
+    pub retained_bytes: u64,
+    /// Objects that would be freed with them, themselves included.
+    pub objects: u64,
+}
+
+/// A dump of objects with its dominator tree, to be looked at row by row.
+#[derive(Debug, Clone, Copy)]
+pub struct Browser<'d> {
+    dump: &'d OpenDump,
+    graph: &'d HeapGraph,
+    tree: Option<(&'d Dominators, &'d Retained)>,
+    values: Option<Values<'d>>,
+}
+
+impl<'d> Browser<'d> {
+    /// Looks at a dump. Where there are references, the dominator tree.
+    ///
+    /// # Errors
+    /// When the dump holds no objects, or there is not the memory.
+    pub fn of(dump: &'d OpenDump) -> Result<Self, AnswerError> {
+        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        Ok(Browser { dump, graph, tree: dump.dominators_if_known()?, values: Values::of(dump) })
+    }
+
+    fn tree(&self) -> Result<(&'d Dominators, &'d Retained), AnswerError> {
+        self.tree.ok_or(AnswerError::NoReferences)
+    }
+
+    /// Bytes that strong roots reach. O(1).
+    pub fn reachable_bytes(&self) -> u64 {
+        self.tree.map_or(0, |(_, retained)| retained.bytes_at(DomNode::ROOT))
+    }
+
+    /// What an object directly dominates, or what nothing single dominates. O(objects); with an index O(rows).
+    ///
+    /// # Errors
+    /// When the dump has no references, or no strong root reaches the object.
+    pub fn below(&self, object: Option<NodeId>) -> Result<Vec<NodeId>, AnswerError> {
+        let (dominators, _) = self.tree()?;
+        let from = match object {
+            None => DomNode::ROOT,
+            Some(node) => {
+                dominators.number_of(node).ok_or_else(|| AnswerError::Unreachable(self.graph.display_id(node)))?
+            }
+        };
+        Ok(dominators.children_of(from).into_iter().map(|number| dominators.node_at(number)).collect())
+    }
+
+    /// Objects, merged by the names of their types: largest retained bytes first, then by name. O(objects).
+    pub fn merged_by_type(&self, objects: &[NodeId]) -> Vec<MergedObjects> {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut merged: Vec<MergedObjects> = Vec::new();
+        for &node in objects {
+            let type_name = self.graph.type_name(self.graph.type_of(node));
+            let place = *places.entry(type_name).or_insert_with(|| {
+                let type_name = type_name.to_string();
+                let (members, shallow_bytes, retained_bytes, objects) = (0, 0, 0, 0);
+                merged.push(MergedObjects {
+                    type_name,
+                    only: Some(node),
+                    members,
+                    shallow_bytes,
+                    retained_bytes,
+                    objects,
+                });
+                merged.len() - 1
+            });
+            let Sizes { shallow_bytes, retained } = self.sizes(node);
+            let (retained_bytes, objects) = retained.unwrap_or_default();
+            let row = &mut merged[place];
+            row.members += 1;
+            row.only = row.only.filter(|_| row.members == 1);
+            row.shallow_bytes = row.shallow_bytes.saturating_add(shallow_bytes);
+            row.retained_bytes = row.retained_bytes.saturating_add(retained_bytes);
+            row.objects += objects;
+        }
+        merged.sort_by(|a, b| b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.type_name.cmp(&b.type_name)));
+        merged
+    }
+
+    /// The objects that a question is about, by section and id. O(objects).
+    ///
+    /// # Errors
+    /// As [`ScopeOptions::resolve`].
+    pub fn objects_of(&self, scope: &ScopeOptions) -> Result<Vec<NodeId>, AnswerError> {
+        Ok(scope.resolve(self.dump)?.nodes().collect())
+    }
+
+    /// Places in a list of objects in order, the first `first` of them at least. O(places), and a sort of those.
+    pub fn sorted_places(
+        &self,
+        objects: &[NodeId],
+        places: Vec<u32>,
+        order: SizeOrder,
+        reverse: bool,
+        first: usize,
+    ) -> Vec<u32> {
+        let figure = |node: NodeId| {
+            let retained = || self.sizes(node).retained;
+            match order {
+                SizeOrder::Retained => retained().map_or(0, |(bytes, _)| bytes.saturating_add(1)),
+                SizeOrder::Shallow => self.graph.shallow_bytes(node),
+                SizeOrder::Objects => retained().map_or(0, |(_, objects)| objects),
+                SizeOrder::Id => 0,
+            }
+        };
+        let keyed = |place: u32| (figure(objects[place as usize]), objects[place as usize], place);
+        let mut keyed: Vec<(u64, NodeId, u32)> = places.into_iter().map(keyed).collect();
+        let compare = |a: &(u64, NodeId, u32), b: &(u64, NodeId, u32)| -> Ordering {
+            let ordering = b.0.cmp(&a.0).then(a.1.cmp(&b.1));
+            if reverse { ordering.reverse() } else { ordering }
+        };
+        let first = first.min(keyed.len());
+        if 0 < first && first < keyed.len() {
+            keyed.select_nth_unstable_by(first - 1, compare);
+        }
+        keyed[..first].par_sort_unstable_by(compare);
+        keyed.into_iter().map(|(_, _, place)| place).collect()
+    }
+
+    /// The sizes of an object. O(1), for the first reached one O(objects).
+    pub fn sizes(&self, node: NodeId) -> Sizes {
+        let retained = self.tree.and_then(|(dominators, retained)| {
+            let number = dominators.number_of(node)?;
+            Some((retained.bytes_at(number), u64::from(retained.objects_at(number))))
+        });
+        Sizes { shallow_bytes: self.graph.shallow_bytes(node), retained }
+    }
+
+    /// The row of an object, without what it says. O(log objects).
+    pub fn row(&self, node: NodeId) -> ObjectRow {
+        ObjectRow::new(self.graph, node)
+    }
+
+    /// The name of an object's type. O(1).
+    pub fn type_name(&self, node: NodeId) -> &'d str {
+        self.graph.type_name(self.graph.type_of(node))
+    }
+
+    /// Which of some objects are of types that match. O(types + objects).
+    pub fn of_types(&self, objects: &[NodeId], pattern: &TypePattern) -> Vec<u32> {
+        let types = TypePattern::select_any(std::slice::from_ref(pattern), self.graph);
+        let matching = objects.iter().zip(0u32..).filter(|(node, _)| types.contains(self.graph.type_of(**node)));
+        matching.map(|(_, place)| place).collect()
+    }
+
+    /// What objects say of themselves, in words, where the dump knows. Reads the dump.
+    pub fn said(&self, objects: &[NodeId]) -> Vec<Option<String>> {
+        let Some(values) = &self.values else { return vec![None; objects.len()] };
+        values.said(objects).iter().map(|said| said.as_ref().map(ShownValue::words)).collect()
+    }
+
+    /// Returns true if objects say something of themselves.
+    pub fn has_values(&self) -> bool {
+        self.values.is_some()
+    }
+
+    /// What an object refers to, in the order of the dump, weak ones too. O(references).
+    pub fn references(&self, node: NodeId) -> Vec<Reference> {
+        self.graph.references(node).collect()
+    }
+
+    /// What refers to an object, by section and id, weak ones too. O(referrers), and O(references) for the first object.
+    ///
+    /// # Errors
+    /// When there is not the memory to turn references round.
+    pub fn referrers(&self, node: NodeId) -> Result<Vec<Reference>, AnswerError> {
+        self.dump.check_referrers()?;
+        Ok(self.graph.referrers(node).collect())
+    }
+
+    /// What the first references of an object are called, and those of its first referrers. Reads the dump.
+    pub fn names(&self, node: NodeId, first: usize) -> (Vec<Option<String>>, Vec<Option<String>>) {
+        let Some(names) = ReferenceNames::of(self.dump) else { return Default::default() };
+        let out = self.graph.references(node).len().min(first);
+        (names.of_first(node, out), names.of_referrers(node, self.graph.referrers(node).take(first)))
+    }
+
+    /// The objects above one in the dominator tree: every path to it leads through these. O(its depth).
+    pub fn dominators_of(&self, node: NodeId) -> HashSet<NodeId> {
+        let mut found = HashSet::new();
+        let Some((dominators, _)) = self.tree else { return found };
+        let mut number = dominators.number_of(node).map(|number| dominators.immediate_of(number));
+        while let Some(above) = number.filter(|above| *above != DomNode::ROOT) {
+            found.insert(dominators.node_at(above));
+            number = Some(dominators.immediate_of(above));
+        }
+        found
+    }
+
+    /// A pattern that matches this type and no other. O(types).
+    pub fn pattern_of(&self, type_name: &str) -> TypePattern {
+        TypePattern::of_name(type_name, self.graph)
+    }
+}

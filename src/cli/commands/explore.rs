@@ -1,0 +1,97 @@
+//! `heapdump explore`: a browser for the terminal.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Error, Result, bail};
+
+use crate::cli::Outcome;
+use crate::cli::args::options::{InputArgs, words};
+use crate::cli::terminal::load::{Input, Memory, dump_options};
+use crate::cli::terminal::session::Session;
+use crate::cli::terminal::target::index_writer;
+use crate::dump::{NoObserver, OpenOptions};
+use crate::explore::{Context, Dumps, Ended, Loaded, Look, Setup, Tab, Watching, explore};
+use crate::report::locale_has_unicode;
+
+/// Browse a dump in the terminal
+///
+/// Suspects, types, the dominator tree, packages, single objects and paths to them, with two dumps what grew: row by row,
+/// with the keys of less and vi, which `?` lists. Every view names the command that prints it. With an index beside the
+/// dump it begins at once.
+///
+/// Example: heapdump explore dump.txt
+///
+/// Example: heapdump explore monday.gcdump friday.gcdump
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "heapdump explore [OPTIONS] [FILE]\n       heapdump explore [OPTIONS] OLD NEW")]
+pub(crate) struct Args {
+    /// The dump, after the one since which it grew; - for standard input
+    #[arg(value_names = ["OLD", "FILE"], num_args = 0..=2)]
+    files: Vec<PathBuf>,
+    /// Where to begin
+    #[arg(long, value_parser = words(Tab::WORDS), value_name = "NAME")]
+    view: Option<Tab>,
+    /// The object to begin at
+    #[arg(long, value_name = "ID")]
+    object: Option<String>,
+    /// Leave the mouse to the terminal, which selects text with it
+    #[arg(long)]
+    no_mouse: bool,
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
+    let inputs: Vec<Input> = match &args.files[..] {
+        [] => vec![Input::find(None)?],
+        files => files.iter().map(|file| Input::of(file)).collect(),
+    };
+    let is_piped = inputs.iter().filter(|input| input.path().is_none()).count();
+    if is_piped > 1 {
+        bail!("standard input is one dump: only one side may be -");
+    }
+    let has_keys = io::stdin().is_terminal() || is_piped == 1;
+    if !has_keys || !io::stdout().is_terminal() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        bail!("explore is for terminals; `heapdump leaks` and `heapdump report` answer everywhere");
+    }
+    // Progress is the browser's to show.
+    let unwatched = |(options, memory)| (OpenOptions { observer: Arc::new(NoObserver), ..options }, memory);
+    let options = inputs.iter().map(|_| dump_options(session, None, &args.input).map(unwatched));
+    let options = options.collect::<Result<Vec<_>>>()?;
+    let mut paths: Vec<PathBuf> = inputs.iter().filter_map(Input::path).map(Path::to_path_buf).collect();
+    if is_piped > 0 {
+        paths.push("-".into());
+    }
+    let write_index = match (&inputs[..], args.input.no_index) {
+        ([input], false) => index_writer(input, &options[0].0),
+        _ => None,
+    };
+    let load = move |watching: &Watching| -> Result<Loaded, String> {
+        let open = |(at, (input, (options, memory))): (usize, (&Input, &(OpenOptions, Memory)))| {
+            let options = OpenOptions { observer: watching.of_file(at), ..options.clone() };
+            input.open(&options, memory).map_err(|error| format!("{error:#}"))
+        };
+        let mut dumps = inputs.iter().zip(&options).enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
+        let new = dumps.pop().ok_or("no dump")?;
+        Ok(Loaded { new, old: dumps.pop() })
+    };
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let opened = |dumps: Dumps| {
+        dumps.old.into_iter().chain([dumps.new]).for_each(|dump| session.indexes.remember(dump, args.input.read.quiet));
+    };
+    let ended = explore(Setup {
+        context: Context::new(paths, args.input.words()),
+        look: Look { color: !no_color, ascii: !locale_has_unicode() },
+        start: (args.view, args.object.clone()),
+        mouse: !args.no_mouse,
+        load: Box::new(load),
+        write_index,
+        opened: &opened,
+    });
+    match ended.map_err(Error::msg)? {
+        Ended::Quit | Ended::Damaged => Ok(Outcome::Done),
+        Ended::Gone => Ok(Outcome::Failed),
+    }
+}

@@ -1,0 +1,360 @@
+//! What keys and the mouse do.
+
+use super::ask::Ask;
+use super::frame::Frame;
+use super::keys::{Action, Key, Mouse, action};
+use super::list::{Row, Target};
+use super::state::{Prompt, Spot, State};
+use super::view::{Place, Tab, View};
+use crate::analysis::selection::TypePattern;
+use crate::answers::GroupBy;
+use crate::answers::diff::DiffBy;
+use crate::graph::NodeId;
+
+impl State {
+    pub(super) fn key(&mut self, key: Key, asks: &mut Vec<Ask>) {
+        if key == Key::Ctrl('c') || (self.dumps.is_none() && key == Key::Char('q')) {
+            asks.push(Ask::Quit);
+            return;
+        }
+        if key == Key::Ctrl('z') {
+            asks.push(Ask::Suspend);
+            return;
+        }
+        if self.prompt.is_some() {
+            self.type_key(key, asks);
+            return;
+        }
+        if self.help {
+            self.help = false;
+            if key != Key::Char('q') {
+                return;
+            }
+        }
+        self.note = None;
+        let is_groups = matches!(self.frame().map(|frame| &frame.view), Some(View::Groups(_)));
+        let action = match key {
+            Key::Char('g') if is_groups => Some(Action::NextGroup),
+            key => action(key),
+        };
+        if let Some(action) = action {
+            self.act(action, asks);
+        }
+    }
+
+    pub(super) fn act(&mut self, action: Action, asks: &mut Vec<Ask>) {
+        let page = self.rows_on_page();
+        if let (Some(frame), Some(steps)) = (self.frame_mut(), steps(action, page)) {
+            return frame.move_by(steps);
+        }
+        match action {
+            Action::Quit => asks.push(Ask::Quit),
+            Action::Suspend => asks.push(Ask::Suspend),
+            Action::Help => self.help = true,
+            Action::PlainBytes => self.plain_bytes = !self.plain_bytes,
+            Action::First => self.with_frame(|frame| frame.cursor = 0),
+            Action::Last => self.with_frame(|frame| frame.cursor = frame.rows.len.saturating_sub(1)),
+            Action::Tab(number) => self.go_to_tab(number),
+            Action::In => self.enter(),
+            Action::Back => self.back(),
+            Action::Clear if self.frame().is_some_and(|frame| !frame.find.is_empty()) => self.set_find(String::new()),
+            Action::Clear => self.back(),
+            Action::Object => self.open_selected(View::Object),
+            Action::Paths => self.paths(),
+            Action::MorePaths => self.more_paths(),
+            Action::Merge => self.merge(),
+            Action::NextGroup => self.next_group(),
+            Action::Exact => self.exact(asks),
+            Action::Find => {
+                let find = self.frame().map_or(String::new(), |frame| frame.find.clone());
+                self.prompt = Some(Prompt::Find(find));
+            }
+            Action::Next | Action::Previous => self.find_again(action == Action::Next),
+            Action::Sort => self.sort(),
+            Action::Reverse => self.with_frame(Frame::turn_order),
+            Action::Go => self.prompt = Some(Prompt::Go(String::new())),
+            Action::CopyId => self.copy(asks, |row| row.id.clone(), "no id here"),
+            Action::CopyName => self.copy(asks, |row| row.name.clone(), "no name here"),
+            Action::CopyCommand => {
+                if let Some(command) = self.command() {
+                    self.note = Some(format!("copied: {command}"));
+                    asks.push(Ask::Copy(command));
+                }
+            }
+            Action::Export => self.prompt = Some(Prompt::Export(String::new())),
+            Action::WriteIndex => {
+                self.note = Some("writing the index".into());
+                asks.push(Ask::WriteIndex);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn with_frame(&mut self, change: impl FnOnce(&mut Frame)) {
+        if let Some(frame) = self.frame_mut() {
+            change(frame);
+        }
+    }
+
+    pub(super) fn go_to_tab(&mut self, number: usize) {
+        let Some(at) = self.ways.iter().position(|(tab, _)| tab.number() == number) else {
+            let tab = Tab::WORDS.get(number - 1).map_or(Tab::Growth, |(_, tab)| *tab);
+            self.note = Some(match tab {
+                Tab::Growth if !self.has_old => "growth takes two dumps: heapdump explore OLD NEW".into(),
+                tab => format!("dumps of allocation totals have no {}", tab.title(true).to_lowercase()),
+            });
+            return;
+        };
+        // Once more leads to its beginning.
+        if at == self.tab {
+            self.ways[at].1.truncate(1);
+        }
+        self.tab = at;
+    }
+
+    pub(super) fn push(&mut self, view: View) {
+        if let Some((_, way)) = self.ways.get_mut(self.tab) {
+            way.push(Frame::new(view));
+        }
+    }
+
+    pub(super) fn back(&mut self) {
+        if let Some((_, way)) = self.ways.get_mut(self.tab)
+            && way.len() > 1
+        {
+            way.pop();
+        }
+    }
+
+    /// The object of the row under the cursor.
+    pub(super) fn selected_place(&self) -> Option<Place> {
+        let frame = self.frame()?;
+        let node = frame.listing.as_ref()?.node(frame.selected()?)?;
+        self.place_of(node)
+    }
+
+    pub(super) fn place_of(&self, node: NodeId) -> Option<Place> {
+        let row = self.browser?.row(node);
+        Some(Place { node, id: row.id.clone(), type_name: row.type_text() })
+    }
+
+    pub(super) fn enter(&mut self) {
+        let Some(frame) = self.frame() else { return };
+        let Some(row) = frame.row(frame.cursor, self.browser.as_ref()) else { return };
+        let into = match (&frame.view, row.target) {
+            (_, Target::Nowhere) => None,
+            (_, Target::View(view)) => Some(*view),
+            (_, Target::Type(name)) => self.of_type(name, |type_name, pattern| View::Objects { type_name, pattern }),
+            (View::Dominators { of, .. }, Target::Merged(name)) => {
+                let view = View::Dominators { of: of.clone(), by_type: false };
+                let pattern = self.browser.map(|browser| browser.pattern_of(&name).text().to_string());
+                self.push(view);
+                self.with_frame(|frame| frame.find = pattern.unwrap_or(name));
+                None
+            }
+            (_, Target::Merged(_)) => None,
+            (View::Dominators { .. } | View::Suspects, Target::Object(node)) => {
+                self.place_of(node).map(|place| View::Dominators { of: Some(place), by_type: false })
+            }
+            (_, Target::Object(node)) => self.place_of(node).map(View::Object),
+        };
+        into.into_iter().for_each(|view| self.push(view));
+    }
+
+    pub(super) fn of_type(&mut self, name: String, view: impl Fn(String, TypePattern) -> View) -> Option<View> {
+        match (self.browser, self.dumps) {
+            (Some(browser), _) => {
+                let pattern = browser.pattern_of(&name);
+                Some(view(name, pattern))
+            }
+            (None, Some(_)) if !self.is_objects() => {
+                self.note = Some("a dump of allocation totals has no objects".into());
+                None
+            }
+            _ => {
+                self.note = Some("the objects are shown when the dominator tree is there".into());
+                None
+            }
+        }
+    }
+
+    pub(super) fn open_selected(&mut self, view: impl Fn(Place) -> View) {
+        match self.selected_place() {
+            Some(place) => self.push(view(place)),
+            None => match self.frame().map(|frame| frame.view.clone()) {
+                Some(View::Dominators { of: Some(place), .. } | View::Paths(place, _)) => self.push(view(place)),
+                _ => self.note = Some("the row is no object".into()),
+            },
+        }
+    }
+
+    pub(super) fn paths(&mut self) {
+        const PATHS: usize = 5;
+        let row = self.frame().and_then(|frame| frame.row(frame.cursor, self.browser.as_ref()));
+        if let Some(Target::Type(name) | Target::Merged(name)) = row.map(|row| row.target) {
+            let view = self.of_type(name, |type_name, pattern| View::MergedPaths { type_name, pattern });
+            return view.into_iter().for_each(|view| self.push(view));
+        }
+        match self.frame().map(|frame| frame.view.clone()) {
+            Some(View::Object(place)) if self.selected_place().is_none() => self.push(View::Paths(place, PATHS)),
+            _ => self.open_selected(|place| View::Paths(place, PATHS)),
+        }
+    }
+
+    pub(super) fn more_paths(&mut self) {
+        self.with_frame(|frame| {
+            if let View::Paths(_, count) = &mut frame.view {
+                *count += 5;
+                frame.renew();
+            }
+        });
+    }
+
+    pub(super) fn merge(&mut self) {
+        let is_objects = self.is_objects();
+        self.with_frame(|frame| {
+            match &mut frame.view {
+                View::Dominators { by_type, .. } => *by_type = !*by_type,
+                View::Growth(by) => {
+                    *by = match by {
+                        DiffBy::Groups(_) if is_objects => DiffBy::Paths,
+                        DiffBy::Groups(_) => DiffBy::Backtraces,
+                        DiffBy::Paths => DiffBy::RootKinds,
+                        _ => DiffBy::default(),
+                    }
+                }
+                _ => return,
+            }
+            frame.start_anew();
+        });
+    }
+
+    pub(super) fn next_group(&mut self) {
+        let Some(graph) = self.dumps.and_then(|dumps| dumps.new.graph()) else { return };
+        let is_there = |by: &GroupBy| match by {
+            GroupBy::Module => graph.types().have_modules(),
+            GroupBy::Section => graph.sections().len() > 1,
+            GroupBy::Generation => !graph.generations().is_empty(),
+            _ => true,
+        };
+        let all = [GroupBy::Package, GroupBy::Module, GroupBy::Section, GroupBy::Generation];
+        let there: Vec<GroupBy> = all.into_iter().filter(is_there).collect();
+        if there.len() < 2 {
+            self.note = Some("this dump can be grouped by package alone".into());
+        }
+        self.with_frame(|frame| {
+            if let View::Groups(by) = &mut frame.view {
+                let at = there.iter().position(|other| other == by).unwrap_or(0);
+                *by = there[(at + 1) % there.len()];
+                frame.start_anew();
+            }
+        });
+    }
+
+    pub(super) fn exact(&mut self, asks: &mut Vec<Ask>) {
+        let Some(frame) = self.frame() else { return };
+        let row = frame.row(frame.cursor, self.browser.as_ref());
+        match (row.map(|row| row.target), self.browser) {
+            (Some(Target::Type(name)), Some(browser)) => {
+                self.note = Some(format!("computing what all {name} retain, exactly"));
+                asks.push(Ask::Exact(name.clone(), browser.pattern_of(&name)));
+            }
+            _ => self.note = Some("exact retained bytes are of types".into()),
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        let sorted = self.frame_mut().is_some_and(Frame::next_order);
+        if !sorted {
+            self.note = Some("this list has one order".into());
+        }
+    }
+
+    pub(super) fn find_again(&mut self, is_forward: bool) {
+        let last = self.last_find.clone();
+        match self.frame_mut() {
+            Some(frame) if !frame.find.is_empty() => frame.turn_by(if is_forward { 1 } else { -1 }),
+            _ if !last.is_empty() => self.set_find(last),
+            _ => {}
+        }
+    }
+
+    pub(super) fn set_find(&mut self, find: String) {
+        self.with_frame(|frame| frame.set_find(find));
+    }
+
+    pub(super) fn copy(&mut self, asks: &mut Vec<Ask>, what: impl Fn(&Row) -> String, none: &str) {
+        let row = self.frame().and_then(|frame| frame.row(frame.cursor, self.browser.as_ref()));
+        match row.map(|row| what(&row)).filter(|text| !text.is_empty()) {
+            Some(text) => {
+                self.note = Some(format!("copied: {text}"));
+                asks.push(Ask::Copy(text));
+            }
+            None => self.note = Some(none.into()),
+        }
+    }
+
+    /// The command that prints what is looked at.
+    pub(super) fn command(&self) -> Option<String> {
+        let frame = self.frame()?;
+        let line = frame.view.command(&self.context, frame.sort, frame.listing.as_deref());
+        Some(self.context.for_shell(&frame.view, line))
+    }
+
+    pub(super) fn mouse(&mut self, mouse: Mouse, asks: &mut Vec<Ask>) {
+        if self.prompt.is_some() || self.help {
+            self.help = false;
+            return;
+        }
+        self.note = None;
+        match mouse {
+            Mouse::WheelDown => self.act(Action::Down, asks),
+            Mouse::WheelUp => self.act(Action::Up, asks),
+            Mouse::Click(column, line) => {
+                let spot = self.spots.iter().find(|(at, columns, _)| *at == line && columns.contains(&column));
+                match spot.map(|(.., spot)| *spot) {
+                    Some(Spot::Tab(tab)) => self.go_to_tab(tab.number()),
+                    Some(Spot::Crumb(at)) => {
+                        if let Some((_, way)) = self.ways.get_mut(self.tab) {
+                            way.truncate(at + 1);
+                        }
+                    }
+                    None => self.click_row(line),
+                }
+            }
+        }
+    }
+
+    /// Selects a row, and goes in when it was selected before.
+    pub(super) fn click_row(&mut self, line: u16) {
+        let (page, height) = (self.rows_on_page(), self.size.1);
+        let Some(frame) = self.frame() else { return };
+        let Some(listing) = &frame.listing else { return };
+        let first = 3 + listing.above.len().min(usize::from(height) / 3);
+        let Some(down) = usize::from(line).checked_sub(first) else { return };
+        let row = down / usize::from(listing.height.max(1));
+        let at = frame.top + row;
+        if row >= page || at >= frame.rows.len {
+            return;
+        }
+        if frame.cursor == at {
+            self.enter();
+        } else {
+            self.with_frame(|frame| frame.cursor = at);
+        }
+    }
+}
+
+/// By how many rows an action moves the cursor.
+fn steps(action: Action, page: usize) -> Option<isize> {
+    let page = page as isize;
+    Some(match action {
+        Action::Down => 1,
+        Action::Up => -1,
+        Action::HalfDown => page / 2,
+        Action::HalfUp => -(page / 2),
+        Action::PageDown => page,
+        Action::PageUp => -page,
+        _ => return None,
+    })
+}

@@ -1,0 +1,257 @@
+//! The workers: questions to `answers`, away from the keys. Each worker has its own queue; of lists that are asked for a
+//! newer one drops the older.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::export::{Export, IS_THERE};
+use super::list::{Arranged, Listing, Sort, arrange};
+use super::lists;
+use super::view::{Context, Place, View};
+use crate::analysis::selection::TypePattern;
+use crate::answers::AnswerError;
+use crate::answers::browse::Browser;
+use crate::dump::OpenDump;
+use crate::graph::NodeId;
+
+/// The dumps that are looked at. They stay open as long as the program runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Dumps {
+    /// The dump.
+    pub new: &'static OpenDump,
+    /// The one since which it grew.
+    pub old: Option<&'static OpenDump>,
+}
+
+/// The number of a list that was asked for.
+pub(super) type ListId = u64;
+
+/// Rows that are put in order at once; all others after them.
+const FIRST: usize = 1000;
+
+/// What is to be done for the browser.
+#[derive(Debug, Clone)]
+pub(super) enum Ask {
+    /// The dominator tree, once.
+    Tree,
+    /// A list.
+    List(ListId, View, Context),
+    /// Other rows of a list, or another order.
+    Arrange(ListId, Arc<Listing>, Sort, Option<TypePattern>),
+    /// An object, to stand beside a list.
+    Pane(Place),
+    /// What objects say of themselves.
+    Said(Vec<NodeId>),
+    /// What all objects of a type retain, exactly.
+    Exact(String, TypePattern),
+    /// The index.
+    WriteIndex,
+    /// Rows to a file.
+    Export(Export),
+    /// To the clipboard of the terminal.
+    Copy(String),
+    Suspend,
+    Quit,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Tree(Result<(), AnswerError>),
+    List(ListId, Result<(Arc<Listing>, Arranged), String>),
+    Arranged(ListId, Sort, Option<String>, Arranged),
+    /// It was not answered: a newer question came.
+    Dropped(ListId),
+    Said(Vec<(NodeId, Option<String>)>),
+    Exact(String, Result<u64, String>),
+    /// The file of an export is there already.
+    Exists(String),
+    Pane(NodeId, Arc<Listing>),
+    Done(Result<String, String>),
+}
+
+/// The workers.
+pub(super) struct Workers {
+    quick: Sender<Ask>,
+    lists: Sender<Ask>,
+    slow: Sender<Ask>,
+    jobs: Sender<Ask>,
+}
+
+/// What writes the index of the dump: `None` where there can be none.
+pub type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;
+
+impl Workers {
+    /// Starts them. `answer` is called from any of them.
+    pub(super) fn start(
+        dumps: Dumps,
+        write_index: Option<WriteIndex>,
+        answer: impl Fn(Answer) + Send + Sync + 'static,
+    ) -> Self {
+        let answer: Arc<dyn Fn(Answer) + Send + Sync> = Arc::new(answer);
+        let heaps = Arc::new(lists::Heaps::default());
+        let start = |name: &str| {
+            let (asks, queue) = channel();
+            let (write_index, answer) = (write_index.clone(), Arc::clone(&answer));
+            let worker = Worker { dumps, write_index, answer, heaps: Arc::clone(&heaps) };
+            // Without a thread questions stay unanswered, and `q` ends the program all the same.
+            _ = std::thread::Builder::new().name(name.into()).spawn(move || worker.run(&queue));
+            asks
+        };
+        Workers { quick: start("quick"), lists: start("lists"), slow: start("slow"), jobs: start("jobs") }
+    }
+
+    /// Hands a question to the worker for it.
+    pub(super) fn ask(&self, ask: Ask) {
+        let worker = match &ask {
+            Ask::List(_, view, _) if view.is_slow() => &self.slow,
+            Ask::List(..) => &self.lists,
+            Ask::Arrange(..) | Ask::Said(_) | Ask::Pane(_) => &self.quick,
+            _ => &self.jobs,
+        };
+        // A worker that is gone has said why.
+        _ = worker.send(ask);
+    }
+}
+
+/// What one worker has.
+pub(super) struct Worker {
+    dumps: Dumps,
+    write_index: Option<WriteIndex>,
+    answer: Arc<dyn Fn(Answer) + Send + Sync>,
+    heaps: Arc<lists::Heaps>,
+}
+
+impl Worker {
+    /// One that is asked directly.
+    #[cfg(test)]
+    pub(super) fn new(
+        dumps: Dumps,
+        write_index: Option<WriteIndex>,
+        answer: impl Fn(Answer) + Send + Sync + 'static,
+    ) -> Self {
+        Worker { dumps, write_index, answer: Arc::new(answer), heaps: Arc::default() }
+    }
+
+    fn run(&self, queue: &Receiver<Ask>) {
+        while let Ok(first) = queue.recv() {
+            let mut asks: Vec<Ask> = std::iter::once(first).chain(queue.try_iter()).collect();
+            self.drop_older(&mut asks);
+            for ask in asks {
+                let id = match &ask {
+                    Ask::List(id, ..) => Some(*id),
+                    _ => None,
+                };
+                // What goes wrong in a worker is said, and the next question may be answered.
+                if catch_unwind(AssertUnwindSafe(|| self.answer(ask))).is_err() {
+                    let why = "this failed; it is a defect of heapdump".to_string();
+                    (self.answer)(match id {
+                        Some(id) => Answer::List(id, Err(why)),
+                        None => Answer::Done(Err(why)),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Of several lists the last is wanted, of several orders of one list too.
+    fn drop_older(&self, asks: &mut Vec<Ask>) {
+        let last_list = asks.iter().rposition(|ask| matches!(ask, Ask::List(..)));
+        let last_order = asks.iter().rposition(|ask| matches!(ask, Ask::Arrange(..)));
+        let last_pane = asks.iter().rposition(|ask| matches!(ask, Ask::Pane(_)));
+        let mut at = 0;
+        asks.retain(|ask| {
+            at += 1;
+            match ask {
+                Ask::List(id, ..) if last_list != Some(at - 1) => {
+                    (self.answer)(Answer::Dropped(*id));
+                    false
+                }
+                Ask::Arrange(..) => last_order == Some(at - 1),
+                Ask::Pane(_) => last_pane == Some(at - 1),
+                _ => true,
+            }
+        });
+    }
+
+    /// Answers a question, once or more.
+    pub(super) fn answer(&self, ask: Ask) {
+        let Dumps { new, .. } = self.dumps;
+        let answer = match ask {
+            Ask::Tree => Answer::Tree(new.dominators_if_known().map(drop).map_err(AnswerError::Memory)),
+            Ask::List(id, view, context) => {
+                return self.list(id, &view, &context);
+            }
+            Ask::Arrange(id, listing, sort, find) => {
+                let browser = self.browser_of(&listing);
+                return self.arrange(id, &listing, browser.as_ref(), sort, find.as_ref(), None);
+            }
+            Ask::Said(nodes) => {
+                let said = Browser::of(new).map_or(Vec::new(), |browser| browser.said(&nodes));
+                Answer::Said(nodes.into_iter().zip(said).collect())
+            }
+            Ask::Exact(name, pattern) => {
+                let exact = lists::exact_retained(new, &pattern).map_err(|error| error.to_string());
+                Answer::Exact(name, exact)
+            }
+            Ask::WriteIndex => Answer::Done(match &self.write_index {
+                Some(write) => write(new),
+                None => Err("there is nothing to write an index beside".into()),
+            }),
+            Ask::Export(export) => match export.write(self.dumps) {
+                Err(why) if why == IS_THERE => Answer::Exists(export.file),
+                done => Answer::Done(done),
+            },
+            Ask::Pane(place) => {
+                let node = place.node;
+                match lists::make(self.dumps, &View::Object(place), &Context::default(), &self.heaps) {
+                    Ok(listing) => Answer::Pane(node, Arc::new(listing)),
+                    Err(why) => Answer::Done(Err(why)),
+                }
+            }
+            Ask::Copy(_) | Ask::Suspend | Ask::Quit => return,
+        };
+        (self.answer)(answer);
+    }
+
+    /// Lists of allocation totals, and of types before the tree is there, are made without it.
+    fn browser_of(&self, listing: &Listing) -> Option<Browser<'static>> {
+        listing.has_objects().then(|| Browser::of(self.dumps.new).ok()).flatten()
+    }
+
+    fn list(&self, id: ListId, view: &View, context: &Context) {
+        match lists::make(self.dumps, view, context, &self.heaps) {
+            Err(error) => (self.answer)(Answer::List(id, Err(error))),
+            Ok(listing) => {
+                let listing = Arc::new(listing);
+                let browser = self.browser_of(&listing);
+                let sort = Sort { column: listing.sorted_by, reverse: false };
+                self.arrange(id, &listing, browser.as_ref(), sort, None, Some(&listing));
+            }
+        }
+    }
+
+    /// The first rows in order, then all.
+    fn arrange(
+        &self,
+        id: ListId,
+        listing: &Listing,
+        browser: Option<&Browser<'static>>,
+        sort: Sort,
+        find: Option<&TypePattern>,
+        is_new: Option<&Arc<Listing>>,
+    ) {
+        let arranged = arrange(listing, browser, sort, find, FIRST);
+        let is_part = arranged.rows.as_ref().is_some_and(|rows| rows.len() < arranged.len);
+        let text = find.map(|find| find.text().to_string());
+        (self.answer)(match is_new {
+            Some(listing) => Answer::List(id, Ok((Arc::clone(listing), arranged))),
+            None => Answer::Arranged(id, sort, text.clone(), arranged),
+        });
+        if is_part {
+            let all = arrange(listing, browser, sort, find, usize::MAX);
+            (self.answer)(Answer::Arranged(id, sort, text, all));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The keys of a view.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::text::{Pen, cut};
+use crate::explore::state::State;
+use crate::explore::view::View;
+
+/// The keys of a view's own, in words.
+fn own_keys(view: &View, is_objects: bool) -> &'static [(&'static str, &'static str)] {
+    match view {
+        View::Suspects => &[("Enter", "what it keeps alive"), ("o", "object"), ("p", "paths")],
+        View::Types(_) if is_objects => &[("Enter", "objects"), ("p", "paths"), ("r", "exact retained")],
+        View::Types(_) => &[],
+        View::Dominators { by_type: true, .. } => {
+            &[("Enter", "in"), ("o", "object"), ("p", "paths"), ("t", "object by object")]
+        }
+        View::Dominators { .. } => &[("Enter", "in"), ("o", "object"), ("p", "paths"), ("t", "by type")],
+        View::Groups(_) => &[("Enter", "types"), ("g", "other groups")],
+        View::Growth(_) => &[("Enter", "objects"), ("t", "types, paths, roots")],
+        View::Objects { .. } => &[("Enter", "object"), ("p", "paths")],
+        View::Object(_) => &[("Enter", "object"), ("p", "paths")],
+        View::Paths(..) => &[("Enter", "object"), ("+", "more paths")],
+        View::MergedPaths { .. } => &[("Enter", "objects")],
+        View::Heaps | View::Frames { .. } => &[("Enter", "in")],
+    }
+}
+
+/// The keys that work now, in a line.
+pub(super) fn keys_of(state: &State) -> String {
+    let Some(frame) = state.frame() else { return String::new() };
+    let mut keys: Vec<String> =
+        own_keys(&frame.view, state.is_objects()).iter().map(|(key, what)| format!("{key} {what}")).collect();
+    let is_sorted = frame.listing.as_ref().is_some_and(|listing| listing.sorted_by.is_some());
+    if state.way().len() > 1 {
+        keys.insert(keys.len().min(1), "h back".into());
+    }
+    keys.push(if frame.find.is_empty() {
+        "/ find".into()
+    } else {
+        format!("Esc all (/{})", super::text::cut(&frame.find, 12, Pen { look: state.look }))
+    });
+    keys.extend(is_sorted.then(|| "s sort".to_string()));
+    keys.extend(["y id", "e command", "? keys", "q quit"].map(String::from));
+    keys.join("  ")
+}
+
+const COMMON: [(&str, &str); 16] = [
+    ("j k ↓ ↑", "a row down, up; ^d ^u half a page, PgDn PgUp a page"),
+    ("g G", "first, last row (Home, End)"),
+    ("l → Enter", "in"),
+    ("h ← b", "back, as it was left (Backspace)"),
+    ("1 to 5", "views, each where it was left; once more: its beginning"),
+    (":", "go to an id, or: type PATTERN"),
+    ("o  p", "the object; paths to it from roots, of a type merged"),
+    ("/  n N", "find as --type does: text, glob, /regex/; next, previous"),
+    ("Esc", "all rows again; then back"),
+    ("s  S", "order by the next column; turn the order"),
+    ("y Y e", "copy the id, the whole name, the command (OSC 52)"),
+    ("x", "write the rows to a file, CSV or JSON"),
+    ("w", "write the index: the next start takes no time"),
+    ("m", "sizes as bytes"),
+    ("mouse", "wheel, click, click again; Shift-drag selects text"),
+    ("q ^C ^Z", "quit; suspend"),
+];
+
+/// The keys of this view, then all keys, then what is to be known of the dump.
+pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let Some(frame) = state.frame() else { return };
+    let own = own_keys(&frame.view, state.is_objects()).iter().filter(|(key, _)| !["o", "p", "Enter"].contains(key));
+    let mut lines: Vec<(String, String)> =
+        own.chain(&COMMON).map(|(key, what)| ((*key).to_string(), (*what).to_string())).collect();
+    let warnings = state.warnings.iter().map(|warning| ("!".to_string(), warning.clone()));
+    lines.extend(warnings);
+    for (line, (key, what)) in lines.iter().enumerate().take(area.height.into()) {
+        let y = area.y + line as u16;
+        buffer.set_stringn(area.x + 2, y, pen.escaped(key), 11, pen.bold());
+        let room = usize::from(area.width).saturating_sub(14);
+        buffer.set_stringn(area.x + 14, y, cut(&pen.escaped(what), room, pen), room, Style::new());
+    }
+}

@@ -1,0 +1,32 @@
+//! The screen while a dump is read.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::text::{Pen, cut};
+use crate::dump::Phase;
+use crate::explore::state::State;
+use crate::report::{progress_line, progress_prefix};
+
+pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let progress = state.progress;
+    let file = state.context.paths.get(progress.file).or(state.context.paths.last());
+    let prefix = file.map_or(String::new(), |file| progress_prefix(&file.to_string_lossy()));
+    let room = usize::from(area.width).saturating_sub(4);
+    let step = progress.phase.unwrap_or(Phase::Reading);
+    let (name, bytes) = match step {
+        Phase::Reading if progress.total > 0 && progress.done >= progress.total => ("resolving references", None),
+        Phase::Reading => (step.name(), Some((progress.done, progress.total))),
+        step => (step.name(), None),
+    };
+    let elapsed = progress.elapsed.max(Duration::from_millis(1));
+    let line = progress_line(&prefix, name, elapsed, bytes, room);
+    let y = area.height / 3;
+    buffer.set_stringn(2, y, "heapdump explore", room, pen.bold());
+    buffer.set_stringn(2, y + 2, cut(&pen.escaped(&line), room, pen), room, Style::new());
+    let hint = "q ends; `heapdump index` once, and the next time it is there at once";
+    buffer.set_stringn(2, y + 4, cut(hint, room, pen), room, pen.dim());
+}

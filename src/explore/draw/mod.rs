@@ -1,0 +1,195 @@
+//! The screen: `State` to cells. Only what is on the screen is formatted.
+
+mod help;
+mod loading;
+mod pane;
+mod rows;
+mod text;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+
+use super::state::{Prompt, Spot, State, WIDE};
+use text::{Pen, cut, cut_end};
+
+/// The smallest screen that a list fits.
+const MIN_SIZE: (u16, u16) = (40, 8);
+
+/// Draws everything, and remembers what can be clicked.
+pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
+    let pen = Pen { look: state.look };
+    state.spots.clear();
+    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
+        let text = format!("needs {} x {}", MIN_SIZE.0, MIN_SIZE.1);
+        buffer.set_stringn(0, 0, text, area.width.into(), Style::new());
+        return;
+    }
+    if state.dumps.is_none() {
+        loading::draw(state, area, buffer, pen);
+        return;
+    }
+    let mut spots = tabs(state, area, buffer, pen);
+    spots.extend(crumbs(state, area, buffer, pen));
+    let body = Rect { y: 2, height: area.height - 4, ..area };
+    if state.help {
+        help::draw(state, body, buffer, pen);
+    } else if area.width > WIDE && state.pane.is_some() {
+        let left = body.width * 5 / 8;
+        rows::draw(state, Rect { width: left, ..body }, buffer, pen);
+        pane::draw(state, Rect { x: left + 2, width: body.width - left - 2, ..body }, buffer, pen);
+    } else {
+        rows::draw(state, body, buffer, pen);
+    }
+    let (command_line, key_line) = (area.height - 2, area.height - 1);
+    command(state, Rect { y: command_line, height: 1, ..area }, buffer, pen);
+    last_line(state, Rect { y: key_line, height: 1, ..area }, buffer, pen);
+    state.spots = spots;
+}
+
+fn tabs(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, std::ops::Range<u16>, Spot)> {
+    let tabs = state.tabs();
+    let full: usize = tabs.iter().map(|tab| tab.title(state.is_objects()).len() + 4).sum();
+    let is_narrow = full > area.width.into();
+    let mut column = 0u16;
+    let mut spots = Vec::new();
+    for (at, tab) in tabs.iter().enumerate() {
+        let title = tab.title(state.is_objects());
+        let text = match at == state.tab || !is_narrow {
+            true => format!(" {} {title} ", tab.number()),
+            false => format!(" {} ", tab.number()),
+        };
+        let style = if at == state.tab { pen.reverse() } else { pen.dim() };
+        let end = buffer.set_stringn(column, 0, &text, (area.width - column).into(), style).0;
+        spots.push((0, column..end, Spot::Tab(*tab)));
+        column = end;
+    }
+    let names: Vec<String> = state
+        .context
+        .paths
+        .iter()
+        .map(|path| match path.file_name() {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => path.display().to_string(),
+        })
+        .collect();
+    let names = if names.is_empty() { "standard input".into() } else { names.join(" > ") };
+    let head = pen.escaped(&format!("  {names}  {}", state.head));
+    let room = usize::from(area.width - column);
+    buffer.set_stringn(column, 0, cut(&head, room, pen), room, pen.dim());
+    spots
+}
+
+fn crumbs(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16, std::ops::Range<u16>, Spot)> {
+    let texts: Vec<String> = state.way().iter().map(|frame| pen.escaped(&frame.view.crumb())).collect();
+    let between = if pen.look.ascii { " > " } else { " › " };
+    let width = usize::from(area.width);
+    let longest = (width / 3).max(12);
+    let texts: Vec<String> = texts.iter().map(|text| cut(text, longest, pen)).collect();
+    // The beginning and as much of the end as there is room for.
+    let cells = |text: &str| text::width(text);
+    let mut first_shown = texts.len().saturating_sub(1);
+    let mut used = texts.last().map_or(0, |text| cells(text)) + texts.first().map_or(0, |text| cells(text)) + 6 + 3;
+    while first_shown > 1 && used + cells(&texts[first_shown - 1]) + 3 <= width {
+        first_shown -= 1;
+        used += cells(&texts[first_shown]) + 3;
+    }
+    let style = pen.color(Color::Cyan);
+    let mut column = 0u16;
+    let mut spots = Vec::new();
+    for (at, text) in texts.iter().enumerate() {
+        if 0 < at && at < first_shown {
+            continue;
+        }
+        if at > 0 {
+            let gap = if at == first_shown && first_shown > 1 {
+                format!("{between}{}{between}", pen.ellipsis())
+            } else {
+                between.into()
+            };
+            column = buffer.set_stringn(column, 1, gap, (area.width - column).into(), pen.dim()).0;
+        }
+        let end = buffer.set_stringn(column, 1, text, (area.width - column).into(), style).0;
+        spots.push((1, column..end, Spot::Crumb(at)));
+        column = end;
+    }
+    spots
+}
+
+fn command(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let Some(frame) = state.frame() else { return };
+    let place = match frame.rows.len {
+        0 => String::new(),
+        len => {
+            let count = crate::units::format_count;
+            format!("{}/{}", count(frame.cursor as u64 + 1), count(len as u64))
+        }
+    };
+    let room = usize::from(area.width).saturating_sub(place.len() + 2);
+    let command = pen.escaped(&format!("$ {}", state.command().unwrap_or_default()));
+    buffer.set_stringn(0, area.y, cut(&command, room, pen), room, pen.color(Color::Green));
+    buffer.set_stringn(area.width - place.len() as u16, area.y, place, usize::from(area.width), pen.dim());
+}
+
+fn last_line(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let room = usize::from(area.width);
+    let (text, style) = match (&state.prompt, &state.note) {
+        (Some(prompt), _) => {
+            let text = match prompt {
+                Prompt::Find(text) => format!("/{text}"),
+                Prompt::Go(text) => format!("go to (an id, or: type PATTERN): {text}"),
+                Prompt::Export(text) => format!("write rows to (name.csv or name.json): {text}"),
+                Prompt::Replace(file) => format!("{file} is there already; replace it? y/n"),
+            };
+            let text = pen.escaped(&text);
+            // The end of what is typed is what matters.
+            let end = buffer.set_stringn(0, area.y, cut_end(&text, room - 1), room - 1, Style::new()).0;
+            buffer.set_stringn(end, area.y, " ", 1, pen.reverse());
+            return;
+        }
+        (None, Some(note)) => (pen.escaped(note), pen.bold()),
+        (None, None) => (help::keys_of(state), pen.dim()),
+    };
+    let text = if state.note.is_some() { cut(&text, room, pen) } else { keys_that_fit(&text, room) };
+    buffer.set_stringn(0, area.y, text, room, style);
+}
+
+/// As many of the keys as there is room for; `?` names them all.
+fn keys_that_fit(text: &str, room: usize) -> String {
+    if text.len() <= room {
+        return text.to_string();
+    }
+    let tail = "? keys";
+    let mut shown = String::new();
+    for key in text.split("  ").filter(|key| *key != tail) {
+        if shown.len() + key.len() + 2 + tail.len() > room {
+            break;
+        }
+        shown += key;
+        shown += "  ";
+    }
+    shown + tail
+}
+
+impl Pen {
+    fn style(self, color: Color, modifier: Modifier) -> Style {
+        let style = if self.look.color { Style::new().fg(color) } else { Style::new() };
+        style.add_modifier(modifier)
+    }
+
+    fn color(self, color: Color) -> Style {
+        self.style(color, Modifier::empty())
+    }
+
+    fn reverse(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    fn dim(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    fn bold(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+}

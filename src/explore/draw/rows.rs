@@ -1,0 +1,233 @@
+//! A list: figures, a bar, ids, names.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+
+use super::text::{Pen, cut, width};
+use crate::explore::frame::{Frame, Pending};
+use crate::explore::list::{Figure, Listing, Look, Row};
+use crate::explore::state::State;
+use crate::report::progress_line;
+
+/// Cells of a figure with the blank before it.
+const FIGURE: u16 = 11;
+const SHARE: u16 = 7;
+
+/// Where the columns stand.
+struct Columns {
+    /// By figure: its first cell; `None` where there is no room for it.
+    figures: Vec<Option<u16>>,
+    share: Option<u16>,
+    /// The first cell of the bar, and how many it has.
+    bar: Option<(u16, u16)>,
+    id: u16,
+    name: u16,
+}
+
+impl Columns {
+    fn new(listing: &Listing, id_width: usize, screen: u16) -> Self {
+        let mut next = 0;
+        let mut columns = Columns { figures: Vec::new(), share: None, bar: None, id: 0, name: 0 };
+        for (at, figure) in listing.figures.iter().enumerate() {
+            if screen < figure.from_width {
+                columns.figures.push(None);
+                continue;
+            }
+            columns.figures.push(Some(next));
+            next += FIGURE;
+            if at == 0 && listing.whole.is_some() {
+                columns.share = Some(next);
+                next += SHARE;
+                let cells = match screen {
+                    100.. => 20,
+                    64.. => 10,
+                    _ => 0,
+                };
+                if cells > 0 {
+                    columns.bar = Some((next + 1, cells));
+                    next += cells + 1;
+                }
+            }
+        }
+        let gap = u16::from(next > 0);
+        columns.id = next + gap;
+        columns.name = columns.id + if id_width > 0 { id_width as u16 + 1 } else { 0 };
+        columns
+    }
+}
+
+pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let Some(frame) = state.frame() else { return };
+    let Some(listing) = &frame.listing else {
+        waiting(state, frame, area, buffer, pen);
+        return;
+    };
+    let above = listing.above.len().min(usize::from(state.size.1) / 3);
+    for (line, text) in listing.above.iter().take(above).enumerate() {
+        let text = cut(&pen.escaped(text), area.width.into(), pen);
+        buffer.set_stringn(
+            area.x,
+            area.y + line as u16,
+            text,
+            area.width.into(),
+            if line == 0 { pen.bold() } else { Style::new() },
+        );
+    }
+    let titles = area.y + above as u16;
+    let page = state.rows_on_page();
+    let rows: Vec<(usize, Option<Row>)> = (frame.top..(frame.top + page).min(frame.rows.len))
+        .map(|at| (at, frame.row(at, state.browser.as_ref()).map(|row| with_said(state, frame, at, row))))
+        .collect();
+    let id_width = rows.iter().filter_map(|(_, row)| Some(width(&row.as_ref()?.id))).max().unwrap_or(0);
+    let id_width = if listing.height > 1 { 0 } else { id_width.min(usize::from(area.width) / 2) };
+    let columns = Columns::new(listing, id_width, area.width);
+    draw_titles(frame, listing, &columns, Rect { y: titles, height: 1, ..area }, buffer, pen);
+    let first = titles + 1;
+    if rows.is_empty() {
+        let text =
+            if frame.find.is_empty() { listing.empty.clone() } else { format!("nothing matches {}", frame.find) };
+        let text = cut(&pen.escaped(&text), usize::from(area.width).saturating_sub(2), pen);
+        buffer.set_stringn(area.x + 2, first, text, area.width.into(), Style::new());
+        return;
+    }
+    for (line, (at, row)) in rows.iter().enumerate() {
+        let y = first + line as u16 * listing.height;
+        let place = Rect { y, height: listing.height.min(area.bottom().saturating_sub(y)), ..area };
+        let Some(row) = row else {
+            buffer.set_stringn(place.x + 2, y, pen.ellipsis(), place.width.into(), Style::new());
+            continue;
+        };
+        draw_row(state, frame, listing, row, &columns, place, buffer, pen);
+        if *at == frame.cursor {
+            buffer.set_style(Rect { height: 1, ..place }, Style::new().add_modifier(Modifier::REVERSED));
+        }
+    }
+}
+
+/// A row of an object with what that says of itself, once that is read.
+fn with_said(state: &State, frame: &Frame, at: usize, mut row: Row) -> Row {
+    let node = frame.rows.get(at).and_then(|row| frame.listing.as_ref()?.node(row));
+    if let Some(Some(said)) = node.and_then(|node| state.said.get(&node))
+        && !row.name.ends_with(said.as_str())
+        && !row.name.contains(" of ")
+    {
+        row.name = format!("{} {said}", row.name);
+    }
+    row
+}
+
+fn draw_titles(frame: &Frame, listing: &Listing, columns: &Columns, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let style = pen.bold();
+    for (at, (figure, column)) in listing.figures.iter().zip(&columns.figures).enumerate() {
+        let Some(column) = column else { continue };
+        let is_sorted = frame.sort.column == Some(at) && (listing.sorted_by != Some(at) || frame.sort.reverse);
+        let mark = match (is_sorted, frame.sort.reverse, pen.look.ascii) {
+            (false, ..) => "",
+            (_, false, false) => "↓",
+            (_, true, false) => "↑",
+            (_, false, true) => "v",
+            (_, true, true) => "^",
+        };
+        put_right(buffer, area, *column, &format!("{mark}{}", figure.title), style);
+    }
+    if let Some(share) = columns.share {
+        buffer.set_stringn(area.x + share + 2, area.y, "Share", 5, style);
+    }
+    let room = area.width.saturating_sub(columns.id);
+    buffer.set_stringn(area.x + columns.id, area.y, cut(listing.title, room.into(), pen), room.into(), style);
+}
+
+/// Right aligned in a column of figures.
+fn put_right(buffer: &mut Buffer, area: Rect, column: u16, text: &str, style: Style) {
+    let blanks = usize::from(FIGURE).saturating_sub(width(text)) as u16;
+    let room = area.width.saturating_sub(column + blanks);
+    buffer.set_stringn(area.x + column + blanks, area.y, text, room.into(), style);
+}
+
+#[allow(clippy::too_many_arguments, reason = "where, what and how of one row")]
+fn draw_row(
+    state: &State,
+    frame: &Frame,
+    listing: &Listing,
+    row: &Row,
+    columns: &Columns,
+    area: Rect,
+    buffer: &mut Buffer,
+    pen: Pen,
+) {
+    let base = match row.look {
+        Look::Plain => Style::new(),
+        Look::Title | Look::Strong => pen.bold(),
+        Look::Faint => pen.dim(),
+    };
+    if row.look == Look::Title {
+        let text = cut(&pen.escaped(&row.name), area.width.into(), pen);
+        buffer.set_stringn(area.x, area.y, text, area.width.into(), base);
+        return;
+    }
+    for ((figure, column), own) in listing.figures.iter().zip(&columns.figures).zip(&row.figures) {
+        if let (Some(column), Some(own)) = (column, own) {
+            put_right(buffer, area, *column, &Figure::text(*figure, *own, state.plain_bytes), base);
+        }
+    }
+    if let (Some(whole), Some(Some(own))) = (listing.whole, row.figures.first()) {
+        if let Some(share) = columns.share {
+            let text = format!("{:>6.1}%", *own as f64 * 100.0 / whole.max(1) as f64);
+            buffer.set_stringn(area.x + share, area.y, text, SHARE.into(), base);
+        }
+        if let Some((bar, cells)) = columns.bar {
+            let text = pen.bar(*own as f64 / frame.rows.largest.max(1) as f64, cells.into());
+            buffer.set_stringn(area.x + bar, area.y, text, cells.into(), pen.color(Color::Blue));
+        }
+    }
+    let mut column = columns.id;
+    if columns.name > columns.id && !row.id.is_empty() {
+        let room = usize::from(columns.name - columns.id - 1);
+        buffer.set_stringn(area.x + column, area.y, cut(&row.id, room, pen), room, pen.color(Color::Yellow));
+    }
+    column = columns.name;
+    let room = usize::from(area.width.saturating_sub(column));
+    let lead = pen.escaped(&row.lead);
+    let lead = if lead.trim().is_empty() { lead } else { format!("{} ", cut(&lead, room / 2, pen)) };
+    let end = buffer.set_stringn(area.x + column, area.y, &lead, room, pen.dim().patch(base)).0;
+    let room = usize::from((area.x + area.width).saturating_sub(end));
+    let style = if listing.height > 1 { pen.bold() } else { base };
+    buffer.set_stringn(end, area.y, cut(&pen.escaped(&row.name), room, pen), room, style);
+    let indent = 2;
+    let room = usize::from(area.width).saturating_sub(indent);
+    for (line, text) in row.more.iter().enumerate().take(usize::from(area.height.saturating_sub(1))) {
+        let text = cut(&pen.escaped(text), room, pen);
+        buffer.set_stringn(area.x + indent as u16, area.y + 1 + line as u16, text, room, Style::new());
+    }
+}
+
+/// In place of a list that is not there yet, or cannot be.
+fn waiting(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer, pen: Pen) {
+    let room = usize::from(area.width).saturating_sub(2);
+    let text = match &frame.error {
+        Some(why) => why.clone(),
+        None if state.tree_asked && frame.view.needs_tree() => {
+            let line = progress_line("", "computing dominators", state.progress.elapsed, None, room);
+            format!("{line}; 2 shows the types meanwhile")
+        }
+        None if frame.pending == Pending::List => pen.ellipsis().to_string(),
+        None => String::new(),
+    };
+    let text = pen.escaped(&text);
+    // A sentence may be longer than the line.
+    let mut line = String::new();
+    let mut y = area.y + 1;
+    for word in text.split(' ') {
+        if !line.is_empty() && width(&line) + 1 + width(word) > room && y + 1 < area.bottom() {
+            buffer.set_stringn(area.x + 2, y, &line, room, Style::new());
+            line.clear();
+            y += 1;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    buffer.set_stringn(area.x + 2, y, cut(&line, room, pen), room, Style::new());
+}

@@ -1,0 +1,119 @@
+//! Texts in cells: harmless, cut, and drawn bars.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::escape::escape_controls;
+use crate::explore::state::Look;
+
+/// How texts are drawn here and now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pen {
+    pub(super) look: Look,
+}
+
+impl Pen {
+    /// A text from a dump, harmless; of ASCII alone where the terminal has no more.
+    pub(super) fn escaped(self, text: &str) -> String {
+        let text = escape_controls(text);
+        if !self.look.ascii || text.is_ascii() {
+            return text.into_owned();
+        }
+        let mut ascii = String::with_capacity(text.len());
+        for ch in text.chars() {
+            match ch {
+                '…' => ascii.push('~'),
+                '›' | '→' => ascii.push('>'),
+                '←' => ascii.push('<'),
+                '×' => ascii.push('x'),
+                ch if ch.is_ascii() => ascii.push(ch),
+                ch => ascii.extend(ch.escape_unicode()),
+            }
+        }
+        ascii
+    }
+
+    pub(super) fn ellipsis(self) -> &'static str {
+        if self.look.ascii { "~" } else { "…" }
+    }
+
+    /// A bar: so much of a whole, in so many cells.
+    pub(super) fn bar(self, share: f64, cells: usize) -> String {
+        let eighths = (share.clamp(0.0, 1.0) * cells as f64 * 8.0).round() as usize;
+        if self.look.ascii {
+            return "#".repeat((eighths + 4) / 8);
+        }
+        let mut bar = "█".repeat(eighths / 8);
+        if eighths % 8 > 0 {
+            bar.push(['▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8 - 1]);
+        }
+        bar
+    }
+}
+
+/// Cells that a text takes.
+pub(super) fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// As much of the beginning, or of the end, as fits.
+fn part(chars: impl Iterator<Item = char>, cells: usize) -> Vec<char> {
+    let mut used = 0;
+    chars
+        .take_while(|ch| {
+            used += ch.width().unwrap_or(0);
+            used <= cells
+        })
+        .collect()
+}
+
+/// A text in so many cells at most: what is longer loses its middle.
+pub(super) fn cut(text: &str, cells: usize, pen: Pen) -> String {
+    if width(text) <= cells {
+        return text.to_string();
+    }
+    let room = cells.saturating_sub(1);
+    let start: String = part(text.chars(), room / 2).into_iter().collect();
+    let end: String = part(text.chars().rev(), room - room / 2).into_iter().rev().collect();
+    if cells == 0 { String::new() } else { format!("{start}{}{end}", pen.ellipsis()) }
+}
+
+/// The end of a text.
+pub(super) fn cut_end(text: &str, cells: usize) -> String {
+    part(text.chars().rev(), cells).into_iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEN: Pen = Pen { look: Look { color: true, ascii: false } };
+
+    #[test]
+    fn texts_fit_their_cells() {
+        for text in ["", "a", "System.Collections.Generic.List", "日本語のクラス.名前", "e\u{301}e\u{301}e\u{301}"]
+        {
+            for cells in 0..40 {
+                let shown = cut(text, cells, PEN);
+                assert!(width(&shown) <= cells, "{shown} in {cells}");
+                assert!(width(&cut_end(text, cells)) <= cells);
+            }
+        }
+        assert_eq!(cut("System.Collections.List", 11, PEN), "Syste….List");
+        assert_eq!(cut("日本語のクラス", 7, PEN), "日…ス");
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_share() {
+        assert_eq!(PEN.bar(1.0, 3), "███");
+        assert_eq!(PEN.bar(0.5, 3), "█▌");
+        assert_eq!(PEN.bar(0.0, 3), "");
+        assert_eq!(Pen { look: Look { ascii: true, ..PEN.look } }.bar(0.5, 3), "##");
+    }
+
+    #[test]
+    fn names_are_harmless() {
+        assert_eq!(PEN.escaped("a\u{202E}b\x1b[2J"), "a\\u{202e}b\\u{1b}[2J");
+        let ascii = Pen { look: Look { ascii: true, ..PEN.look } };
+        assert_eq!(ascii.escaped("日 › x…"), "\\u{65e5} > x~");
+    }
+}

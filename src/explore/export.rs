@@ -1,0 +1,142 @@
+//! The rows of a view in a file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+use super::ask::Dumps;
+use super::list::{Arranged, Figure, Listing, Row, Unit};
+use crate::answers::browse::Browser;
+use crate::dump::inputs_of;
+use crate::files::Target;
+use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, write};
+use crate::units::count_of;
+
+/// Rows that are to be written.
+#[derive(Debug, Clone)]
+pub(super) struct Export {
+    pub(super) listing: Arc<Listing>,
+    pub(super) rows: Arranged,
+    pub(super) file: String,
+    /// What is there may be replaced.
+    pub(super) replaces: bool,
+}
+
+/// That the file is there already.
+pub(super) const IS_THERE: &str = "is there already";
+
+impl Export {
+    /// Writes the file; the result in words.
+    pub(super) fn write(&self, dumps: Dumps) -> Result<String, String> {
+        let path = Path::new(self.file.trim());
+        if path.exists() && !self.replaces {
+            return Err(IS_THERE.into());
+        }
+        let format = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => Format::Csv,
+            Some("json") => Format::Json,
+            _ => return Err("the name ends with .csv or .json".into()),
+        };
+        let failed = |why: String| format!("cannot write {}: {why}", path.display());
+        let paths = dumps.old.into_iter().chain([dumps.new]).map(|dump| dump.path());
+        let target =
+            Target::find(Some(path), &inputs_of(paths, Some(path))).map_err(|error| failed(error.to_string()))?;
+        let browser = if self.listing.has_objects() { Browser::of(dumps.new).ok() } else { None };
+        let rows = Rows { export: self, browser };
+        let mut out = target.begin_with_first_byte(|| {});
+        let (terminal, human, header, color, ascii) = (false, false, true, false, false);
+        let style = Style { format, terminal, width: 80, human, header, color, ascii };
+        write(&rows, &mut out, &style).and_then(|()| out.finish()).map_err(|error| failed(error.to_string()))?;
+        Ok(format!("wrote {} to {}", count_of(self.rows.len as u64, "rows"), path.display()))
+    }
+}
+
+struct Rows<'e> {
+    export: &'e Export,
+    browser: Option<Browser<'static>>,
+}
+
+fn key(figure: &Figure) -> String {
+    let title = figure.title.to_lowercase();
+    match figure.unit {
+        Unit::Bytes if title == "bytes" => title,
+        Unit::Bytes => format!("{title}_bytes"),
+        Unit::Growth => format!("{title}_bytes_delta"),
+        Unit::Count => title,
+        Unit::CountGrowth => format!("{title}_delta"),
+    }
+}
+
+impl Rows<'_> {
+    fn row(&self, at: usize) -> Row {
+        let row = self.export.rows.get(at).and_then(|row| self.export.listing.row(row, self.browser.as_ref()));
+        row.unwrap_or_else(|| Row::title(""))
+    }
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("rows", &Each(self))?;
+        map.end()
+    }
+}
+
+struct Each<'e>(&'e Rows<'e>);
+
+impl Serialize for Each<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.0.export.rows.len))?;
+        for at in 0..self.0.export.rows.len {
+            rows.serialize_element(&One { row: self.0.row(at), figures: &self.0.export.listing.figures })?;
+        }
+        rows.end()
+    }
+}
+
+struct One<'e> {
+    row: Row,
+    figures: &'e [Figure],
+}
+
+impl Serialize for One<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (figure, own) in self.figures.iter().zip(&self.row.figures) {
+            map.serialize_entry(&key(figure), own)?;
+        }
+        if !self.row.id.is_empty() {
+            map.serialize_entry("id", &self.row.id)?;
+        }
+        if !self.row.lead.is_empty() {
+            map.serialize_entry("relation", self.row.lead.trim())?;
+        }
+        map.serialize_entry("name", &self.row.name)?;
+        map.end()
+    }
+}
+
+impl Present for Rows<'_> {
+    const COMMAND: &'static str = "explore";
+
+    fn table<'t>(&'t self, _: &Style) -> Table<'t> {
+        let figures = &self.export.listing.figures;
+        let add = |columns: Columns<'t, Row>, (at, figure): (usize, &Figure)| {
+            let signed = matches!(figure.unit, Unit::Growth | Unit::CountGrowth);
+            let column = Column::named(&key(figure), crate::report::Unit::Count);
+            columns.add(column, move |row: &mut Row| match row.figures.get(at).copied().flatten() {
+                None => Cell::Missing,
+                Some(figure) if signed => Cell::Signed(figure),
+                Some(figure) => Cell::Number(figure.unsigned_abs()),
+            })
+        };
+        let columns = figures.iter().enumerate().fold(Columns::new(), add);
+        columns
+            .add(Column::word("id", "Id"), |row: &mut Row| std::mem::take(&mut row.id))
+            .add(Column::word("relation", "Relation"), |row| row.lead.trim().to_string())
+            .add(Column::text("name", "Name"), |row| std::mem::take(&mut row.name))
+            .table(self.export.rows.len, 0, move |at| self.row(at))
+    }
+}

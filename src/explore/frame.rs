@@ -1,0 +1,171 @@
+//! One step of the way: a view with its list, its cursor, its order and what is looked for in it.
+
+use std::sync::Arc;
+
+use super::ask::ListId;
+use super::list::{Arranged, Listing, Look, Row, Sort};
+use super::view::View;
+use crate::analysis::selection::TypePattern;
+use crate::answers::browse::Browser;
+
+/// Is the list asked for?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pending {
+    No,
+    List,
+}
+
+/// A view on the way here, as it was left.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) view: View,
+    /// The number it was asked for by.
+    pub(super) id: ListId,
+    pub(super) pending: Pending,
+    /// Asked before the dominator tree was there.
+    pub(super) is_without_tree: bool,
+    pub(super) listing: Option<Arc<Listing>>,
+    pub(super) error: Option<String>,
+    pub(super) rows: Arranged,
+    pub(super) sort: Sort,
+    pub(super) find: String,
+    /// The order and the find that `rows` have, or that were asked for.
+    asked: (Sort, String),
+    pub(super) cursor: usize,
+    pub(super) top: usize,
+}
+
+const AS_IT_COMES: Sort = Sort { column: None, reverse: false };
+
+impl Frame {
+    pub(super) fn new(view: View) -> Self {
+        Frame {
+            view,
+            id: 0,
+            pending: Pending::No,
+            is_without_tree: false,
+            listing: None,
+            error: None,
+            rows: Arranged { rows: None, len: 0, largest: 0 },
+            sort: AS_IT_COMES,
+            find: String::new(),
+            asked: (AS_IT_COMES, String::new()),
+            cursor: 0,
+            top: 0,
+        }
+    }
+
+    /// Asks again, and stays where it is.
+    pub(super) fn renew(&mut self) {
+        (self.listing, self.error, self.pending) = (None, None, Pending::No);
+    }
+
+    /// Asks for something else.
+    pub(super) fn start_anew(&mut self) {
+        self.renew();
+        (self.sort, self.cursor, self.top) = (AS_IT_COMES, 0, 0);
+        self.find.clear();
+    }
+
+    /// The list is there.
+    pub(super) fn listed(&mut self, result: Result<(Arc<Listing>, Arranged), String>) {
+        self.pending = Pending::No;
+        match result {
+            Err(why) => self.error = Some(why),
+            Ok((listing, arranged)) => {
+                let comes = Sort { column: listing.sorted_by, reverse: false };
+                if self.sort == AS_IT_COMES {
+                    self.sort = comes;
+                }
+                self.asked = (comes, String::new());
+                self.rows = arranged;
+                let is_title = listing.row(0, None).is_some_and(|row| row.look == Look::Title);
+                if self.cursor == 0 && is_title && self.rows.len > 1 {
+                    self.cursor = 1;
+                }
+                self.listing = Some(listing);
+            }
+        }
+    }
+
+    /// Other rows are there; those of an older question are left.
+    pub(super) fn arranged(&mut self, sort: Sort, find: Option<&str>, arranged: Arranged) {
+        if self.asked.0 == sort && self.asked.1 == find.unwrap_or_default() {
+            self.rows = arranged;
+        }
+    }
+
+    /// Returns true if what is wanted is another order or other rows than those that were asked for.
+    pub(super) fn wants_arranging(&self) -> bool {
+        let is_pattern = self.find.is_empty() || self.pattern().is_some();
+        self.listing.is_some() && is_pattern && (self.asked.0 != self.sort || self.asked.1 != self.find)
+    }
+
+    pub(super) fn arranging(&mut self) {
+        self.asked = (self.sort, self.find.clone());
+    }
+
+    /// What is looked for, in the grammar of `--type`; `None` for all rows, and for what is no pattern yet.
+    pub(super) fn pattern(&self) -> Option<TypePattern> {
+        let is_open = self.find.starts_with('/') && (self.find.len() == 1 || !self.find.ends_with('/'));
+        TypePattern::parse(&self.find).ok().filter(|_| !self.find.is_empty() && !is_open)
+    }
+
+    pub(super) fn set_find(&mut self, find: String) {
+        if self.find != find {
+            (self.find, self.cursor, self.top) = (find, 0, 0);
+        }
+    }
+
+    /// Moves the cursor and stays within the rows.
+    pub(super) fn move_by(&mut self, steps: isize) {
+        let last = self.rows.len.saturating_sub(1);
+        self.cursor = self.cursor.saturating_add_signed(steps).min(last);
+    }
+
+    /// The same round and round.
+    pub(super) fn turn_by(&mut self, steps: isize) {
+        if self.rows.len > 0 {
+            self.cursor = (self.cursor as isize + steps).rem_euclid(self.rows.len as isize) as usize;
+        }
+    }
+
+    /// The cursor is on the page.
+    pub(super) fn keep_in_sight(&mut self, page: usize) {
+        if self.listing.is_some() && self.pending == Pending::No {
+            self.cursor = self.cursor.min(self.rows.len.saturating_sub(1));
+        }
+        self.top = self.top.clamp((self.cursor + 1).saturating_sub(page), self.cursor);
+        // No empty lines below the last row where there are rows above the first.
+        self.top = self.top.min(self.rows.len.saturating_sub(page)).min(self.cursor);
+    }
+
+    /// The next column that its command can be sorted by. Returns false if there is no other.
+    pub(super) fn next_order(&mut self) -> bool {
+        let Some(listing) = &self.listing else { return false };
+        let count = listing.figures.len();
+        let Some(now) = self.sort.column.filter(|_| listing.sorted_by.is_some()) else { return false };
+        let mut others = (1..count).map(|step| (now + step) % count);
+        let Some(next) = others.find(|&column| listing.figures[column].sort.is_some()) else { return false };
+        self.sort = Sort { column: Some(next), reverse: false };
+        (self.cursor, self.top) = (0, 0);
+        true
+    }
+
+    pub(super) fn turn_order(&mut self) {
+        if self.listing.as_ref().is_some_and(|listing| listing.sorted_by.is_some()) {
+            self.sort.reverse = !self.sort.reverse;
+            (self.cursor, self.top) = (0, 0);
+        }
+    }
+
+    /// The row under the cursor, by its number in the list.
+    pub(super) fn selected(&self) -> Option<usize> {
+        self.rows.get(self.cursor)
+    }
+
+    /// A row by its place among those that are shown.
+    pub(super) fn row(&self, at: usize, browser: Option<&Browser<'static>>) -> Option<Row> {
+        self.listing.as_ref()?.row(self.rows.get(at)?, browser)
+    }
+}

@@ -1,0 +1,353 @@
+//! A list as the browser has it: rows that are made when they are seen, and their order.
+
+use std::cmp::Ordering;
+
+use super::view::View;
+use crate::analysis::selection::TypePattern;
+use crate::answers::browse::{Browser, SizeOrder};
+use crate::graph::NodeId;
+use crate::units::{format_bytes, format_count};
+
+/// What the figures of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Bytes,
+    Count,
+    /// With a sign.
+    Growth,
+    /// The same of numbers of things.
+    CountGrowth,
+}
+
+/// A column of figures.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Figure {
+    pub(super) title: &'static str,
+    pub(super) unit: Unit,
+    /// The word of `--sort` for it; none where the command cannot be sorted by it.
+    pub(super) sort: Option<&'static str>,
+    /// Columns of the terminal below which it is left out.
+    pub(super) from_width: u16,
+}
+
+impl Figure {
+    pub(super) const fn new(title: &'static str, unit: Unit, sort: Option<&'static str>, from_width: u16) -> Self {
+        Figure { title, unit, sort, from_width }
+    }
+
+    /// A figure in words; sizes as plain bytes where that is wanted.
+    pub(super) fn text(self, figure: i64, plain: bool) -> String {
+        let size = figure.unsigned_abs();
+        let words = match self.unit {
+            Unit::Bytes | Unit::Growth if !plain => format_bytes(size),
+            _ => format_count(size),
+        };
+        let sign = match self.unit {
+            Unit::Growth | Unit::CountGrowth if figure > 0 => "+",
+            _ if figure < 0 => "-",
+            _ => "",
+        };
+        format!("{sign}{words}")
+    }
+}
+
+/// Where a row leads.
+#[derive(Debug, Clone)]
+pub(super) enum Target {
+    Nowhere,
+    Object(NodeId),
+    /// Objects of this type.
+    Type(String),
+    /// Those objects below one place that are of this type.
+    Merged(String),
+    /// Another view.
+    View(Box<View>),
+}
+
+/// How a row is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    Plain,
+    /// A title between rows.
+    Title,
+    /// What all paths lead through.
+    Strong,
+    /// What holds nothing, or is left out.
+    Faint,
+}
+
+/// A row that was made.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    /// By column of figures.
+    pub(super) figures: Vec<Option<i64>>,
+    pub(super) id: String,
+    /// Before the name: `static Zoo.bus`, `← .next`.
+    pub(super) lead: String,
+    /// As the dump has it.
+    pub(super) name: String,
+    pub(super) target: Target,
+    pub(super) look: Look,
+    /// Further lines of the row.
+    pub(super) more: Vec<String>,
+    /// Its place among rows whose figures are alike.
+    pub(super) tie: u32,
+}
+
+impl Row {
+    pub(super) fn new(name: impl Into<String>, target: Target) -> Self {
+        Row {
+            figures: Vec::new(),
+            id: String::new(),
+            lead: String::new(),
+            name: name.into(),
+            target,
+            look: Look::Plain,
+            more: Vec::new(),
+            tie: 0,
+        }
+    }
+
+    /// A title between rows.
+    pub(super) fn title(text: impl Into<String>) -> Self {
+        Row { look: Look::Title, ..Row::new(text, Target::Nowhere) }
+    }
+}
+
+/// Rows of one kind, one after another.
+#[derive(Debug)]
+pub(super) enum Part {
+    Made(Vec<Row>),
+    /// Objects; a lead for each of the first, and of those behind.
+    Objects {
+        nodes: Vec<NodeId>,
+        leads: Vec<String>,
+        lead: &'static str,
+        faint: Vec<u32>,
+    },
+}
+
+impl Part {
+    pub(super) fn of_objects(nodes: Vec<NodeId>) -> Self {
+        Part::Objects { nodes, leads: Vec::new(), lead: "", faint: Vec::new() }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Part::Made(rows) => rows.len(),
+            Part::Objects { nodes, .. } => nodes.len(),
+        }
+    }
+}
+
+/// The columns of lists of objects.
+pub(super) const OF_OBJECTS: [Figure; 3] = [
+    Figure::new("Retained", Unit::Bytes, Some("retained"), 0),
+    Figure::new("Shallow", Unit::Bytes, Some("shallow"), 72),
+    Figure::new("Objects", Unit::Count, Some("objects"), 90),
+];
+
+/// A list.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) figures: Vec<Figure>,
+    /// What the shares of the first column are of; `None` where it has none.
+    pub(super) whole: Option<i64>,
+    /// Above the last column.
+    pub(super) title: &'static str,
+    /// Lines above the list.
+    pub(super) above: Vec<String>,
+    pub(super) parts: Vec<Part>,
+    /// Lines of each row.
+    pub(super) height: u16,
+    /// The column by which it comes in order; `None` for an order that is none of sizes, and cannot be changed.
+    pub(super) sorted_by: Option<usize>,
+    /// In place of rows, where there are none.
+    pub(super) empty: String,
+}
+
+impl Listing {
+    pub(super) fn new(figures: &[Figure], title: &'static str, parts: Vec<Part>) -> Self {
+        Listing {
+            figures: figures.to_vec(),
+            whole: None,
+            title,
+            above: Vec::new(),
+            parts,
+            height: 1,
+            sorted_by: None,
+            empty: "nothing".into(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.parts.iter().map(Part::len).sum()
+    }
+
+    /// Returns true if it has objects whose rows are made when they are seen.
+    pub(super) fn has_objects(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Objects { .. }))
+    }
+
+    /// The place of a row: its part, and the row there.
+    fn place(&self, row: usize) -> Option<(&Part, usize)> {
+        let mut at = row;
+        for part in &self.parts {
+            match at.checked_sub(part.len()) {
+                None => return Some((part, at)),
+                Some(rest) => at = rest,
+            }
+        }
+        None
+    }
+
+    /// The object of a row, if it is one.
+    pub(super) fn node(&self, row: usize) -> Option<NodeId> {
+        match self.place(row)? {
+            (Part::Objects { nodes, .. }, at) => nodes.get(at).copied(),
+            (Part::Made(rows), at) => match rows.get(at)?.target {
+                Target::Object(node) => Some(node),
+                _ => None,
+            },
+        }
+    }
+
+    /// A row. O(log objects).
+    pub(super) fn row(&self, row: usize, browser: Option<&Browser<'static>>) -> Option<Row> {
+        let (part, at) = self.place(row)?;
+        let (nodes, leads, lead, faint) = match part {
+            Part::Made(rows) => return rows.get(at).cloned(),
+            Part::Objects { nodes, leads, lead, faint } => (nodes, leads, lead, faint),
+        };
+        let (node, browser) = (*nodes.get(at)?, browser?);
+        let object = browser.row(node);
+        let sizes = browser.sizes(node);
+        let signed = |figure: u64| i64::try_from(figure).unwrap_or(i64::MAX);
+        let figures = vec![
+            sizes.retained.map(|(bytes, _)| signed(bytes)),
+            Some(signed(sizes.shallow_bytes)),
+            sizes.retained.map(|(_, objects)| signed(objects)),
+        ];
+        Some(Row {
+            figures,
+            id: object.id.clone(),
+            lead: leads.get(at).cloned().unwrap_or_else(|| lead.to_string()),
+            look: if faint.binary_search(&(at as u32)).is_ok() { Look::Faint } else { Look::Plain },
+            ..Row::new(object.type_text(), Target::Object(node))
+        })
+    }
+
+    /// The largest figure of the first column among all rows: what the bars are drawn by. O(rows that were made).
+    pub(super) fn largest(&self, first: Option<usize>, browser: Option<&Browser<'static>>) -> i64 {
+        let made = self.parts.iter().filter_map(|part| match part {
+            Part::Made(rows) => rows.iter().filter_map(|row| *row.figures.first()?).max(),
+            Part::Objects { .. } => None,
+        });
+        let first = first.and_then(|row| *self.row(row, browser)?.figures.first()?);
+        made.chain(first).max().unwrap_or(0)
+    }
+}
+
+/// By what a list is sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sort {
+    /// A column of figures; that which the list comes by, or another.
+    pub(super) column: Option<usize>,
+    pub(super) reverse: bool,
+}
+
+/// Which rows of a list, in which order.
+#[derive(Debug, Clone)]
+pub(super) struct Arranged {
+    /// The rows by number, as far as they are in order; `None` for all as they come.
+    pub(super) rows: Option<Vec<u32>>,
+    /// How many there are.
+    pub(super) len: usize,
+    /// The row with the largest figure.
+    pub(super) largest: i64,
+}
+
+impl Arranged {
+    pub(super) fn get(&self, at: usize) -> Option<usize> {
+        match &self.rows {
+            None => (at < self.len).then_some(at),
+            Some(rows) => rows.get(at).map(|&row| row as usize),
+        }
+    }
+}
+
+/// Puts the rows of a list that match in order; the first `first` at least. O(rows), and a sort of those.
+pub(super) fn arrange(
+    listing: &Listing,
+    browser: Option<&Browser<'static>>,
+    sort: Sort,
+    find: Option<&TypePattern>,
+    first: usize,
+) -> Arranged {
+    let mut rows: Option<Vec<u32>> = find.map(|pattern| matching(listing, browser, pattern));
+    let is_as_it_comes = !sort.reverse && (sort.column.is_none() || sort.column == listing.sorted_by);
+    let objects = match &listing.parts[..] {
+        [Part::Objects { nodes, .. }] if listing.sorted_by.is_some() => Some(nodes),
+        _ => None,
+    };
+    let mut sorted = usize::MAX;
+    if let (Some(nodes), Some(browser)) = (objects, browser) {
+        // Objects come by section and id, and places in the list are as good as ids.
+        let order = match sort.column.or(listing.sorted_by) {
+            Some(1) => SizeOrder::Shallow,
+            Some(2) => SizeOrder::Objects,
+            _ => SizeOrder::Retained,
+        };
+        let places = rows.take().unwrap_or_else(|| (0..nodes.len() as u32).collect());
+        sorted = first.min(places.len());
+        rows = Some(browser.sorted_places(nodes, places, order, sort.reverse, first));
+    } else if !is_as_it_comes && listing.sorted_by.is_some() {
+        let mut places = rows.take().unwrap_or_else(|| (0..listing.len() as u32).collect());
+        let column = sort.column.or(listing.sorted_by).unwrap_or(0);
+        let made: Vec<&Row> = listing
+            .parts
+            .iter()
+            .flat_map(|part| match part {
+                Part::Made(rows) => rows.iter().collect(),
+                Part::Objects { .. } => Vec::new(),
+            })
+            .collect();
+        let key = |place: u32| {
+            let row = made[place as usize];
+            (row.figures.get(column).copied().flatten(), row.tie)
+        };
+        places.sort_by(|&a, &b| -> Ordering {
+            let ((figure, tie), (other, place)) = (key(a), key(b));
+            let ordering = other.cmp(&figure).then(tie.cmp(&place));
+            if sort.reverse { ordering.reverse() } else { ordering }
+        });
+        rows = Some(places);
+    }
+    let len = rows.as_ref().map_or(listing.len(), Vec::len);
+    let largest = listing.largest(rows.as_ref().map_or(Some(0), |rows| rows.first().map(|&row| row as usize)), browser);
+    if let Some(rows) = &mut rows {
+        rows.truncate(sorted);
+    }
+    Arranged { rows, len, largest }
+}
+
+/// The rows that a pattern matches, by number.
+fn matching(listing: &Listing, browser: Option<&Browser<'static>>, pattern: &TypePattern) -> Vec<u32> {
+    let mut places = Vec::new();
+    let mut start = 0u32;
+    for part in &listing.parts {
+        match part {
+            Part::Made(rows) => {
+                let is_found =
+                    |row: &Row| row.look != Look::Title && (pattern.matches(&row.name) || pattern.matches(&row.id));
+                places.extend(rows.iter().zip(start..).filter(|(row, _)| is_found(row)).map(|(_, at)| at));
+            }
+            Part::Objects { nodes, .. } => {
+                let of_types = browser.map_or(Vec::new(), |browser| browser.of_types(nodes, pattern));
+                places.extend(of_types.into_iter().map(|at| start + at));
+            }
+        }
+        start += part.len() as u32;
+    }
+    places
+}

@@ -1,0 +1,97 @@
+//! Heaps of allocation totals, and their trees level by level.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::signed;
+use crate::answers::breakdown::{BreakdownHeap, HeapOrSection, Kind, breakdown};
+use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
+use crate::dump::OpenDump;
+use crate::explore::list::{Figure, Listing, Look, Part, Row, Target, Unit};
+use crate::explore::view::View;
+
+const FIGURES: [Figure; 2] =
+    [Figure::new("Bytes", Unit::Bytes, None, 0), Figure::new("Allocations", Unit::Count, None, 72)];
+
+/// The trees that were asked for, which are kept: every level is a part of the one tree.
+#[derive(Default)]
+pub(crate) struct Heaps(Mutex<HashMap<Option<usize>, Arc<Vec<BreakdownHeap<'static>>>>>);
+
+impl Heaps {
+    fn trees(
+        &self,
+        dump: &'static OpenDump,
+        depth: Option<u32>,
+    ) -> Result<Arc<Vec<BreakdownHeap<'static>>>, AnswerError> {
+        let key = depth.map(|depth| depth as usize);
+        if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let answer = Arc::new(breakdown(dump, &BreakdownOptions { depth, ..BreakdownOptions::default() })?.heaps);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&answer));
+        Ok(answer)
+    }
+
+    /// All heaps, largest first as far as the file does not say otherwise.
+    pub(super) fn list(&self, dump: &'static OpenDump) -> Result<Listing, AnswerError> {
+        let heaps = self.trees(dump, Some(0))?;
+        let whole = heaps.iter().fold(0u64, |sum, heap| sum.saturating_add(heap.total_bytes()));
+        let rows = heaps.iter().enumerate().map(|(at, heap)| {
+            let count = heap.tree.rows().first().and_then(|row| row.row.allocations);
+            let figures = vec![Some(signed(heap.total_bytes())), count.map(signed)];
+            let name = heap.heap.title();
+            let view = View::Frames { heap: at, choice: choice_of(&heap.heap), at: 0, depth: 0, name: name.clone() };
+            Row { figures, ..Row::new(name, Target::View(Box::new(view))) }
+        });
+        let parts = vec![Part::Made(rows.collect())];
+        Ok(Listing { whole: Some(signed(whole)), empty: "no heaps".into(), ..Listing::new(&FIGURES, "Heap", parts) })
+    }
+
+    /// What is below a row of the tree of a heap.
+    pub(super) fn below(
+        &self,
+        dump: &'static OpenDump,
+        heap: usize,
+        choice: &HeapChoice,
+        at: u32,
+    ) -> Result<Listing, AnswerError> {
+        let heaps = self.trees(dump, None)?;
+        let Some(tree) = heaps.get(heap).map(|heap| &heap.tree) else {
+            return Err(AnswerError::NoSuchHeap(Vec::new()));
+        };
+        let rows = tree.rows();
+        let Some(parent) = rows.get(at as usize) else { return Err(AnswerError::NoSuchHeap(Vec::new())) };
+        let below = rows.iter().enumerate().skip(at as usize + 1).take_while(|(_, row)| row.depth > parent.depth);
+        let children = below.filter(|(_, row)| row.depth == parent.depth + 1).map(|(place, row)| {
+            let is_leaf = rows.get(place + 1).is_none_or(|next| next.depth <= row.depth);
+            let (choice, name) = (choice.clone(), row.row.name.to_string());
+            let view = View::Frames { heap, choice, at: place as u32, depth: row.depth, name };
+            let target = if is_leaf { Target::Nowhere } else { Target::View(Box::new(view)) };
+            let is_rest = matches!(row.row.kind, Kind::SelfCost | Kind::Other);
+            Row {
+                figures: vec![Some(signed(row.row.bytes)), row.row.allocations.map(signed)],
+                lead: if is_leaf || is_rest { String::new() } else { "+".into() },
+                look: if is_rest { Look::Faint } else { Look::Plain },
+                ..Row::new(if row.row.name.is_empty() { "\"\"" } else { row.row.name }, target)
+            }
+        });
+        Ok(Listing {
+            whole: Some(signed(parent.row.bytes)),
+            empty: "nothing below".into(),
+            ..Listing::new(&FIGURES, "Function or type", vec![Part::Made(children.collect())])
+        })
+    }
+}
+
+/// The options that choose a heap.
+fn choice_of(heap: &HeapOrSection) -> HeapChoice {
+    match heap {
+        HeapOrSection::Heap(row) => HeapChoice {
+            dump: Some(row.dump.to_string()),
+            process: Some(row.pid.to_string()),
+            allocator: Some(row.allocator.clone()),
+            ..HeapChoice::default()
+        },
+        HeapOrSection::Objects(_) => HeapChoice::default(),
+    }
+}

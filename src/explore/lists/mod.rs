@@ -1,0 +1,43 @@
+//! The lists of the browser, one file for views of one kind: answers turned into rows.
+
+mod growth;
+mod heaps;
+mod objects;
+mod paths;
+mod suspects;
+mod types;
+
+pub(super) use heaps::Heaps;
+pub(super) use types::exact_retained;
+
+use super::ask::Dumps;
+use super::list::Listing;
+use super::view::{Context, View};
+use crate::answers::AnswerError;
+
+/// A figure of a row.
+fn signed(figure: u64) -> i64 {
+    i64::try_from(figure).unwrap_or(i64::MAX)
+}
+
+/// Makes the list of a view.
+///
+/// # Errors
+/// Why there is none, in words.
+pub(super) fn make(dumps: Dumps, view: &View, context: &Context, heaps: &Heaps) -> Result<Listing, String> {
+    let dump = dumps.new;
+    let made = match view {
+        View::Suspects => suspects::suspects(dumps),
+        View::Types(group) => types::types(dump, group.as_ref(), context),
+        View::Groups(by) => types::groups(dump, *by, context),
+        View::Dominators { of, by_type } => objects::dominators(dump, of.as_ref(), *by_type),
+        View::Objects { type_name, pattern } => objects::of_type(dump, type_name, pattern),
+        View::Object(place) => objects::object(dump, place),
+        View::Paths(place, count) => paths::paths(dump, place, *count),
+        View::MergedPaths { pattern, .. } => paths::merged(dump, pattern),
+        View::Growth(by) => growth::growth(dumps, *by, context),
+        View::Heaps => heaps.list(dump),
+        View::Frames { heap, choice, at, .. } => heaps.below(dump, *heap, choice, *at),
+    };
+    made.map_err(|error: AnswerError| error.to_string())
+}

@@ -1,0 +1,156 @@
+//! Lists of objects: what one dominates, those of a type, and all that is said of one.
+
+use super::signed;
+use crate::analysis::selection::TypePattern;
+use crate::answers::browse::Browser;
+use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
+use crate::answers::{AnswerError, ObjectId, ScopeOptions};
+use crate::dump::OpenDump;
+use crate::explore::list::{Listing, OF_OBJECTS, Part, Row, Target};
+use crate::explore::view::Place;
+use crate::graph::Reference;
+use crate::units::{count_of, format_bytes, format_count};
+
+/// References that are named; an array of millions is read once for each.
+const NAMED: usize = 200;
+
+/// What an object directly dominates, or what nothing single does.
+pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: bool) -> Result<Listing, AnswerError> {
+    let browser = Browser::of(dump)?;
+    let nodes = browser.below(of.map(|place| place.node))?;
+    let sizes = of.map(|place| browser.sizes(place.node));
+    let whole = match sizes {
+        Some(sizes) => sizes.retained.map_or(0, |(bytes, _)| bytes),
+        None => browser.reachable_bytes(),
+    };
+    let empty = match of {
+        Some(_) => "it keeps nothing else alive",
+        None => "no strong root holds anything",
+    };
+    let parts = match by_type {
+        false => vec![Part::of_objects(nodes)],
+        true => {
+            let merged = browser.merged_by_type(&nodes);
+            let mut by_name: Vec<usize> = (0..merged.len()).collect();
+            by_name.sort_by(|&a, &b| merged[a].type_name.cmp(&merged[b].type_name));
+            let mut ties = vec![0u32; merged.len()];
+            by_name.iter().zip(0u32..).for_each(|(&row, rank)| ties[row] = rank);
+            let rows = merged.into_iter().zip(ties).map(|(row, tie)| {
+                let figures = [row.retained_bytes, row.shallow_bytes, row.objects].map(|figure| Some(signed(figure)));
+                let (id, lead) = match row.only {
+                    Some(only) => (browser.row(only).id, String::new()),
+                    None => (String::new(), format!("{} ×", format_count(row.members))),
+                };
+                let target = row.only.map_or_else(|| Target::Merged(row.type_name.clone()), Target::Object);
+                Row { figures: figures.into(), id, lead, tie, ..Row::new(row.type_name, target) }
+            });
+            vec![Part::Made(rows.collect())]
+        }
+    };
+    Ok(Listing {
+        whole: Some(signed(whole)),
+        sorted_by: Some(0),
+        empty: empty.into(),
+        ..Listing::new(&OF_OBJECTS, "Object", parts)
+    })
+}
+
+/// Objects of a type.
+pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, pattern: &TypePattern) -> Result<Listing, AnswerError> {
+    let browser = Browser::of(dump)?;
+    let scope = ScopeOptions { types: Some(pattern.clone().into()), ..ScopeOptions::default() };
+    Ok(Listing {
+        whole: Some(signed(browser.reachable_bytes())),
+        sorted_by: Some(0),
+        empty: format!("no objects of {type_name}"),
+        ..Listing::new(&OF_OBJECTS, "Object", vec![Part::of_objects(browser.objects_of(&scope)?)])
+    })
+}
+
+/// All that is said of an object: who holds it, what it refers to, what it dominates, its fields.
+pub(super) fn object(dump: &'static OpenDump, place: &Place) -> Result<Listing, AnswerError> {
+    let browser = Browser::of(dump)?;
+    let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
+    let answer = ask_object(dump, &ObjectOptions { rows: Some(0), ..ObjectOptions::new(id) })?;
+    let below = browser.below(Some(place.node)).unwrap_or_default();
+    let (names, referrer_names) = browser.names(place.node, NAMED);
+    let referrers = browser.referrers(place.node)?;
+    let references = browser.references(place.node);
+    let mut parts = Vec::new();
+    let held = match referrers.len() {
+        0 if answer.roots.is_empty() && answer.reachability.is_reached() => "No object refers to it".into(),
+        0 if answer.roots.is_empty() => "Nothing holds it".into(),
+        0 => "No object holds it".into(),
+        count => format!("Who holds it: {}", count_of(count as u64, "references")),
+    };
+    parts.push(Part::Made(vec![Row::title(held)]));
+    parts.push(Part::Made(
+        answer
+            .roots
+            .iter()
+            .map(|root| Row { lead: "root".into(), ..Row::new(root.words(), Target::Nowhere) })
+            .collect(),
+    ));
+    parts.push(of_references(&referrers, referrer_names, "←"));
+    if !references.is_empty() {
+        let title = format!("What it refers to: {}", count_of(references.len() as u64, "references"));
+        parts.push(Part::Made(vec![Row::title(title)]));
+        parts.push(of_references(&references, names, "→"));
+    }
+    if !below.is_empty() {
+        let title = format!("What only it keeps alive, directly: {}", count_of(below.len() as u64, "objects"));
+        parts.push(Part::Made(vec![Row::title(title)]));
+        let order = crate::answers::browse::SizeOrder::Retained;
+        let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), order, false, usize::MAX);
+        parts.push(Part::of_objects(places.into_iter().map(|at| below[at as usize]).collect()));
+    }
+    parts.extend(values(&answer));
+    Ok(Listing { above: head(&answer), empty: String::new(), ..Listing::new(&OF_OBJECTS, "Object", parts) })
+}
+
+fn of_references(references: &[Reference], names: Vec<Option<String>>, arrow: &'static str) -> Part {
+    let lead = |name: Option<String>| name.map_or_else(|| arrow.to_string(), |name| format!("{arrow} {name}"));
+    let weak = references.iter().zip(0u32..).filter(|(reference, _)| reference.is_weak).map(|(_, at)| at);
+    Part::Objects {
+        nodes: references.iter().map(|reference| reference.node).collect(),
+        leads: names.into_iter().map(lead).collect(),
+        lead: arrow,
+        faint: weak.collect(),
+    }
+}
+
+/// The fields, or the first elements, with their values.
+fn values(answer: &ObjectAnswer<'_>) -> Vec<Part> {
+    let mut rows: Vec<Row> = Vec::new();
+    for field in answer.fields.iter().flatten() {
+        let lead = if field.is_static { format!("static {}", field.label()) } else { field.label() };
+        rows.push(Row { lead: format!("{lead} ="), ..Row::new(field.words(), Target::Nowhere) });
+    }
+    for (at, element) in answer.object.elements.iter().flatten().enumerate() {
+        rows.push(Row { lead: format!("[{at}] ="), ..Row::new(element.words(), Target::Nowhere) });
+    }
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    vec![Part::Made(vec![Row::title("Fields and values")]), Part::Made(rows)]
+}
+
+fn head(answer: &ObjectAnswer<'_>) -> Vec<String> {
+    let object = &answer.object;
+    let mut lines = vec![object.row.type_text()];
+    let shallow = format_bytes(object.row.shallow_bytes);
+    lines.push(match (object.retained_bytes, &answer.dominator) {
+        (Some(retained), Some(dominator)) => format!(
+            "{shallow}, retains {}; goes with {} {}",
+            format_bytes(retained),
+            dominator.id,
+            dominator.type_text()
+        ),
+        (Some(retained), None) => {
+            format!("{shallow}, retains {}; no single object keeps it alive", format_bytes(retained))
+        }
+        (None, _) if answer.reachability.is_reached() => shallow,
+        (None, _) => format!("{shallow}; not reachable from any strong root{}", answer.reachability.but_what()),
+    });
+    lines
+}

@@ -1,0 +1,91 @@
+//! Why an object is alive, line by line.
+
+use super::signed;
+use crate::analysis::selection::TypePattern;
+use crate::answers::browse::Browser;
+use crate::answers::path_lines::{PathLines, PathPart};
+use crate::answers::{
+    AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
+};
+use crate::dump::OpenDump;
+use crate::explore::list::{Figure, Listing, Look, OF_OBJECTS, Part, Row, Target, Unit};
+use crate::explore::view::Place;
+use crate::units::count_of;
+
+/// Objects shown at each end of a long path.
+const END: usize = 200;
+/// Rows of a merged tree.
+const MERGED: usize = 5000;
+
+/// Paths to an object.
+pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Result<Listing, AnswerError> {
+    let browser = Browser::of(dump)?;
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
+    let options = RootPathsOptions { paths: Some(count), ..RootPathsOptions::new(id) };
+    let answer = root_paths(dump, &options)?;
+    let above = browser.dominators_of(place.node);
+    let lines = PathLines::new(&answer.paths, Some(END));
+    let mut rows = Vec::new();
+    for at in 0..lines.len() {
+        rows.push(match lines.get(at).part {
+            PathPart::Root(root) => Row::title(root.words()),
+            PathPart::LeftOut { objects } => {
+                Row::new(format!("… {} …", count_of(objects as u64, "more objects")), Target::Nowhere)
+            }
+            PathPart::Object { number, step } => {
+                let node = step.object.id.parse::<ObjectId>().ok();
+                let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
+                let is_on_all = node.is_some_and(|node| node == place.node || above.contains(&node));
+                let sizes = node.map(|node| browser.sizes(node));
+                let retained = sizes.and_then(|sizes| sizes.retained);
+                let mark = if is_on_all { "* " } else { "  " };
+                let name = step.reference.as_deref().map_or(String::new(), |name| format!(" {name}"));
+                Row {
+                    figures: vec![
+                        retained.map(|(bytes, _)| signed(bytes)),
+                        Some(signed(step.object.shallow_bytes)),
+                        retained.map(|(_, objects)| signed(objects)),
+                    ],
+                    id: step.object.id.clone(),
+                    lead: format!("{mark}{}{name}", " ".repeat(number.min(20))),
+                    look: if is_on_all { Look::Strong } else { Look::Plain },
+                    ..Row::new(step.object.type_text(), node.map_or(Target::Nowhere, Target::Object))
+                }
+            }
+        });
+    }
+    let mut above = vec![place.type_name.clone()];
+    above.extend(answer.summary());
+    if !answer.paths.is_empty() {
+        above.push("* on every path: without it the object would be freed".into());
+    }
+    let why = answer.why_not(false).unwrap_or_else(|| "no path".into());
+    Ok(Listing { above, empty: why, ..Listing::new(&OF_OBJECTS, "Path", vec![Part::Made(rows)]) })
+}
+
+/// Paths to all objects of a type, merged.
+pub(super) fn merged(dump: &'static OpenDump, pattern: &TypePattern) -> Result<Listing, AnswerError> {
+    let answer = merged_paths(dump, &MergedPathsOptions::new(pattern.clone()))?;
+    let (count, rest) = answer.sentence();
+    let figures = [Figure::new("Retained", Unit::Bytes, None, 0), Figure::new("Objects", Unit::Count, None, 60)];
+    let mut rows = Vec::new();
+    for row in answer.tree.iter().take(MERGED) {
+        let depth = row.depth as usize;
+        let row = row.row;
+        let lead = format!("{}{}", "  ".repeat(depth.min(20)), row.reference.as_deref().unwrap_or_default());
+        if let Some(root) = &row.root {
+            rows.push(Row::title(root.words()));
+        }
+        rows.push(Row {
+            figures: vec![row.retained_bytes.map(signed), row.objects.map(signed)],
+            lead,
+            ..Row::new(row.type_name, Target::Type(row.type_name.to_string()))
+        });
+    }
+    Ok(Listing {
+        above: vec![format!("{count}{rest}")],
+        empty: "no strong root reaches any of them".into(),
+        ..Listing::new(&figures, "Paths merged by type", vec![Part::Made(rows)])
+    })
+}

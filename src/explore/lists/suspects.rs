@@ -1,0 +1,79 @@
+//! Leak suspects: four lines each.
+
+use super::signed;
+use crate::answers::browse::Browser;
+use crate::answers::leaks::{SuspectView, leaks, leaks_since};
+use crate::answers::{AnswerError, LeaksOptions, ObjectId, ScopeOptions};
+use crate::dump::OpenDump;
+use crate::explore::ask::Dumps;
+use crate::explore::list::{Figure, Listing, Part, Row, Target, Unit};
+use crate::units::{count_of, format_bytes, format_count};
+
+/// Suspects that are listed; below a threshold of a tenth there are seldom more.
+const LISTED: usize = 100;
+
+pub(super) fn suspects(dumps: Dumps) -> Result<Listing, AnswerError> {
+    let options = LeaksOptions { rows: Some(LISTED), ..LeaksOptions::default() };
+    let answer = match dumps.old {
+        Some(old) => leaks_since(old, dumps.new, &options)?,
+        None => leaks(dumps.new, &options)?,
+    };
+    let rows = answer.suspects.iter().zip(0u32..).map(|(suspect, tie)| Row { tie, ..row(dumps.new, &suspect) });
+    let rows: Vec<Row> = rows.collect();
+    let mut figures = vec![Figure::new("Retained", Unit::Bytes, None, 0)];
+    figures.extend(dumps.old.map(|_| Figure::new("Growth", Unit::Growth, None, 0)));
+    let parts = vec![Part::Made(rows)];
+    Ok(Listing {
+        whole: Some(signed(answer.reachable_bytes)),
+        height: 5,
+        empty: format!(
+            "nothing retains {} or more, a tenth of what is reachable",
+            format_bytes(answer.threshold_bytes)
+        ),
+        ..Listing::new(&figures, "Suspect", parts)
+    })
+}
+
+fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> Row {
+    let point = &suspect.accumulation_point;
+    let target = |id: &str| {
+        let node = id.parse::<ObjectId>().ok()?.find(dump.graph()?, &ScopeOptions::default()).ok()?;
+        Browser::of(dump).ok().map(|_| Target::Object(node))
+    };
+    let held = match suspect.path.row() {
+        Some(path) => {
+            let through = if path.length() > 0 { format!(", through {}", path.expression()) } else { String::new() };
+            format!("{}{through}", path.holders())
+        }
+        None => "nothing that the dump names".into(),
+    };
+    let piles = match (point.members, point.member_type) {
+        (Some(members), Some(type_name)) => format!(": {} × {type_name}", format_count(members)),
+        _ if point.shape == "single" => ": the bytes are in the object itself".into(),
+        _ => String::new(),
+    };
+    let inside: Vec<String> = suspect
+        .holds
+        .iter()
+        .filter(|held| held.types.is_none())
+        .take(3)
+        .map(|held| format!("{} {} ({})", format_count(held.objects), held.type_name, format_bytes(held.shallow_bytes)))
+        .collect();
+    let what = match &suspect.row.id {
+        Some(id) => format!("{id} {}", suspect.row.type_name),
+        None => format!("{} of {}", count_of(suspect.row.objects as u64, "objects"), suspect.row.type_name),
+    };
+    let mut figures = vec![Some(signed(suspect.row.retained_bytes))];
+    figures.extend(suspect.growth.map(|growth| Some(growth.retained_bytes_delta)));
+    Row {
+        figures,
+        id: suspect.row.id.clone().unwrap_or_else(|| point.object.id.clone()),
+        more: vec![
+            format!("held by      {held}"),
+            format!("piles up in  {} {}{piles}", point.object.id, point.object.type_text()),
+            format!("inside       {}", inside.join(", ")),
+            String::new(),
+        ],
+        ..Row::new(what, target(&point.object.id).unwrap_or(Target::Nowhere))
+    }
+}

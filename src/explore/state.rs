@@ -1,0 +1,368 @@
+//! What the browser shows, and what each key makes of it: no terminal, no files, no waiting.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ask::{Answer, Ask, Dumps, ListId};
+use super::frame::{Frame, Pending};
+use super::keys::{Key, Mouse};
+use super::list::Listing;
+use super::view::{Context, Tab, View};
+use crate::answers::browse::Browser;
+use crate::dump::Phase;
+use crate::graph::NodeId;
+use crate::units::{count_of, format_bytes};
+
+/// What happened.
+#[derive(Debug)]
+pub(super) enum Msg {
+    Key(Key),
+    Mouse(Mouse),
+    Resize(u16, u16),
+    /// The dumps are open.
+    Opened(Dumps),
+    Answer(Answer),
+    /// Time went by, and this is being done.
+    Tick(Progress),
+}
+
+/// How far reading is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    pub(super) phase: Option<Phase>,
+    /// Since the phase began.
+    pub(super) elapsed: Duration,
+    pub(super) done: u64,
+    /// 0 where that is not known.
+    pub(super) total: u64,
+    /// The file that is read, where there are two.
+    pub(super) file: usize,
+}
+
+/// A line that is typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Prompt {
+    Find(String),
+    Go(String),
+    Export(String),
+    /// Is that file to be replaced?
+    Replace(String),
+}
+
+/// Where a click leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spot {
+    Tab(Tab),
+    /// That many steps from the beginning of the way here.
+    Crumb(usize),
+}
+
+/// How it is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Colours; without them bold, dim and reverse alone.
+    pub color: bool,
+    /// ASCII alone.
+    pub ascii: bool,
+}
+
+/// Everything that is shown.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) context: Context,
+    pub(super) look: Look,
+    /// `None` while they are read.
+    pub(super) dumps: Option<Dumps>,
+    /// Once the tree is there.
+    pub(super) browser: Option<Browser<'static>>,
+    /// Why there is no dominator tree.
+    pub(super) no_tree: Option<String>,
+    pub(super) tree_asked: bool,
+    pub(super) progress: Progress,
+    /// Names on the first line.
+    pub(super) head: String,
+    pub(super) size: (u16, u16),
+    /// By tab the way from its beginning.
+    pub(super) ways: Vec<(Tab, Vec<Frame>)>,
+    pub(super) tab: usize,
+    pub(super) prompt: Option<Prompt>,
+    pub(super) last_find: String,
+    pub(super) help: bool,
+    pub(super) plain_bytes: bool,
+    /// Something to be said in the last line until the next key.
+    pub(super) note: Option<String>,
+    /// Warnings on the dumps, under `?`.
+    pub(super) warnings: Vec<String>,
+    pub(super) said: HashMap<NodeId, Option<String>>,
+    pub(super) said_asked: Vec<NodeId>,
+    /// The object under the cursor, beside a list on a wide terminal.
+    pub(super) pane: Option<Pane>,
+    next_id: ListId,
+    start: (Option<Tab>, Option<String>),
+    pub(super) has_old: bool,
+    /// What stands where, as it was drawn last.
+    pub(super) spots: Vec<(u16, std::ops::Range<u16>, Spot)>,
+}
+
+/// An object beside the list.
+#[derive(Debug)]
+pub(super) struct Pane {
+    pub(super) node: NodeId,
+    pub(super) listing: Option<Arc<Listing>>,
+}
+
+/// Columns from which the object under the cursor stands beside the list.
+pub(super) const WIDE: u16 = 160;
+
+/// What is kept of what objects say; all of it is forgotten beyond that.
+const SAID_KEPT: usize = 20_000;
+
+impl State {
+    pub(super) fn new(context: Context, look: Look, start: (Option<Tab>, Option<String>), size: (u16, u16)) -> Self {
+        State {
+            has_old: context.paths.len() > 1,
+            context,
+            look,
+            dumps: None,
+            browser: None,
+            no_tree: None,
+            tree_asked: false,
+            progress: Progress::default(),
+            head: String::new(),
+            size,
+            ways: Vec::new(),
+            tab: 0,
+            prompt: None,
+            last_find: String::new(),
+            help: false,
+            plain_bytes: false,
+            note: None,
+            warnings: Vec::new(),
+            said: HashMap::new(),
+            said_asked: Vec::new(),
+            pane: None,
+            next_id: 0,
+            start,
+            spots: Vec::new(),
+        }
+    }
+
+    /// Follows what happened. Gives what is to be done for it.
+    pub(super) fn update(&mut self, msg: Msg) -> Vec<Ask> {
+        let mut asks = Vec::new();
+        match msg {
+            Msg::Resize(width, height) => self.size = (width, height),
+            Msg::Tick(progress) => self.progress = progress,
+            Msg::Opened(dumps) => self.opened(dumps, &mut asks),
+            Msg::Answer(answer) => self.answered(answer),
+            Msg::Mouse(mouse) => self.mouse(mouse, &mut asks),
+            Msg::Key(key) => self.key(key, &mut asks),
+        }
+        self.settle(&mut asks);
+        asks
+    }
+
+    pub(super) fn is_objects(&self) -> bool {
+        self.context.is_objects
+    }
+
+    /// The tabs that this dump has.
+    pub(super) fn tabs(&self) -> Vec<Tab> {
+        self.ways.iter().map(|(tab, _)| *tab).collect()
+    }
+
+    /// What is looked at; `None` while the dump is read.
+    pub(super) fn frame(&self) -> Option<&Frame> {
+        self.ways.get(self.tab)?.1.last()
+    }
+
+    pub(super) fn frame_mut(&mut self) -> Option<&mut Frame> {
+        self.ways.get_mut(self.tab)?.1.last_mut()
+    }
+
+    pub(super) fn way(&self) -> &[Frame] {
+        self.ways.get(self.tab).map_or(&[], |(_, way)| way)
+    }
+
+    pub(super) fn opened(&mut self, dumps: Dumps, asks: &mut Vec<Ask>) {
+        let graph = dumps.new.graph();
+        self.context.is_objects = graph.is_some();
+        let info = dumps.new.info();
+        self.head = match graph {
+            Some(graph) => format!("{}  {}", info.format, count_of(graph.node_count() as u64, "objects")),
+            None => format!("{}  allocation totals", info.format),
+        };
+        for dump in dumps.old.into_iter().chain([dumps.new]) {
+            self.warnings.extend(dump.diagnostics().sorted().iter().map(ToString::to_string));
+        }
+        if graph.is_some_and(|graph| graph.roots_inferred()) {
+            self.warnings.push("roots are inferred: the dump has no root records".into());
+            self.head += "  roots inferred";
+        }
+        let known = Tab::WORDS.iter().map(|(_, tab)| *tab);
+        let is_there = |tab: &Tab| match tab {
+            Tab::Growth => dumps.old.is_some(),
+            Tab::Dominators | Tab::Packages => graph.is_some(),
+            Tab::Suspects | Tab::Types => true,
+        };
+        let is_objects = self.context.is_objects;
+        self.ways = known.filter(is_there).map(|tab| (tab, vec![Frame::new(tab.view(is_objects))])).collect();
+        self.dumps = Some(dumps);
+        match graph {
+            Some(_) if dumps.new.is_indexed() => self.tree_is_there(Ok(())),
+            Some(_) => {
+                self.tree_asked = true;
+                asks.push(Ask::Tree);
+            }
+            None => {}
+        }
+        let (tab, object) = std::mem::take(&mut self.start);
+        let first = if dumps.old.is_some() { Tab::Growth } else { Tab::Dominators };
+        let wanted = tab.unwrap_or(if is_objects { first } else { Tab::Suspects });
+        match self.ways.iter().position(|(tab, _)| *tab == wanted) {
+            Some(at) => self.tab = at,
+            None => self.note = Some(format!("this dump has no {}", wanted.title(true).to_lowercase())),
+        }
+        if let Some(id) = object {
+            self.go(&id);
+        }
+    }
+
+    pub(super) fn tree_is_there(&mut self, result: Result<(), String>) {
+        let Some(dumps) = self.dumps else { return };
+        self.tree_asked = false;
+        match result {
+            Ok(()) => self.context.has_references = dumps.new.graph().is_some_and(|graph| !graph.references_missing()),
+            Err(why) => self.no_tree = Some(why),
+        }
+        if self.no_tree.is_none() {
+            self.browser = Browser::of(dumps.new).ok();
+        }
+        // What was shown without retained bytes is asked again.
+        let has_references = self.context.has_references;
+        for frame in self.ways.iter_mut().flat_map(|(_, way)| way) {
+            if frame.is_without_tree && has_references {
+                frame.renew();
+            }
+        }
+    }
+
+    pub(super) fn answered(&mut self, answer: Answer) {
+        match answer {
+            Answer::Tree(result) => self.tree_is_there(result.map_err(|error| error.to_string())),
+            Answer::List(id, result) => {
+                if let Some(frame) = self.frame_of(id) {
+                    frame.listed(result);
+                }
+            }
+            Answer::Arranged(id, sort, find, arranged) => {
+                let last = self.rows_on_page();
+                if let Some(frame) = self.frame_of(id) {
+                    frame.arranged(sort, find.as_deref(), arranged);
+                    frame.keep_in_sight(last);
+                }
+            }
+            Answer::Dropped(id) => {
+                if let Some(frame) = self.frame_of(id) {
+                    frame.pending = Pending::No;
+                }
+            }
+            Answer::Said(said) => {
+                if self.said.len() > SAID_KEPT {
+                    self.said.clear();
+                }
+                self.said_asked.retain(|node| !said.iter().any(|(known, _)| known == node));
+                self.said.extend(said);
+            }
+            Answer::Exact(name, result) => {
+                self.note = Some(match result {
+                    Ok(bytes) => format!("{name}: exactly {} would be freed with all of them", format_bytes(bytes)),
+                    Err(why) => why,
+                });
+            }
+            Answer::Exists(file) => self.prompt = Some(Prompt::Replace(file)),
+            Answer::Pane(node, listing) => {
+                if let Some(pane) = self.pane.as_mut().filter(|pane| pane.node == node) {
+                    pane.listing = Some(listing);
+                }
+            }
+            Answer::Done(result) => self.note = Some(result.unwrap_or_else(|why| why)),
+        }
+    }
+
+    pub(super) fn frame_of(&mut self, id: ListId) -> Option<&mut Frame> {
+        self.ways.iter_mut().flat_map(|(_, way)| way).find(|frame| frame.id == id)
+    }
+
+    /// Asks for what is not there yet of what is looked at.
+    pub(super) fn settle(&mut self, asks: &mut Vec<Ask>) {
+        let (tree_waits, no_tree) = (self.is_objects() && self.browser.is_none(), self.no_tree.clone());
+        let context = self.context.clone();
+        let page = self.rows_on_page();
+        let next_id = self.next_id + 1;
+        let Some(frame) = self.frame_mut() else { return };
+        if frame.listing.is_none() && frame.error.is_none() && frame.pending == Pending::No {
+            match no_tree {
+                Some(why) if frame.view.needs_tree() => frame.error = Some(why),
+                _ if tree_waits && frame.view.needs_tree() => {}
+                _ => {
+                    frame.id = next_id;
+                    frame.pending = Pending::List;
+                    frame.is_without_tree = tree_waits;
+                    asks.push(Ask::List(next_id, frame.view.clone(), context));
+                    self.next_id = next_id;
+                    return;
+                }
+            }
+            return;
+        }
+        frame.keep_in_sight(page);
+        if frame.wants_arranging() {
+            if let Some(listing) = &frame.listing {
+                asks.push(Ask::Arrange(frame.id, Arc::clone(listing), frame.sort, frame.pattern()));
+            }
+            frame.arranging();
+        }
+        self.ask_pane(asks);
+        self.ask_said(page, asks);
+    }
+
+    /// The object under the cursor, where there is room for it.
+    pub(super) fn ask_pane(&mut self, asks: &mut Vec<Ask>) {
+        let is_object = matches!(self.frame().map(|frame| &frame.view), Some(View::Object(_)));
+        match self.selected_place().filter(|_| self.size.0 > WIDE && !is_object) {
+            None => self.pane = None,
+            Some(place) if self.pane.as_ref().is_none_or(|pane| pane.node != place.node) => {
+                self.pane = Some(Pane { node: place.node, listing: None });
+                asks.push(Ask::Pane(place));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// What the objects on the screen say of themselves.
+    pub(super) fn ask_said(&mut self, page: usize, asks: &mut Vec<Ask>) {
+        if !self.browser.is_some_and(|browser| browser.has_values()) {
+            return;
+        }
+        let Some(frame) = self.frame() else { return };
+        let Some(listing) = &frame.listing else { return };
+        let seen = (frame.top..frame.top + page).filter_map(|at| listing.node(frame.rows.get(at)?));
+        let new: Vec<NodeId> =
+            seen.filter(|node| !self.said.contains_key(node) && !self.said_asked.contains(node)).collect();
+        if !new.is_empty() {
+            self.said_asked.extend(&new);
+            asks.push(Ask::Said(new));
+        }
+    }
+
+    /// Rows that fit on the screen.
+    pub(super) fn rows_on_page(&self) -> usize {
+        let Some(frame) = self.frame() else { return 1 };
+        let (above, height) = frame.listing.as_ref().map_or((0, 1), |list| (list.above.len(), list.height));
+        // Tabs, the way, titles, the command, the keys.
+        let left = usize::from(self.size.1).saturating_sub(5 + above.min(usize::from(self.size.1) / 3));
+        (left / usize::from(height.max(1))).max(1)
+    }
+}

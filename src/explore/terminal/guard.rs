@@ -1,0 +1,149 @@
+//! What the terminal was, and putting it right again: once, whoever comes first: the end, a panic, a signal.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
+
+use crate::files::AtEnd;
+
+/// Alternate screen, no cursor.
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
+/// Clicks and the wheel, in numbers of any size.
+const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+const LEAVE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
+
+/// Where keys come from, and how it was before.
+static BEFORE: OnceLock<(OwnedFd, Termios)> = OnceLock::new();
+/// The browser is on the screen.
+static IS_IN: AtomicBool = AtomicBool::new(false);
+/// Held by whoever draws.
+static DRAWING: Mutex<()> = Mutex::new(());
+
+/// Standard input, else the terminal of the process: for a dump that comes through standard input.
+fn find_terminal() -> io::Result<(OwnedFd, Termios)> {
+    let terminal = match isatty(rustix::stdio::stdin()) {
+        true => rustix::io::dup(rustix::stdio::stdin())?,
+        false => std::fs::File::options().read(true).write(true).open("/dev/tty")?.into(),
+    };
+    let before = tcgetattr(&terminal)?;
+    Ok((terminal, before))
+}
+
+/// Writes all of it, without a lock: signal handlers do so too.
+fn write(bytes: &[u8]) {
+    let mut left = bytes;
+    while let Ok(written) = rustix::io::write(rustix::stdio::stdout(), left) {
+        left = left.get(written..).unwrap_or_default();
+        if left.is_empty() || written == 0 {
+            return;
+        }
+    }
+}
+
+/// Puts the terminal right, if it is not. Takes no lock and no memory.
+pub(super) fn leave() {
+    if IS_IN.swap(false, Ordering::SeqCst) {
+        write(LEAVE);
+        if let Some((terminal, before)) = BEFORE.get() {
+            // A terminal that is gone needs nothing.
+            _ = tcsetattr(terminal, OptionalActions::Flush, before);
+        }
+    }
+}
+
+fn enter(mouse: bool) -> io::Result<()> {
+    let Some((terminal, before)) = BEFORE.get() else { return Err(io::ErrorKind::NotConnected.into()) };
+    let mut raw = before.clone();
+    raw.make_raw();
+    IS_IN.store(true, Ordering::SeqCst);
+    tcsetattr(terminal, OptionalActions::Flush, &raw)?;
+    write(ENTER);
+    if mouse {
+        write(MOUSE);
+    }
+    Ok(())
+}
+
+/// The browser's time on the terminal.
+pub(super) struct Guard {
+    mouse: bool,
+    /// Leaves when it is dropped, and when a signal ends the program.
+    _at_end: AtEnd,
+}
+
+impl Guard {
+    /// Enters. From now on a panic of this thread leaves the screen before it is reported, and one of another is not
+    /// reported: whoever waits for that thread says so.
+    pub(super) fn enter(mouse: bool) -> io::Result<Self> {
+        if BEFORE.get().is_none() {
+            _ = BEFORE.set(find_terminal()?);
+        }
+        let at_end = AtEnd::new(|| {
+            // A signal does not wait for somebody who writes to a terminal that takes nothing.
+            let drawing = wait_for_drawing();
+            leave();
+            // Nothing is drawn any more.
+            std::mem::forget(drawing);
+        })?;
+        hook_panics();
+        enter(mouse)?;
+        Ok(Guard { mouse, _at_end: at_end })
+    }
+
+    /// Returns true if there is no terminal any more.
+    pub(super) fn is_gone(&self) -> bool {
+        let Some((terminal, _)) = BEFORE.get() else { return true };
+        let mut polled = [PollFd::new(terminal, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut polled, Some(&now)) {
+            Ok(_) => polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
+            Err(error) => error != rustix::io::Errno::INTR,
+        }
+    }
+
+    /// Draws, unless a signal is just putting the terminal right.
+    pub(super) fn drawing<T>(&self, draw: impl FnOnce() -> T) -> T {
+        let _held = DRAWING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        draw()
+    }
+
+    /// Gives the terminal back until the process is continued.
+    pub(super) fn suspend(&self) {
+        leave();
+        _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP);
+        // Should that fail, the next look finds the terminal gone.
+        _ = enter(self.mouse);
+    }
+}
+
+fn wait_for_drawing() -> Option<MutexGuard<'static, ()>> {
+    for _ in 0..20 {
+        match DRAWING.try_lock() {
+            Ok(held) => return Some(held),
+            Err(TryLockError::Poisoned(held)) => return Some(held.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+    None
+}
+
+fn hook_panics() {
+    static HOOKED: OnceLock<()> = OnceLock::new();
+    let own = std::thread::current().id();
+    HOOKED.get_or_init(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if std::thread::current().id() == own {
+                leave();
+                before(panic);
+            } else if !IS_IN.load(Ordering::SeqCst) {
+                before(panic);
+            }
+        }));
+    });
+}

@@ -1,0 +1,192 @@
+//! The terminal: what is entered and left, keys and mouse, the clipboard, and the loop that all of it runs in.
+//!
+//! Only this folder knows crossterm and signals.
+
+#[cfg(unix)]
+mod bus;
+mod guard;
+mod input;
+
+use std::io::{BufWriter, Stdout, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use base64::Engine;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+use super::ask::{Ask, Dumps, Workers};
+use super::draw::draw;
+use super::keys::Key;
+use super::state::{Msg, State};
+use super::watch::Watching;
+use super::{Ended, Setup};
+use guard::Guard;
+
+/// How often the loop looks whether the terminal is still there, and how far reading is.
+const BEAT: Duration = Duration::from_millis(100);
+/// A variable that makes the key `!` panic: for tests of what is left behind then.
+const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
+
+type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// What the loop waits for.
+enum Event {
+    Msg(Msg),
+    /// The loader has ended.
+    Loaded(Result<super::Loaded, String>),
+    /// The terminal is gone.
+    Gone,
+}
+
+/// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by a
+/// signal.
+///
+/// # Errors
+/// When the terminal cannot be used, or a dump cannot be read.
+pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
+    let Setup { context, look, start, mouse, load, write_index, opened } = setup;
+    let (events, queue) = channel();
+    let guard = Guard::enter(mouse).map_err(|error| format!("cannot use the terminal: {error}"))?;
+    let screen = new_screen().map_err(|error| error.to_string())?;
+    input::start(&guard, events.clone());
+    let watching = Watching::default();
+    let (watched, loaded) = (watching.clone(), events.clone());
+    // Without the thread the loop would wait for ever.
+    std::thread::Builder::new()
+        .name("loader".into())
+        .spawn(move || _ = loaded.send(Event::Loaded(load(&watched))))
+        .map_err(|error| error.to_string())?;
+    let size = screen.size().map_err(|error| error.to_string())?;
+    let state = State::new(context, look, start, (size.width, size.height));
+    let mut show = Show { screen, state, guard, workers: None, watching, events, write_index };
+    let ended = show.until_end(&queue, opened);
+    // Reading stops by itself; the program does not wait for it.
+    show.watching.cancel();
+    ended
+}
+
+fn new_screen() -> std::io::Result<Screen> {
+    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 << 10, std::io::stdout())))
+}
+
+struct Show {
+    screen: Screen,
+    state: State,
+    guard: Guard,
+    workers: Option<Workers>,
+    watching: Watching,
+    events: Sender<Event>,
+    write_index: Option<super::ask::WriteIndex>,
+}
+
+impl Show {
+    fn until_end(&mut self, queue: &Receiver<Event>, opened: &dyn Fn(Dumps)) -> Result<Ended, String> {
+        let has_panic_key = std::env::var_os(PANIC_KEY).is_some();
+        let mut is_changed = true;
+        loop {
+            if is_changed && !self.draw() {
+                return Ok(Ended::Gone);
+            }
+            if self.is_damaged() {
+                return Ok(Ended::Damaged);
+            }
+            is_changed = true;
+            let first = match queue.recv_timeout(BEAT) {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Disconnected) => return Ok(Ended::Gone),
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.guard.is_gone() {
+                        return Ok(Ended::Gone);
+                    }
+                    is_changed = self.beat();
+                    continue;
+                }
+            };
+            // All that has come is followed before anything is drawn.
+            for event in std::iter::once(first).chain(queue.try_iter()) {
+                let msg = match event {
+                    Event::Gone => return Ok(Ended::Gone),
+                    Event::Loaded(Err(why)) => return Err(why),
+                    Event::Loaded(Ok(loaded)) => {
+                        let dumps = loaded.keep();
+                        opened(dumps);
+                        self.opened(dumps)
+                    }
+                    Event::Msg(Msg::Key(Key::Char('!'))) if has_panic_key => panic!("asked for by {PANIC_KEY}"),
+                    Event::Msg(msg) => msg,
+                };
+                if self.update(msg) {
+                    return Ok(Ended::Quit);
+                }
+            }
+        }
+    }
+
+    /// Returns false if the terminal is gone.
+    fn draw(&mut self) -> bool {
+        let (screen, state) = (&mut self.screen, &mut self.state);
+        let drawn = self.guard.drawing(|| {
+            screen.draw(|frame| {
+                let area = frame.area();
+                state.size = (area.width, area.height);
+                draw(state, area, frame.buffer_mut());
+            })
+        });
+        drawn.is_ok()
+    }
+
+    /// What is read from an index is looked at before it stays on the screen.
+    fn is_damaged(&self) -> bool {
+        let dumps = self.state.dumps.into_iter().flat_map(|dumps| dumps.old.into_iter().chain([dumps.new]));
+        dumps.filter_map(super::OpenDump::index_check).any(|check| check.damage().is_some())
+    }
+
+    fn beat(&mut self) -> bool {
+        if self.state.dumps.is_some() && !self.state.tree_asked {
+            return false;
+        }
+        self.update(Msg::Tick(self.watching.progress()));
+        true
+    }
+
+    fn opened(&mut self, dumps: Dumps) -> Msg {
+        #[cfg(unix)]
+        if dumps.new.is_indexed() || dumps.old.is_some_and(super::OpenDump::is_indexed) {
+            bus::watch();
+        }
+        let events = self.events.clone();
+        // Nobody waits for answers when the browser has ended.
+        let answer = move |answer| _ = events.send(Event::Msg(Msg::Answer(answer)));
+        self.workers = Some(Workers::start(dumps, self.write_index.take(), answer));
+        self.state.warnings.extend(self.watching.notes());
+        Msg::Opened(dumps)
+    }
+
+    /// Returns true if it is the end.
+    fn update(&mut self, msg: Msg) -> bool {
+        for ask in self.state.update(msg) {
+            match ask {
+                Ask::Quit => return true,
+                Ask::Suspend => {
+                    self.guard.suspend();
+                    // What is on the screen was drawn by others. A new one is drawn whole, and asks the terminal nothing.
+                    if let Ok(screen) = new_screen() {
+                        self.screen = screen;
+                    }
+                }
+                Ask::Copy(text) => copy(&text),
+                ask => self.workers.iter().for_each(|workers| workers.ask(ask.clone())),
+            }
+        }
+        false
+    }
+}
+
+/// Gives a text to the terminal's clipboard (OSC 52). A terminal without one takes no notice.
+fn copy(text: &str) {
+    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+    let mut out = std::io::stdout().lock();
+    // Should the terminal be gone, the loop sees it.
+    _ = write!(out, "\x1b]52;c;{encoded}\x07").and_then(|()| out.flush());
+}

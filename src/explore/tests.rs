@@ -1,0 +1,409 @@
+//! The browser without a terminal: keys in, screens out. Golden screens are in `tests/expected/explore`;
+//! `HEAPDUMP_UPDATE=1` writes them anew.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Color;
+use unicode_width::UnicodeWidthStr;
+
+use super::ask::{Answer, Ask, Dumps, Worker};
+use super::draw::draw;
+use super::keys::{Key, Mouse};
+use super::state::{Look, Msg, Progress, State};
+use super::view::{Context, Tab, View};
+use crate::dump::Phase;
+
+const PAIR: [&str; 2] = ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pair_after.txt"];
+const GAME: [&str; 1] = ["fixtures/xna_cf/pair_after.txt"];
+const ZOO: [&str; 1] = ["fixtures/hprof/zoo-jdk21-serial.hprof.zst"];
+const TRACE: [&str; 1] = ["fixtures/memory_infra/chromium66-heaps.trace.gz"];
+const COLORS: Look = Look { color: true, ascii: false };
+
+/// A browser whose workers answer at once.
+struct Driver {
+    state: State,
+    worker: Worker,
+    answers: Arc<Mutex<Vec<Answer>>>,
+    copied: Vec<String>,
+    is_over: bool,
+}
+
+impl Driver {
+    fn new(paths: &[&str], size: (u16, u16), look: Look) -> Self {
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let open = |path: &PathBuf| -> &'static crate::OpenDump { Box::leak(Box::new(crate::open(path).unwrap())) };
+        let mut dumps = paths.iter().map(open).rev();
+        let dumps = Dumps { new: dumps.next().unwrap(), old: dumps.next() };
+        let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
+        let kept = Arc::clone(&answers);
+        let worker = Worker::new(dumps, None, move |answer| kept.lock().unwrap().push(answer));
+        let state = State::new(Context::new(paths, Vec::new()), look, (None, None), size);
+        let mut driver = Driver { state, worker, answers, copied: Vec::new(), is_over: false };
+        driver.msg(Msg::Opened(dumps));
+        driver
+    }
+
+    fn msg(&mut self, msg: Msg) {
+        let mut msgs = vec![msg];
+        while let Some(msg) = msgs.pop() {
+            for ask in self.state.update(msg) {
+                match ask {
+                    Ask::Quit => self.is_over = true,
+                    Ask::Copy(text) => self.copied.push(text),
+                    ask => self.worker.answer(ask),
+                }
+            }
+            let answers = std::mem::take(&mut *self.answers.lock().unwrap());
+            msgs.splice(0..0, answers.into_iter().rev().map(Msg::Answer));
+        }
+    }
+
+    /// Words are keys by name, `^d`, or texts that are typed.
+    fn keys(&mut self, script: &str) -> &mut Self {
+        for word in script.split_whitespace() {
+            let key = match word {
+                "Enter" => Key::Enter,
+                "Esc" => Key::Escape,
+                "Back" => Key::Backspace,
+                "End" => Key::End,
+                "PgDn" => Key::PageDown,
+                _ => {
+                    match word.strip_prefix('^').and_then(|rest| rest.chars().next()) {
+                        Some(ch) => self.msg(Msg::Key(Key::Ctrl(ch))),
+                        None => word.chars().for_each(|ch| self.msg(Msg::Key(Key::Char(ch)))),
+                    }
+                    continue;
+                }
+            };
+            self.msg(Msg::Key(key));
+        }
+        self
+    }
+
+    fn buffer(&mut self) -> Buffer {
+        let area = Rect::new(0, 0, self.state.size.0, self.state.size.1);
+        let mut buffer = Buffer::empty(area);
+        draw(&mut self.state, area, &mut buffer);
+        buffer
+    }
+
+    /// What is on the screen, without blanks at the ends of lines.
+    fn screen(&mut self) -> String {
+        let buffer = self.buffer();
+        let mut text = String::new();
+        for y in 0..buffer.area.height {
+            let mut line = String::new();
+            let mut x = 0;
+            while x < buffer.area.width {
+                let symbol = buffer[(x, y)].symbol();
+                line.push_str(symbol);
+                x += UnicodeWidthStr::width(symbol).max(1) as u16;
+            }
+            text += line.trim_end();
+            text.push('\n');
+        }
+        text
+    }
+
+    fn way(&self) -> Vec<String> {
+        self.state.way().iter().map(|frame| frame.view.crumb()).collect()
+    }
+
+    fn cursor(&self) -> usize {
+        self.state.frame().unwrap().cursor
+    }
+
+    fn command(&self) -> String {
+        self.state.command().unwrap()
+    }
+}
+
+/// Compares a screen with the file of that name.
+fn golden(name: &str, driver: &mut Driver) {
+    let path = PathBuf::from("tests/expected/explore").join(format!("{name}.txt"));
+    let screen = driver.screen();
+    if std::env::var_os("HEAPDUMP_UPDATE").is_some() {
+        std::fs::create_dir_all("tests/expected/explore").unwrap();
+        std::fs::write(&path, &screen).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(screen == expected, "{name}: HEAPDUMP_UPDATE=1 writes it anew\n{screen}");
+}
+
+#[test]
+fn every_view_looks_as_it_did() {
+    let mut game = Driver::new(&GAME, (80, 24), COLORS);
+    for (name, script) in [
+        ("dominators", ""),
+        ("dominators_below", "j Enter"),
+        ("dominators_by_type", "t"),
+        ("object", "b o"),
+        ("paths", "j j p"),
+        ("suspects", "1"),
+        ("types", "2"),
+        ("objects", "j Enter"),
+        ("merged_paths", "b p"),
+        ("find", "2 / Bubble*"),
+        ("sorted", "Enter s"),
+        ("packages", "4"),
+        ("types_of_package", "j Enter"),
+        ("help", "?"),
+        ("go", "j : 1#1cadbd Enter"),
+    ] {
+        golden(name, game.keys(script));
+    }
+    let mut pair = Driver::new(&PAIR, (100, 24), COLORS);
+    for (name, script) in [
+        ("growth", ""),
+        ("growth_by_path", "t"),
+        ("growth_by_root", "t"),
+        ("suspects_since", "1"),
+        ("grown_type", "5 t Enter"),
+    ] {
+        golden(name, pair.keys(script));
+    }
+    let mut zoo = Driver::new(&ZOO, (120, 30), COLORS);
+    for (name, script) in [("java", ""), ("java_object", "Enter o"), ("java_bytes", "3 m")] {
+        golden(name, zoo.keys(script));
+    }
+    let mut trace = Driver::new(&TRACE, (80, 24), COLORS);
+    for (name, script) in [("heaps", ""), ("heap", "Enter"), ("frames", "Enter"), ("allocated_types", "2")] {
+        golden(name, trace.keys(script));
+    }
+}
+
+#[test]
+fn screens_of_every_size_and_kind() {
+    for (name, size, look) in [
+        ("narrow", (40, 8), COLORS),
+        ("wide", (200, 50), COLORS),
+        ("too_small", (39, 8), COLORS),
+        ("ascii", (80, 24), Look { color: false, ascii: true }),
+    ] {
+        let mut game = Driver::new(&GAME, size, look);
+        golden(name, game.keys("j Enter"));
+        let buffer = game.buffer();
+        let is_plain = |cell: &ratatui::buffer::Cell| cell.fg == Color::Reset && cell.bg == Color::Reset;
+        assert!(look.color || buffer.content.iter().all(is_plain), "{name}");
+        assert!(!look.ascii || buffer.content.iter().all(|cell| cell.symbol().is_ascii()), "{name}");
+    }
+}
+
+#[test]
+fn keys_lead_in_and_back() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    game.keys("j j Enter s j Enter");
+    assert_eq!(game.way().len(), 3);
+    game.keys("h");
+    assert_eq!((game.way().len(), game.cursor()), (2, 1));
+    assert_eq!(game.state.frame().unwrap().sort.column, Some(1));
+    game.keys("h");
+    assert_eq!((game.way(), game.cursor()), (vec!["everything".to_string()], 2));
+    // At the beginning there is no further back, and Esc does not quit.
+    game.keys("h Esc Esc");
+    assert!(game.way().len() == 1 && !game.is_over);
+    // Each view is where it was left; its own key once more leads to its beginning.
+    game.keys("Enter 2 G 3");
+    assert_eq!(game.way().len(), 2);
+    game.keys("3");
+    assert_eq!((game.way().len(), game.cursor()), (1, 2));
+    game.keys("2");
+    assert!(game.cursor() > 50);
+    game.keys("q");
+    assert!(game.is_over);
+}
+
+#[test]
+fn a_find_narrows_while_it_is_typed() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    let all = game.keys("2").state.frame().unwrap().rows.len;
+    game.keys("/ Screen[ Enter");
+    let found = game.state.frame().unwrap().rows.len;
+    assert!(0 < found && found < all);
+    // An expression that is not whole yet leaves the rows as they are.
+    game.keys("/ ^u /(x");
+    assert_eq!(game.state.frame().unwrap().rows.len, all);
+    assert!(game.keys("Enter").screen().contains("is not a regular expression"));
+    game.keys("/ ^u /^BubbleGame Enter");
+    assert!(game.state.frame().unwrap().rows.len > found, "{}", game.screen());
+    game.keys("/");
+    game.keys("Esc");
+    assert_eq!((game.state.frame().unwrap().rows.len, game.way().len()), (all, 1));
+    game.keys("/ Component1 Enter n");
+    assert_eq!(game.cursor(), 1);
+    game.keys("N N");
+    assert_eq!(game.cursor(), game.state.frame().unwrap().rows.len - 1);
+    game.keys("Esc");
+    assert_eq!(game.state.frame().unwrap().rows.len, all);
+    // And again what was looked for.
+    game.keys("n");
+    assert!(game.state.frame().unwrap().rows.len < all);
+}
+
+#[test]
+fn ids_names_and_commands_are_copied() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    game.keys("y Y e");
+    let list = "System.Collections.Generic.List`1[[System.EventHandler]]";
+    assert_eq!(game.copied, ["1#1cadcb", list, "heapdump dominators -n 0 fixtures/xna_cf/pair_after.txt"]);
+    game.keys("s");
+    assert_eq!(game.command(), "heapdump dominators --sort shallow -n 0 fixtures/xna_cf/pair_after.txt");
+    game.keys("S");
+    assert_eq!(game.command(), "heapdump dominators --sort shallow --reverse -n 0 fixtures/xna_cf/pair_after.txt");
+    game.keys("S s s 3 Enter t");
+    assert_eq!(
+        game.command(),
+        "heapdump breakdown --depth 1 --min-bytes 0 -n 0 1#1cadcb fixtures/xna_cf/pair_after.txt"
+    );
+    game.keys("2 / System.String Enter");
+    assert_eq!(game.command(), "heapdump stats --retained --sort retained fixtures/xna_cf/pair_after.txt");
+    game.keys("Enter");
+    assert!(game.command().starts_with("heapdump list --sort retained -n 0 --type "), "{}", game.command());
+}
+
+#[test]
+fn clicks_are_as_keys() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    _ = game.screen();
+    // The third row: selected, then entered.
+    game.msg(Msg::Mouse(Mouse::Click(50, 5)));
+    assert_eq!((game.cursor(), game.way().len()), (2, 1));
+    game.msg(Msg::Mouse(Mouse::Click(50, 5)));
+    assert_eq!(game.way().len(), 2);
+    _ = game.screen();
+    game.msg(Msg::Mouse(Mouse::WheelDown));
+    assert_eq!(game.cursor(), 1);
+    // The first step of the way, then the second view.
+    game.msg(Msg::Mouse(Mouse::Click(3, 1)));
+    assert_eq!((game.cursor(), game.way().len()), (2, 1));
+    game.msg(Msg::Mouse(Mouse::Click(16, 0)));
+    assert_eq!(game.way(), ["types"]);
+    // Beside everything.
+    game.msg(Msg::Mouse(Mouse::Click(109, 29)));
+    assert_eq!(game.way(), ["types"]);
+}
+
+#[test]
+fn a_resize_keeps_the_cursor() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    game.keys("PgDn PgDn j");
+    let cursor = game.cursor();
+    for (width, height) in [(40, 30), (40, 8), (20, 4), (200, 60), (110, 30)] {
+        game.msg(Msg::Resize(width, height));
+        _ = game.screen();
+        let (page, frame) = (game.state.rows_on_page(), game.state.frame().unwrap());
+        assert!(frame.cursor == cursor && frame.top <= cursor && cursor < frame.top + page, "{width} x {height}");
+    }
+}
+
+#[test]
+fn names_steer_no_terminal_and_columns_stay_straight() {
+    for dump in ["tests/findings/escape_xna.txt", "tests/findings/escape_memory_infra.json"] {
+        let mut hostile = Driver::new(&[dump], (110, 30), COLORS);
+        for script in ["", "Enter", "o", "p", "1", "2", "Enter", "4", "Enter", "e", "Y"] {
+            hostile.keys(script);
+            let buffer = hostile.buffer();
+            let is_hostile = |ch: char| crate::escape::is_control_like(ch);
+            let cell = buffer.content.iter().find(|cell| cell.symbol().contains(is_hostile));
+            assert!(cell.is_none(), "{dump}, {script}: {:?}", cell.map(|cell| cell.symbol()));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.txt");
+    let text = "a 1 App 1\nt 1 日本語のとても長い名前のクラス.日本語のとても長い名前のクラス日本\nt 2 Plain\no 10 1 20\no 20 2 10\nr 10 4 0 1\nr 20 4 0 1\n";
+    std::fs::write(&path, text).unwrap();
+    for width in 40..=110 {
+        let mut wide = Driver::new(&[path.to_str().unwrap()], (width, 12), COLORS);
+        let screen = wide.screen();
+        let rows: Vec<&str> = screen.lines().skip(3).take(2).collect();
+        let cells = |row: &str, end: &str| UnicodeWidthStr::width(&row[..row.find(end).unwrap()]);
+        assert!(UnicodeWidthStr::width(rows[0]) <= width.into(), "{screen}");
+        assert_eq!(cells(rows[0], "10 "), cells(rows[1], "20 "), "{screen}");
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_is_said() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    assert!(game.keys("5").screen().contains("growth takes two dumps"));
+    assert!(game.keys(": 12345 Enter").screen().contains("no object"));
+    assert!(game.keys(": xyz Enter").screen().contains("is not an object id"));
+    assert!(game.keys(": type").keys("^u Esc 2 r").screen().contains("exact"));
+    let mut trace = Driver::new(&TRACE, (110, 30), COLORS);
+    assert!(trace.keys("3").screen().contains("dumps of allocation totals have no dominators"));
+    let mut cut = Driver::new(&["fixtures/ibm_classic/seed-asprinted.txt"], (110, 30), COLORS);
+    for script in ["", "1", "2", "4", "3"] {
+        let screen = cut.keys(script).screen();
+        assert!(screen.lines().nth(3).is_some_and(|line| !line.trim().is_empty()), "{script}: {screen}");
+    }
+    assert!(cut.screen().contains("inferred"));
+}
+
+#[test]
+fn unreachable_objects_are_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lost.txt");
+    std::fs::write(&path, "a 1 App 1\nt 1 A\nt 2 B\no 10 1 20\no 20 2 10 30\no 30 2 10\nr 10 4 0 1\n").unwrap();
+    let mut lost = Driver::new(&[path.to_str().unwrap()], (110, 30), COLORS);
+    let screen = lost.keys(": 20 Enter").screen();
+    assert!(screen.contains("not reachable from any strong root") && screen.contains("Nothing holds it"), "{screen}");
+    assert!(lost.keys("p").screen().contains("not reachable"), "{}", lost.screen());
+}
+
+/// While it is read, and before the dominator tree is there.
+#[test]
+fn waiting_is_shown() {
+    let paths: Vec<PathBuf> = GAME.iter().map(PathBuf::from).collect();
+    let mut state = State::new(Context::new(paths, Vec::new()), COLORS, (None, None), (80, 24));
+    let second = std::time::Duration::from_secs(1);
+    let progress = Progress { phase: Some(Phase::Reading), elapsed: second, done: 1 << 20, total: 4 << 20, file: 0 };
+    assert!(state.update(Msg::Tick(progress)).is_empty());
+    let area = Rect::new(0, 0, 80, 24);
+    let mut buffer = Buffer::empty(area);
+    draw(&mut state, area, &mut buffer);
+    let text: String = buffer.content.iter().map(ratatui::buffer::Cell::symbol).collect();
+    assert!(text.contains("1.0 MiB of 4.0 MiB") && text.contains("pair_after.txt"), "{text}");
+    assert!(matches!(state.update(Msg::Key(Key::Char('q')))[..], [Ask::Quit]));
+    // The first questions: the tree alone; the list that needs it waits, types do not.
+    let dump: &'static crate::OpenDump = Box::leak(Box::new(crate::open(GAME[0]).unwrap()));
+    let asks = state.update(Msg::Opened(Dumps { new: dump, old: None }));
+    assert!(matches!(asks[..], [Ask::Tree]), "{asks:?}");
+    let asks = state.update(Msg::Key(Key::Char('2')));
+    assert!(matches!(asks[..], [Ask::List(_, View::Types(None), _)]), "{asks:?}");
+}
+
+#[test]
+fn tabs_have_their_numbers() {
+    let numbers: Vec<usize> = Tab::WORDS.iter().map(|(_, tab)| tab.number()).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn rows_are_written_to_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().join("rows.csv");
+    let name = name.to_str().unwrap();
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    game.keys(&format!("x {name} Enter"));
+    let text = std::fs::read_to_string(name).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("retained_bytes,shallow_bytes,objects,id,relation,name"));
+    assert_eq!(lines.next(), Some("157244,24,517,1#1cadcb,,System.Collections.Generic.List`1[[System.EventHandler]]"));
+    assert_eq!(text.lines().count(), 1 + game.state.frame().unwrap().rows.len);
+    // What is there is replaced after a question alone.
+    std::fs::write(name, "mine").unwrap();
+    assert!(game.keys(&format!("x {name} Enter")).screen().contains("replace it?"));
+    game.keys("n");
+    assert_eq!(std::fs::read_to_string(name).unwrap(), "mine");
+    game.keys(&format!("x {name} Enter y"));
+    assert_eq!(std::fs::read_to_string(name).unwrap(), text);
+    let json = folder.path().join("rows.json");
+    game.keys(&format!("2 x {} Enter", json.to_str().unwrap()));
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(value["rows"][0]["name"], "Microsoft.Xna.Framework.Graphics.Texture2D");
+    // Never over the dump, and not under a name that says nothing.
+    assert!(game.keys("x fixtures/xna_cf/pair_after.txt Enter y").screen().contains("ends with .csv or .json"));
+}

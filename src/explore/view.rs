@@ -1,0 +1,324 @@
+//! What can be looked at, what it is called, and the command that prints it.
+
+use std::path::{Path, PathBuf};
+
+use super::list::{Listing, Sort};
+use crate::analysis::selection::TypePattern;
+use crate::analysis::threshold::Threshold;
+use crate::answers::diff::{DiffBy, DiffOrder};
+use crate::answers::dominator_tree::DominatorOrder;
+use crate::answers::histogram::HistogramOrder;
+use crate::answers::object::ObjectOptions;
+use crate::answers::objects::{ObjectOrder, ObjectsOptions};
+use crate::answers::{
+    BreakdownOptions, CommandLine, DiffOptions, DominatorTreeOptions, GroupBy, HeapChoice, HistogramOptions,
+    LeaksOptions, Limits, MergedPathsOptions, ObjectId, RetainedBy, RootPathsOptions, ScopeOptions,
+};
+use crate::filter::Filter;
+use crate::graph::NodeId;
+
+/// Objects of one group.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    pub(super) by: GroupBy,
+    pub(super) name: String,
+    pub(super) scope: ScopeOptions,
+}
+
+impl Group {
+    /// The objects of a group; `None` where there is no way to ask for them. `number`: its place among the groups.
+    pub(super) fn new(by: GroupBy, name: &str, number: u32) -> Option<Self> {
+        let scope = match by {
+            GroupBy::Section => ScopeOptions::of_section(Some(&(number + 1).to_string())),
+            GroupBy::Package | GroupBy::Module | GroupBy::Generation => {
+                let text = format!("{} = '{}'", by.name(), name.replace('\'', "''"));
+                ScopeOptions { filter: Filter::parse(&[text]).ok()?, ..ScopeOptions::default() }
+            }
+            _ => return None,
+        };
+        Some(Group { by, name: name.to_string(), scope })
+    }
+}
+
+/// An object that is looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) node: NodeId,
+    pub(super) id: String,
+    pub(super) type_name: String,
+}
+
+/// What can be looked at.
+#[derive(Debug, Clone)]
+pub(super) enum View {
+    Suspects,
+    /// All types, or those of a group.
+    Types(Option<Group>),
+    /// What an object directly dominates, or what nothing single does; merged by type or not.
+    Dominators {
+        of: Option<Place>,
+        by_type: bool,
+    },
+    Groups(GroupBy),
+    Growth(DiffBy),
+    /// Objects of a type.
+    Objects {
+        type_name: String,
+        pattern: TypePattern,
+    },
+    Object(Place),
+    /// So many paths.
+    Paths(Place, usize),
+    /// Paths to all objects of a type.
+    MergedPaths {
+        type_name: String,
+        pattern: TypePattern,
+    },
+    /// Heaps of allocation totals.
+    Heaps,
+    /// What is below a row of a heap's tree.
+    Frames {
+        heap: usize,
+        choice: HeapChoice,
+        at: u32,
+        depth: u32,
+        name: String,
+    },
+}
+
+/// A view with a key of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tab {
+    /// Leak suspects, or heaps of allocation totals.
+    Suspects,
+    /// Types.
+    Types,
+    /// The dominator tree from the top.
+    Dominators,
+    /// Packages, modules, sections, generations.
+    Packages,
+    /// What grew since an older dump.
+    Growth,
+}
+
+impl Tab {
+    /// All of them, by the words for them.
+    pub const WORDS: &[(&str, Tab)] = &[
+        ("suspects", Tab::Suspects),
+        ("types", Tab::Types),
+        ("dominators", Tab::Dominators),
+        ("packages", Tab::Packages),
+        ("growth", Tab::Growth),
+    ];
+
+    /// Its number on the first line.
+    pub(super) fn number(self) -> usize {
+        Self::WORDS.iter().position(|(_, tab)| *tab == self).map_or(0, |at| at + 1)
+    }
+
+    pub(super) fn title(self, is_objects: bool) -> &'static str {
+        match self {
+            Tab::Suspects if !is_objects => "Heaps",
+            Tab::Suspects => "Suspects",
+            Tab::Types => "Types",
+            Tab::Dominators => "Dominators",
+            Tab::Packages => "Packages",
+            Tab::Growth => "Growth",
+        }
+    }
+
+    /// What it begins with.
+    pub(super) fn view(self, is_objects: bool) -> View {
+        match self {
+            Tab::Suspects if !is_objects => View::Heaps,
+            Tab::Suspects => View::Suspects,
+            Tab::Types => View::Types(None),
+            Tab::Dominators => View::Dominators { of: None, by_type: false },
+            Tab::Packages => View::Groups(GroupBy::Package),
+            Tab::Growth => View::Growth(DiffBy::default()),
+        }
+    }
+}
+
+/// Rows that a command prints, of a list that has more than anybody reads.
+const PRINTED: usize = 1000;
+
+impl View {
+    /// What stands on the way here.
+    pub(super) fn crumb(&self) -> String {
+        match self {
+            View::Suspects => "suspects".into(),
+            View::Types(None) => "types".into(),
+            View::Types(Some(group)) => format!("{} {}", group.by.titles().0.to_lowercase(), group.name),
+            View::Dominators { of: None, .. } => "everything".into(),
+            View::Dominators { of: Some(place), .. } => format!("{} {}", place.id, last_name(&place.type_name)),
+            View::Groups(by) => by.titles().1.into(),
+            View::Growth(DiffBy::Paths | DiffBy::Backtraces) => "growth by path".into(),
+            View::Growth(DiffBy::RootKinds) => "growth by root".into(),
+            View::Growth(_) => "growth".into(),
+            View::Objects { type_name, .. } => format!("objects of {}", last_name(type_name)),
+            View::Object(place) => format!("object {}", place.id),
+            View::Paths(place, _) => format!("paths to {}", place.id),
+            View::MergedPaths { type_name, .. } => format!("paths to {}", last_name(type_name)),
+            View::Heaps => "heaps".into(),
+            View::Frames { name, .. } => name.clone(),
+        }
+    }
+
+    /// Returns true if it rests on the dominator tree. Types are shown without what they retain until that is there.
+    pub(super) fn needs_tree(&self) -> bool {
+        !matches!(self, View::Types(_) | View::Groups(_) | View::Heaps | View::Frames { .. })
+    }
+
+    /// Returns true if it may take seconds.
+    pub(super) fn is_slow(&self) -> bool {
+        matches!(self, View::Suspects | View::Growth(_) | View::Paths(..) | View::MergedPaths { .. })
+    }
+
+    /// The command that prints it, in the order that it has. `listing`: once it is there.
+    pub(super) fn command(&self, context: &Context, sort: Sort, listing: Option<&Listing>) -> CommandLine {
+        let rows = listing.map_or(0, Listing::len);
+        let limits = Limits { rows: (rows > PRINTED).then_some(PRINTED), reverse: sort.reverse };
+        let word = sort.column.and_then(|column| listing?.figures.get(column)?.sort);
+        let id = |place: &Place| place.id.parse::<ObjectId>().ok();
+        match self {
+            View::Suspects => LeaksOptions::default().command_line(),
+            View::Types(group) => {
+                let scope = group.as_ref().map_or_else(ScopeOptions::default, |group| group.scope.clone());
+                context.histogram_options(GroupBy::Type, scope, order_of(word, context), limits).command_line()
+            }
+            View::Groups(by) => {
+                context.histogram_options(*by, ScopeOptions::default(), order_of(word, context), limits).command_line()
+            }
+            View::Dominators { of, by_type: true } => self.merged_options(of.as_ref()).command_line(),
+            View::Dominators { of, by_type: false } => DominatorTreeOptions {
+                object: of.as_ref().and_then(id),
+                order: match word {
+                    Some("shallow") => DominatorOrder::ShallowBytes,
+                    Some("objects") => DominatorOrder::Objects,
+                    _ => DominatorOrder::RetainedBytes,
+                },
+                limits,
+                ..DominatorTreeOptions::default()
+            }
+            .command_line(),
+            View::Growth(by) => DiffOptions {
+                by: *by,
+                retained: context.retained_growth(*by),
+                order: match word {
+                    Some("objects") => DiffOrder::CountGrowth,
+                    Some("retained") => DiffOrder::RetainedGrowth,
+                    Some("new") => DiffOrder::NewBytes,
+                    _ => DiffOrder::Growth,
+                },
+                limits,
+                ..DiffOptions::default()
+            }
+            .command_line(),
+            View::Objects { pattern, .. } => ObjectsOptions {
+                scope: ScopeOptions { types: Some(pattern.clone().into()), ..ScopeOptions::default() },
+                order: match word {
+                    Some("shallow") => ObjectOrder::ShallowBytes,
+                    _ => ObjectOrder::RetainedBytes,
+                },
+                limits,
+                ..ObjectsOptions::default()
+            }
+            .command_line(),
+            View::Object(place) => id(place).map_or_else(CommandLine::of_options, |object| {
+                ObjectOptions { rows: limits.rows, ..ObjectOptions::new(object) }.command_line()
+            }),
+            View::Paths(place, paths) => id(place).map_or_else(CommandLine::of_options, |object| {
+                RootPathsOptions { paths: Some(*paths), ..RootPathsOptions::new(object) }.command_line()
+            }),
+            View::MergedPaths { pattern, .. } => MergedPathsOptions::new(pattern.clone()).command_line(),
+            View::Heaps => BreakdownOptions { depth: Some(0), ..BreakdownOptions::default() }.command_line(),
+            View::Frames { choice, depth, .. } => {
+                let depth = Some(depth + 1);
+                BreakdownOptions { heaps: choice.clone(), depth, ..BreakdownOptions::default() }.command_line()
+            }
+        }
+    }
+
+    /// The question whose answer is merged by type.
+    fn merged_options(&self, of: Option<&Place>) -> BreakdownOptions {
+        BreakdownOptions {
+            object: of.and_then(|place| place.id.parse().ok()),
+            depth: Some(1),
+            min_size: Some(Threshold::Bytes(0)),
+            ..BreakdownOptions::default()
+        }
+    }
+}
+
+fn order_of(word: Option<&str>, context: &Context) -> HistogramOrder {
+    match word {
+        Some("objects" | "allocations") => HistogramOrder::Count,
+        Some("shallow" | "bytes") => HistogramOrder::Bytes,
+        _ if context.is_objects => HistogramOrder::RetainedBytes,
+        _ => HistogramOrder::Bytes,
+    }
+}
+
+/// The name behind the last dot that is not inside brackets: `Generic.List<A.B>` as `List<B>` would be too much of a cut.
+fn last_name(name: &str) -> &str {
+    let end = name.find(['<', '[', '(', '`']).unwrap_or(name.len());
+    name[..end].rfind(['.', '/']).map_or(name, |at| &name[at + 1..])
+}
+
+/// What commands are told besides the view.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// The dumps as they are named on the command line, the older one first; none for standard input.
+    pub paths: Vec<PathBuf>,
+    /// Options that the dumps were opened with.
+    pub read_words: Vec<String>,
+    /// A dump of objects.
+    pub(super) is_objects: bool,
+    /// The references of the dump are known.
+    pub(super) has_references: bool,
+}
+
+impl Context {
+    /// Of dumps that are not open yet.
+    pub fn new(paths: Vec<PathBuf>, read_words: Vec<String>) -> Self {
+        Context { paths, read_words, is_objects: false, has_references: false }
+    }
+
+    /// The question for types or groups, in this order.
+    pub(super) fn histogram_options(
+        &self,
+        by: GroupBy,
+        scope: ScopeOptions,
+        order: HistogramOrder,
+        limits: Limits,
+    ) -> HistogramOptions {
+        let retained = self.has_references.then_some(RetainedBy::Minimum);
+        let order =
+            if retained.is_none() && order == HistogramOrder::RetainedBytes { Default::default() } else { order };
+        HistogramOptions { scope, group_by: by, retained, order, limits, ..HistogramOptions::default() }
+    }
+
+    /// Growth of these comes with retained bytes.
+    pub(super) fn retained_growth(&self, by: DiffBy) -> bool {
+        self.has_references && matches!(by, DiffBy::Groups(_))
+    }
+
+    /// A command as it is pasted into a shell.
+    pub(super) fn for_shell(&self, view: &View, line: CommandLine) -> String {
+        let mut line = line;
+        self.read_words.iter().for_each(|word| _ = line.word(word.as_str()));
+        let of_both = matches!(view, View::Growth(_) | View::Suspects);
+        let paths = match self.paths.split_last() {
+            Some((last, _)) if !of_both => std::slice::from_ref(last),
+            _ => &self.paths[..],
+        };
+        let named = paths.iter().map(|path| match path.to_str() {
+            // What begins so would be an option.
+            Some(text) if text.starts_with('-') && text != "-" => Path::new(".").join(path),
+            _ => path.clone(),
+        });
+        let named: Vec<PathBuf> = named.collect();
+        line.for_shell(named.iter().map(PathBuf::as_path))
+    }
+}
