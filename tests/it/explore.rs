@@ -79,10 +79,6 @@ impl Tmux {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 
-    fn place(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
-    }
-
     /// The process of that name below the window's shell.
     fn browser(&self) -> i32 {
         let shell = self.ask(&["display-message", "-p", "#{pane_pid}"]);
