@@ -43,7 +43,7 @@ impl Pen {
             return "#".repeat((eighths + 4) / 8);
         }
         let mut bar = "█".repeat(eighths / 8);
-        if eighths % 8 > 0 {
+        if !eighths.is_multiple_of(8) {
             bar.push(['▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8 - 1]);
         }
         bar

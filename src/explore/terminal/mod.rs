@@ -34,7 +34,7 @@ type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 enum Event {
     Msg(Msg),
     /// The loader has ended.
-    Loaded(Result<super::Loaded, String>),
+    Loaded(Box<Result<super::Loaded, String>>),
     /// The terminal is gone.
     Gone,
 }
@@ -55,7 +55,7 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     // Without the thread the loop would wait for ever.
     std::thread::Builder::new()
         .name("loader".into())
-        .spawn(move || _ = loaded.send(Event::Loaded(load(&watched))))
+        .spawn(move || _ = loaded.send(Event::Loaded(Box::new(load(&watched)))))
         .map_err(|error| error.to_string())?;
     let size = screen.size().map_err(|error| error.to_string())?;
     let state = State::new(context, look, start, (size.width, size.height));
@@ -107,9 +107,8 @@ impl Show {
             for event in std::iter::once(first).chain(queue.try_iter()) {
                 let msg = match event {
                     Event::Gone => return Ok(Ended::Gone),
-                    Event::Loaded(Err(why)) => return Err(why),
-                    Event::Loaded(Ok(loaded)) => {
-                        let dumps = loaded.keep();
+                    Event::Loaded(loaded) => {
+                        let dumps = (*loaded)?.keep();
                         opened(dumps);
                         self.opened(dumps)
                     }
