@@ -1,4 +1,4 @@
-//! The browser without a terminal: keys in, screens out. Golden screens are in `tests/expected/explore`;
+//! The browser without a terminal: keys in, screens out. Golden screens are in `tests/screens`;
 //! `HEAPDUMP_UPDATE=1` writes them anew.
 
 use std::path::PathBuf;
@@ -123,10 +123,10 @@ impl Driver {
 
 /// Compares a screen with the file of that name.
 fn golden(name: &str, driver: &mut Driver) {
-    let path = PathBuf::from("tests/expected/explore").join(format!("{name}.txt"));
+    let path = PathBuf::from("tests/screens").join(format!("{name}.txt"));
     let screen = driver.screen();
     if std::env::var_os("HEAPDUMP_UPDATE").is_some() {
-        std::fs::create_dir_all("tests/expected/explore").unwrap();
+        std::fs::create_dir_all("tests/screens").unwrap();
         std::fs::write(&path, &screen).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
