@@ -23,7 +23,7 @@ use rayon::prelude::*;
 pub use children::{ChildNumbers, Children, Step};
 pub use levels::StoredDominators;
 
-use crate::graph::{Column, HeapGraph, NodeId, NodeSet};
+use crate::graph::{Column, HeapGraph, NodeId, NodeSet, prefetch};
 
 const UNREACHED: u32 = u32::MAX;
 /// Steps for each object after which climbing is given up for buckets.
@@ -265,14 +265,12 @@ impl Edge {
     }
 }
 
-/// How many values are worth reading ahead.
-const PREFETCH_DISTANCE: usize = 8;
-
-/// Reads values that will be read again soon: loads that wait for nothing but memory wait together.
-#[inline]
-fn prefetch(values: impl Iterator<Item = u32>) {
-    std::hint::black_box(values.take(PREFETCH_DISTANCE).fold(0, |sum, value| sum ^ value));
-}
+/// How many numbers ahead values are asked for.
+const PREFETCH_DISTANCE: usize = 16;
+/// The object of the stack, from its top, whose place of references is asked for.
+const PLACE_AHEAD: usize = 6;
+/// The one whose references are asked for.
+const REFERENCES_AHEAD: usize = 3;
 
 /// A reference still to be followed.
 struct Pending {
@@ -321,17 +319,22 @@ impl Walk {
             nodes.push(target);
             parents.push(source);
             let references = graph.strong_references(target);
-            let first = pending.len();
             for &below in references.iter().rev() {
                 if !seen.contains(below) {
+                    graph.prefetch_place(below);
                     pending.push(Pending { source: number, target: below });
                 } else if below != target {
                     log.push(Edge::new(below.index() as u32, number));
                 }
             }
-            // The references of the objects that come next.
-            let next = pending[first..].iter().rev().map(|next| graph.strong_references(next.target));
-            prefetch(next.map(|references| references.first().map_or(0, |below| below.index() as u32)));
+            // What the objects that come next will read.
+            if let Some(next) = pending.len().checked_sub(PLACE_AHEAD) {
+                graph.prefetch_place(pending[next].target);
+            }
+            if let Some(next) = pending.len().checked_sub(REFERENCES_AHEAD) {
+                graph.prefetch_references(pending[next].target);
+                prefetch(numbers, pending[next].target.index());
+            }
         }
     }
 
@@ -449,7 +452,7 @@ fn semidominators(
         let edges = lists.ends[number] as usize..lists.ends[number + 1] as usize;
         let ahead = number.saturating_sub(PREFETCH_DISTANCE);
         let edges_ahead = lists.ends[ahead] as usize..lists.ends[ahead + 1] as usize;
-        prefetch(lists.sources[edges_ahead].iter().map(|&source| cells[source as usize].label()));
+        lists.sources[edges_ahead].iter().take(8).for_each(|&source| prefetch(&cells, source as usize));
         for &source in &lists.sources[edges] {
             if best == 0 {
                 break;
@@ -497,6 +500,10 @@ fn immediate_dominators(
     let limit_of_steps = *steps + step_budget;
     for number in 1..immediate.len() {
         let limit = semi[number];
+        // Still the parent's there.
+        if let Some(&ahead) = immediate.get(number + PREFETCH_DISTANCE) {
+            prefetch(&immediate, ahead as usize);
+        }
         let mut at = immediate[number];
         while at > limit {
             at = immediate[at as usize];

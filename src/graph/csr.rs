@@ -4,6 +4,7 @@ use std::ops::{AddAssign, SubAssign};
 
 use super::NodeId;
 use super::column::Column;
+use super::prefetch::prefetch;
 
 /// Where each node's targets begin; `u32` while it fits, for the memory's sake.
 #[derive(Debug)]
@@ -86,6 +87,31 @@ impl Csr {
     #[inline(never)]
     fn targets_elsewhere(&self, index: usize) -> &[NodeId] {
         self.targets.slice(self.offsets.range(index))
+    }
+
+    /// Where the targets begin, if that is in memory.
+    #[inline(always)]
+    fn offsets_in_memory(&self) -> Option<&[u32]> {
+        match &self.offsets {
+            Offsets::Narrow(offsets) => offsets.in_memory(),
+            Offsets::Wide(_) => None,
+        }
+    }
+
+    /// Asks for the place where the targets of a node begin.
+    #[inline(always)]
+    pub(super) fn prefetch_offset(&self, index: usize) {
+        if let Some(offsets) = self.offsets_in_memory() {
+            prefetch(offsets, index);
+        }
+    }
+
+    /// Asks for the first targets of a node; reads where they begin.
+    #[inline(always)]
+    pub(super) fn prefetch_targets(&self, index: usize) {
+        if let (Some(offsets), Some(targets)) = (self.offsets_in_memory(), self.targets.in_memory()) {
+            prefetch(targets, offsets[index] as usize);
+        }
     }
 
     /// Every reference turned round, by counting sort: referrers ascending, repeats kept.

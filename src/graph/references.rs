@@ -184,6 +184,18 @@ impl HeapGraph {
         self.references.targets_of(node.index())
     }
 
+    /// Asks the processor for the place where an object's references begin.
+    #[inline(always)]
+    pub(crate) fn prefetch_place(&self, node: NodeId) {
+        self.references.prefetch_offset(node.index());
+    }
+
+    /// Asks the processor for an object's first references; reads their place.
+    #[inline(always)]
+    pub(crate) fn prefetch_references(&self, node: NodeId) {
+        self.references.prefetch_targets(node.index());
+    }
+
     /// All that the object refers to: order of the dump, repeats kept, weak references marked, and the class last
     /// where objects hold theirs. O(1), in dumps with weak references O(log of these).
     pub fn references(&self, node: NodeId) -> References<'_> {
