@@ -1,4 +1,4 @@
-//! A file in the address space. The one place of the program with `unsafe`.
+//! A file in the address space.
 #![allow(unsafe_code, reason = "memory-mapping: opening an index of gigabytes must not read it")]
 
 use std::fs::File;
