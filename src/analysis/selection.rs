@@ -93,6 +93,7 @@ impl TypePattern {
     /// As [`parse`](Self::parse).
     pub fn split_limit(text: &str) -> Result<(Option<Self>, &str), String> {
         match text.rsplit_once('=') {
+            Some(("", _)) => Err("a pattern is expected before =".to_string()),
             Some((pattern, rest)) => Ok((Some(Self::parse(pattern)?), rest)),
             None => Ok((None, text)),
         }

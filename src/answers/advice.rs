@@ -19,7 +19,10 @@ impl AnswerError {
             }
             AnswerError::OneMemoryDump(_) | AnswerError::NoSuchMemoryDump(..) => format!("--dump: {self}"),
             AnswerError::NoSuchHeap(there) => {
-                format!("no heap fits --dump, --process and --allocator; there are: {}", there.join("; "))
+                format!(
+                    "no heap fits --dump, --process and --allocator (capitals matter); there are: {}",
+                    there.join("; ")
+                )
             }
             AnswerError::NoSuchSection(..) | AnswerError::AmbiguousSection(..) => format!("--domain: {self}"),
             AnswerError::OtherSection(..) => format!("{self}, which --domain asks for"),

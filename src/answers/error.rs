@@ -160,12 +160,12 @@ impl fmt::Display for AnswerError {
             AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
             AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),
             AnswerError::NoLastingIds => f.write_str(
-                "objects can be told by their ids in V8 heap snapshots alone: elsewhere they are addresses, which change",
+                "only V8 heap snapshots keep the ids of objects: elsewhere they are addresses, which change",
             ),
             AnswerError::OtherProcess { alike, of } => write!(
                 f,
                 "these are snapshots of two processes: of the {of} ids in both, {alike} are of the same type and size; \
-                 objects can be told by their ids in snapshots of one process alone"
+                 only snapshots of one process keep the ids of objects"
             ),
             AnswerError::Unreachable(id) => {
                 write!(f, "{id} is not reachable from any strong root, so it retains nothing")

@@ -186,10 +186,8 @@ impl<'d> Groups<'d> {
             return Err(AnswerError::NoSuchGroups(by, "when objects were allocated"));
         }
         let held = match by {
-            GroupBy::Held => held_by(graph).ok_or(AnswerError::NoSuchGroups(
-                by,
-                "which references the runtime may give up, or all hold by its rules",
-            ))?,
+            GroupBy::Held => held_by(graph)
+                .ok_or(AnswerError::NoSuchGroups(by, "which references are soft or weak, or all hold by its rules"))?,
             _ => Vec::new(),
         };
         let mut numbers: HashMap<(String, String), u32> = HashMap::new();

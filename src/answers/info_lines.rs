@@ -34,7 +34,10 @@ impl<S: Fn(u64) -> String> Lines<S> {
         }
         self.add_format(&info.format);
         if let Some(loss) = &info.loss {
-            let part = loss.percent_read.map_or(String::new(), |percent| format!(", {percent:.2} % of the dump"));
+            let part = match loss.percent_read {
+                Some(percent) => format!(", {percent:.2} % of the dump"),
+                None => "; the dump does not say how much is lost".to_string(),
+            };
             self.add("read", format!("{}{part}", (self.size)(loss.read_bytes)));
             self.add("lost", loss.lost.join("; "));
         }

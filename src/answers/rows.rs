@@ -127,6 +127,7 @@ impl RootRow {
             (None, Some(name)) if self.kind == RootKind::Static.name() && !self.is_global_object() => {
                 Some(format!("{name} : {}", self.value_type.as_deref().unwrap_or("?")))
             }
+            (None, Some(name)) if self.is_global_object() && name == "global" => None,
             (None, name) => name.clone(),
         }
     }

@@ -276,14 +276,14 @@ impl Waste {
     pub fn over_limit(&self) -> Option<String> {
         let limit = self.limit_bytes.filter(|&limit| self.totals.wasted_bytes > limit)?;
         let wasted = self.totals.wasted_bytes;
-        Some(format!("{} are wasted, over the limit of {}", format_bytes(wasted), format_bytes(limit)))
+        Some(format!("{} is wasted, over the limit of {}", format_bytes(wasted), format_bytes(limit)))
     }
 
     /// What the dump cannot tell, in a sentence.
     pub fn untold_note(&self) -> Option<String> {
         let names: Vec<&str> = self.untold_kinds.iter().map(|kind| kind.name()).collect();
         let format = &self.format;
-        (!names.is_empty()).then(|| format!("{format} dumps do not have what these are told by: {}", names.join(", ")))
+        (!names.is_empty()).then(|| format!("{format} dumps cannot show these: {}", names.join(", ")))
     }
 
     /// The rows of all kinds, one below the other.

@@ -86,8 +86,9 @@ impl Listed {
     pub fn note(&self) -> Option<String> {
         match self {
             Listed::Processes { unreadable: count @ 1.., .. } => Some(format!(
-                "{} of other users cannot be looked into; root can",
-                crate::units::count_of(*count, "processes")
+                "{} cannot be looked into{}",
+                crate::units::count_of(*count, "processes"),
+                if rustix::process::geteuid().is_root() { "" } else { ": they are of other users; root can" }
             )),
             _ => None,
         }

@@ -116,7 +116,7 @@ pub struct CollectOptions {
     pub no_names: bool,
     /// How long nothing may come.
     pub timeout: Option<Duration>,
-    /// Go on though memory or disk may not do.
+    /// Go on even if memory or disk may run out.
     pub yes: bool,
     /// The runtime's socket, not to be found out: for tests.
     pub socket: Option<PathBuf>,

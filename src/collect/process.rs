@@ -204,7 +204,8 @@ impl Process {
 
     /// What the system refuses to tell of a process, which happens to its own user too where it protects itself.
     pub(super) fn not_readable(&self, error: io::Error) -> Refusal {
-        Refusal::system(&format!("process {} cannot be looked into", self.pid), error).hint("root may be able to")
+        let refusal = Refusal::system(&format!("process {} cannot be looked into", self.pid), error);
+        if rustix::process::geteuid().is_root() { refusal } else { refusal.hint("root may be able to") }
     }
 
     /// The files that it has mapped, also those that an update has replaced since.

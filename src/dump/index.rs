@@ -325,7 +325,7 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rejection::Unusable(error) => error.fmt(f),
-            Rejection::Stale => f.write_str("is older than the dump or of another one (heapdump index makes it anew)"),
+            Rejection::Stale => f.write_str("does not belong to this dump as it is now (heapdump index makes it anew)"),
             Rejection::OtherUser => f.write_str("belongs to another user, who does not own the dump either"),
             Rejection::Options(words) => write!(f, "was made with other reading options ({words})"),
             Rejection::Size(error) => error.fmt(f),

@@ -31,13 +31,16 @@ impl Identity {
     }
 }
 
+/// What an output always has: whoever writes it may write it.
+#[cfg(unix)]
+const OWNER_WRITES: u32 = 0o200;
 /// The permission bits that an output could have.
 pub(super) const ANY_MODE: u32 = 0o666;
 
 #[cfg(unix)]
 pub(super) fn mode_of(facts: &Metadata) -> u32 {
     use std::os::unix::fs::PermissionsExt;
-    facts.permissions().mode() & ANY_MODE
+    facts.permissions().mode() & ANY_MODE | OWNER_WRITES
 }
 
 #[cfg(not(unix))]

@@ -50,6 +50,9 @@ pub struct Loss {
     pub read_bytes: u64,
     /// Bytes that are missing or cannot be read, as far as the dump says; 0 where it does not.
     pub lost_bytes: u64,
+    /// Nothing else is lost; false where records that the dump does not count may have followed.
+    #[serde(default)]
+    pub is_all_known: bool,
     /// What was in them, or must have been: phrases.
     pub lost: Vec<String>,
 }
@@ -58,7 +61,7 @@ impl Loss {
     /// Of all bytes how many were read, 0 to 100; `None` where the dump does not say how many are lost.
     pub fn percent_read(&self) -> Option<f64> {
         let all = self.read_bytes as f64 + self.lost_bytes as f64;
-        (self.lost_bytes > 0).then(|| self.read_bytes as f64 * 100.0 / all)
+        (self.lost_bytes > 0 && self.is_all_known).then(|| self.read_bytes as f64 * 100.0 / all)
     }
 }
 

@@ -322,12 +322,12 @@ fn growth(sections: &Sections<'_, '_>, suspect: &SuspectView<'_>, html: &mut Htm
         0 => {
             _ = html
                 .markup("<p class=\"quiet\">")
-                .text(format!("Did not grow since {old}: hardly the leak."))
+                .text(format!("Did not grow since {old}: probably not the leak."))
                 .markup("</p>\n")
         }
         _ => {
             html.markup("<p><b class=\"shrank\">").text(format!("Shrank by {}", format_bytes(delta.unsigned_abs())));
-            html.markup("</b>").text(format!(" since {old} ({then} then): hardly the leak.")).markup("</p>\n");
+            html.markup("</b>").text(format!(" since {old} ({then} then): probably not the leak.")).markup("</p>\n");
         }
     }
 }

@@ -66,10 +66,21 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
     {
         shown.retain(|place| table.columns[*place].hide_priority < most);
     }
+    // Without borders a column takes two characters less, and there are none at the sides. Where that is not enough
+    // either, counts go, then what stands between the first column and the name.
+    let plain_room = |shown: &[usize]| {
+        let others: usize = shown.iter().filter(|place| **place != last).map(|place| widths[*place] + 2).sum();
+        style.width.saturating_sub(others + 2)
+    };
+    while shown.len() > 2
+        && (plain_room(&shown) < SHORTEST_NAME.min(wanted) || table.columns.len() - shown.len() < hidden)
+    {
+        let count = shown.iter().position(|place| table.columns[*place].unit == Unit::Count);
+        shown.remove(count.filter(|at| at + 1 < shown.len()).unwrap_or(1));
+    }
     let with_borders = room(&shown);
-    // Without borders every column is narrower by one character, and there are none at the sides.
     let is_plain = with_borders < wanted.min(SHORTEST_NAME);
-    let room = if is_plain { with_borders + shown.len() + 1 } else { with_borders }.max(SHORTEST_NAME);
+    let room = if is_plain { plain_room(&shown) } else { with_borders }.max(SHORTEST_NAME);
 
     let mut drawn = Drawn::new();
     drawn.load_style(if is_plain { presets::NOTHING } else { presets::UTF8_FULL_CONDENSED });
@@ -187,6 +198,32 @@ mod tests {
         ] {
             let text = drawn(&table, width);
             assert!(text.contains(there) && !text.contains(gone) && text.contains(note), "{width}\n{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_never_pushed_out_by_figures() {
+        let columns =
+            [("Object", Unit::Word), ("Shallow", Unit::Bytes), ("Retained", Unit::Bytes), ("References", Unit::Count)];
+        let columns = columns.map(|(title, unit)| Column::new("n", title, unit)).into_iter();
+        let table = Table {
+            columns: columns.chain([Column::new("type", "Type", Unit::Text)]).collect(),
+            row_count: 1,
+            rows_hidden: 0,
+            row: Box::new(|_| {
+                (1..5).map(|at| Cell::Number(at * 11_111_111)).chain([Cell::text("a.b.C".repeat(9))]).collect()
+            }),
+        };
+        for (width, note) in [
+            (90, None),
+            (70, None),
+            (58, Some("1 more column on")),
+            (45, Some("2 more columns on")),
+            (36, Some("3 more")),
+        ] {
+            let text = drawn(&table, width);
+            assert!(note.is_none_or(|note| text.contains(note)) && text.contains("Object"), "{width}\n{text}");
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
         }
     }

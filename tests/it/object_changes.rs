@@ -121,7 +121,7 @@ fn other_processes_and_formats_are_refused_with_a_sentence() {
     let old = write(folder.path(), "a.heapsnapshot", &first);
     let other = write(folder.path(), "b.heapsnapshot", &heap(&[("Plain", 8); 14], &[(0, 1)]));
     let zoo = "fixtures/hprof/tiny-8byte-segments.hprof";
-    for (files, sentence) in [([&old, &*other], "two processes"), ([zoo, zoo], "V8 heap snapshots alone")] {
+    for (files, sentence) in [([&old, &*other], "two processes"), ([zoo, zoo], "only V8 heap snapshots keep the ids")] {
         let ran = run(&["diff", files[0], files[1], "--by", "object"]).expect_code(2);
         assert!(ran.stderr.contains(sentence), "{}", ran.stderr);
         let ran = run(&["leaks", "--since", files[0], "--until", files[0], files[1]]).expect_code(2);

@@ -96,7 +96,7 @@ fn limits_fail_when_more_is_wasted() {
     let file = zoo("jdk17-serial");
     run(&["waste", &file, "-q", "--fail-over", "100%"]).expect_code(0);
     let over = run(&["waste", &file, "-q", "--fail-over", "1KiB"]).expect_code(1);
-    assert!(over.stderr.contains("are wasted, over the limit of 1.0 KiB"), "{}", over.stderr);
+    assert!(over.stderr.contains("is wasted, over the limit of 1.0 KiB"), "{}", over.stderr);
     run(&["waste", &file, "-q", "--fail-over", "0.1%"]).expect_code(1);
     run(&["waste", &file, "-q", "--fail-over", "1KiB", "--kind", "huge-collections"]).expect_code(0);
     run(&["waste", &file, "--fail-over", "much"]).expect_code(2);

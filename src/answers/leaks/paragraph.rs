@@ -77,12 +77,18 @@ fn growth(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
 fn holders(suspects: &Suspects<'_>, view: &SuspectView<'_>) -> String {
     let Some(path) = view.path.row() else { return String::new() };
     let whose = if view.row.objects > 1 { " The largest is kept alive by" } else { " It is kept alive by" };
+    let is_unreferenced = path.root().kind == RootKind::Unreferenced.name();
     let through = match path.length() {
         0 => ".".to_string(),
         length => format!(", through {}.", steps(length, |places| path.steps(places))),
     };
-    if path.length() == 0 && path.root().kind == RootKind::Unreferenced.name() {
-        return " Nothing in the dump refers to it (root inferred).".into();
+    match path.length() {
+        0 if is_unreferenced => return " Nothing in the dump refers to it (root inferred).".into(),
+        length if is_unreferenced => {
+            let (all, first) = (steps(length, |places| path.steps(places)), path.steps(0..1).concat());
+            return format!("{whose} {all}, and nothing in the dump refers to {first} (root inferred).");
+        }
+        _ => {}
     }
     format!("{whose} {}{through}", suspects.holders(&path))
 }
@@ -115,10 +121,10 @@ fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectVi
             });
             Some(format!("{what} of {} {member_type}{keeping}", format_count(count)))
         }
-        _ if point.shape == "single" && !is_group => Some("which has the bytes in itself".to_string()),
         _ => None,
     };
-    if what.is_none() && (is_largest || is_group) {
+    let is_itself = what.is_none() && point.shape == "single" && !is_group;
+    if what.is_none() && !is_itself && (is_largest || is_group) {
         return String::new();
     }
     let field = (is_explained && !is_group).then(|| knowledge::field_of_accumulation(suspects, suspect)).flatten();
@@ -130,7 +136,11 @@ fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectVi
     let what = what.map_or(String::new(), |what| format!(", {what}{count}"));
     let share = point.retained_bytes as f64 / view.row.retained_bytes.max(1) as f64;
     let size = if share < 0.995 { format!(", {}", suspects.size(point.retained_bytes)) } else { String::new() };
-    format!(" The memory piles up {place}{what}{size}.")
+    match is_itself {
+        true if is_largest => " The bytes are in the object itself.".to_string(),
+        true => format!(" The bytes are in {} itself{size}.", &place["in ".len()..]),
+        false => format!(" The memory piles up {place}{what}{size}."),
+    }
 }
 
 /// The largest types, and the application's own largest if they are all a library's.

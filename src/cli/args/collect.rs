@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// End when nothing comes for so long (2s, 5m) [default: 30s without CPU time]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, hide_short_help = true)]
     timeout: Option<Duration>,
-    /// No question before a long pause; go on though memory or disk may not do
+    /// Do not ask before a long pause; go on even if memory or disk may run out
     #[arg(long)]
     pub(crate) yes: bool,
     /// No lines about it

@@ -33,10 +33,10 @@ pub(crate) struct GrowthArgs {
     /// Fail when the heap grew by more (10%, 20MiB), or types that match did ('*Cache=1MiB')
     #[arg(long, value_name = "[TYPE=]SIZE")]
     fail_over: Vec<GrowthLimit>,
-    /// Fail when any type grew by more of its old bytes, or was not there
+    /// Fail when any type grew by more than this share, or is new
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     fail_over_type: Option<Percent>,
-    /// With --fail-over-type: types that grew by less are no matter; a size, or a share of the old heap
+    /// With --fail-over-type: ignore types that grew by less: a size, or a share of the old heap
     #[arg(long, value_name = "SIZE", requires = "fail_over_type", hide_short_help = true)]
     min_bytes: Option<Threshold>,
 }

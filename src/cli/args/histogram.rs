@@ -17,7 +17,7 @@ pub(crate) struct HistogramArgs {
     #[arg(long, value_parser = words(GroupBy::OF_HISTOGRAMS), default_value = "type", value_name = "GROUP")]
     by: GroupBy,
     /// Retained bytes too: at least so much would be freed with all objects of a row, by the dominator tree; `exact` walks
-    /// the heap without each row's objects, once for every 63 rows: seconds of a large dump, fewer with -n
+    /// the heap without each row's objects, once for every 63 rows: takes seconds on a large dump, less with -n
     #[arg(long, value_parser = words(RetainedBy::WORDS), num_args = 0..=1, require_equals = true, default_missing_value = "minimum", value_name = "HOW")]
     retained: Option<RetainedBy>,
     /// Types of libraries, besides those of the runtime, where bytes go to their owners
@@ -26,7 +26,7 @@ pub(crate) struct HistogramArgs {
     /// Types of the program, whatever they are called
     #[arg(long, value_name = "PATTERN", hide_short_help = true)]
     mine: Vec<String>,
-    /// Fail when a type's objects take more, for instance --fail-over 'System.Byte[]=20MB'; PATTERN as for --type
+    /// Fail when the objects of all types that match take more, for instance --fail-over 'System.Byte[]=20MB'; PATTERN as for --type
     #[arg(long, value_name = "TYPE=SIZE")]
     fail_over: Vec<String>,
     /// Histogram only, in one pass with memory for types alone

@@ -48,7 +48,7 @@ pub(crate) struct OutputArgs {
     /// The output form
     #[arg(short, long, value_parser = words(Format::WORDS), default_value = "table", value_name = "FORM")]
     pub(crate) format: Format,
-    /// As on a terminal though it is none, for a pager as less -R
+    /// Print as on a terminal, for a pager such as less -R
     #[arg(short, long)]
     pub(crate) pretty: bool,
     /// Sizes as 1.2 MiB [default on a terminal]
@@ -99,13 +99,13 @@ pub(crate) struct RowArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct TypeArgs {
-    /// Keep types that match: a substring, /regex/, or a glob with * or ?; of several any
+    /// Keep types that match a substring, /regex/, or a glob with * or ?; repeatable
     #[arg(short = 't', long = "type", value_name = "PATTERN")]
     type_pattern: Vec<String>,
     /// Leave types out that match
     #[arg(long, value_name = "PATTERN", hide_short_help = true)]
     not_type: Vec<String>,
-    /// Capitals of both are like small letters
+    /// Ignore case in both
     #[arg(short, long, hide_short_help = true)]
     ignore_case: bool,
 }
@@ -194,7 +194,7 @@ pub(crate) struct ReadArgs {
     /// Radix of sizes in XNA / .NET CF dumps
     #[arg(long, value_parser = words(RADIXES), default_value = "hex", value_name = "RADIX", hide_short_help = true)]
     pub(crate) size_radix: SizeRadix,
-    /// Whose rules of sizes and holding: mat for those of Eclipse MAT (HPROF), plain for none (V8)
+    /// Whose rules for sizes and references: mat for those of Eclipse MAT (HPROF), plain for none (V8)
     #[arg(long, value_parser = words(RULES), default_value = "heapdump", value_name = "NAME", hide_short_help = true)]
     pub(crate) rules: Rules,
     /// Any problem in the input is an error

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Texts that match: a substring, /regex/, or a glob with * or ? for the whole text
     #[arg(long, value_name = "PATTERN")]
     grep: Option<String>,
-    /// Capitals are like small letters
+    /// Ignore case
     #[arg(short, long, requires = "grep")]
     ignore_case: bool,
     /// Which fields of which classes hold the copies

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let Some(which) = options.which.as_ref().filter(|_| answer.threads.is_empty()) else {
             return Ok(Outcome::Done);
         };
-        asked.note(&format!("no thread has the name or the id \"{which}\"; there are {}", answer.thread_count));
+        asked.note(&format!("no thread is called \"{which}\" or has that id; there are {}", answer.thread_count));
         Ok(Outcome::No)
     })
 }

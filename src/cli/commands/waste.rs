@@ -13,7 +13,7 @@ use crate::cli::terminal::{asking::ask, session::Session};
 /// What could be smaller, by the field that holds it
 ///
 /// Duplicate strings and arrays, empty, sparse, colliding and huge collections, boxed numbers, arrays of zeros and of nulls.
-/// No byte counts twice. What a collection is stands in a table of classes, to which --collections adds.
+/// No byte counts twice. A table lists which classes are collections; --collections adds to it.
 ///
 /// Example: heapdump waste app.hprof
 ///
@@ -24,7 +24,7 @@ use crate::cli::terminal::{asking::ask, session::Session};
 pub(crate) struct Args {
     /// The dump; - for standard input
     file: Option<PathBuf>,
-    /// One kind alone, opened; repeatable
+    /// Only this kind, with details; repeatable
     #[arg(long, value_parser = words(WasteKind::WORDS), value_name = "KIND", value_delimiter = ',', hide_possible_values = false)]
     kind: Vec<WasteKind>,
     /// More classes that are collections: lines as `app.Ring size=count table=slots`

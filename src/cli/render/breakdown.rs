@@ -3,7 +3,8 @@
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow, HeapOrSection};
 use crate::answers::tree::TreeRow;
 use crate::report::{
-    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,
+    Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
+    format_count,
 };
 
 /// Deep rows are not pushed off the screen.
@@ -86,7 +87,7 @@ fn outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'t> {
                 name: label(row),
                 end: match hidden_after {
                     0 => String::new(),
-                    hidden => format!(" with {} more", format_count((*hidden).into())),
+                    hidden => format!(" ({})", count_of((*hidden).into(), "rows")),
                 },
             }
         }),

@@ -42,7 +42,7 @@ impl Present for Leaks<'_> {
             page.line(format!("{} more; -n 0 shows all", self.omitted.beyond_limit));
         }
         if self.roots_inferred {
-            page.paragraph("Roots are inferred: this format has no root records.");
+            page.paragraph("Roots are inferred: the dump has no root records.");
         }
     }
 

@@ -27,6 +27,9 @@ impl Present for MergedRootPaths<'_> {
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
+        if self.objects == 0 {
+            return;
+        }
         let (style, of_one) = (*page.style(), self.object.is_some());
         let (count, rest) = self.sentence();
         page.paragraph(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));

@@ -69,10 +69,12 @@ impl ObjectAnswer<'_> {
             frames.iter().for_each(|frame| page.line(format!("  {}", escape_controls(frame))));
         }
         if let Some(elements) = self.object.elements.as_ref().filter(|elements| !elements.is_empty()) {
-            page.line(format!("\n{}", style.bold("Elements")));
             let words: Vec<String> = elements.iter().map(ShownValue::words).collect();
-            let more = if Some(elements.len() as u64) < self.object.length { ", …" } else { "" };
-            page.paragraph(escape_controls(&format!("  {}{more}", words.join(", "))));
+            let all = self.object.length.filter(|all| *all > elements.len() as u64);
+            let which =
+                all.map_or(String::new(), |all| format!(", the first {} of {}", elements.len(), format_count(all)));
+            page.line(format!("\n{}{which}", style.bold("Elements")));
+            page.paragraph(escape_controls(&format!("  {}", words.join(", "))));
         }
         for fields in self.fields.iter().filter(|fields| !fields.is_empty()) {
             page.line(format!("\n{}", style.bold("Fields")));

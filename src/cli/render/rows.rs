@@ -39,6 +39,6 @@ pub(crate) fn heading(object: &ObjectRow, page: &mut TextPage<'_>) {
 /// The last line of an answer that rests on inferred roots.
 pub(crate) fn note_inferred_roots(roots_inferred: bool, page: &mut TextPage<'_>) {
     if roots_inferred {
-        page.paragraph("\nRoots are inferred: this format has no root records.");
+        page.paragraph("\nRoots are inferred: the dump has no root records.");
     }
 }

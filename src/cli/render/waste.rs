@@ -34,7 +34,7 @@ impl Present for Waste {
         let style = *page.style();
         let (wasted, share) = (style.bytes(self.totals.wasted_bytes), self.totals.share * 100.0);
         let heap = style.bytes(self.totals.heap_bytes);
-        page.paragraph(format!("{} of {heap} are wasted ({share:.1} %).\n", style.bold(&wasted)));
+        page.paragraph(format!("{} of {heap} is wasted ({share:.1} %).\n", style.bold(&wasted)));
         page.table(
             &Columns::new()
                 .add(WASTED, |kind: &mut &WasteKindRow| kind.wasted_bytes)

@@ -23,5 +23,7 @@ pub(super) fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<L
     add(count(&NO_END) > 0, "the end record, and whatever came before it");
     let classes = count(&NO_CLASS_DUMP);
     add(classes > 0, &format!("descriptions of classes: {classes} that objects are of have none"));
-    Some(Loss { read_bytes: reader.end().saturating_sub(unread), lost_bytes, lost })
+    // A segment says how long it is, and not how many follow it.
+    let is_all_known = count(&NO_END) == 0;
+    Some(Loss { read_bytes: reader.end().saturating_sub(unread), lost_bytes, is_all_known, lost })
 }
