@@ -62,6 +62,37 @@ pub(super) enum Answer {
     CannotOverwrite,
 }
 
+/// When bytes came. A JVM that has segments writes the heap to them while it stands still, and is silent; then it goes on,
+/// and copies them into the FIFO.
+struct Arrivals {
+    /// Since when the next ones are waited for.
+    waiting_since: Instant,
+    longest_silence: Duration,
+    /// The first ones after the longest silence, and the last of all.
+    resumed: Instant,
+    last: Instant,
+}
+
+impl Arrivals {
+    fn begin() -> Self {
+        let now = Instant::now();
+        Arrivals { waiting_since: now, longest_silence: Duration::ZERO, resumed: now, last: now }
+    }
+
+    fn note(&mut self, now: Instant) {
+        let silence = now.saturating_duration_since(self.waiting_since);
+        if silence > self.longest_silence {
+            (self.longest_silence, self.resumed) = (silence, now);
+        }
+        self.last = now;
+    }
+
+    /// How long the bytes behind the longest silence took.
+    fn behind_the_silence(&self) -> Duration {
+        self.last.saturating_duration_since(self.resumed)
+    }
+}
+
 /// A request, ready to be made.
 pub(super) struct Transfer<'a> {
     process: &'a Process,
@@ -73,6 +104,7 @@ pub(super) struct Transfer<'a> {
     folder: Option<PrivateFolder>,
     fifo: Option<File>,
     reply: Reply,
+    arrivals: Arrivals,
 }
 
 impl<'a> Transfer<'a> {
@@ -98,7 +130,17 @@ impl<'a> Transfer<'a> {
             let _ = rustix::pipe::fcntl_setpipe_size(fifo, PIPE_BYTES);
         }
         let fifo = fifo.map(File::from);
-        Ok(Transfer { process, watch, stream, way, options, folder: Some(folder), fifo, reply: Reply::default() })
+        Ok(Transfer {
+            process,
+            watch,
+            stream,
+            way,
+            options,
+            folder: Some(folder),
+            fifo,
+            reply: Reply::default(),
+            arrivals: Arrivals::begin(),
+        })
     }
 
     /// Makes the request and copies what comes.
@@ -108,6 +150,10 @@ impl<'a> Transfer<'a> {
         let keeps_folder = self.way == Way::File || self.options.has_segments();
         let mut count = self.copy(keeps_folder, pump)?;
         let took = asked.elapsed();
+        let copied = match self.options.major {
+            Some(major) if major >= FIRST_WITH_SEGMENTS && self.way == Way::Fifo => self.arrivals.behind_the_silence(),
+            _ => Duration::ZERO,
+        };
         let (code, text) = self.reply.parse(self.process.pid).map_err(|refusal| self.unless_dying(refusal))?;
         if code != 0 && text.contains("Unknown argument '-overwrite'") {
             return Ok((Answer::CannotOverwrite, self.watch));
@@ -122,7 +168,9 @@ impl<'a> Transfer<'a> {
             count = self.copy_file(most, &mut check, pump)?;
         }
         let (is_whole, pause, wrote) = match created {
-            Created::Counted { bytes, pause } => (bytes == count, pause, format!("{bytes} bytes")),
+            Created::Counted { bytes, pause } => {
+                (bytes == count, pause.saturating_sub(copied), format!("{bytes} bytes"))
+            }
             // No time either: from the request to the answer it was at work.
             Created::Uncounted => (check.is_whole(), took, "a dump that ends in the middle".into()),
         };
@@ -161,6 +209,7 @@ impl<'a> Transfer<'a> {
         let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
         let (mut has_writer, mut has_begun) = (true, self.way == Way::File);
         let (asked, limit) = (Instant::now(), self.watch.answer_limit());
+        self.arrivals = Arrivals::begin();
         let mut progressed = false;
         loop {
             // The reply has come: what is in the FIFO is all there is.
@@ -180,12 +229,14 @@ impl<'a> Transfer<'a> {
             };
             if let Some(read) = read {
                 has_begun = true;
+                self.arrivals.note(Instant::now());
                 if count == 0 && !keeps_folder {
                     // The JVM has opened the FIFO: killed from here on, nothing is left of us.
                     drop(self.folder.take());
                 }
                 count += read as u64;
                 pump.write(&chunk[..read], &mut self.watch)?;
+                self.arrivals.waiting_since = Instant::now();
                 progressed = true;
                 if count % (4 << 20) < read as u64 {
                     self.watch.tick(true)?;
@@ -324,6 +375,21 @@ fn folder_in(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_comes_behind_the_longest_silence_is_copied_by_a_jvm_that_has_gone_on() {
+        let begun = Instant::now();
+        let at = |ms| begun + Duration::from_millis(ms);
+        let mut arrivals =
+            Arrivals { waiting_since: begun, longest_silence: Duration::ZERO, resumed: begun, last: begun };
+        assert_eq!(arrivals.behind_the_silence(), Duration::ZERO);
+        // The reader's own waits, for the disk, are no silence: it waits for bytes from 400 on.
+        for (waiting_since, came) in [(0, 20), (20, 21), (22, 300), (400, 405), (405, 500)] {
+            arrivals.waiting_since = at(waiting_since);
+            arrivals.note(at(came));
+        }
+        assert_eq!(arrivals.behind_the_silence(), Duration::from_millis(200));
+    }
 
     #[test]
     fn room_is_needed_where_a_file_is_to_be_unless_the_user_says_otherwise() {
