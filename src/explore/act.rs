@@ -153,12 +153,18 @@ impl State {
                 None
             }
             (_, Target::Merged(_)) => None,
-            (View::Dominators { .. } | View::Suspects, Target::Object(node)) => {
+            // What keeps nothing else alive is looked at itself.
+            (View::Dominators { .. } | View::Suspects, Target::Object(node)) if self.keeps_others(node) => {
                 self.place_of(node).map(|place| View::Dominators { of: Some(place), by_type: false })
             }
             (_, Target::Object(node)) => self.place_of(node).map(View::Object),
         };
         into.into_iter().for_each(|view| self.push(view));
+    }
+
+    fn keeps_others(&self, node: NodeId) -> bool {
+        let retained = self.browser.and_then(|browser| browser.sizes(node).retained);
+        retained.is_some_and(|(_, objects)| objects > 1)
     }
 
     pub(super) fn of_type(&mut self, name: String, view: impl Fn(String, TypePattern) -> View) -> Option<View> {

@@ -337,3 +337,39 @@ fn it_is_suspended_resized_and_goes_on() {
     tmux.keys(&["q"]);
     tmux.see("code 0");
 }
+
+/// An index that is cut while it is looked at ends the program (SIGBUS), after the terminal was put right.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cut_index_leaves_the_terminal_as_it_was() {
+    let line = format!(
+        "D=$(dirname $(echo $TMUX | cut -d, -f1)); cp {GAME} $D/game.txt; heapdump index -q $D/game.txt; stty -g > $D/before; \
+         heapdump explore $D/game.txt 2> $D/errors; echo code $?; stty -g > $D/after; echo ended; sleep 1000"
+    );
+    let Some(tmux) = Tmux::start(100, 30, &line) else { return };
+    tmux.see("1#1cadcb");
+    let index = std::fs::File::options().write(true).open(tmux.folder.path().join("game.txt.hdx"));
+    index.expect("an index").set_len(4096).expect("cut");
+    tmux.keys(&["2"]);
+    let screen = tmux.see("ended");
+    assert!(screen.contains("code 135"), "{screen}");
+    assert_eq!(
+        tmux.ask(&["display-message", "-p", "#{alternate_on} #{mouse_any_flag} #{cursor_flag}"]).trim(),
+        "0 0 1"
+    );
+    assert_eq!(tmux.kept("before"), tmux.kept("after"));
+}
+
+/// More keys than any buffer on the way holds: none is lost.
+#[test]
+#[cfg(target_os = "linux")]
+fn many_keys_at_once_are_all_followed() {
+    let Some(tmux) = Tmux::start(100, 30, &format!("heapdump explore {GAME}")) else { return };
+    tmux.see("1#1cadcb");
+    tmux.ask(&["set-buffer", &"kjj".repeat(1000)]);
+    tmux.ask(&["paste-buffer"]);
+    tmux.see(" 98/98");
+    tmux.ask(&["set-buffer", &"k".repeat(1000)]);
+    tmux.ask(&["paste-buffer"]);
+    tmux.see(" 1/98");
+}

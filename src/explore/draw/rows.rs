@@ -186,7 +186,8 @@ fn draw_row(
         let room = usize::from(columns.name - columns.id - 1);
         buffer.set_stringn(area.x + column, area.y, cut(&row.id, room, pen), room, pen.color(Color::Yellow));
     }
-    column = columns.name;
+    // What is no object has all of the line.
+    column = if row.id.is_empty() { columns.id } else { columns.name };
     let room = usize::from(area.width.saturating_sub(column));
     let lead = pen.escaped(&row.lead);
     let lead = if lead.trim().is_empty() { lead } else { format!("{} ", cut(&lead, room / 2, pen)) };

@@ -24,6 +24,8 @@ impl Pen {
                 '…' => ascii.push('~'),
                 '›' | '→' => ascii.push('>'),
                 '←' => ascii.push('<'),
+                '↓' => ascii.push('v'),
+                '↑' => ascii.push('^'),
                 '×' => ascii.push('x'),
                 ch if ch.is_ascii() => ascii.push(ch),
                 ch => ascii.extend(ch.escape_unicode()),

@@ -26,6 +26,14 @@ fn signed(figure: u64) -> i64 {
 /// Why there is none, in words.
 pub(super) fn make(dumps: Dumps, view: &View, context: &Context, heaps: &Heaps) -> Result<Listing, String> {
     let dump = dumps.new;
+    if let View::Dominators { of: None, by_type: true } = view
+        && objects::has_stacks(dump)
+    {
+        // The command for it prints those.
+        return Err(
+            "this dump has stacks of allocations: `heapdump breakdown` prints these; below an object t merges".into()
+        );
+    }
     let made = match view {
         View::Suspects => suspects::suspects(dumps),
         View::Types(group) => types::types(dump, group.as_ref(), context),

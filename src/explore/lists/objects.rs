@@ -55,6 +55,12 @@ pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: b
     })
 }
 
+/// Returns true if a dump of objects says which stacks allocated them.
+pub(super) fn has_stacks(dump: &OpenDump) -> bool {
+    let stacks = dump.graph().zip(dump.details()).and_then(|(graph, details)| details.allocations(graph).ok());
+    stacks.flatten().is_some()
+}
+
 /// Objects of a type.
 pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, pattern: &TypePattern) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;

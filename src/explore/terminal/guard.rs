@@ -95,6 +95,11 @@ impl Guard {
         Ok(Guard { mouse, _at_end: at_end })
     }
 
+    /// Where keys come from.
+    pub(super) fn terminal(&self) -> Option<&'static OwnedFd> {
+        BEFORE.get().map(|(terminal, _)| terminal)
+    }
+
     /// Returns true if there is no terminal any more.
     pub(super) fn is_gone(&self) -> bool {
         let Some((terminal, _)) = BEFORE.get() else { return true };

@@ -1,6 +1,6 @@
 //! The terminal: what is entered and left, keys and mouse, the clipboard, and the loop that all of it runs in.
 //!
-//! Only this folder knows crossterm and signals.
+//! Only this folder knows the terminal and signals.
 
 #[cfg(unix)]
 mod bus;
@@ -141,7 +141,13 @@ impl Show {
         dumps.filter_map(super::OpenDump::index_check).any(|check| check.damage().is_some())
     }
 
+    /// Looks whether anything has changed by itself.
     fn beat(&mut self) -> bool {
+        let size = self.screen.size().map_or(self.state.size, |size| (size.width, size.height));
+        if size != self.state.size {
+            self.update(Msg::Resize(size.0, size.1));
+            return true;
+        }
         if self.state.dumps.is_some() && !self.state.tree_asked {
             return false;
         }
