@@ -40,7 +40,7 @@ fn mistakes_and_their_places() {
         ("retained >", "something to compare with is expected here", 10),
         ("retained > 1 and", "a column is expected here, as in: retained > 1MiB", 16),
         ("type ~ Cache", "a pattern in quotes is expected behind ~: 'Cache', or /Cache/", 7),
-        ("type > 5", "this is a text: compare it with one in quotes, such as 'abc'", 7),
+        ("type > 5", "this is a text: compare it with one in quotes, such as '5'", 7),
         ("shallow = 'a'", "a size, such as 4096, 1MiB or 2% is expected here", 10),
         ("depth > 2%", "only shallow and retained have shares of the reachable bytes", 9),
         ("shallow ~ 'a'", "~ compares texts, and this is a number", 10),
