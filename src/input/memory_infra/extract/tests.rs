@@ -56,6 +56,8 @@ fn unusual_arrays_stay() {
         r#"{"entries":[{"bt":"007","size":"1"}]}"#,
         r#"{"entries":[{"bt":"\u0031","size":"1"}]}"#,
         r#"{"entries":[{"size":"1"}"#,
+        r#"{"sizes":[1]0}"#,
+        r#"{"sizes":[1].5,"x":0}"#,
         r#"{"sizes":[1.0]}"#,
         r#"{"sizes":[-1]}"#,
         r#"{"sizes":[1e3]}"#,
