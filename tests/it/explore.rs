@@ -316,15 +316,11 @@ fn is_running(path: &Path) -> bool {
 #[test]
 #[cfg(target_os = "linux")]
 fn it_is_suspended_resized_and_goes_on() {
-    let Some(tmux) = Tmux::start(
-        100,
-        30,
-        &format!(
-            "bash --norc -i -c 'set -m; heapdump explore {GAME}; echo back; stty -g > /dev/null; fg; echo code $?; sleep 1000'"
-        ),
-    ) else {
-        return;
-    };
+    let line = format!(
+        "export D=$(dirname $(echo $TMUX | cut -d, -f1)); bash --norc -i -c \
+         'set -m; heapdump explore {GAME}; echo back > $D/back; fg; echo code $?; sleep 1000'"
+    );
+    let Some(tmux) = Tmux::start(100, 30, &line) else { return };
     tmux.see("1#1cadcb");
     tmux.keys(&["j", "j"]);
     tmux.see(" 3/98");
@@ -333,6 +329,7 @@ fn it_is_suspended_resized_and_goes_on() {
         tmux.see(if columns == "20" { "needs 40 x 8" } else { "3/98" });
     }
     tmux.keys(&["C-z"]);
+    tmux.until("the shell", |_| !tmux.kept("back").is_empty());
     tmux.see(" 3/98");
     tmux.keys(&["q"]);
     tmux.see("code 0");

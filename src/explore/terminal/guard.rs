@@ -61,7 +61,8 @@ fn enter(mouse: bool) -> io::Result<()> {
     let mut raw = before.clone();
     raw.make_raw();
     IS_IN.store(true, Ordering::SeqCst);
-    tcsetattr(terminal, OptionalActions::Flush, &raw)?;
+    // What was typed ahead is for the browser.
+    tcsetattr(terminal, OptionalActions::Now, &raw)?;
     write(ENTER);
     if mouse {
         write(MOUSE);
