@@ -189,9 +189,12 @@ fn commands_print_what_is_on_the_screen() {
         };
         tmux.until("the first view", |screen| screen.contains("$ heapdump") && rows(screen).len() > 1);
         for key in keys {
-            let before = tmux.screen();
+            // Every key changes the command or the place in the list; keys pressed before the list is there are lost.
+            let line_of = |screen: &str| screen.lines().rev().find(|line| line.starts_with("$ ")).map(str::to_string);
+            let before = line_of(&tmux.screen());
             tmux.keys(&[key]);
-            tmux.until(&format!("what {key} does"), |screen| screen != before && !screen.contains("  …\n"));
+            let is_there = |screen: &str| line_of(screen) != before && !rows(screen).is_empty();
+            tmux.until(&format!("what {key} does"), |screen| is_there(screen) && !screen.contains("  …\n"));
         }
         tmux.until(sign, is_there);
         tmux.keys(&["e"]);

@@ -16,6 +16,8 @@ const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
 /// Clicks and the wheel, in numbers of any size.
 const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 const LEAVE: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h\x1b[?1049l";
+/// The same without the way back to the screen of before.
+const AGAIN: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
 
 /// Where keys come from, and how it was before.
 static BEFORE: OnceLock<(OwnedFd, Termios)> = OnceLock::new();
@@ -53,6 +55,32 @@ pub(super) fn leave() {
             // A terminal that is gone needs nothing.
             _ = tcsetattr(terminal, OptionalActions::Flush, before);
         }
+    }
+}
+
+/// The same for a handler of a signal: another thread may just be drawing, and is not waited for. What it wrote meanwhile
+/// is put right a moment later, when it has seen that nothing is drawn any more.
+pub(super) fn leave_at_once() {
+    if IS_IN.load(Ordering::SeqCst) {
+        leave();
+        _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
+        write(AGAIN);
+    }
+}
+
+/// What is drawn goes here, as long as the browser is on the screen.
+pub(super) struct ToScreen;
+
+impl io::Write for ToScreen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match IS_IN.load(Ordering::SeqCst) {
+            true => Ok(rustix::io::write(rustix::stdio::stdout(), bytes)?),
+            false => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ mod bus;
 mod guard;
 mod input;
 
-use std::io::{BufWriter, Stdout, Write};
+use std::io::{BufWriter, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ use super::keys::Key;
 use super::state::{Msg, State};
 use super::watch::Watching;
 use super::{Ended, Setup};
-use guard::Guard;
+use guard::{Guard, ToScreen};
 
 /// How often the loop looks whether the terminal is still there, and how far reading is.
 const BEAT: Duration = Duration::from_millis(100);
 /// A variable that makes the key `!` panic: for tests of what is left behind then.
 const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
 
-type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+type Screen = Terminal<CrosstermBackend<BufWriter<ToScreen>>>;
 
 /// What the loop waits for.
 enum Event {
@@ -67,7 +67,7 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
 }
 
 fn new_screen() -> std::io::Result<Screen> {
-    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 << 10, std::io::stdout())))
+    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(64 << 10, ToScreen)))
 }
 
 struct Show {
@@ -191,7 +191,6 @@ impl Show {
 /// Gives a text to the terminal's clipboard (OSC 52). A terminal without one takes no notice.
 fn copy(text: &str) {
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-    let mut out = std::io::stdout().lock();
     // Should the terminal be gone, the loop sees it.
-    _ = write!(out, "\x1b]52;c;{encoded}\x07").and_then(|()| out.flush());
+    _ = ToScreen.write_all(format!("\x1b]52;c;{encoded}\x07").as_bytes());
 }
