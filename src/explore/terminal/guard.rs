@@ -140,6 +140,11 @@ impl Guard {
         }
     }
 
+    /// There is nothing to be put right any more, and nobody to write to.
+    pub(super) fn give_up(&self) {
+        IS_IN.store(false, Ordering::SeqCst);
+    }
+
     /// Draws, unless a signal is just putting the terminal right.
     pub(super) fn drawing<T>(&self, draw: impl FnOnce() -> T) -> T {
         let _held = DRAWING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

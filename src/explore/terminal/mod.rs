@@ -63,6 +63,9 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     let ended = show.until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
     show.watching.cancel();
+    if matches!(ended, Ok(Ended::Gone)) {
+        show.guard.give_up();
+    }
     ended
 }
 
