@@ -186,7 +186,7 @@ fn a_stale_index_is_told_and_not_used() {
     let without = run(&["list", "--no-index", &dump]);
     let with = run(&["list", &dump]);
     assert_eq!(with.stdout, without.stdout);
-    assert!(with.stderr.contains("older than the dump"), "{}", with.stderr);
+    assert!(with.stderr.contains("does not belong to this dump"), "{}", with.stderr);
     assert_eq!(run(&["list", "-q", &dump]).stderr, "");
     // Through the index's own name as well.
     let by_index = run(&["list", &index_of(&dump).display().to_string()]);
