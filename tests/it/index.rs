@@ -191,7 +191,7 @@ fn a_stale_index_is_told_and_not_used() {
     // Through the index's own name as well.
     let by_index = run(&["list", &index_of(&dump).display().to_string()]);
     assert_eq!(by_index.stdout, without.stdout);
-    assert!(by_index.stderr.contains("older than the dump"));
+    assert!(by_index.stderr.contains("does not belong to this dump"));
     // Made anew it serves again.
     run(&["index", &dump]).expect_code(0);
     assert_eq!(run(&["list", &dump]).stderr, without.stderr);
