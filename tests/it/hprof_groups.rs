@@ -62,8 +62,8 @@ fn what_a_dump_does_not_say_is_an_error() {
     let other = project("fixtures/xna_cf/pair_after.txt").display().to_string();
     for (words, text) in [
         (&["--by", "heap", zoo][..], "in which part of the heap"),
-        (&["--by", "held", "--rules", "mat", zoo], "may give up"),
-        (&["--by", "held", &other], "may give up"),
+        (&["--by", "held", "--rules", "mat", zoo], "soft or weak"),
+        (&["--by", "held", &other], "soft or weak"),
         (&["--by", "loader", &other], "what loaded its types"),
     ] {
         let ran = run(&[&["stats"], words].concat()).expect_code(2);
