@@ -6,9 +6,9 @@ use super::keys::{Action, Key, Mouse, action};
 use super::list::{Row, Target};
 use super::state::{Prompt, Spot, State};
 use super::view::{Place, Tab, View};
-use crate::analysis::selection::TypePattern;
-use crate::answers::GroupBy;
+use crate::answers::browse::Browser;
 use crate::answers::diff::DiffBy;
+use crate::answers::{GroupBy, ScopeOptions};
 use crate::graph::NodeId;
 
 impl State {
@@ -19,6 +19,10 @@ impl State {
         }
         if key == Key::Ctrl('z') {
             asks.push(Ask::Suspend);
+            return;
+        }
+        // While the dump is read there is nothing else to do.
+        if self.dumps.is_none() {
             return;
         }
         if self.prompt.is_some() {
@@ -144,7 +148,7 @@ impl State {
         let into = match (&frame.view, row.target) {
             (_, Target::Nowhere) => None,
             (_, Target::View(view)) => Some(*view),
-            (_, Target::Type(name)) => self.of_type(name, |type_name, pattern| View::Objects { type_name, pattern }),
+            (_, Target::Type(name)) => self.of_type(name, |type_name, scope| View::Objects { type_name, scope }),
             (View::Dominators { of, .. }, Target::Merged(name)) => {
                 let view = View::Dominators { of: of.clone(), by_type: false };
                 let pattern = self.browser.map(|browser| browser.pattern_of(&name).text().to_string());
@@ -167,11 +171,20 @@ impl State {
         retained.is_some_and(|(_, objects)| objects > 1)
     }
 
-    pub(super) fn of_type(&mut self, name: String, view: impl Fn(String, TypePattern) -> View) -> Option<View> {
+    /// The objects of a type: those of the group whose types are shown.
+    fn scope_of(&self, browser: Browser<'static>, name: &str) -> ScopeOptions {
+        let group = match self.frame().map(|frame| &frame.view) {
+            Some(View::Types(Some(group))) => group.scope.clone(),
+            _ => ScopeOptions::default(),
+        };
+        ScopeOptions { types: Some(browser.pattern_of(name).into()), ..group }
+    }
+
+    pub(super) fn of_type(&mut self, name: String, view: impl Fn(String, ScopeOptions) -> View) -> Option<View> {
         match (self.browser, self.dumps) {
             (Some(browser), _) => {
-                let pattern = browser.pattern_of(&name);
-                Some(view(name, pattern))
+                let scope = self.scope_of(browser, &name);
+                Some(view(name, scope))
             }
             (None, Some(_)) if !self.is_objects() => {
                 self.note = Some("a dump of allocation totals has no objects".into());
@@ -198,7 +211,7 @@ impl State {
         const PATHS: usize = 5;
         let row = self.frame().and_then(|frame| frame.row(frame.cursor, self.browser.as_ref()));
         if let Some(Target::Type(name) | Target::Merged(name)) = row.map(|row| row.target) {
-            let view = self.of_type(name, |type_name, pattern| View::MergedPaths { type_name, pattern });
+            let view = self.of_type(name, |type_name, scope| View::MergedPaths { type_name, scope });
             return view.into_iter().for_each(|view| self.push(view));
         }
         match self.frame().map(|frame| frame.view.clone()) {
@@ -263,7 +276,7 @@ impl State {
         match (row.map(|row| row.target), self.browser) {
             (Some(Target::Type(name)), Some(browser)) => {
                 self.note = Some(format!("computing what all {name} retain, exactly"));
-                asks.push(Ask::Exact(name.clone(), browser.pattern_of(&name)));
+                asks.push(Ask::Exact(name.clone(), self.scope_of(browser, &name)));
             }
             _ => self.note = Some("exact retained bytes are of types".into()),
         }
@@ -303,7 +316,7 @@ impl State {
     /// The command that prints what is looked at.
     pub(super) fn command(&self) -> Option<String> {
         let frame = self.frame()?;
-        let line = frame.view.command(&self.context, frame.sort, frame.listing.as_deref());
+        let line = frame.view.command(&self.context, frame.sort, frame.pattern(), frame.listing.as_deref());
         Some(self.context.for_shell(&frame.view, line))
     }
 

@@ -10,8 +10,8 @@ use super::list::{Arranged, Listing, Sort, arrange};
 use super::lists;
 use super::view::{Context, Place, View};
 use crate::analysis::selection::TypePattern;
-use crate::answers::AnswerError;
 use crate::answers::browse::Browser;
+use crate::answers::{AnswerError, ScopeOptions};
 use crate::dump::OpenDump;
 use crate::graph::NodeId;
 
@@ -44,7 +44,7 @@ pub(super) enum Ask {
     /// What objects say of themselves.
     Said(Vec<NodeId>),
     /// What all objects of a type retain, exactly.
-    Exact(String, TypePattern),
+    Exact(String, ScopeOptions),
     /// The index.
     WriteIndex,
     /// Rows to a file.
@@ -64,6 +64,8 @@ pub(super) enum Answer {
     /// It was not answered: a newer question came.
     Dropped(ListId),
     Said(Vec<(NodeId, Option<String>)>),
+    /// Nobody sees these any more.
+    NotSaid(Vec<NodeId>),
     Exact(String, Result<u64, String>),
     /// The file of an export is there already.
     Exists(String),
@@ -155,20 +157,32 @@ impl Worker {
         }
     }
 
-    /// Of several lists the last is wanted, of several orders of one list too.
-    fn drop_older(&self, asks: &mut Vec<Ask>) {
+    /// Of several lists the last is wanted, of several orders of one list too, and what the last page says.
+    pub(super) fn drop_older(&self, asks: &mut Vec<Ask>) {
         let last_list = asks.iter().rposition(|ask| matches!(ask, Ask::List(..)));
-        let last_order = asks.iter().rposition(|ask| matches!(ask, Ask::Arrange(..)));
+        let mut orders: Vec<(ListId, usize)> = Vec::new();
+        for (at, ask) in asks.iter().enumerate() {
+            if let Ask::Arrange(id, ..) = ask {
+                orders.retain(|(other, _)| other != id);
+                orders.push((*id, at));
+            }
+        }
+        let last_said = asks.iter().rposition(|ask| matches!(ask, Ask::Said(_)));
         let last_pane = asks.iter().rposition(|ask| matches!(ask, Ask::Pane(_)));
         let mut at = 0;
-        asks.retain(|ask| {
+        asks.retain_mut(|ask| {
             at += 1;
             match ask {
                 Ask::List(id, ..) if last_list != Some(at - 1) => {
                     (self.answer)(Answer::Dropped(*id));
                     false
                 }
-                Ask::Arrange(..) => last_order == Some(at - 1),
+                Ask::Arrange(id, ..) => orders.contains(&(*id, at - 1)),
+                // What went by is asked again when it is seen again.
+                Ask::Said(nodes) if last_said != Some(at - 1) => {
+                    (self.answer)(Answer::NotSaid(std::mem::take(nodes)));
+                    false
+                }
                 Ask::Pane(_) => last_pane == Some(at - 1),
                 _ => true,
             }
@@ -191,8 +205,8 @@ impl Worker {
                 let said = Browser::of(new).map_or(Vec::new(), |browser| browser.said(&nodes));
                 Answer::Said(nodes.into_iter().zip(said).collect())
             }
-            Ask::Exact(name, pattern) => {
-                let exact = lists::exact_retained(new, &pattern).map_err(|error| error.to_string());
+            Ask::Exact(name, scope) => {
+                let exact = lists::exact_retained(new, &scope).map_err(|error| error.to_string());
                 Answer::Exact(name, exact)
             }
             Ask::WriteIndex => Answer::Done(match &self.write_index {

@@ -29,8 +29,12 @@ pub(super) struct Frame {
     pub(super) rows: Arranged,
     pub(super) sort: Sort,
     pub(super) find: String,
-    /// The order and the find that `rows` have, or that were asked for.
+    /// The order and the find that were asked for.
     asked: (Sort, String),
+    /// Those that `rows` have.
+    has: (Sort, String),
+    /// The word of the order that the list had before it was asked for again.
+    order: Option<&'static str>,
     pub(super) cursor: usize,
     pub(super) top: usize,
 }
@@ -50,6 +54,8 @@ impl Frame {
             sort: AS_IT_COMES,
             find: String::new(),
             asked: (AS_IT_COMES, String::new()),
+            has: (AS_IT_COMES, String::new()),
+            order: None,
             cursor: 0,
             top: 0,
         }
@@ -57,12 +63,19 @@ impl Frame {
 
     /// Asks again, and stays where it is.
     pub(super) fn renew(&mut self) {
-        (self.listing, self.error, self.pending) = (None, None, Pending::No);
+        if let Some(listing) = self.listing.take() {
+            // Its columns may be others.
+            let column = self.sort.column.filter(|_| self.sort.column != listing.sorted_by);
+            self.order = column.and_then(|column| listing.figures.get(column)?.sort);
+        }
+        // What is still on its way is an older question's.
+        (self.error, self.pending, self.id) = (None, Pending::No, 0);
     }
 
     /// Asks for something else.
     pub(super) fn start_anew(&mut self) {
         self.renew();
+        self.order = None;
         (self.sort, self.cursor, self.top) = (AS_IT_COMES, 0, 0);
         self.find.clear();
     }
@@ -74,10 +87,12 @@ impl Frame {
             Err(why) => self.error = Some(why),
             Ok((listing, arranged)) => {
                 let comes = Sort { column: listing.sorted_by, reverse: false };
-                if self.sort == AS_IT_COMES {
-                    self.sort = comes;
-                }
+                let word = self.order.take();
+                let same = listing.figures.iter().position(|figure| word.is_some() && figure.sort == word);
+                let column = same.or(listing.sorted_by);
+                self.sort = Sort { column, reverse: self.sort.reverse && column.is_some() };
                 self.asked = (comes, String::new());
+                self.has = self.asked.clone();
                 self.rows = arranged;
                 let is_title = listing.row(0, None).is_some_and(|row| row.look == Look::Title);
                 if self.cursor == 0 && is_title && self.rows.len > 1 {
@@ -92,7 +107,14 @@ impl Frame {
     pub(super) fn arranged(&mut self, sort: Sort, find: Option<&str>, arranged: Arranged) {
         if self.asked.0 == sort && self.asked.1 == find.unwrap_or_default() {
             self.rows = arranged;
+            self.has = self.asked.clone();
         }
+    }
+
+    /// Returns true if all rows are there, in the order that is wanted.
+    pub(super) fn is_arranged(&self) -> bool {
+        let is_part = self.rows.rows.as_ref().is_some_and(|rows| rows.len() < self.rows.len);
+        self.listing.is_some() && !is_part && self.has.0 == self.sort && self.has.1 == self.find
     }
 
     /// Returns true if what is wanted is another order or other rows than those that were asked for.

@@ -324,7 +324,14 @@ pub(super) fn arrange(
         rows = Some(places);
     }
     let len = rows.as_ref().map_or(listing.len(), Vec::len);
-    let largest = listing.largest(rows.as_ref().map_or(Some(0), |rows| rows.first().map(|&row| row as usize)), browser);
+    let retained = |nodes: &[NodeId], browser: &Browser<'static>, rows: &[u32]| {
+        let of_row = |&row: &u32| browser.sizes(nodes[row as usize]).retained.map_or(0, |(bytes, _)| bytes);
+        i64::try_from(rows.iter().map(of_row).max().unwrap_or(0)).unwrap_or(i64::MAX)
+    };
+    let largest = match (objects, browser, &rows) {
+        (Some(nodes), Some(browser), Some(rows)) if !is_as_it_comes => retained(nodes, browser, rows),
+        _ => listing.largest(rows.as_ref().map_or(Some(0), |rows| rows.first().map(|&row| row as usize)), browser),
+    };
     if let Some(rows) = &mut rows {
         rows.truncate(sorted);
     }

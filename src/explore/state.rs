@@ -275,6 +275,7 @@ impl State {
                 self.said_asked.retain(|node| !said.iter().any(|(known, _)| known == node));
                 self.said.extend(said);
             }
+            Answer::NotSaid(nodes) => self.said_asked.retain(|node| !nodes.contains(node)),
             Answer::Exact(name, result) => {
                 self.note = Some(match result {
                     Ok(bytes) => format!("{name}: exactly {} would be freed with all of them", format_bytes(bytes)),

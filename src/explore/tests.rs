@@ -12,6 +12,7 @@ use unicode_width::UnicodeWidthStr;
 use super::ask::{Answer, Ask, Dumps, Worker};
 use super::draw::draw;
 use super::keys::{Key, Mouse};
+use super::list::Target;
 use super::state::{Look, Msg, Progress, State};
 use super::view::{Context, Tab, View};
 use crate::dump::Phase;
@@ -259,7 +260,10 @@ fn ids_names_and_commands_are_copied() {
         "heapdump breakdown --depth 1 --min-bytes 0 -n 0 1#1cadcb fixtures/xna_cf/pair_after.txt"
     );
     game.keys("2 / System.String Enter");
-    assert_eq!(game.command(), "heapdump stats --retained --sort retained fixtures/xna_cf/pair_after.txt");
+    assert_eq!(
+        game.command(),
+        "heapdump stats --retained --sort retained --type System.String fixtures/xna_cf/pair_after.txt"
+    );
     game.keys("Enter");
     assert!(game.command().starts_with("heapdump list --sort retained -n 0 --type "), "{}", game.command());
 }
@@ -406,4 +410,91 @@ fn rows_are_written_to_files() {
     assert_eq!(value["rows"][0]["name"], "Microsoft.Xna.Framework.Graphics.Texture2D");
     // Never over the dump, and not under a name that says nothing.
     assert!(game.keys("x fixtures/xna_cf/pair_after.txt Enter y").screen().contains("ends with .csv or .json"));
+}
+
+/// Rows of groups lead to their own objects: as many as the row says, and the command says so too.
+#[test]
+fn groups_lead_to_their_own_objects() {
+    for (paths, groups) in [(&GAME, "4 g"), (&GAME, "4"), (&ZOO, "4")] {
+        let mut browser = Driver::new(paths, (110, 60), COLORS);
+        browser.keys(groups);
+        for at in 0..browser.state.frame().unwrap().rows.len.min(12) {
+            let frame = browser.state.frame().unwrap();
+            let row = frame.row(at, browser.state.browser.as_ref()).unwrap();
+            if matches!(row.target, Target::Nowhere) {
+                continue;
+            }
+            let objects = row.figures[2].unwrap();
+            browser.keys(&"j".repeat(at)).keys("Enter");
+            let types = browser.state.frame().unwrap();
+            let of_types: i64 = (0..types.rows.len).map(|at| types.row(at, None).unwrap().figures[2].unwrap()).sum();
+            assert_eq!(of_types, objects, "{}: {}", row.name, browser.command());
+            let first = types.row(0, None).unwrap().figures[2].unwrap();
+            browser.keys("Enter");
+            assert_eq!(browser.state.frame().unwrap().rows.len as i64, first, "{}", browser.command());
+            browser.keys("h h");
+            browser.state.frame_mut().unwrap().cursor = 0;
+        }
+    }
+}
+
+/// The longest bar is that of the largest row, whatever comes first.
+#[test]
+fn bars_are_drawn_by_the_largest_row() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    let largest = game.state.frame().unwrap().rows.largest;
+    for order in ["S", "S s", "S"] {
+        game.keys(order);
+        assert_eq!(game.state.frame().unwrap().rows.largest, largest, "{}", game.command());
+    }
+    // `list` has no third order.
+    game.keys("2 j Enter");
+    let orders: Vec<String> = (0..3).map(|_| game.keys("s").command()).collect();
+    assert!(orders[0] == orders[2] && orders[0] != orders[1], "{orders:?}");
+}
+
+/// Rows are written when all of them are there, in the order that is on the screen.
+#[test]
+fn rows_on_their_way_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.csv");
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    // The order is asked for, and has not come.
+    let asks = game.state.update(Msg::Key(Key::Char('S')));
+    assert!(matches!(asks[..], [Ask::Arrange(..)]), "{asks:?}");
+    let name = format!("x {} Enter", file.display());
+    game.keys(&name);
+    assert!(game.screen().contains("nothing is written") && !file.exists());
+    asks.into_iter().for_each(|ask| game.worker.answer(ask));
+    let answers = std::mem::take(&mut *game.answers.lock().unwrap());
+    answers.into_iter().for_each(|answer| game.msg(Msg::Answer(answer)));
+    game.keys(&name);
+    let rows = game.state.frame().unwrap().rows.len;
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), rows + 1);
+}
+
+/// Of two lists each gets its order, though both are asked for at once.
+#[test]
+fn every_list_gets_its_order() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    game.keys("2");
+    let mut asks = game.state.update(Msg::Key(Key::Char('s')));
+    game.keys("3");
+    asks.extend(game.state.update(Msg::Key(Key::Char('S'))));
+    asks.extend(game.state.update(Msg::Key(Key::Char('s'))));
+    assert_eq!(asks.len(), 3);
+    game.worker.drop_older(&mut asks);
+    assert_eq!(asks.len(), 2, "one of each list");
+}
+
+/// While the dump is read there is nothing else to do than to leave.
+#[test]
+fn keys_wait_for_the_dump() {
+    let context = Context::new(vec!["a".into()], Vec::new());
+    let mut state = State::new(context, COLORS, (None, None), (110, 30));
+    for key in ['2', ':', 'w', 'x', '?'] {
+        assert!(state.update(Msg::Key(Key::Char(key))).is_empty());
+        assert!(state.note.is_none() && state.prompt.is_none() && !state.help, "{key}");
+    }
+    assert!(matches!(state.update(Msg::Key(Key::Char('q')))[..], [Ask::Quit]));
 }

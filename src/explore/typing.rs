@@ -38,7 +38,10 @@ impl State {
 
     pub(super) fn export(&mut self, file: String, replaces: bool, asks: &mut Vec<Ask>) {
         let Some(frame) = self.frame() else { return };
-        let Some(listing) = &frame.listing else { return };
+        let Some(listing) = frame.listing.as_ref().filter(|_| frame.is_arranged()) else {
+            self.note = Some("nothing is written: the rows are not all there yet; try again in a moment".into());
+            return;
+        };
         let (listing, rows) = (Arc::clone(listing), frame.rows.clone());
         asks.push(Ask::Export(Export { listing, rows, file, replaces }));
     }

@@ -25,13 +25,23 @@ pub(super) struct Group {
     pub(super) scope: ScopeOptions,
 }
 
+/// What a group is called whose objects have no name for it.
+const NO_GROUP: &str = "(none)";
+/// Ends the name of a group of types that stand inside others.
+const NESTED: &str = " (nested)";
+
 impl Group {
     /// The objects of a group; `None` where there is no way to ask for them. `number`: its place among the groups.
     pub(super) fn new(by: GroupBy, name: &str, number: u32) -> Option<Self> {
         let scope = match by {
             GroupBy::Section => ScopeOptions::of_section(Some(&(number + 1).to_string())),
             GroupBy::Package | GroupBy::Module | GroupBy::Generation => {
-                let text = format!("{} = '{}'", by.name(), name.replace('\'', "''"));
+                let text = match name {
+                    NO_GROUP => format!("{} is null", by.name()),
+                    // No expression says that a type is nested.
+                    name if name.ends_with(NESTED) => return None,
+                    name => format!("{} = '{}'", by.name(), name.replace('\'', "''")),
+                };
                 ScopeOptions { filter: Filter::parse(&[text]).ok()?, ..ScopeOptions::default() }
             }
             _ => return None,
@@ -61,10 +71,10 @@ pub(super) enum View {
     },
     Groups(GroupBy),
     Growth(DiffBy),
-    /// Objects of a type.
+    /// Objects of a type, of a group where the way leads through one.
     Objects {
         type_name: String,
-        pattern: TypePattern,
+        scope: ScopeOptions,
     },
     Object(Place),
     /// So many paths.
@@ -72,7 +82,7 @@ pub(super) enum View {
     /// Paths to all objects of a type.
     MergedPaths {
         type_name: String,
-        pattern: TypePattern,
+        scope: ScopeOptions,
     },
     /// Heaps of allocation totals.
     Heaps,
@@ -176,7 +186,15 @@ impl View {
     }
 
     /// The command that prints it, in the order that it has. `listing`: once it is there.
-    pub(super) fn command(&self, context: &Context, sort: Sort, listing: Option<&Listing>) -> CommandLine {
+    /// `find`: what is looked for in it, which the commands of types take.
+    pub(super) fn command(
+        &self,
+        context: &Context,
+        sort: Sort,
+        find: Option<TypePattern>,
+        listing: Option<&Listing>,
+    ) -> CommandLine {
+        let found = |scope: ScopeOptions| ScopeOptions { types: find.clone().map(Into::into), ..scope };
         let rows = listing.map_or(0, Listing::len);
         let limits = Limits { rows: (rows > PRINTED).then_some(PRINTED), reverse: sort.reverse };
         let word = sort.column.and_then(|column| listing?.figures.get(column)?.sort);
@@ -185,7 +203,7 @@ impl View {
             View::Suspects => LeaksOptions::default().command_line(),
             View::Types(group) => {
                 let scope = group.as_ref().map_or_else(ScopeOptions::default, |group| group.scope.clone());
-                context.histogram_options(GroupBy::Type, scope, order_of(word, context), limits).command_line()
+                context.histogram_options(GroupBy::Type, found(scope), order_of(word, context), limits).command_line()
             }
             View::Groups(by) => {
                 context.histogram_options(*by, ScopeOptions::default(), order_of(word, context), limits).command_line()
@@ -203,6 +221,10 @@ impl View {
             }
             .command_line(),
             View::Growth(by) => DiffOptions {
+                scope: match by {
+                    DiffBy::Groups(_) => found(ScopeOptions::default()),
+                    _ => ScopeOptions::default(),
+                },
                 by: *by,
                 retained: context.retained_growth(*by),
                 order: match word {
@@ -215,8 +237,8 @@ impl View {
                 ..DiffOptions::default()
             }
             .command_line(),
-            View::Objects { pattern, .. } => ObjectsOptions {
-                scope: ScopeOptions { types: Some(pattern.clone().into()), ..ScopeOptions::default() },
+            View::Objects { scope, .. } => ObjectsOptions {
+                scope: scope.clone(),
                 order: match word {
                     Some("shallow") => ObjectOrder::ShallowBytes,
                     _ => ObjectOrder::RetainedBytes,
@@ -231,7 +253,7 @@ impl View {
             View::Paths(place, paths) => id(place).map_or_else(CommandLine::of_options, |object| {
                 RootPathsOptions { paths: Some(*paths), ..RootPathsOptions::new(object) }.command_line()
             }),
-            View::MergedPaths { pattern, .. } => MergedPathsOptions::new(pattern.clone()).command_line(),
+            View::MergedPaths { scope, .. } => MergedPathsOptions::of(scope.clone()).command_line(),
             View::Heaps => BreakdownOptions { depth: Some(0), ..BreakdownOptions::default() }.command_line(),
             View::Frames { choice, depth, .. } => {
                 let depth = Some(depth + 1);

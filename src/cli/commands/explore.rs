@@ -60,10 +60,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let unwatched = |(options, memory)| (OpenOptions { observer: Arc::new(NoObserver), ..options }, memory);
     let options = inputs.iter().map(|_| dump_options(session, None, &args.input).map(unwatched));
     let options = options.collect::<Result<Vec<_>>>()?;
-    let mut paths: Vec<PathBuf> = inputs.iter().filter_map(Input::path).map(Path::to_path_buf).collect();
-    if is_piped > 0 {
-        paths.push("-".into());
-    }
+    let named = |input: &Input| input.path().map_or_else(|| PathBuf::from("-"), Path::to_path_buf);
+    let paths: Vec<PathBuf> = inputs.iter().map(named).collect();
     let write_index = match (&inputs[..], args.input.no_index) {
         ([input], false) => index_writer(input, &options[0].0),
         _ => None,

@@ -1,7 +1,6 @@
 //! Lists of objects: what one dominates, those of a type, and all that is said of one.
 
 use super::signed;
-use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
@@ -62,14 +61,16 @@ pub(super) fn has_stacks(dump: &OpenDump) -> bool {
 }
 
 /// Objects of a type.
-pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, pattern: &TypePattern) -> Result<Listing, AnswerError> {
+pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
-    let scope = ScopeOptions { types: Some(pattern.clone().into()), ..ScopeOptions::default() };
+    // `list` has no order by what an object dominates.
+    let mut figures = OF_OBJECTS;
+    figures[2].sort = None;
     Ok(Listing {
         whole: Some(signed(browser.reachable_bytes())),
         sorted_by: Some(0),
         empty: format!("no objects of {type_name}"),
-        ..Listing::new(&OF_OBJECTS, "Object", vec![Part::of_objects(browser.objects_of(&scope)?)])
+        ..Listing::new(&figures, "Object", vec![Part::of_objects(browser.objects_of(scope)?)])
     })
 }
 

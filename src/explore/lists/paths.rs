@@ -1,7 +1,6 @@
 //! Why an object is alive, line by line.
 
 use super::signed;
-use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 use crate::answers::path_lines::{PathLines, PathPart};
 use crate::answers::{
@@ -65,8 +64,8 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
 }
 
 /// Paths to all objects of a type, merged.
-pub(super) fn merged(dump: &'static OpenDump, pattern: &TypePattern) -> Result<Listing, AnswerError> {
-    let answer = merged_paths(dump, &MergedPathsOptions::new(pattern.clone()))?;
+pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
+    let answer = merged_paths(dump, &MergedPathsOptions::of(scope.clone()))?;
     let (count, rest) = answer.sentence();
     let figures = [Figure::new("Retained", Unit::Bytes, None, 0), Figure::new("Objects", Unit::Count, None, 60)];
     let mut rows = Vec::new();

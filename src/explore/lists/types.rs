@@ -1,7 +1,6 @@
 //! Types, and groups of them.
 
 use super::signed;
-use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{HistogramOrder, HistogramRow, Totals, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::dump::OpenDump;
@@ -70,9 +69,9 @@ fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&Hist
 }
 
 /// What all objects of a type retain, exactly. O(objects + references).
-pub(crate) fn exact_retained(dump: &OpenDump, pattern: &TypePattern) -> Result<u64, AnswerError> {
-    let scope = ScopeOptions { types: Some(pattern.clone().into()), ..ScopeOptions::default() };
-    let options = HistogramOptions { scope, retained: Some(RetainedBy::Exact), ..HistogramOptions::default() };
+pub(crate) fn exact_retained(dump: &OpenDump, scope: &ScopeOptions) -> Result<u64, AnswerError> {
+    let options =
+        HistogramOptions { scope: scope.clone(), retained: Some(RetainedBy::Exact), ..HistogramOptions::default() };
     let answer = histogram(dump, &options)?;
     Ok(answer.rows.as_slice().iter().filter_map(|row| row.retained_bytes).sum())
 }

@@ -55,7 +55,12 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     // Without the thread the loop would wait for ever.
     std::thread::Builder::new()
         .name("loader".into())
-        .spawn(move || _ = loaded.send(Event::Loaded(Box::new(load(&watched)))))
+        .spawn(move || {
+            let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(&watched)));
+            let read = read.unwrap_or_else(|_| Err("reading failed; it is a defect of heapdump".into()));
+            // Nobody waits for it when the browser has ended.
+            _ = loaded.send(Event::Loaded(Box::new(read)));
+        })
         .map_err(|error| error.to_string())?;
     let size = screen.size().map_err(|error| error.to_string())?;
     let state = State::new(context, look, start, (size.width, size.height));
@@ -63,6 +68,8 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     let ended = show.until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
     show.watching.cancel();
+    // Nor for an index or rows that are being written.
+    crate::files::remove_unfinished();
     if matches!(ended, Ok(Ended::Gone)) {
         show.guard.give_up();
     }
