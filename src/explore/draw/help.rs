@@ -31,6 +31,7 @@ fn own_keys(view: &View, is_objects: bool) -> &'static [(&'static str, &'static 
 /// The keys that work now, in a line.
 pub(super) fn keys_of(state: &State) -> String {
     let Some(frame) = state.frame() else { return String::new() };
+    let pen = Pen { look: state.look };
     let mut keys: Vec<String> =
         own_keys(&frame.view, state.is_objects()).iter().map(|(key, what)| format!("{key} {what}")).collect();
     let is_sorted = frame.listing.as_ref().is_some_and(|listing| listing.sorted_by.is_some());
@@ -40,7 +41,7 @@ pub(super) fn keys_of(state: &State) -> String {
     keys.push(if frame.find.is_empty() {
         "/ find".into()
     } else {
-        format!("Esc all (/{})", super::text::cut(&frame.find, 12, Pen { look: state.look }))
+        format!("Esc all (/{})", super::text::cut(&pen.escaped(&frame.find), 12, pen))
     });
     keys.extend(is_sorted.then(|| "s sort".to_string()));
     keys.extend(["y id", "e command", "? keys", "q quit"].map(String::from));
