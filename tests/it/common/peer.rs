@@ -20,11 +20,13 @@ impl Process {
         Process(command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("sleep"))
     }
 
-    /// A shell under another program's name that runs a line, with words behind it.
+    /// A shell under another program's name that runs a line, with words behind it. What is ignored where the tests were
+    /// started, as in the background of a script, it could not catch.
     pub fn shell_named(folder: &std::path::Path, name: &str, line: &str, words: &[&str]) -> Self {
         let program = folder.join(name);
         std::fs::copy("/bin/bash", &program).expect("copied");
-        let mut command = Command::new(program);
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(program);
         command.args(["-c", line, "x"]).args(words).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
         Process(command.spawn().expect("it starts"))
     }
