@@ -416,6 +416,11 @@ impl<'d> DominatorNodes<'d> {
         self.len() == 0
     }
 
+    /// Levels above the deepest row. O(rows).
+    pub fn deepest(&self) -> usize {
+        self.tree.deepest()
+    }
+
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
         !self.graph.types().class_objects().is_empty()

@@ -77,18 +77,23 @@ impl InfoOfFile {
     }
 }
 
+/// The folder that all files are in, with the slash behind it; else empty. O(files).
+pub(super) fn shared_folder_of<'f>(mut files: impl Iterator<Item = &'f str>) -> &'f str {
+    let Some(first) = files.next() else { return "" };
+    let mut folder = &first[..first.rfind('/').map_or(0, |slash| slash + 1)];
+    for file in files {
+        while !file.starts_with(folder) {
+            // Never longer than before, and empty at the latest without another slash.
+            folder = &folder[..folder.trim_end_matches('/').rfind('/').map_or(0, |slash| slash + 1)];
+        }
+    }
+    folder
+}
+
 impl InfoOfFiles {
     /// The folder that all files are in, as they were named, with the slash behind it; else empty.
     pub fn shared_folder(&self) -> &str {
-        let [first, rest @ ..] = &self.files[..] else { return "" };
-        let mut folder = &first.file[..first.file.rfind('/').map_or(0, |slash| slash + 1)];
-        for InfoOfFile { file, .. } in rest {
-            while !file.starts_with(folder) {
-                // Never longer than before, and empty at the latest without another slash.
-                folder = &folder[..folder.trim_end_matches('/').rfind('/').map_or(0, |slash| slash + 1)];
-            }
-        }
-        folder
+        shared_folder_of(self.files.iter().map(|file| file.file.as_str()))
     }
 
     /// Rows of these files; without an order, and where they are equal, as they were named. O(files x log).

@@ -252,6 +252,11 @@ impl<'d> ReferrerRows<'d> {
         self.len() == 0
     }
 
+    /// Levels above the deepest row. O(rows).
+    pub fn deepest(&self) -> usize {
+        self.tree.deepest()
+    }
+
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
         self.names.is_some()

@@ -44,6 +44,11 @@ impl<R> Tree<R> {
         &self.rows
     }
 
+    /// Levels above the deepest row. O(rows).
+    pub fn deepest(&self) -> usize {
+        self.rows.iter().map(|row| row.depth as usize).max().unwrap_or(0)
+    }
+
     /// Serialises the rows at the top, each with its `children`. `fields` gives what a row has besides these.
     pub(super) fn nested<'a, T, F: Fn(&'a TreeRow<R>) -> T>(&'a self, fields: F) -> Nested<'a, R, F> {
         Nested { rows: &self.rows, fields, next: Cell::new(0) }

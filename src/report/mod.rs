@@ -6,6 +6,7 @@
 mod ascii;
 mod columns;
 mod delimited;
+mod fit;
 mod json;
 mod markdown;
 mod names;
@@ -94,16 +95,6 @@ impl Style {
     /// Tables are read by people, not by programs, for which a name is the bare name.
     pub fn is_for_people(&self) -> bool {
         matches!(self.format, Format::Table | Format::Markdown)
-    }
-
-    /// A type name (or other text with names) shortened to what `before` leaves of a terminal's line.
-    pub fn fit(&self, before: usize, text: &str) -> String {
-        const SHORTEST: usize = 20;
-        if !self.terminal {
-            return escape_controls(text).into();
-        }
-        let room = self.width.saturating_sub(before).max(SHORTEST);
-        shorten_name(&escape_controls(&terminal::without_middle(text, room)), room)
     }
 }
 

@@ -2,9 +2,13 @@
 
 use super::terminal::shorten_middle;
 
+/// Of two texts that are shortened together neither has less.
+const SHORTEST_OF_TWO: usize = 5;
+
 /// A text with names of types in it, in `room` characters at most (3 at least): leading segments of the names are taken
 /// away, from left to right, as few as it takes (`System.Collections.Generic.List<Demo.Model.Tree>` as
-/// `…Generic.List<Demo.Model.Tree>`, then `…List<…Tree>`); what is too long still loses its middle. O(length).
+/// `…Generic.List<Demo.Model.Tree>`, then `…List<…Tree>`); what is too long still loses its middle, two texts with two
+/// blanks between them each its own: a reference and what it leads to, an id (which stays whole) and its type. O(length).
 pub fn shorten_name(text: &str, room: usize) -> String {
     let mut over = text.chars().count().saturating_sub(room);
     if over == 0 {
@@ -26,7 +30,20 @@ pub fn shorten_name(text: &str, room: usize) -> String {
         shown.push_str(&after[..between]);
         rest = &after[between..];
     }
-    shorten_middle(&shown, room)
+    let counts = |(first, last): &(&str, &str)| (first.chars().count(), last.chars().count());
+    match shown.split_once("  ").filter(|_| shown.chars().count() > room && room > 2 * SHORTEST_OF_TWO) {
+        Some(both) => {
+            let (first, last) = counts(&both);
+            let is_id = both.0.starts_with(|c: char| c.is_ascii_digit() || c == '@') && !both.0.contains(' ');
+            let room = room - 2;
+            let last = match room.saturating_sub(first) {
+                left if is_id && left >= SHORTEST_OF_TWO => left,
+                left => last.min(left.max(room / 2)),
+            };
+            format!("{}  {}", shorten_middle(both.0, room - last), shorten_middle(both.1, last))
+        }
+        None => shorten_middle(&shown, room),
+    }
 }
 
 /// The end of the leading segments that have to go so that a name is `over` characters shorter, or as much as can be: all

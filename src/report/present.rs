@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::ascii::Ascii;
+use super::fit::with_breaks;
 use super::{
     Format, Outline, Style, Table, delimited, escape_controls, json, markdown, plain, several, terminal, tree,
 };
@@ -84,7 +85,8 @@ impl<'w> TextPage<'w> {
         let start = text.trim_start_matches('\n');
         (start.len()..text.len()).for_each(|_| self.line(""));
         let indent = &start[..start.len() - start.trim_start_matches(' ').len()];
-        for line in textwrap::wrap(start, self.wrapping().subsequent_indent(indent)) {
+        let words = with_breaks(&start[indent.len()..], self.style.width.saturating_sub(indent.len()), false);
+        for line in textwrap::wrap(&words, self.wrapping().initial_indent(indent).subsequent_indent(indent)) {
             self.line(line.trim_end());
         }
     }
@@ -94,7 +96,8 @@ impl<'w> TextPage<'w> {
         const INDENT: usize = 13;
         let first = format!("{:<width$} ", escape_controls(field), width = INDENT - 1);
         let options = self.wrapping().initial_indent(&first).subsequent_indent("             ");
-        for line in textwrap::wrap(&escape_controls(value), options) {
+        let value = with_breaks(&escape_controls(value), self.style.width.saturating_sub(INDENT), true);
+        for line in textwrap::wrap(&value, options) {
             self.line(line);
         }
     }

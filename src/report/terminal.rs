@@ -10,18 +10,18 @@ use crate::units;
 
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
 const ROWS_AT_ONCE: usize = 2000;
-/// A name is never cut below this, however narrow the terminal.
-const SHORTEST_NAME: usize = 20;
+/// Rather than cut a name below this, figures are left out, and words beside it are cut to as much.
+const SHORTEST_NAME: usize = super::fit::READABLE;
 /// Rather than cut a name below this, columns that can be hidden are left out.
 const READABLE_NAME: usize = 28;
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let mut start = 0;
-    let mut hidden = 0;
+    let mut hidden: Vec<usize> = Vec::new();
     loop {
         let end = (start + ROWS_AT_ONCE).min(table.row_count);
         let text;
-        (text, hidden) = draw(table, start..end, hidden, style);
+        (text, hidden) = draw(table, start..end, hidden.len(), style);
         writeln!(out, "{text}")?;
         start = end;
         if start == table.row_count {
@@ -31,9 +31,9 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
     if table.rows_hidden > 0 {
         note(&format!("{}; -n 0 shows all", units::count_of(table.rows_hidden as u64, "more rows")), out, style)?;
     }
-    if hidden > 0 {
-        let columns = units::count_of(hidden as u64, "more columns");
-        note(&format!("{columns} on a wider terminal, or with -f csv"), out, style)?;
+    if !hidden.is_empty() {
+        let titles: Vec<String> = hidden.iter().map(|place| table.columns[*place].title.replace('\n', " ")).collect();
+        note(&super::fit::hidden_columns(&titles), out, style)?;
     }
     Ok(())
 }
@@ -43,55 +43,62 @@ fn note(text: &str, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     writeln!(out, "{}", super::present::wrap_sentence(text, style.width))
 }
 
-/// A part of the table, and how many columns it does without: no fewer than the part before.
-fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &Style) -> (String, usize) {
+/// A part of the table, and the columns it does without: no fewer than the part before.
+fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &Style) -> (String, Vec<usize>) {
     let mut texts: Vec<Vec<String>> = rows
         .map(|row| {
             (table.row)(row).iter().zip(&table.columns).map(|(cell, column)| text(cell, column.unit, style)).collect()
         })
         .collect();
-    let widths: Vec<usize> = (0..table.columns.len())
+    let mut widths: Vec<usize> = (0..table.columns.len())
         .map(|place| texts.iter().map(|row| row[place].chars().count()).fold(title_width(&table.columns[place]), max))
         .collect();
     let last = table.columns.len().saturating_sub(1);
     let mut shown: Vec<usize> = (0..table.columns.len()).collect();
     // What borders and the other columns leave for the last one.
-    let room = |shown: &[usize]| {
+    let room = |widths: &[usize], shown: &[usize]| {
         let others: usize = shown.iter().filter(|place| **place != last).map(|place| widths[*place] + 3).sum();
         style.width.saturating_sub(others + 4)
     };
     let wanted = widths.get(last).map_or(0, |width| (*width).min(READABLE_NAME));
     while let Some(most) = shown.iter().map(|place| table.columns[*place].hide_priority).max().filter(|most| *most > 0)
-        && (room(&shown) < wanted || table.columns.len() - shown.len() < hidden)
+        && (room(&widths, &shown) < wanted || table.columns.len() - shown.len() < hidden)
     {
         shown.retain(|place| table.columns[*place].hide_priority < most);
     }
     // Without borders a column takes two characters less, and there are none at the sides. Where that is not enough
-    // either, counts go, then what stands between the first column and the name.
-    let plain_room = |shown: &[usize]| {
+    // either, counts go, then what stands between the first column and the name; then words beside the name are cut.
+    let plain_room = |widths: &[usize], shown: &[usize]| {
         let others: usize = shown.iter().filter(|place| **place != last).map(|place| widths[*place] + 2).sum();
         style.width.saturating_sub(others + 2)
     };
     while shown.len() > 2
-        && (plain_room(&shown) < SHORTEST_NAME.min(wanted) || table.columns.len() - shown.len() < hidden)
+        && (plain_room(&widths, &shown) < SHORTEST_NAME.min(wanted) || table.columns.len() - shown.len() < hidden)
     {
         let count = shown.iter().position(|place| table.columns[*place].unit == Unit::Count);
         shown.remove(count.filter(|at| at + 1 < shown.len()).unwrap_or(1));
     }
-    let with_borders = room(&shown);
+    if plain_room(&widths, &shown) < SHORTEST_NAME.min(wanted) {
+        let words = shown.iter().filter(|place| **place != last && table.columns[**place].unit == Unit::Word);
+        words.for_each(|place| widths[*place] = widths[*place].min(SHORTEST_NAME));
+    }
+    let with_borders = room(&widths, &shown);
     let is_plain = with_borders < wanted.min(SHORTEST_NAME);
-    let room = if is_plain { plain_room(&shown) } else { with_borders }.max(SHORTEST_NAME);
+    let room = if is_plain { plain_room(&widths, &shown) } else { with_borders }.max(3);
 
     let mut drawn = Drawn::new();
     drawn.load_style(if is_plain { presets::NOTHING } else { presets::UTF8_FULL_CONDENSED });
     drawn.set_content_arrangement(ContentArrangement::Disabled);
     if style.header {
-        drawn.set_header(shown.iter().map(|place| table.columns[*place].title.as_ref()));
+        drawn.set_header(shown.iter().map(|&place| {
+            let lines = table.columns[place].title.lines();
+            lines.map(|line| shorten_middle(line, widths[place])).collect::<Vec<_>>().join("\n")
+        }));
     }
     for row in &mut texts {
         drawn.add_row(shown.iter().map(|&place| {
             let text = std::mem::take(&mut row[place]);
-            if place == last { shorten_name(&text, room) } else { text }
+            shorten_name(&text, if place == last { room } else { widths[place] })
         }));
     }
     for (number, place) in shown.iter().enumerate() {
@@ -101,7 +108,7 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
             drawn_column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let hidden = table.columns.len() - shown.len();
+    let hidden = (0..table.columns.len()).filter(|place| !shown.contains(place)).collect();
     let lines: Vec<String> = drawn.lines().map(|line| line.trim_end().to_string()).collect();
     (lines.join("\n"), hidden)
 }
@@ -146,7 +153,8 @@ pub fn shorten_middle(text: &str, room: usize) -> String {
     let back = room - 1 - front;
     let start: String = text.chars().take(front).collect();
     let end: String = text.chars().skip(count - back).collect();
-    format!("{start}…{end}")
+    // What was cut before brings its mark.
+    format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
 
 #[cfg(test)]
@@ -193,8 +201,8 @@ mod tests {
         };
         for (width, there, gone, note) in [
             (120, "Objects ┆ Objects", "wider", "xx"),
-            (60, "Objects ┆", "Objects ┆ Objects", "1 more column on"),
-            (50, "Growth", "Objects", "2 more columns on"),
+            (60, "Objects ┆", "Objects ┆ Objects", "1 more column (Objects old) on"),
+            (50, "Growth", "┆ Objects", "2 more columns (Objects old,"),
         ] {
             let text = drawn(&table, width);
             assert!(text.contains(there) && !text.contains(gone) && text.contains(note), "{width}\n{text}");
@@ -218,8 +226,8 @@ mod tests {
         for (width, note) in [
             (90, None),
             (70, None),
-            (58, Some("1 more column on")),
-            (45, Some("2 more columns on")),
+            (58, Some("1 more column (References) on")),
+            (45, Some("2 more columns (Shallow,")),
             (36, Some("3 more")),
         ] {
             let text = drawn(&table, width);

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::{Style, format_count};
+use super::fit::{READABLE, hidden_columns};
+use super::{Style, format_count, wrap_sentence};
 
 /// A tree on a terminal. Rows are made one by one.
 pub struct Outline<'a> {
@@ -14,8 +15,8 @@ pub struct Outline<'a> {
     pub title: &'static str,
     /// Write the titles.
     pub header: bool,
-    /// Rows deeper than this are indented as this deep.
-    pub max_indent: usize,
+    /// Levels above the deepest row.
+    pub deepest: usize,
     /// How many rows there are.
     pub row_count: usize,
     /// Gives a row.
@@ -39,6 +40,23 @@ pub struct OutlineRow {
     pub end: String,
 }
 
+/// Levels for which figures are left out.
+const LEVELS_WANTED: usize = 4;
+/// Characters that a name keeps at least where all levels are indented.
+const SHORTEST_NAME: usize = 12;
+
+/// What a terminal has room for.
+struct Layout {
+    /// Figures that are shown: the first ones.
+    figures: usize,
+    /// Columns that they take.
+    width: usize,
+    /// What stands before names is shown.
+    with_start: bool,
+    /// Rows deeper than this are indented as this deep, and say how deep they are.
+    max_level: usize,
+}
+
 impl Outline<'_> {
     fn figures<'f>(&self, texts: impl Iterator<Item = &'f str>) -> String {
         let mut line = String::new();
@@ -48,41 +66,82 @@ impl Outline<'_> {
         }
         line
     }
+
+    fn width_of(&self, figures: usize) -> usize {
+        self.gap * figures.saturating_sub(1) + self.figures[..figures].iter().map(|(_, width)| width).sum::<usize>()
+    }
+
+    /// On a narrow terminal figures are left out, the last ones first but never the first one, then what stands before
+    /// names, then indentation.
+    fn layout(&self, style: &Style) -> Layout {
+        let start = if self.row_count > 0 { (self.row)(0).start.chars().count() } else { 0 };
+        let wanted = 2 * self.deepest.min(LEVELS_WANTED);
+        let (mut figures, mut with_start) = (self.figures.len(), start > 0);
+        let before = |figures: usize, with_start: bool| self.width_of(figures) + 2 + if with_start { start } else { 0 };
+        while figures > 1 && before(figures, with_start) + wanted + READABLE > style.width {
+            figures -= 1;
+        }
+        with_start = with_start && before(figures, true) + wanted + SHORTEST_NAME <= style.width;
+        let levels = |name: usize| style.width.saturating_sub(before(figures, with_start) + name) / 2;
+        let max_level = match levels(SHORTEST_NAME) {
+            all if all >= self.deepest => self.deepest,
+            most => levels(READABLE).max(most.min(LEVELS_WANTED)),
+        };
+        Layout { figures, width: self.width_of(figures), with_start, max_level }
+    }
 }
 
 pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
+    let layout = tree.layout(style);
     if tree.header {
-        writeln!(out, "{}  {}", tree.figures(tree.figures.iter().map(|(title, _)| *title)), tree.title)?;
+        let titles = tree.figures[..layout.figures].iter().map(|(title, _)| *title);
+        writeln!(out, "{}  {}", tree.figures(titles), tree.title)?;
     }
-    let gaps = tree.gap * tree.figures.len().saturating_sub(1);
-    let width = tree.figures.iter().map(|(_, width)| width).sum::<usize>() + gaps;
-    let indent = |depth: usize| 2 + 2 * depth.min(tree.max_indent);
     // By depth: what was left out at the end of the levels that are open.
     let mut hidden: Vec<u64> = Vec::new();
     for row in (0..tree.row_count).map(&tree.row) {
-        close(&mut hidden, row.depth + 1, width, out)?;
+        close(&mut hidden, row.depth + 1, &layout, out, style)?;
         let start = format!(
-            "{}{:indent$}{}",
-            tree.figures(row.figures.iter().map(String::as_str)),
+            "{}{:indent$}{}{}",
+            tree.figures(row.figures.iter().take(layout.figures).map(String::as_str)),
             "",
-            row.start,
-            indent = indent(row.depth)
+            if row.depth > layout.max_level { format!("({}) ", row.depth) } else { String::new() },
+            if layout.with_start { row.start } else { String::new() },
+            indent = 2 + 2 * row.depth.min(layout.max_level)
         );
-        let name = style.fit(start.chars().count() + row.end.chars().count(), &row.name);
-        writeln!(out, "{start}{name}{}", row.end)?;
+        let before = start.chars().count();
+        let name = match before + row.end.chars().count() {
+            // Cut as one where there is no room for both.
+            width if width + SHORTEST_NAME / 2 > style.width => style.fit(before, &format!("{}{}", row.name, row.end)),
+            width => style.fit(width, &row.name) + &row.end,
+        };
+        writeln!(out, "{start}{name}")?;
         hidden.resize(row.depth + 1, 0);
         hidden[row.depth] = row.hidden_after;
     }
-    close(&mut hidden, 0, width, out)
+    close(&mut hidden, 0, &layout, out, style)?;
+    let mut notes = Vec::new();
+    if tree.deepest > layout.max_level {
+        notes.push("(N): a row N levels down, too deep to be indented on this terminal".to_string());
+    }
+    let mut titles: Vec<String> = tree.figures[layout.figures..].iter().map(|(title, _)| title.to_string()).collect();
+    titles.extend(
+        (!layout.with_start && tree.row_count > 0 && !(tree.row)(0).start.is_empty()).then(|| "id".to_string()),
+    );
+    if !titles.is_empty() {
+        notes.push(hidden_columns(&titles));
+    }
+    notes.iter().try_for_each(|note| writeln!(out, "{}", wrap_sentence(note, style.width)))
 }
 
 /// Ends the levels below `depth`, with a line for each that was cut.
-fn close(hidden: &mut Vec<u64>, depth: usize, width: usize, out: &mut dyn Write) -> io::Result<()> {
+fn close(hidden: &mut Vec<u64>, depth: usize, layout: &Layout, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     while hidden.len() > depth {
         let count = hidden.pop().unwrap_or(0);
         if count > 0 {
-            let indent = width + 2 + 2 * hidden.len();
-            writeln!(out, "{:indent$}{} more; -n 0 shows all", "", format_count(count))?;
+            let text = format!("{} more; -n 0 shows all", format_count(count));
+            let indent = layout.width + 2 + 2 * hidden.len().min(layout.max_level);
+            writeln!(out, "{:indent$}{text}", "", indent = indent.min(style.width.saturating_sub(text.len())))?;
         }
     }
     Ok(())
@@ -101,7 +160,7 @@ mod tests {
             gap: 1,
             title: "object",
             header: true,
-            max_indent: usize::MAX,
+            deepest: 2,
             row_count: rows.len(),
             row: Box::new(|at| {
                 let (depth, hidden_after, name) = rows[at];
@@ -131,5 +190,48 @@ mod tests {
             "           2 more; -n 0 shows all",
         ];
         assert_eq!(String::from_utf8(out).unwrap().lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn on_narrow_terminals_figures_go_then_ids_then_indentation_and_it_is_said() {
+        let tree = |deepest: usize| Outline {
+            figures: vec![("bytes", 8), ("share", 6), ("objects", 8)],
+            gap: 1,
+            title: "object",
+            header: true,
+            deepest,
+            row_count: deepest + 1,
+            row: Box::new(move |depth| OutlineRow {
+                depth,
+                hidden_after: u64::from(depth == deepest),
+                figures: vec!["1.2 MiB".into(), "10.0%".into(), "1,234".into()],
+                start: "0x7f2da4800010  ".into(),
+                name: "org.app.persistence.CacheEntry".into(),
+                ..OutlineRow::default()
+            }),
+        };
+        let text = |deepest: usize, width: usize| {
+            let (format, color) = (Format::Table, false);
+            let style = Style { format, terminal: true, width, human: true, header: true, color, ascii: false };
+            let mut out = Vec::new();
+            write(&tree(deepest), &mut out, &style).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{deepest} at {width}\n{text}");
+            text
+        };
+        let has = |deepest: usize, width: usize, parts: &[&str], without: &[&str]| {
+            let text = text(deepest, width);
+            let is_right =
+                parts.iter().all(|part| text.contains(part)) && !without.iter().any(|part| text.contains(part));
+            assert!(is_right, "{deepest} at {width}\n{text}");
+        };
+        has(1, 120, &["objects", "0x7f2da4800010  org.app.persistence.CacheEntry"], &["more column", "(1)"]);
+        has(4, 69, &["1 more column (objects)", "0x7f2da4800010", "share"], &["(4)"]);
+        has(4, 56, &["2 more columns (share, objects)", "0x7f2da4800010", "…CacheEntry"], &["(4)"]);
+        has(4, 40, &["3 more columns (share, objects, id)", "…CacheEntry"], &["0x7f", "(4)"]);
+        has(40, 80, &["(40) 0x7f", "(40) 0x7f2da4800010  …", "(N): a row N levels down", "1 more;"], &["(3)"]);
+        for (deepest, width) in (0..60).flat_map(|deepest| (30..130).map(move |width| (deepest, width))) {
+            text(deepest, width);
+        }
     }
 }

@@ -96,10 +96,6 @@ fn every_command_on_a_terminal() {
     for (name, line, widths) in ON_TERMINALS {
         for &columns in *widths {
             let ran = run_on_terminal(&format!("heapdump {line} --color never"), columns).expect_code(0);
-            let widest =
-                ran.stdout.lines().filter(|line| !line.starts_with("heapdump: warning")).map(|l| l.chars().count());
-            // Sentences may be longer than a line, tables and paths not.
-            assert!(*name == "info" || widest.max().unwrap_or(0) <= columns, "{name} at {columns}:\n{}", ran.stdout);
             expect_file(&format!("{name}/terminal-{columns}.txt"), &ran.stdout);
         }
     }

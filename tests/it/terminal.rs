@@ -3,6 +3,14 @@
 use crate::common::cmd::{Ran, finish, heapdump, run_on_terminal};
 use crate::golden::CASES;
 
+const GAME: &str = "fixtures/xna_cf/small_1k.txt";
+const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
+const AFTER: &str = "fixtures/xna_cf/pair_after.txt";
+const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+const NET: &str = "fixtures/nettrace/small-net9.nettrace.zst";
+const PAGE: &str = "fixtures/v8_snapshot/page156.heapsnapshot.zst";
+const RECORDED: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
+
 /// A case of the golden files as on a terminal of that many columns.
 fn pretty(args: &[&str], columns: usize, settings: &[(&str, &str)]) -> Ran {
     let mut command = heapdump(&[args, &["--pretty", "-q"]].concat());
@@ -15,17 +23,44 @@ fn widest(lines: &[&str]) -> (usize, String) {
     lines.iter().map(|line| (line.chars().count(), line.to_string())).max().unwrap_or_default()
 }
 
+/// What is wide in other ways than the golden cases: deep trees, long names and paths, many columns.
+const WIDE: &[&[&str]] = &[
+    &["dominators", GAME, "--depth", "12"],
+    &["dominators", ZOO, "--depth", "14", "-n", "4"],
+    &["dominators", NET, "--depth", "10", "-n", "4", "--bytes"],
+    &["dominators", NET, "--by", "package"],
+    &["breakdown", ZOO, "--min-percent", "0.1"],
+    &["breakdown", RECORDED, "--min-percent", "0.1", "--depth", "60"],
+    &["breakdown", PAGE, "--min-percent", "0.1", "--depth", "60"],
+    &["roots", "--type", "java.lang.String", ZOO],
+    &["roots", "0xfd5c0330", ZOO, "--merge"],
+    &["roots", "0xfd575620", ZOO, "--paths", "3"],
+    &["referrers", "--type", "String", ZOO, "--depth", "5", "-n", "5"],
+    &["show", "0xfd5bf118", ZOO],
+    &["list", ZOO, "--values"],
+    &["list", ZOO, "-t", "java.lang.Class", "--select", ".classLoader.name,.module.name", "-n", "5"],
+    &["threads", "zoo-worker", ZOO],
+    &["info", ZOO, "--properties"],
+    &["leaks", PAGE],
+    &["strings", PAGE, "--duplicates", "--holders"],
+    &["stats", PAGE, "--retained"],
+    &["trend", "--wide", BEFORE, BEFORE, BEFORE, AFTER, AFTER, AFTER, "--min-growth", "0"],
+];
+
+/// Whole words that are copied are not broken: paths, and patterns in quotes.
+fn is_one_word(line: &str) -> bool {
+    !line.trim().contains(' ') && line.contains(['/', '\''])
+}
+
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     let mut wider = Vec::new();
-    for (name, args) in CASES {
+    let cases = CASES.iter().map(|(_, args)| *args).chain(WIDE.iter().copied());
+    for args in cases {
+        let name = args.join(" ");
         for columns in [40, 80, 120, 200] {
             let text = pretty(args, columns, &[("NO_COLOR", "1")]).stdout;
-            // A name is one word, and its class is never cut. At 40 columns figures leave rows no room for names, which
-            // keep 20 characters there: sentences are still broken.
-            let is_row = |line: &&str| line.starts_with([' ', '│', '┌', '╞', '└']);
-            let is_excused = |line: &&str| !line.trim().contains(' ') || columns < 80 && is_row(line);
-            let lines: Vec<&str> = text.lines().filter(|line| !is_excused(line)).collect();
+            let lines: Vec<&str> = text.lines().filter(|line| !is_one_word(line)).collect();
             let (width, line) = widest(&lines);
             if width > columns {
                 wider.push(format!("{name} at {columns}: {width}: {line}"));

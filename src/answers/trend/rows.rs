@@ -7,6 +7,7 @@ use super::{TrendDump, delta};
 use crate::analysis::series::{Course, Trend, median_slope, shape};
 use crate::answers::DiffBy;
 use crate::answers::diff_limits::OverLimit;
+use crate::answers::files_info::shared_folder_of;
 use crate::units::{count_of, format_count};
 
 /// What grew over many dumps.
@@ -219,6 +220,12 @@ impl DumpsTrend {
 
     pub(super) fn per_hour(&self, values: &[u64]) -> Option<i64> {
         self.times.as_ref().map(|times| median_slope(times, values).round() as i64)
+    }
+
+    /// The name of each dump without the folder that all are in. O(dumps).
+    pub fn short_names(&self) -> Vec<&str> {
+        let folder = shared_folder_of(self.dumps.iter().map(|dump| dump.file.as_str())).len();
+        self.dumps.iter().map(|dump| &dump.file[folder..]).collect()
     }
 
     /// Dumps that were read.

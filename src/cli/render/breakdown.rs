@@ -70,7 +70,7 @@ fn outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'t> {
         gap: 2,
         title,
         header: true,
-        max_indent: MAX_INDENT,
+        deepest: rows.iter().map(|row| row.depth as usize).max().unwrap_or(0),
         row_count: rows.len(),
         row: Box::new(move |at| {
             let TreeRow { depth, hidden_after, row } = &rows[at];

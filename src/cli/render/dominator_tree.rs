@@ -52,7 +52,7 @@ fn outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline<'t> {
         gap: 1,
         title: "object",
         header: style.header,
-        max_indent: usize::MAX,
+        deepest: nodes.deepest(),
         row_count: nodes.len(),
         row: Box::new(move |at| {
             let place = nodes.get(at);

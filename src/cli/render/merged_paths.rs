@@ -38,7 +38,7 @@ impl Present for MergedRootPaths<'_> {
             gap: 1,
             title: "held by",
             header: style.header,
-            max_indent: usize::MAX,
+            deepest: self.tree.deepest(),
             row_count: self.tree.len(),
             row: Box::new(move |at| {
                 let place = self.tree.get(at);

@@ -7,6 +7,9 @@ use crate::answers::values::{FieldRow, ShownValue};
 use crate::answers::{ObjectAnswer, ObjectRow};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};
 
+/// Rows whose ids decide how wide that column is.
+const ALIGNED: usize = 4096;
+
 impl Present for ShownObjects<'_> {
     const COMMAND: &'static str = "show";
 
@@ -46,18 +49,18 @@ impl ObjectAnswer<'_> {
         heading(row, page);
         page.line(format!("  shallow    {}", style.size(row.shallow_bytes)));
         let retained = self.object.retained_bytes.map(|bytes| style.size(bytes));
-        page.line(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
+        page.paragraph(format!("  retained   {}", retained.as_deref().unwrap_or("- (no strong root reaches it)")));
         if let Some(location) = &self.object.location {
-            page.line(format!("  location   {}", location.text()));
+            page.line(style.line("  location   ", &[], &location.text()));
         }
         if let Some(length) = self.object.length {
             page.line(format!("  length     {}", format_count(length)));
         }
         if let Some((number, name)) = &self.section {
-            page.line(format!("  section    {number} {}", escape_controls(name)));
+            page.line(style.line(&format!("  section    {number} "), &[], name));
         }
         match &self.dominator {
-            Some(dominator) => page.line(format!("  dominator{}", object_line(dominator, "", &style))),
+            Some(dominator) => page.line(object_line("  dominator  ", dominator, 0, "", &style)),
             None if self.reachability.is_reached() => page.paragraph("  dominator  none: no single object holds it"),
             None => {}
         }
@@ -66,7 +69,7 @@ impl ObjectAnswer<'_> {
         }
         if let Some(frames) = &self.object.backtrace {
             page.line(format!("\n{}", style.bold("Allocated by")));
-            frames.iter().for_each(|frame| page.line(format!("  {}", escape_controls(frame))));
+            frames.iter().for_each(|frame| page.line(style.line("  ", &[], frame)));
         }
         if let Some(elements) = self.object.elements.as_ref().filter(|elements| !elements.is_empty()) {
             let words: Vec<String> = elements.iter().map(ShownValue::words).collect();
@@ -97,14 +100,15 @@ impl ObjectAnswer<'_> {
 fn list(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     let style = *page.style();
     page.line(format!("\n{} ({})", style.bold(title), rows.total()));
+    let width = (0..rows.len().min(ALIGNED)).map(|row| rows.get(row).id.len()).max().unwrap_or(0);
     let mut at = 0;
     while at < rows.len() {
-        let name = rows.reference(at).map_or(String::new(), |name| format!("{}  ", escape_controls(name)));
+        let name = rows.reference(at).map_or(String::new(), |name| format!("{name}  "));
         let weak = if rows.is_weak(at) { "(weak) " } else { "" };
         // References to one object, one behind the other, are one line.
         let repeats = rows.repeats(at);
         let times = if repeats > 1 { format!("×{} ", format_count(repeats as u64)) } else { String::new() };
-        page.line(object_line(&rows.saying(at), &format!("{weak}{times}{name}"), &style));
+        page.line(object_line("  ", &rows.saying(at), width, &format!("{weak}{times}{name}"), &style));
         at += repeats;
     }
     if at < rows.total() {
@@ -118,16 +122,14 @@ fn types(title: &str, rows: &NodeRows<'_>, page: &mut TextPage<'_>) {
     page.paragraph(format!("\n{} ({}), by type; -n 0 shows all", style.bold(title), format_count(rows.total() as u64)));
     let types = rows.by_type();
     for (count, name) in types.iter().take(rows.len()) {
-        let start = format!("  {:>10}  ", format_count(*count));
-        page.line(format!("{start}{}", style.fit(start.chars().count(), name)));
+        page.line(style.line(&format!("  {:>10}  ", format_count(*count)), &[], name));
     }
     if rows.len() < types.len() {
         page.line(format!("  {}", count_of((types.len() - rows.len()) as u64, "more types")));
     }
 }
 
-fn object_line(row: &ObjectRow, name: &str, style: &Style) -> String {
-    let start = format!("  {}  {:>10}  {name}", row.id, style.size(row.shallow_bytes));
-    let name = style.fit(start.chars().count(), &row.type_text());
-    start + &name
+fn object_line(start: &str, row: &ObjectRow, width: usize, name: &str, style: &Style) -> String {
+    let figures = [format!("{:>10}", style.size(row.shallow_bytes))];
+    style.line(&format!("{start}{:<width$}  ", row.id), &figures, &format!("{name}{}", row.type_text()))
 }

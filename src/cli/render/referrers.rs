@@ -39,7 +39,7 @@ impl Present for Referrers<'_> {
             gap: 1,
             title: "referred to by",
             header: style.header,
-            max_indent: usize::MAX,
+            deepest: self.referrers.deepest(),
             row_count: self.referrers.len(),
             row: Box::new(move |at| {
                 let TreeRow { depth, hidden_after, row } = self.referrers.get(at);

@@ -69,19 +69,11 @@ impl Present for RootPathsAnswer<'_> {
                         continue;
                     }
                 };
-                let start = format!(
-                    "  {}{:<width$}  {:>10}  {:>10} retained  ",
-                    if place == 0 { "  " } else { "→ " },
-                    object.id,
-                    style.size(object.shallow_bytes),
-                    retained_text(retained_bytes),
-                );
-                let start = match reference {
-                    Some(name) => format!("{start}{}  ", escape_controls(&name)),
-                    None => start,
-                };
-                let name = style.fit(start.chars().count(), &object.type_text());
-                page.line(start + &name);
+                let start = format!("  {}{:<width$}  ", if place == 0 { "  " } else { "→ " }, object.id);
+                let [shallow, retained] = [style.size(object.shallow_bytes), retained_text(retained_bytes)];
+                let figures = [format!("{shallow:>10}"), format!("{retained:>10} retained")];
+                let reference = reference.map_or(String::new(), |name| format!("{name}  "));
+                page.line(style.line(&start, &figures, &(reference + &object.type_text())));
             }
         }
         let hidden = self.paths.len() - self.shown;

@@ -102,6 +102,6 @@ fn heading(thread: &ThreadRow, place: usize, page: &mut TextPage<'_>) {
 
 fn local_line(local: &LocalRow, page: &mut TextPage<'_>) {
     let retained = local.retained_bytes.map_or("-".into(), |bytes| page.style().size(bytes));
-    let start = format!("      {}  {retained:>10} retained  ", local.object.id);
-    page.line(format!("{start}{}", page.style().fit(start.chars().count(), &local.object.type_text())));
+    let start = format!("      {}  ", local.object.id);
+    page.line(page.style().line(&start, &[format!("{retained:>10} retained")], &local.object.type_text()));
 }
