@@ -2,6 +2,7 @@
 
 use super::ReachedBy;
 use super::histogram::{Histogram, ObjectTotals, Totals};
+use super::owners::owner_note;
 use crate::units::count_of;
 
 /// A size that is to be seen first, if there is one, and what there is to say of it.
@@ -81,6 +82,13 @@ impl Histogram {
         }
         lines.extend(self.retained.map(|retained| plain(retained.statement())));
         lines
+    }
+
+    /// Advice where most bytes are nobody's, of the rows that are shown.
+    pub fn owner_note(&self) -> Option<String> {
+        let Totals::Objects(totals) = &self.totals else { return None };
+        let is_asked = self.group_by.is_owner();
+        is_asked.then(|| owner_note(self.rows.as_slice(), self.rows_hidden, totals.shallow_bytes)).flatten()
     }
 
     /// What the limits of types came to. `file` is the dump's name where there are several.

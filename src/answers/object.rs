@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::histogram_rows::{LocationRow, is_false};
 use super::object_rows::{FEW_ROWS, NodeRows};
+use super::reachability::unreached_note;
 use super::reference_names::ReferenceNames;
 use super::values::{FieldRow, ShownValue, Values};
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, Reachability, RootRow, ScopeOptions};
@@ -162,6 +163,13 @@ impl<'d> ShownObjects<'d> {
             ShownObjects::One(object) => std::slice::from_ref(object),
             ShownObjects::Several { objects } => objects,
         }
+    }
+
+    /// How many of them no root reaches: said beside tables, which have no column for it.
+    pub fn unreached_note(&self) -> Option<String> {
+        let unreached =
+            || self.as_slice().iter().map(|object| object.reachability).filter(|reached| !reached.is_reached());
+        unreached_note(unreached().count() as u64, unreached().all(|reached| reached == Reachability::Frozen))
     }
 
     /// Why there are no values, where there are none.

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
 use super::histogram_rows::is_false;
+use super::reachability::unreached_note;
 use super::values::{ShownValue, Values};
 use super::{AnswerError, CommandLine, Limits, Order, OrderWords, ScopeOptions};
 use crate::analysis::dominators::Dominators;
@@ -93,6 +94,18 @@ pub struct ObjectList<'d> {
     pub roots_inferred: bool,
     /// The rows that are shown.
     pub objects: ObjectRows<'d>,
+    /// What no root reaches is alive all the same.
+    #[serde(skip)]
+    unrooted_are_alive: bool,
+}
+
+impl ObjectList<'_> {
+    /// How many of the rows have no retained size, and why. O(rows), and the sort of all.
+    pub fn unreached_note(&self) -> Option<String> {
+        let rows = self.objects.tree.map_or(0, |_| self.objects.len());
+        let is_unreached = |row: &usize| self.objects.retained_bytes(self.objects.node(*row)).is_none();
+        unreached_note((0..rows).filter(is_unreached).count() as u64, self.unrooted_are_alive)
+    }
 }
 
 /// An object of the list.
@@ -202,7 +215,13 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
         // Rows are printed while they are made.
         dump.verify_index();
     }
-    Ok(ObjectList { format: dump.info().format.to_string(), found, roots_inferred: graph.roots_inferred(), objects })
+    Ok(ObjectList {
+        format: dump.info().format.to_string(),
+        found,
+        roots_inferred: graph.roots_inferred(),
+        objects,
+        unrooted_are_alive: dump.info().frozen_heap && !graph.roots().iter().any(|root| root.excluded),
+    })
 }
 
 /// Rows in order, sorted no further than they were asked for: the first rows of ten million are there at once.

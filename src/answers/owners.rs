@@ -8,7 +8,7 @@ use super::{AnswerError, GroupBy, Scope};
 use crate::analysis::histogram::package_of;
 use crate::analysis::selection::TypePattern;
 use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, TypeId};
+use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// Which types are not the program's own, besides those of the runtime's libraries.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +23,8 @@ pub struct OwnTypes {
 const NO_OWNER: &str = "(no owner)";
 /// Objects of libraries that no root reaches.
 const UNREACHABLE: &str = "(unreachable)";
+/// Objects of libraries that no root reaches, in dumps where such objects are alive.
+const FROZEN: &str = "(frozen heap)";
 /// Stands for objects of libraries until it is known whose they are.
 const LIBRARY: u32 = u32::MAX;
 
@@ -41,8 +43,8 @@ pub(super) fn rows_of_owners(
     let (dominators, _) = dump.dominators()?;
     dump.check_rows(dominators.reached_count() as u64, 4)?;
     let (mut names, of_type) = program_types(dump, graph, by, own);
-    let (no_owner, unreachable) = (names.len() as u32, names.len() as u32 + 1);
-    names.extend([NO_OWNER.to_string(), UNREACHABLE.to_string()]);
+    let [no_owner, unreachable, frozen] = [0, 1, 2].map(|place| names.len() as u32 + place);
+    names.extend([NO_OWNER, UNREACHABLE, FROZEN].map(String::from));
     // By number in the tree: the nearest group at or above. A number is greater than that of its dominator.
     let mut owners = vec![no_owner; dominators.reached_count() + 1];
     for number in dominators.all() {
@@ -52,12 +54,19 @@ pub(super) fn rows_of_owners(
             group => group,
         };
     }
+    let some_left_out = graph.roots().iter().any(|root| root.excluded);
+    let is_lost = |node: NodeId| some_left_out && dump.reachable_as_dumped().contains(node);
+    let is_frozen = |node: NodeId| dump.info().frozen_heap && !is_lost(node);
     let mut sums = vec![[0u64; 4]; names.len()];
     for node in scope.nodes().filter(|&node| graph.counts(node)) {
         let type_id = graph.type_of(node);
         let bytes = graph.shallow_bytes(node);
         let (group, first) = match of_type[type_id.index()] {
-            LIBRARY => (dominators.number_of(node).map_or(unreachable, |number| owners[number.index()]), 2),
+            LIBRARY => match dominators.number_of(node) {
+                Some(number) => (owners[number.index()], 2),
+                None if is_frozen(node) => (frozen, 2),
+                None => (unreachable, 2),
+            },
             group => (group, 0),
         };
         let sum = &mut sums[group as usize];
@@ -71,6 +80,19 @@ pub(super) fn rows_of_owners(
             HistogramRow { group: group as u32, ..HistogramRow::new(name, by, amount) }
         };
     Ok(rows.map(row).collect())
+}
+
+/// Advice where more than half of all bytes have no owner.
+pub(super) fn owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) -> Option<String> {
+    let charged = |row: &HistogramRow| row.charged().map_or(0, |(_, bytes)| bytes);
+    rows.iter().find(|row| row.name() == NO_OWNER && charged(row) > all / 2)?;
+    let is_of_nobody = rows_hidden == 0 && rows.iter().all(|row| row.count() == Some(0));
+    let why =
+        if is_of_nobody { "the dump has no type of the program" } else { "no single object of the program holds them" };
+    Some(format!(
+        "note: most bytes have {NO_OWNER}: {why}. Types of yours with names like a library's are named with --mine PATTERN; \
+         `heapdump roots --type NAME` says what holds a type"
+    ))
 }
 
 /// Names of groups, and by type the group of the program's own, or `LIBRARY`.

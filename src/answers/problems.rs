@@ -19,6 +19,22 @@ pub struct ProblemRow {
     pub meaning: String,
 }
 
+/// Codes, of whatever format, that say that the end of the dump is missing; and those that make it likely.
+const CUT: [&str; 3] = ["broken-compression", "truncated", "truncated-line"];
+const PERHAPS_CUT: [&str; 2] = ["missing-end-record", "missing-trailer"];
+
+/// Says that a dump is cut, where its problems say so.
+pub fn cut_sentence(problems: &[ProblemRow]) -> Option<String> {
+    let of = |codes: &[&str]| problems.iter().find(|problem| codes.contains(&problem.code.as_str()));
+    if let Some(problem) = of(&CUT) {
+        let lost =
+            "objects and references are missing, so what is reachable and retained is that of a part of the heap";
+        return Some(format!("The dump is cut at {}: {lost}", problem.first_at));
+    }
+    let lost = "objects and references may be missing";
+    Some(format!("The dump is probably cut at {}: {lost}", of(&PERHAPS_CUT)?.first_at))
+}
+
 /// The problems of a dump, by code.
 pub(super) fn problems_of(diagnostics: &Diagnostics) -> Vec<ProblemRow> {
     let row = |problem: &&crate::input::Problem| ProblemRow {

@@ -4,6 +4,7 @@ use serde::{Serialize, Serializer};
 
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId};
+use crate::units::format_count;
 
 /// Whether roots hold an object. Its serde form is whether a strong root reaches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,21 @@ impl Reachability {
     pub fn is_reached(self) -> bool {
         self == Reachability::Reached
     }
+}
+
+/// Says of objects without a retained size why they have none; nothing where all have one.
+pub(super) fn unreached_note(count: u64, are_alive: bool) -> Option<String> {
+    let (are, have, them) = if count == 1 { ("is", "has", "it") } else { ("are", "have", "them") };
+    let count = (count > 0).then(|| format_count(count))?;
+    Some(match are_alive {
+        true => format!(
+            "note: {count} of these objects {have} no root but {are} alive, on the frozen heap: no retained size"
+        ),
+        false => format!(
+            "note: {count} of these objects {are} not reachable from any strong root and {have} no retained size; \
+             --keep-unreachable gives {them} one"
+        ),
+    })
 }
 
 impl Serialize for Reachability {

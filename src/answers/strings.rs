@@ -1,6 +1,7 @@
 //! The texts of a dump: how many copies there are of each, what these take, what the copies waste, what holds them.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -301,6 +302,12 @@ pub(super) fn text_details(dump: &OpenDump) -> Result<&dyn ObjectDetails, Answer
         },
         Err(why) => Err(AnswerError::NoValues(why)),
     }
+}
+
+/// Says that a word that stands for a dump is none, and how a text is looked for.
+pub fn no_such_file(word: &str) -> String {
+    let line = CommandLine::new("strings").option("--grep", Some(word)).for_shell(Some(Path::new("FILE")));
+    format!("{word}: no such file; to look for a text: {line}")
 }
 
 pub(super) fn unreadable(error: ReadError) -> AnswerError {

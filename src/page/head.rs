@@ -8,7 +8,7 @@ use super::tables::{share, signed_bytes, signed_count};
 use crate::answers::diff::delta;
 use crate::answers::histogram::Totals;
 use crate::answers::info::FormatRow;
-use crate::answers::{GroupBy, Info, ProblemRow};
+use crate::answers::{GroupBy, Info, ProblemRow, cut_sentence};
 use crate::units::{count_of, format_bytes, format_count};
 
 impl Sections<'_, '_> {
@@ -62,6 +62,9 @@ impl Sections<'_, '_> {
                 sample.objects, sample.bytes
             ));
             html.markup(". The figures are those of the sample.</p>\n");
+        }
+        if let Some(cut) = cut_sentence(problems) {
+            html.markup("<p class=\"warning\" role=\"note\"><strong>").text(cut).markup("</strong>.</p>\n");
         }
         if !problems.is_empty() {
             let kinds = count_of(problems.len() as u64, "kinds of problems");

@@ -11,6 +11,8 @@ const BEFORE: &str = "fixtures/xna_cf/pair_before.txt";
 const AFTER: &str = "fixtures/xna_cf/pair_after.txt";
 const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
 const NET: &str = "fixtures/gcdump/small-net9.gcdump.zst";
+/// With strings on the frozen heap.
+const FROZEN: &str = "fixtures/nettrace/small-net9.nettrace.zst";
 
 fn text<'v>(row: &'v Value, key: &str) -> &'v str {
     row[key].as_str().unwrap_or_else(|| panic!("no text {key} in {row}"))
@@ -287,4 +289,86 @@ fn paths_are_merged_into_one_tree() {
     assert!(drawn.contains(" paths from roots to 0xfd5c0330, ") && drawn.lines().count() < 45, "{drawn}");
     run(&["roots", "--type", "Level", GAME, "--merge"]).expect_code(2);
     run(&["roots", id, ZOO, "--merge", "--min-percent", "10", "-q"]).expect_code(0);
+}
+
+/// What no root reaches has no retained size, and the reader of a pipe is told why.
+#[test]
+fn unreachable_objects_are_said_in_a_pipe() {
+    let all = run(&["list", ZOO, "-f", "json", "-q"]).json();
+    let expected = rows(&all, "objects").iter().filter(|row| row["retained_bytes"].is_null()).count();
+    let ran = run(&["list", ZOO, "-f", "csv"]).expect_code(0);
+    let note = format!("note: {expected} of these objects are not reachable from any strong root");
+    assert!(expected > 100 && ran.stderr.contains(&note), "{}", ran.stderr);
+    let ran = run(&["list", ZOO, "-n", "3", "--sort", "retained"]).expect_code(0);
+    assert!(!ran.stderr.contains("not reachable"), "{}", ran.stderr);
+    let row = rows(&all, "objects").iter().find(|row| row["retained_bytes"].is_null()).expect("one");
+    let id = text(row, "id");
+    let ran = run(&["show", id, ZOO]).expect_code(0);
+    assert!(ran.stderr.contains("1 of these objects is not reachable"), "{}", ran.stderr);
+    let ran = run(&["show", id, ZOO, "--pretty"]).expect_code(0);
+    assert!(
+        !ran.stderr.contains("not reachable") && ran.stdout.contains("no strong root reaches it"),
+        "{}",
+        ran.stderr
+    );
+    let ran = run(&["list", FROZEN, "--where", "not reachable", "-n", "2"]).expect_code(0);
+    assert!(ran.stderr.contains("2 of these objects have no root but are alive"), "{}", ran.stderr);
+}
+
+#[test]
+fn bytes_without_an_owner_are_explained() {
+    let ran = run(&["stats", FROZEN, "--by", "owner", "-f", "json"]).expect_code(0);
+    assert!(ran.stderr.contains("--mine PATTERN"), "{}", ran.stderr);
+    let answer = ran.json();
+    // What is on the frozen heap is alive, and the only thing that no root reaches.
+    let groups = rows(&answer, "groups");
+    let frozen = groups.iter().find(|row| row["group"] == "(frozen heap)").expect("a row");
+    let totals = &answer["totals"];
+    let unreached = number(totals, "objects") - number(totals, "reachable_objects");
+    assert_eq!(
+        (number(frozen, "charged_objects"), groups.iter().any(|row| row["group"] == "(unreachable)")),
+        (unreached, false)
+    );
+    // Those that lost their roots on request are not.
+    let options = ["--exclude-roots", "static", "--exclude-roots", "handle", "--exclude-roots", "local"];
+    let ran = run(&[&["stats", FROZEN, "--by", "owner", "-f", "json"], &options[..]].concat()).expect_code(0).json();
+    let of = |group: &str| {
+        rows(&ran, "groups").iter().find(|row| row["group"] == group).map(|row| number(row, "charged_objects"))
+    };
+    assert_eq!(of("(frozen heap)"), Some(unreached));
+    assert!(of("(unreachable)") > Some(0), "{ran}");
+    // Where types of the program hold most of it, nothing is said.
+    let ran = run(&["stats", "fixtures/xna_cf/pair_after.txt", "--by", "owner"]).expect_code(0);
+    assert!(!ran.stderr.contains("--mine"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_text_in_place_of_a_dump_is_explained() {
+    for args in [&["strings", "no such", ZOO][..], &["strings", "no such"]] {
+        let ran = run(args).expect_code(2);
+        let words = "no such: no such file; to look for a text: heapdump strings --grep 'no such' FILE\n";
+        assert_eq!(ran.stderr, format!("heapdump: {words}"), "{args:?}");
+    }
+    // Other mistakes are clap's.
+    let ran = run(&["strings", ZOO, "no-such-file.txt"]).expect_code(2);
+    assert!(ran.stderr.contains("unexpected argument"), "{}", ran.stderr);
+}
+
+/// The page of a dump that is cut says so above everything else.
+#[test]
+fn the_page_of_a_cut_dump_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page.html").display().to_string();
+    for (dump, words) in [
+        ("fixtures/phd/cut-mid-record.phd", Some("The dump is cut at byte 590: objects and references are missing")),
+        ("fixtures/xna_cf/21_cut_in_a_line.txt", Some("The dump is cut at line ")),
+        ("fixtures/xna_cf/20_no_end_record.txt", Some("The dump is probably cut at line ")),
+        (GAME, None),
+    ] {
+        run(&["report", dump, "-o", &page, "-q"]).expect_code(0);
+        let html = std::fs::read_to_string(&page).expect("a page");
+        let head = html.split("<section").next().expect("a head");
+        assert_eq!(head.contains("The dump is "), words.is_some(), "{dump}");
+        assert!(words.is_none_or(|words| head.contains(words)), "{dump}");
+    }
 }

@@ -58,7 +58,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let answer = objects(asked.dump, &options).map_err(|error| asked.explain(error))?;
         match args.ids {
             true => session.print_lines((0..answer.objects.len()).map(|row| answer.objects.id(row)))?,
-            false => session.print_answer(&answer, &args.common.output)?,
+            false => {
+                session.print_answer(&answer, &args.common.output)?;
+                answer.unreached_note().iter().for_each(|note| asked.note(note));
+            }
         }
         Ok(args.scope.outcome(session, answer.found == 0, args.common.input.read.quiet))
     })

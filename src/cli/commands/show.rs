@@ -56,6 +56,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         asked.warn();
         let answer = show(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
+        // On a terminal it stands in the answer.
+        let is_told = args.common.output.style().terminal;
+        answer.unreached_note().iter().filter(|_| !is_told).for_each(|note| asked.note(note));
         if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_))) {
             asked.note(&why.to_string());
         }

@@ -67,7 +67,8 @@ fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -
     }
     let options = args.ordered(options, is_graph, !is_graph)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
-    answer.fuller_dump.iter().for_each(|dump| asked.note(&fuller_dump_note(dump)));
+    let fuller = answer.fuller_dump.iter().map(fuller_dump_note);
+    fuller.chain(answer.owner_note()).for_each(|note| asked.note(&note));
     Ok(answer)
 }
 

@@ -1,9 +1,10 @@
 //! `heapdump strings`: the texts of a dump, their copies, and what holds these.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
+use crate::answers::strings::no_such_file;
 use crate::answers::{StringsOptions, strings};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, RowArgs, WhereArgs, parse_patterns};
@@ -50,6 +51,9 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         order: args.rows.order()?,
         limits: args.rows.limits(&args.common.output),
     };
+    if let Some(text) = args.file.as_deref().filter(|file| *file != Path::new("-") && !file.exists()) {
+        bail!(no_such_file(&text.to_string_lossy()));
+    }
     ask(session, args.file.as_deref(), &args.common.input, |asked| {
         asked.warn();
         let answer = strings(asked.dump, &options).map_err(|error| asked.explain(error))?;

@@ -3,7 +3,7 @@
 use crate::answers::leaks::SuspectRow;
 use crate::answers::survivors::SurvivorRow;
 use crate::answers::{Leaks, Survivors};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls, escape_markdown};
+use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, escape_markdown};
 
 impl Present for Leaks<'_> {
     const COMMAND: &'static str = "leaks";
@@ -58,6 +58,7 @@ impl Present for Leaks<'_> {
 
 impl Present for Survivors<'_> {
     const COMMAND: &'static str = "leaks";
+    const IS_PROSE: bool = true;
 
     fn table(&self, _: &Style) -> Table<'_> {
         Columns::new()
@@ -74,6 +75,9 @@ impl Present for Survivors<'_> {
         for row in self.types.iter() {
             page.line("");
             page.paragraph(escape_controls(&row.text()));
+        }
+        if self.types.hidden > 0 {
+            page.line(format!("\n{}; -n 0 shows all", count_of(self.types.hidden as u64, "more types")));
         }
     }
 }

@@ -18,7 +18,7 @@ impl Present for StringsAnswer<'_> {
             .add(Column::count("copies", "Copies"), |row: &mut TextRow| row.copies)
             .add(Column::bytes("bytes", "Bytes").hide_priority(1), |row| row.bytes)
             .add(Column::bytes("wasted_bytes", "Wasted"), |row| row.wasted_bytes)
-            .add_if(!is_drawn, Column::word("example", "Example"), |row| std::mem::take(&mut row.example))
+            .add(Column::word("example", "Example").hide_priority(2), |row| std::mem::take(&mut row.example))
             .add_if(rows.have_holders(), holders, move |row| {
                 let held_by = row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX });
                 // The texts have the rest of the line.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::error::ErrorKind;
 
+use crate::answers::strings::no_such_file;
 use crate::cli::terminal::help;
 use crate::report::{escape_controls, is_control_like};
 
@@ -16,6 +17,14 @@ pub(crate) fn exit(error: &clap::Error, words: &[OsString]) -> ! {
     {
         let file = escape_controls(&file.to_string_lossy()).into_owned();
         let _ = writeln!(io::stderr(), "heapdump: {file} is a file; for what is in it: heapdump stats {file}");
+        std::process::exit(error.exit_code());
+    }
+    // `heapdump strings TEXT FILE`.
+    if let [_, command, text, file] = words
+        && (command == "strings" && error.kind() == ErrorKind::UnknownArgument && Path::new(file).exists())
+    {
+        let text = escape_controls(&no_such_file(&text.to_string_lossy())).into_owned();
+        let _ = writeln!(io::stderr(), "heapdump: {text}");
         std::process::exit(error.exit_code());
     }
     let mut controls: Vec<char> = words.iter().flat_map(chars).filter(|&ch| is_control_like(ch)).collect();
