@@ -1,10 +1,15 @@
-//! `cargo bench --bench speed [-- text|programs|index|where|graphs|shapes|large ...]`: figures of this machine as Markdown tables.
+//! `cargo bench --bench speed [-- text|programs|index|explore|where|graphs|shapes|large ...]`: figures of this machine as Markdown tables.
 //!
 //! Dumps and graphs are generated; nothing else is needed. Every step runs in a process of its own, so that the peak
 //! memory is its own, and the median of its runs is printed. Without words: all but `large` (50 and 100 million objects).
 
+#[cfg(all(target_os = "linux", feature = "explore"))]
+mod browser;
 mod dumps;
 mod measure;
+#[cfg(all(target_os = "linux", feature = "explore"))]
+#[path = "../../tests/it/common/pty.rs"]
+mod pty;
 mod stock_nom;
 mod synthetic;
 
@@ -42,6 +47,10 @@ fn main() {
     }
     if wanted("index") {
         index_table();
+    }
+    #[cfg(all(target_os = "linux", feature = "explore"))]
+    if wanted("explore") {
+        browser::table();
     }
     if wanted("where") {
         where_table();

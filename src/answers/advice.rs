@@ -24,6 +24,7 @@ impl AnswerError {
                     there.join("; ")
                 )
             }
+            AnswerError::NoSuchPath(_) => format!("--below: {self}"),
             AnswerError::NoSuchSection(..) | AnswerError::AmbiguousSection(..) => format!("--domain: {self}"),
             AnswerError::OtherSection(..) => format!("{self}, which --domain asks for"),
             AnswerError::NoSuchObject(_) => format!("{self}; `heapdump list --ids` prints all ids"),

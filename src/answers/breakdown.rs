@@ -80,6 +80,8 @@ pub struct BreakdownOptions {
     pub object: Option<ObjectId>,
     /// The axis.
     pub by: BreakdownBy,
+    /// Where the trees begin: the names of frames or types from the top down, `;` between them. Default: the top.
+    pub below: Option<String>,
     /// Levels below the top, at most [`MAX_DEPTH`]. Default: all; 20 of objects.
     pub depth: Option<u32>,
     /// Smaller nodes become part of `<other>`. Default: none do; of objects [`small_share`].
@@ -95,7 +97,15 @@ pub fn small_share() -> Threshold {
     Percent::new(0.5).map_or(Threshold::Bytes(0), Threshold::Share)
 }
 
+/// Between the names of a path, as in folded stacks.
+pub(crate) const BETWEEN_NAMES: char = ';';
+
 impl BreakdownOptions {
+    /// Levels above the place where the trees begin, at most.
+    fn levels_above(&self) -> u32 {
+        self.below.as_ref().map_or(0, |path| 1 + path.matches(BETWEEN_NAMES).count() as u32)
+    }
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("breakdown");
@@ -105,6 +115,7 @@ impl BreakdownOptions {
             BreakdownBy::Both => _ = line.option("--by", Some("both")),
             BreakdownBy::Caller => _ = line.word("--invert"),
         }
+        line.option("--below", self.below.as_deref());
         line.option("--depth", self.depth.map(|depth| depth.to_string()).as_deref());
         line.option("--min-bytes", self.min_size.map(|size| size.to_string()).as_deref());
         match self.order {
@@ -186,6 +197,23 @@ impl HeapOrSection {
             (None, None) => "all sections".to_string(),
         };
         format!("{whole}, types on the way down the dominator tree")
+    }
+}
+
+/// The options that choose one of several heaps, by its place.
+pub fn choice_of(heaps: &[BreakdownHeap<'_>], number: usize) -> HeapChoice {
+    let of = |heap: &BreakdownHeap<'_>| match &heap.heap {
+        HeapOrSection::Heap(row) => Some((row.dump, row.pid, row.part)),
+        HeapOrSection::Objects(_) => None,
+    };
+    let Some(HeapOrSection::Heap(row)) = heaps.get(number).map(|heap| &heap.heap) else { return HeapChoice::default() };
+    let is_another = |(dump, pid, part)| (dump, pid) == (row.dump, row.pid) && part != row.part;
+    let is_one_of_several = heaps.iter().filter_map(of).any(is_another);
+    HeapChoice {
+        dump: Some(row.dump.to_string()),
+        process: Some(if is_one_of_several { format!("{} #{}", row.pid, row.part) } else { row.pid.to_string() }),
+        allocator: Some(row.allocator.clone()),
+        ..HeapChoice::default()
     }
 }
 
@@ -311,11 +339,17 @@ fn of_allocations<'d>(
         let names = &allocations.names;
         let view = View { options, heap, names, depth, min_size, types_below: true, keep_self: false, rows_left };
         let (rows, totals) = view.rows()?;
+        if rows.is_empty() {
+            continue;
+        }
         let tree = HeapTree::new(rows, "/", |name| names.text(name));
         rows_left -= tree.rows().len();
         heaps.push(BreakdownHeap { heap: HeapOrSection::Heap(HeapRow::new(heap, &totals.at(0))), tree });
     }
-    Ok(Breakdown::new(dump, options, heaps, chosen.fuller_dump))
+    match &options.below {
+        Some(path) if heaps.is_empty() => Err(AnswerError::NoSuchPath(path.clone())),
+        _ => Ok(Breakdown::new(dump, options, heaps, chosen.fuller_dump)),
+    }
 }
 
 impl<'d> Breakdown<'d> {
@@ -370,6 +404,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
+    /// The rows; none where there is no such place to begin at.
     fn rows(&self) -> Result<(Vec<TreeRow<Row>>, Totals), AnswerError> {
         let axes = match self.options.by {
             BreakdownBy::Backtrace => Some(Axes::Backtrace),
@@ -381,7 +416,7 @@ impl View<'_> {
         let is_wanted = |name: NameId| types.is_none_or(|types| types.matches(self.names.text(name)));
         let totals_options = TotalsOptions {
             // Callers are found from the last frames, however deep these are.
-            depth: if axes.is_none() { u32::MAX } else { self.depth },
+            depth: if axes.is_none() { u32::MAX } else { self.depth.saturating_add(self.options.levels_above()) },
             by_type: self.options.by != BreakdownBy::Backtrace && axes.is_some(),
             wanted: types.is_some().then_some(&is_wanted),
         };
@@ -399,10 +434,14 @@ impl View<'_> {
                     let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes);
                     children.into_iter().map(level).collect::<Vec<_>>()
                 };
-                preorder(Level::of(tree.root()), below).map(|row| row.map(|node| node.row)).take(most).collect()
+                let children =
+                    |node: &mut Node<_>| tree.children(node).into_iter().flat_map(|(nodes, _)| nodes).collect();
+                let Some(root) = self.start(tree.root(), children) else { return Ok((Vec::new(), totals)) };
+                preorder(Level::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
             }
             None => {
                 let (tree, root) = CallerTree::new(self.heap, &totals);
+                let Some(root) = self.start(root, |node| tree.children(node)) else { return Ok((Vec::new(), totals)) };
                 let below = |node: &mut Node<_>, depth: u32| {
                     let children = (depth < self.depth).then(|| tree.children(node));
                     children.map(|children| self.level(children, &node.row, Axis::Backtrace, min_bytes))
@@ -415,6 +454,26 @@ impl View<'_> {
             return Err(AnswerError::TooManyRows { title, limit: MAX_ROWS, with_earlier });
         }
         Ok((rows, totals))
+    }
+
+    /// Where the tree begins: the first place of that path. O(children of the places on the way).
+    fn start<P>(&self, root: Node<P>, children: impl Fn(&mut Node<P>) -> Vec<Node<P>>) -> Option<Node<P>> {
+        let Some(path) = self.options.below.as_deref() else { return Some(root) };
+        // Names may hold what stands between names.
+        let mut open = vec![(root, path)];
+        while let Some((mut node, left)) = open.pop() {
+            let mut further = Vec::new();
+            for child in children(&mut node) {
+                let Some(name) = child.row.name.map(|name| self.names.text(name)) else { continue };
+                match left.strip_prefix(name) {
+                    Some("") => return Some(child),
+                    Some(rest) => further.extend(rest.strip_prefix(BETWEEN_NAMES).map(|rest| (child, rest))),
+                    None => {}
+                }
+            }
+            open.extend(further.into_iter().rev());
+        }
+        None
     }
 
     /// The children of one axis that are shown, and what is left.

@@ -43,6 +43,8 @@ pub enum AnswerError {
     NoSuchSectionOfObject(String, usize),
     /// No heap of the allocation totals fits what was asked for; there are these.
     NoSuchHeap(Vec<String>),
+    /// No tree has a place of this path.
+    NoSuchPath(String),
     /// A dump of objects is one memory dump, and another is asked for.
     OneMemoryDump(String),
     /// No memory dump of this number; there are so many.
@@ -128,6 +130,9 @@ impl fmt::Display for AnswerError {
             }
             AnswerError::OtherSection(id, asked) => write!(f, "object {id} is not in section {asked}"),
             AnswerError::NoSuchSectionOfObject(id, count) => write!(f, "object {id}: there are sections 1 to {count}"),
+            AnswerError::NoSuchPath(path) => {
+                write!(f, "no path {path:?}: names from the top down as the whole tree prints them, ';' between them")
+            }
             AnswerError::NoSuchHeap(there) => write!(f, "no heap fits; there are: {}", there.join("; ")),
             AnswerError::OneMemoryDump(asked) => write!(f, "the file has one dump, there is no \"{asked}\""),
             AnswerError::NoSuchMemoryDump(asked, count) => {

@@ -125,7 +125,10 @@ impl FullerDump {
 }
 
 fn is_process(heap: &AllocationHeap, asked: &str) -> bool {
-    heap.pid.to_string() == asked || heap.process == asked || process_title_of(heap) == asked
+    let is_part = || {
+        asked.split_once(" #").is_some_and(|(pid, part)| heap.pid.to_string() == pid && heap.part.to_string() == part)
+    };
+    heap.pid.to_string() == asked || heap.process == asked || process_title_of(heap) == asked || is_part()
 }
 
 /// (process number, part) of every process, in the order of the file.

@@ -25,15 +25,47 @@ impl State {
         if self.dumps.is_none() {
             return;
         }
+        match self.waits(key) {
+            true => self.typed_ahead.push_back(key),
+            false => self.key_now(key, asks),
+        }
+    }
+
+    /// Returns true if a key is for a list that is not there yet, or comes behind such a key. `Esc` forgets these keys, and
+    /// another view does.
+    fn waits(&mut self, key: Key) -> bool {
+        let is_behind = !self.typed_ahead.is_empty();
+        // Behind these comes text.
+        let types = |key: &Key| matches!(key, Key::Char('/' | ':' | 'x'));
+        let is_text = self.prompt.is_some() || self.typed_ahead.iter().any(types);
+        let is_tab = matches!(key, Key::Char('1'..='5'));
+        if key == Key::Escape || (!is_text && (is_tab || key == Key::Char('q'))) {
+            self.typed_ahead.clear();
+            return false;
+        }
+        let is_for_rows = self.prompt.is_none() && self.help.is_none() && action(key).is_some_and(Action::is_for_rows);
+        (is_behind || (is_for_rows && !self.is_settled())) && self.typed_ahead.len() < MOST_AHEAD
+    }
+
+    /// Does what a key does, with the list that is there.
+    pub(super) fn key_now(&mut self, key: Key, asks: &mut Vec<Ask>) {
         if self.prompt.is_some() {
             self.type_key(key, asks);
             return;
         }
-        if self.help {
-            self.help = false;
-            if key != Key::Char('q') {
-                return;
+        if let Some(first) = self.help {
+            let page = usize::from(self.size.1.saturating_sub(4));
+            match action(key) {
+                Some(Action::First) => self.help = Some(0),
+                // Drawing knows where the end is.
+                Some(Action::Last) => self.help = Some(usize::MAX),
+                Some(Action::Quit) => asks.push(Ask::Quit),
+                other => {
+                    let steps = other.and_then(|action| steps(action, page));
+                    self.help = steps.map(|steps| first.saturating_add_signed(steps));
+                }
             }
+            return;
         }
         self.note = None;
         let is_groups = matches!(self.frame().map(|frame| &frame.view), Some(View::Groups(_)));
@@ -54,14 +86,14 @@ impl State {
         match action {
             Action::Quit => asks.push(Ask::Quit),
             Action::Suspend => asks.push(Ask::Suspend),
-            Action::Help => self.help = true,
+            Action::Help => self.help = Some(0),
             Action::PlainBytes => self.plain_bytes = !self.plain_bytes,
             Action::First => self.with_frame(|frame| frame.cursor = 0),
             Action::Last => self.with_frame(|frame| frame.cursor = frame.rows.len.saturating_sub(1)),
             Action::Tab(number) => self.go_to_tab(number),
             Action::In => self.enter(),
             Action::Back => self.back(),
-            Action::Clear if self.frame().is_some_and(|frame| !frame.find.is_empty()) => self.set_find(String::new()),
+            Action::Clear if self.frame().is_some_and(|frame| !frame.find().is_empty()) => self.set_find(String::new()),
             Action::Clear => self.back(),
             Action::Object => self.open_selected(View::Object),
             Action::Paths => self.paths(),
@@ -70,7 +102,7 @@ impl State {
             Action::NextGroup => self.next_group(),
             Action::Exact => self.exact(asks),
             Action::Find => {
-                let find = self.frame().map_or(String::new(), |frame| frame.find.clone());
+                let find = self.frame().map_or(String::new(), |frame| frame.find().to_string());
                 self.prompt = Some(Prompt::Find(find));
             }
             Action::Next | Action::Previous => self.find_again(action == Action::Next),
@@ -153,7 +185,7 @@ impl State {
                 let view = View::Dominators { of: of.clone(), by_type: false };
                 let pattern = self.browser.map(|browser| browser.pattern_of(&name).text().to_string());
                 self.push(view);
-                self.with_frame(|frame| frame.find = pattern.unwrap_or(name));
+                self.set_find(pattern.unwrap_or(name));
                 None
             }
             (_, Target::Merged(_)) => None,
@@ -292,7 +324,7 @@ impl State {
     pub(super) fn find_again(&mut self, is_forward: bool) {
         let last = self.last_find.clone();
         match self.frame_mut() {
-            Some(frame) if !frame.find.is_empty() => frame.turn_by(if is_forward { 1 } else { -1 }),
+            Some(frame) if !frame.find().is_empty() => frame.next_found(if is_forward { 1 } else { -1 }),
             _ if !last.is_empty() => self.set_find(last),
             _ => {}
         }
@@ -321,8 +353,15 @@ impl State {
     }
 
     pub(super) fn mouse(&mut self, mouse: Mouse, asks: &mut Vec<Ask>) {
-        if self.prompt.is_some() || self.help {
-            self.help = false;
+        if let Some(first) = self.help {
+            self.help = match mouse {
+                Mouse::WheelDown => Some(first + 1),
+                Mouse::WheelUp => Some(first.saturating_sub(1)),
+                Mouse::Click(..) => None,
+            };
+            return;
+        }
+        if self.prompt.is_some() {
             return;
         }
         self.note = None;
@@ -363,6 +402,9 @@ impl State {
         }
     }
 }
+
+/// Keys that wait for a list, at most.
+const MOST_AHEAD: usize = 10_000;
 
 /// By how many rows an action moves the cursor.
 fn steps(action: Action, page: usize) -> Option<isize> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::export::{Export, IS_THERE};
-use super::list::{Arranged, Listing, Sort, arrange};
+use super::list::{Arranged, Listing, Sort, arrange, places_of};
 use super::lists;
 use super::view::{Context, Place, View};
 use crate::analysis::selection::TypePattern;
@@ -39,6 +39,8 @@ pub(super) enum Ask {
     List(ListId, View, Context),
     /// Other rows of a list, or another order.
     Arrange(ListId, Arc<Listing>, Sort, Option<TypePattern>),
+    /// Which rows of a list match, by their places as it is shown.
+    Find(ListId, Arc<Listing>, Arranged, Sort, TypePattern),
     /// An object, to stand beside a list.
     Pane(Place),
     /// What objects say of themselves.
@@ -61,6 +63,7 @@ pub(super) enum Answer {
     Tree(Result<(), AnswerError>),
     List(ListId, Result<(Arc<Listing>, Arranged), String>),
     Arranged(ListId, Sort, Option<String>, Arranged),
+    Found(ListId, Sort, String, Vec<u32>),
     /// It was not answered: a newer question came.
     Dropped(ListId),
     Said(Vec<(NodeId, Option<String>)>),
@@ -76,6 +79,7 @@ pub(super) enum Answer {
 /// The workers.
 pub(super) struct Workers {
     quick: Sender<Ask>,
+    pane: Sender<Ask>,
     lists: Sender<Ask>,
     slow: Sender<Ask>,
     jobs: Sender<Ask>,
@@ -101,7 +105,8 @@ impl Workers {
             _ = std::thread::Builder::new().name(name.into()).spawn(move || worker.run(&queue));
             asks
         };
-        Workers { quick: start("quick"), lists: start("lists"), slow: start("slow"), jobs: start("jobs") }
+        let pane = start("pane");
+        Workers { quick: start("quick"), pane, lists: start("lists"), slow: start("slow"), jobs: start("jobs") }
     }
 
     /// Hands a question to the worker for it.
@@ -109,7 +114,8 @@ impl Workers {
         let worker = match &ask {
             Ask::List(_, view, _) if view.is_slow() => &self.slow,
             Ask::List(..) => &self.lists,
-            Ask::Arrange(..) | Ask::Said(_) | Ask::Pane(_) => &self.quick,
+            Ask::Arrange(..) | Ask::Find(..) | Ask::Said(_) => &self.quick,
+            Ask::Pane(_) => &self.pane,
             _ => &self.jobs,
         };
         // A worker that is gone has said why.
@@ -167,6 +173,7 @@ impl Worker {
                 orders.push((*id, at));
             }
         }
+        let last_find = asks.iter().rposition(|ask| matches!(ask, Ask::Find(..)));
         let last_said = asks.iter().rposition(|ask| matches!(ask, Ask::Said(_)));
         let last_pane = asks.iter().rposition(|ask| matches!(ask, Ask::Pane(_)));
         let mut at = 0;
@@ -184,6 +191,7 @@ impl Worker {
                     false
                 }
                 Ask::Pane(_) => last_pane == Some(at - 1),
+                Ask::Find(..) => last_find == Some(at - 1),
                 _ => true,
             }
         });
@@ -200,6 +208,11 @@ impl Worker {
             Ask::Arrange(id, listing, sort, find) => {
                 let browser = self.browser_of(&listing);
                 return self.arrange(id, &listing, browser.as_ref(), sort, find.as_ref(), None);
+            }
+            Ask::Find(id, listing, rows, sort, pattern) => {
+                let browser = self.browser_of(&listing);
+                let places = places_of(&listing, browser.as_ref(), &rows, &pattern);
+                Answer::Found(id, sort, pattern.text().to_string(), places)
             }
             Ask::Said(nodes) => {
                 let said = Browser::of(new).map_or(Vec::new(), |browser| browser.said(&nodes));
@@ -219,7 +232,7 @@ impl Worker {
             },
             Ask::Pane(place) => {
                 let node = place.node;
-                match lists::make(self.dumps, &View::Object(place), &Context::default(), &self.heaps) {
+                match lists::beside(new, &place) {
                     Ok(listing) => Answer::Pane(node, Arc::new(listing)),
                     Err(why) => Answer::Done(Err(why)),
                 }

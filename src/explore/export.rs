@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::ask::Dumps;
-use super::list::{Arranged, Figure, Listing, Row, Unit};
+use super::list::{Arranged, Figure, Listing, Look, Part, Row, Unit};
 use crate::answers::browse::Browser;
 use crate::dump::inputs_of;
 use crate::files::Target;
@@ -44,18 +44,20 @@ impl Export {
         let target =
             Target::find(Some(path), &inputs_of(paths, Some(path))).map_err(|error| failed(error.to_string()))?;
         let browser = if self.listing.has_objects() { Browser::of(dumps.new).ok() } else { None };
-        let rows = Rows { export: self, browser };
+        let rows = Rows { export: self, browser, places: self.places_of_rows() };
         let mut out = target.begin_with_first_byte(|| {});
         let (terminal, human, header, color, ascii) = (false, false, true, false, false);
         let style = Style { format, terminal, width: 80, human, header, color, ascii };
         write(&rows, &mut out, &style).and_then(|()| out.finish()).map_err(|error| failed(error.to_string()))?;
-        Ok(format!("wrote {} to {}", count_of(self.rows.len as u64, "rows"), path.display()))
+        Ok(format!("wrote {} to {}", count_of(rows.len() as u64, "rows"), path.display()))
     }
 }
 
 struct Rows<'e> {
     export: &'e Export,
     browser: Option<Browser<'static>>,
+    /// The places of all but titles; `None` for all.
+    places: Option<Vec<usize>>,
 }
 
 fn key(figure: &Figure) -> String {
@@ -69,8 +71,29 @@ fn key(figure: &Figure) -> String {
     }
 }
 
+impl Export {
+    /// The places of all rows that are no titles, where there are titles.
+    fn places_of_rows(&self) -> Option<Vec<usize>> {
+        let is_title = |row: &Row| row.look == Look::Title;
+        let has_titles = self.listing.parts.iter().any(|part| match part {
+            Part::Made(rows) => rows.iter().any(is_title),
+            Part::Objects { .. } => false,
+        });
+        let is_row = |&at: &usize| {
+            let row = self.rows.get(at).and_then(|row| self.listing.made(row));
+            !row.is_some_and(is_title)
+        };
+        has_titles.then(|| (0..self.rows.len).filter(is_row).collect())
+    }
+}
+
 impl Rows<'_> {
+    fn len(&self) -> usize {
+        self.places.as_ref().map_or(self.export.rows.len, Vec::len)
+    }
+
     fn row(&self, at: usize) -> Row {
+        let at = self.places.as_ref().map_or(at, |places| places[at]);
         let row = self.export.rows.get(at).and_then(|row| self.export.listing.row(row, self.browser.as_ref()));
         row.unwrap_or_else(|| Row::title(""))
     }
@@ -88,8 +111,8 @@ struct Each<'e>(&'e Rows<'e>);
 
 impl Serialize for Each<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.0.export.rows.len))?;
-        for at in 0..self.0.export.rows.len {
+        let mut rows = serializer.serialize_seq(Some(self.0.len()))?;
+        for at in 0..self.0.len() {
             rows.serialize_element(&One { row: self.0.row(at), figures: &self.0.export.listing.figures })?;
         }
         rows.end()
@@ -137,6 +160,6 @@ impl Present for Rows<'_> {
             .add(Column::word("id", "Id"), |row: &mut Row| std::mem::take(&mut row.id))
             .add(Column::word("relation", "Relation"), |row| row.lead.trim().to_string())
             .add(Column::text("name", "Name"), |row| std::mem::take(&mut row.name))
-            .table(self.export.rows.len, 0, move |at| self.row(at))
+            .table(self.len(), 0, move |at| self.row(at))
     }
 }

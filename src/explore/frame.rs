@@ -28,7 +28,13 @@ pub(super) struct Frame {
     pub(super) error: Option<String>,
     pub(super) rows: Arranged,
     pub(super) sort: Sort,
-    pub(super) find: String,
+    find: String,
+    /// The same as a pattern; `None` for all rows, and for what is no pattern yet.
+    pattern: Option<TypePattern>,
+    /// Where a find does not narrow the list: the places that match, in the order of the rows.
+    matches: Vec<u32>,
+    /// The find and the order that `matches` is of, as it was asked for.
+    asked_matches: Option<(Sort, String)>,
     /// The order and the find that were asked for.
     asked: (Sort, String),
     /// Those that `rows` have.
@@ -53,6 +59,9 @@ impl Frame {
             rows: Arranged { rows: None, len: 0, largest: 0 },
             sort: AS_IT_COMES,
             find: String::new(),
+            pattern: None,
+            matches: Vec::new(),
+            asked_matches: None,
             asked: (AS_IT_COMES, String::new()),
             has: (AS_IT_COMES, String::new()),
             order: None,
@@ -70,6 +79,7 @@ impl Frame {
         }
         // What is still on its way is an older question's.
         (self.error, self.pending, self.id) = (None, Pending::No, 0);
+        (self.matches, self.asked_matches) = (Vec::new(), None);
     }
 
     /// Asks for something else.
@@ -77,7 +87,7 @@ impl Frame {
         self.renew();
         self.order = None;
         (self.sort, self.cursor, self.top) = (AS_IT_COMES, 0, 0);
-        self.find.clear();
+        self.set_find(String::new());
     }
 
     /// The list is there.
@@ -106,6 +116,8 @@ impl Frame {
     /// Other rows are there; those of an older question are left.
     pub(super) fn arranged(&mut self, sort: Sort, find: Option<&str>, arranged: Arranged) {
         if self.asked.0 == sort && self.asked.1 == find.unwrap_or_default() {
+            // Other places than those that matched before.
+            (self.matches, self.asked_matches) = (Vec::new(), None);
             self.rows = arranged;
             self.has = self.asked.clone();
         }
@@ -114,28 +126,99 @@ impl Frame {
     /// Returns true if all rows are there, in the order that is wanted.
     pub(super) fn is_arranged(&self) -> bool {
         let is_part = self.rows.rows.as_ref().is_some_and(|rows| rows.len() < self.rows.len);
-        self.listing.is_some() && !is_part && self.has.0 == self.sort && self.has.1 == self.find
+        self.listing.is_some() && !is_part && self.has == self.wanted()
+    }
+
+    /// The order, and what is left of the rows.
+    fn wanted(&self) -> (Sort, String) {
+        let narrows = self.view.is_narrowed_by_find();
+        (self.sort, if narrows { self.find.clone() } else { String::new() })
     }
 
     /// Returns true if what is wanted is another order or other rows than those that were asked for.
     pub(super) fn wants_arranging(&self) -> bool {
-        let is_pattern = self.find.is_empty() || self.pattern().is_some();
-        self.listing.is_some() && is_pattern && (self.asked.0 != self.sort || self.asked.1 != self.find)
+        let is_pattern = self.find.is_empty() || self.pattern.is_some() || !self.view.is_narrowed_by_find();
+        self.listing.is_some() && is_pattern && self.asked != self.wanted()
     }
 
-    pub(super) fn arranging(&mut self) {
-        self.asked = (self.sort, self.find.clone());
+    /// What the rows that are asked for now are to match.
+    pub(super) fn arranging(&mut self) -> Option<TypePattern> {
+        self.asked = self.wanted();
+        self.pattern.clone().filter(|_| self.view.is_narrowed_by_find())
     }
 
-    /// What is looked for, in the grammar of `--type`; `None` for all rows, and for what is no pattern yet.
-    pub(super) fn pattern(&self) -> Option<TypePattern> {
-        let is_open = self.find.starts_with('/') && (self.find.len() == 1 || !self.find.ends_with('/'));
-        TypePattern::parse(&self.find).ok().filter(|_| !self.find.is_empty() && !is_open)
+    /// What is looked for without leaving other rows out, if that is to be asked for.
+    pub(super) fn finding(&mut self) -> Option<TypePattern> {
+        if self.view.is_narrowed_by_find() || !self.is_arranged() {
+            return None;
+        }
+        let pattern = self.pattern.clone()?;
+        let wanted = (self.sort, self.find.clone());
+        let is_new = self.asked_matches.as_ref() != Some(&wanted);
+        self.asked_matches = Some(wanted);
+        is_new.then_some(pattern)
+    }
+
+    /// The places of what is looked for are there: leads to the first from here.
+    pub(super) fn found(&mut self, sort: Sort, find: &str, places: Vec<u32>) {
+        if self.sort == sort && self.find == find {
+            self.matches = places;
+            let at = self.matches.partition_point(|&place| (place as usize) < self.cursor);
+            if let Some(&place) = self.matches.get(at).or(self.matches.first()) {
+                self.cursor = place as usize;
+            }
+        }
+    }
+
+    /// How many rows match, where others are left too.
+    pub(super) fn match_count(&self) -> Option<usize> {
+        (!self.view.is_narrowed_by_find() && self.pattern.is_some()).then_some(self.matches.len())
+    }
+
+    /// What is looked for, as it was typed.
+    pub(super) fn find(&self) -> &str {
+        &self.find
+    }
+
+    /// What is looked for, in the grammar of `--type`.
+    pub(super) fn pattern(&self) -> Option<&TypePattern> {
+        self.pattern.as_ref()
     }
 
     pub(super) fn set_find(&mut self, find: String) {
-        if self.find != find {
-            (self.find, self.cursor, self.top) = (find, 0, 0);
+        if self.find == find {
+            return;
+        }
+        let is_open = find.starts_with('/') && (find.len() == 1 || !find.ends_with('/'));
+        self.pattern = TypePattern::parse(&find).ok().filter(|_| !find.is_empty() && !is_open);
+        self.find = find;
+        self.matches.clear();
+        if self.view.is_narrowed_by_find() {
+            (self.cursor, self.top) = (0, 0);
+            if !self.sort.column.is_none_or(|column| self.can_sort(column)) {
+                let column = self.listing.as_ref().and_then(|listing| listing.sorted_by);
+                self.sort = Sort { column, reverse: false };
+            }
+        }
+    }
+
+    /// Returns true if its command can be sorted by a column.
+    fn can_sort(&self, column: usize) -> bool {
+        let word = self.listing.as_ref().and_then(|listing| listing.figures.get(column)?.sort);
+        word.is_some_and(|word| self.find.is_empty() || self.view.sorts_found_by(word))
+    }
+
+    /// The next of the rows that are found, or the one before.
+    pub(super) fn next_found(&mut self, steps: isize) {
+        if self.view.is_narrowed_by_find() {
+            return self.turn_by(steps);
+        }
+        let at = self.matches.partition_point(|&place| (place as usize) < self.cursor);
+        let is_on_one = self.matches.get(at).is_some_and(|&place| place as usize == self.cursor);
+        let count = self.matches.len() as isize;
+        if count > 0 {
+            let next = if steps > 0 { at as isize + isize::from(is_on_one) } else { at as isize - 1 };
+            self.cursor = self.matches[next.rem_euclid(count) as usize] as usize;
         }
     }
 
@@ -146,7 +229,7 @@ impl Frame {
     }
 
     /// The same round and round.
-    pub(super) fn turn_by(&mut self, steps: isize) {
+    fn turn_by(&mut self, steps: isize) {
         if self.rows.len > 0 {
             self.cursor = (self.cursor as isize + steps).rem_euclid(self.rows.len as isize) as usize;
         }
@@ -168,7 +251,7 @@ impl Frame {
         let count = listing.figures.len();
         let Some(now) = self.sort.column.filter(|_| listing.sorted_by.is_some()) else { return false };
         let mut others = (1..count).map(|step| (now + step) % count);
-        let Some(next) = others.find(|&column| listing.figures[column].sort.is_some()) else { return false };
+        let Some(next) = others.find(|&column| self.can_sort(column)) else { return false };
         self.sort = Sort { column: Some(next), reverse: false };
         (self.cursor, self.top) = (0, 0);
         true

@@ -64,6 +64,18 @@ pub(super) enum Action {
     Suspend,
 }
 
+impl Action {
+    /// Returns true if it is about the rows of the list that is shown: without them there is nothing to do.
+    pub(super) fn is_for_rows(self) -> bool {
+        use Action::{
+            CopyId, CopyName, Down, Exact, First, HalfDown, HalfUp, In, Last, Next, Object, PageDown, PageUp, Paths,
+            Previous, Reverse, Sort, Up,
+        };
+        let moves = matches!(self, Down | Up | HalfDown | HalfUp | PageDown | PageUp | First | Last | Next | Previous);
+        moves || matches!(self, In | Object | Paths | Exact | Sort | Reverse | CopyId | CopyName)
+    }
+}
+
 /// The keys of an action.
 pub(super) fn action(key: Key) -> Option<Action> {
     Some(match key {

@@ -87,6 +87,8 @@ pub(super) struct Row {
     /// As the dump has it.
     pub(super) name: String,
     pub(super) target: Target,
+    /// The object of the row, where that is another than its target.
+    pub(super) node: Option<NodeId>,
     pub(super) look: Look,
     /// Further lines of the row.
     pub(super) more: Vec<String>,
@@ -102,9 +104,19 @@ impl Row {
             lead: String::new(),
             name: name.into(),
             target,
+            node: None,
             look: Look::Plain,
             more: Vec::new(),
             tie: 0,
+        }
+    }
+
+    /// Is it what is looked for? Names without what is added to them, as the option `--type` sees them.
+    fn is_found(&self, pattern: &TypePattern) -> bool {
+        match &self.target {
+            Target::Type(name) | Target::Merged(name) => pattern.matches(name),
+            Target::View(view) => view.searched().is_some_and(|name| pattern.matches(name)),
+            _ => pattern.matches(&self.name),
         }
     }
 
@@ -162,6 +174,8 @@ pub(super) struct Listing {
     pub(super) height: u16,
     /// The column by which it comes in order; `None` for an order that is none of sizes, and cannot be changed.
     pub(super) sorted_by: Option<usize>,
+    /// `breakdown` has another tree of the same: that of the stacks that allocated.
+    pub(super) has_other_tree: bool,
     /// In place of rows, where there are none.
     pub(super) empty: String,
 }
@@ -176,6 +190,7 @@ impl Listing {
             parts,
             height: 1,
             sorted_by: None,
+            has_other_tree: false,
             empty: "nothing".into(),
         }
     }
@@ -205,10 +220,18 @@ impl Listing {
     pub(super) fn node(&self, row: usize) -> Option<NodeId> {
         match self.place(row)? {
             (Part::Objects { nodes, .. }, at) => nodes.get(at).copied(),
-            (Part::Made(rows), at) => match rows.get(at)?.target {
-                Target::Object(node) => Some(node),
+            (Part::Made(rows), at) => match rows.get(at)? {
+                Row { node: Some(node), .. } | Row { target: Target::Object(node), .. } => Some(*node),
                 _ => None,
             },
+        }
+    }
+
+    /// A row that was made, if it is one.
+    pub(super) fn made(&self, row: usize) -> Option<&Row> {
+        match self.place(row)? {
+            (Part::Made(rows), at) => rows.get(at),
+            (Part::Objects { .. }, _) => None,
         }
     }
 
@@ -338,15 +361,27 @@ pub(super) fn arrange(
     Arranged { rows, len, largest }
 }
 
-/// The rows that a pattern matches, by number.
+/// The places, in the order that is shown, of the rows that a pattern matches. O(rows).
+pub(super) fn places_of(
+    listing: &Listing,
+    browser: Option<&Browser<'static>>,
+    shown: &Arranged,
+    pattern: &TypePattern,
+) -> Vec<u32> {
+    let found = matching(listing, browser, pattern);
+    let Some(rows) = &shown.rows else { return found };
+    let is_found = |row: &u32| found.binary_search(row).is_ok();
+    (0u32..).zip(rows).filter(|(_, row)| is_found(row)).map(|(at, _)| at).collect()
+}
+
+/// The rows that a pattern matches, by number, ascending.
 fn matching(listing: &Listing, browser: Option<&Browser<'static>>, pattern: &TypePattern) -> Vec<u32> {
     let mut places = Vec::new();
     let mut start = 0u32;
     for part in &listing.parts {
         match part {
             Part::Made(rows) => {
-                let is_found =
-                    |row: &Row| row.look != Look::Title && (pattern.matches(&row.name) || pattern.matches(&row.id));
+                let is_found = |row: &Row| row.look != Look::Title && row.is_found(pattern);
                 places.extend(rows.iter().zip(start..).filter(|(row, _)| is_found(row)).map(|(_, at)| at));
             }
             Part::Objects { nodes, .. } => {

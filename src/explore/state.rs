@@ -1,6 +1,6 @@
 //! What the browser shows, and what each key makes of it: no terminal, no files, no waiting.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,7 +88,10 @@ pub(super) struct State {
     pub(super) tab: usize,
     pub(super) prompt: Option<Prompt>,
     pub(super) last_find: String,
-    pub(super) help: bool,
+    /// The first line of the help that is shown.
+    pub(super) help: Option<usize>,
+    /// Keys for a list that is not there yet.
+    pub(super) typed_ahead: VecDeque<Key>,
     pub(super) plain_bytes: bool,
     /// Something to be said in the last line until the next key.
     pub(super) note: Option<String>,
@@ -135,7 +138,8 @@ impl State {
             tab: 0,
             prompt: None,
             last_find: String::new(),
-            help: false,
+            help: None,
+            typed_ahead: VecDeque::new(),
             plain_bytes: false,
             note: None,
             warnings: Vec::new(),
@@ -160,7 +164,18 @@ impl State {
             Msg::Key(key) => self.key(key, &mut asks),
         }
         self.settle(&mut asks);
+        while self.is_settled()
+            && let Some(key) = self.typed_ahead.pop_front()
+        {
+            self.key_now(key, &mut asks);
+            self.settle(&mut asks);
+        }
         asks
+    }
+
+    /// Returns true if there is something to look at, or a reason why there is nothing.
+    pub(super) fn is_settled(&self) -> bool {
+        self.frame().is_some_and(|frame| frame.listing.is_some() || frame.error.is_some())
     }
 
     pub(super) fn is_objects(&self) -> bool {
@@ -193,8 +208,9 @@ impl State {
             Some(graph) => format!("{}  {}", info.format, count_of(graph.node_count() as u64, "objects")),
             None => format!("{}  allocation totals", info.format),
         };
-        for dump in dumps.old.into_iter().chain([dumps.new]) {
-            self.warnings.extend(dump.diagnostics().sorted().iter().map(ToString::to_string));
+        for (dump, path) in dumps.old.into_iter().chain([dumps.new]).zip(&self.context.paths) {
+            let file = dumps.old.map_or(String::new(), |_| format!("{}: ", path.display()));
+            self.warnings.extend(dump.diagnostics().sorted().iter().map(|problem| format!("{file}{problem}")));
         }
         if graph.is_some_and(|graph| graph.roots_inferred()) {
             self.warnings.push("roots are inferred: the dump has no root records".into());
@@ -263,6 +279,13 @@ impl State {
                     frame.keep_in_sight(last);
                 }
             }
+            Answer::Found(id, sort, find, places) => {
+                let page = self.rows_on_page();
+                if let Some(frame) = self.frame_of(id) {
+                    frame.found(sort, &find, places);
+                    frame.keep_in_sight(page);
+                }
+            }
             Answer::Dropped(id) => {
                 if let Some(frame) = self.frame_of(id) {
                     frame.pending = Pending::No;
@@ -298,32 +321,32 @@ impl State {
 
     /// Asks for what is not there yet of what is looked at.
     pub(super) fn settle(&mut self, asks: &mut Vec<Ask>) {
-        let (tree_waits, no_tree) = (self.is_objects() && self.browser.is_none(), self.no_tree.clone());
-        let context = self.context.clone();
+        let tree_waits = self.is_objects() && self.browser.is_none();
         let page = self.rows_on_page();
-        let next_id = self.next_id + 1;
-        let Some(frame) = self.frame_mut() else { return };
+        let Some(frame) = self.ways.get_mut(self.tab).and_then(|(_, way)| way.last_mut()) else { return };
         if frame.listing.is_none() && frame.error.is_none() && frame.pending == Pending::No {
-            match no_tree {
-                Some(why) if frame.view.needs_tree() => frame.error = Some(why),
+            match &self.no_tree {
+                Some(why) if frame.view.needs_tree() => frame.error = Some(why.clone()),
                 _ if tree_waits && frame.view.needs_tree() => {}
                 _ => {
-                    frame.id = next_id;
+                    self.next_id += 1;
+                    frame.id = self.next_id;
                     frame.pending = Pending::List;
                     frame.is_without_tree = tree_waits;
-                    asks.push(Ask::List(next_id, frame.view.clone(), context));
-                    self.next_id = next_id;
-                    return;
+                    asks.push(Ask::List(self.next_id, frame.view.clone(), self.context.clone()));
                 }
             }
             return;
         }
         frame.keep_in_sight(page);
-        if frame.wants_arranging() {
-            if let Some(listing) = &frame.listing {
-                asks.push(Ask::Arrange(frame.id, Arc::clone(listing), frame.sort, frame.pattern()));
+        if let Some(listing) = &frame.listing {
+            let listing = Arc::clone(listing);
+            if frame.wants_arranging() {
+                let pattern = frame.arranging();
+                asks.push(Ask::Arrange(frame.id, listing, frame.sort, pattern));
+            } else if let Some(pattern) = frame.finding() {
+                asks.push(Ask::Find(frame.id, listing, frame.rows.clone(), frame.sort, pattern));
             }
-            frame.arranging();
         }
         self.ask_pane(asks);
         self.ask_said(page, asks);

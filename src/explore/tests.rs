@@ -152,7 +152,8 @@ fn every_view_looks_as_it_did() {
         ("packages", "4"),
         ("types_of_package", "j Enter"),
         ("help", "?"),
-        ("go", "j : 1#1cadbd Enter"),
+        ("help_below", "G"),
+        ("go", "Esc j : 1#1cadbd Enter"),
     ] {
         golden(name, game.keys(script));
     }
@@ -306,13 +307,19 @@ fn a_resize_keeps_the_cursor() {
 #[test]
 fn names_steer_no_terminal_and_columns_stay_straight() {
     for dump in ["tests/findings/escape_xna.txt", "tests/findings/escape_memory_infra.json"] {
-        let mut hostile = Driver::new(&[dump], (110, 30), COLORS);
-        for script in ["", "Enter", "o", "p", "1", "2", "Enter", "4", "Enter", "e", "Y"] {
+        let mut hostile = Driver::new(&[dump], (400, 30), COLORS);
+        let mut shown = String::new();
+        for script in ["", "Enter", "o", "p", "1", "2", "Enter", "p", "3 t", "4", "Enter", "?", "? e", "Y"] {
             hostile.keys(script);
+            shown += &hostile.screen();
             let buffer = hostile.buffer();
             let is_hostile = |ch: char| crate::escape::is_control_like(ch);
             let cell = buffer.content.iter().find(|cell| cell.symbol().contains(is_hostile));
             assert!(cell.is_none(), "{dump}, {script}: {:?}", cell.map(|cell| cell.symbol()));
+        }
+        // They are not just left out: each stands there, escaped.
+        for escaped in ["\\u{1b}", "\\u{202e}"] {
+            assert!(shown.contains(escaped), "{dump}: no {escaped} in\n{shown}");
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -335,7 +342,7 @@ fn what_cannot_be_shown_is_said() {
     assert!(game.keys("5").screen().contains("growth takes two dumps"));
     assert!(game.keys(": 12345 Enter").screen().contains("no object"));
     assert!(game.keys(": xyz Enter").screen().contains("is not an object id"));
-    assert!(game.keys(": type").keys("^u Esc 2 r").screen().contains("exact"));
+    assert!(game.keys(": type").keys("^u Esc 2 r").screen().contains("would be freed with all of them"));
     let mut trace = Driver::new(&TRACE, (110, 30), COLORS);
     assert!(trace.keys("3").screen().contains("dumps of allocation totals have no dominators"));
     let mut cut = Driver::new(&["fixtures/ibm_classic/seed-asprinted.txt"], (110, 30), COLORS);
@@ -407,7 +414,17 @@ fn rows_are_written_to_files() {
     let json = folder.path().join("rows.json");
     game.keys(&format!("2 x {} Enter", json.to_str().unwrap()));
     let value: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(value["schema"], "heapdump.explore/1");
     assert_eq!(value["rows"][0]["name"], "Microsoft.Xna.Framework.Graphics.Texture2D");
+    // Of an object what holds it and what it refers to; not the titles between.
+    let json = folder.path().join("object.json");
+    game.keys(&format!(": 1#1c87d9 Enter x {} Enter", json.to_str().unwrap()));
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let rows = value["rows"].as_array().unwrap();
+    assert!(game.screen().contains(&format!("wrote {} rows", rows.len())));
+    let is_reference = |row: &serde_json::Value| row["relation"].as_str().is_some_and(|text| text.starts_with('→'));
+    assert_eq!(rows.iter().filter(|row| is_reference(row)).count(), 2);
+    assert!(rows.iter().all(|row| !row["name"].as_str().unwrap().contains("Who holds it")));
     // Never over the dump, and not under a name that says nothing.
     assert!(game.keys("x fixtures/xna_cf/pair_after.txt Enter y").screen().contains("ends with .csv or .json"));
 }
@@ -494,7 +511,102 @@ fn keys_wait_for_the_dump() {
     let mut state = State::new(context, COLORS, (None, None), (110, 30));
     for key in ['2', ':', 'w', 'x', '?'] {
         assert!(state.update(Msg::Key(Key::Char(key))).is_empty());
-        assert!(state.note.is_none() && state.prompt.is_none() && !state.help, "{key}");
+        assert!(state.note.is_none() && state.prompt.is_none() && state.help.is_none(), "{key}");
     }
     assert!(matches!(state.update(Msg::Key(Key::Char('q')))[..], [Ask::Quit]));
+}
+
+/// Keys for a list that is not there yet wait for it, those behind them too; `Esc` and another view forget them.
+#[test]
+fn keys_wait_for_their_list() {
+    let mut slow = Driver::new(&GAME, (110, 30), COLORS);
+    let mut quick = Driver::new(&GAME, (110, 30), COLORS);
+    quick.keys("j Enter Enter Enter / Screen Enter j y");
+    // What is asked for is answered at the end.
+    let mut asks = Vec::new();
+    let script = "j\r\r\r/Screen\rjy";
+    for ch in script.chars() {
+        let key = if ch == '\r' { Key::Enter } else { Key::Char(ch) };
+        asks.extend(slow.state.update(Msg::Key(key)));
+    }
+    assert_eq!((asks.len(), slow.way().len(), slow.state.typed_ahead.len()), (1, 2, script.len() - 2));
+    for ask in asks {
+        slow.worker.answer(ask);
+    }
+    let answers = std::mem::take(&mut *slow.answers.lock().unwrap());
+    answers.into_iter().for_each(|answer| slow.msg(Msg::Answer(answer)));
+    assert_eq!((slow.way(), slow.cursor(), slow.command()), (quick.way(), quick.cursor(), quick.command()));
+    assert!(!slow.copied.is_empty() && slow.copied == quick.copied && slow.state.typed_ahead.is_empty());
+    for (forgets, way) in [(Key::Escape, vec!["everything"]), (Key::Char('2'), vec!["types"])] {
+        let mut slow = Driver::new(&GAME, (110, 30), COLORS);
+        for key in [Key::Enter, Key::Char('j'), Key::Char('o'), forgets] {
+            _ = slow.state.update(Msg::Key(key));
+        }
+        assert_eq!((slow.way(), slow.state.typed_ahead.len()), (way.iter().map(ToString::to_string).collect(), 0));
+    }
+    // Nothing holds up the end.
+    for key in [Key::Char('q'), Key::Ctrl('c')] {
+        let mut slow = Driver::new(&GAME, (110, 30), COLORS);
+        for key in [Key::Enter, Key::Enter] {
+            _ = slow.state.update(Msg::Key(key));
+        }
+        assert!(matches!(slow.state.update(Msg::Key(key))[..], [Ask::Quit]));
+    }
+}
+
+/// Where the command has no option for it, a find leads from row to row, and all rows stay.
+#[test]
+fn a_find_leads_through_rows_that_stay() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    game.keys(": 1#1c87d9 Enter");
+    let all = game.state.frame().unwrap().rows.len;
+    let command = game.command();
+    game.keys("/ Screen");
+    let places = |game: &Driver, text: &str| {
+        let frame = game.state.frame().unwrap();
+        let name = |at: usize| frame.row(at, game.state.browser.as_ref()).unwrap();
+        let is_one = |at: &usize| name(*at).look != super::list::Look::Title && name(*at).name.contains(text);
+        (0..frame.rows.len).filter(is_one).collect::<Vec<usize>>()
+    };
+    let expected = places(&game, "Screen");
+    assert!(expected.len() > 1 && expected.len() < all, "{}", game.screen());
+    assert_eq!((game.cursor(), game.state.frame().unwrap().rows.len), (expected[0], all));
+    assert!(game.keys("Enter").screen().contains(&format!("n N of {} (/Screen)", expected.len())), "{}", game.screen());
+    for at in &expected[1..] {
+        assert_eq!(game.keys("n").cursor(), *at);
+    }
+    assert_eq!(game.keys("n").cursor(), expected[0]);
+    assert_eq!(game.keys("N").cursor(), expected[expected.len() - 1]);
+    // From between two of them.
+    game.keys("g");
+    assert_eq!(game.keys("n").cursor(), expected[0]);
+    assert_eq!(game.command(), command);
+    game.keys("Esc");
+    assert_eq!((game.way().len(), game.state.frame().unwrap().find()), (2, ""));
+    // In another order they are in other places.
+    let mut pair = Driver::new(&PAIR, (110, 30), COLORS);
+    pair.keys("t / Level Enter S");
+    let expected = places(&pair, "Level");
+    pair.keys("g n");
+    assert!(expected.contains(&pair.cursor()), "{expected:?} {} {:?}", pair.cursor(), pair.state.frame());
+    let found: Vec<usize> = expected.iter().map(|_| pair.keys("n").cursor()).collect();
+    assert_eq!(found.iter().collect::<std::collections::BTreeSet<_>>().len(), expected.len());
+}
+
+/// All of the help can be seen, however low the terminal is; warnings are broken into lines, and name their file.
+#[test]
+fn help_is_seen_to_its_end() {
+    let mut pair = Driver::new(&["fixtures/ibm_classic/seed-asprinted.txt", PAIR[1]], (60, 10), COLORS);
+    pair.state.warnings.push(format!("old.txt: {} end", "a long warning".repeat(3).replace('g', "g ")));
+    pair.keys("?");
+    let first = pair.screen();
+    assert!(!first.contains(" end") && first.contains("a row down"));
+    let last = pair.keys("G").screen();
+    assert!(last.contains(" end") && last.lines().nth(7).is_some_and(|line| line.ends_with("end")), "{last}");
+    let lines = pair.state.help.unwrap();
+    assert!(lines > 10 && pair.keys("k").screen() != last && pair.state.help == Some(lines - 1));
+    assert_eq!(pair.keys("PgDn PgDn").screen(), last);
+    assert_eq!(pair.keys("g").screen(), first);
+    assert!(pair.keys("x").state.help.is_none() && pair.state.prompt.is_none());
+    assert!(pair.state.warnings.iter().any(|warning| warning.starts_with("fixtures/ibm_classic/seed-asprinted.txt: ")));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::list::{Listing, Sort};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::Threshold;
+use crate::answers::breakdown::BreakdownOrder;
 use crate::answers::diff::{DiffBy, DiffOrder};
 use crate::answers::dominator_tree::DominatorOrder;
 use crate::answers::histogram::HistogramOrder;
@@ -91,7 +92,8 @@ pub(super) enum View {
         heap: usize,
         choice: HeapChoice,
         at: u32,
-        depth: u32,
+        /// The names from the top of the tree to it; `None` at the top.
+        path: Option<String>,
         name: String,
     },
 }
@@ -185,16 +187,47 @@ impl View {
         matches!(self, View::Suspects | View::Growth(_) | View::Paths(..) | View::MergedPaths { .. })
     }
 
-    /// The command that prints it, in the order that it has. `listing`: once it is there.
-    /// `find`: what is looked for in it, which the commands of types take.
+    /// What a row that leads here is found by; `None` for what has no name of its own.
+    pub(super) fn searched(&self) -> Option<&str> {
+        match self {
+            View::Types(Some(group)) => Some(&group.name).filter(|name| *name != NO_GROUP).map(String::as_str),
+            View::Frames { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a find leaves the rows that match, as an option of the command does. In other views it leads from
+    /// one to the next.
+    pub(super) fn is_narrowed_by_find(&self) -> bool {
+        matches!(
+            self,
+            View::Types(_)
+                | View::Groups(_)
+                | View::Growth(DiffBy::Groups(_))
+                | View::Dominators { .. }
+                | View::Objects { .. }
+        )
+    }
+
+    /// Returns true if its command has this order for the rows that match as well.
+    pub(super) fn sorts_found_by(&self, word: &str) -> bool {
+        match self {
+            View::Dominators { by_type: false, .. } => word != "objects",
+            View::Dominators { by_type: true, .. } => word == "bytes",
+            _ => true,
+        }
+    }
+
+    /// The command that prints it, in the order that it has. `listing`: once it is there. `find`: what is looked for.
     pub(super) fn command(
         &self,
         context: &Context,
         sort: Sort,
-        find: Option<TypePattern>,
+        find: Option<&TypePattern>,
         listing: Option<&Listing>,
     ) -> CommandLine {
-        let found = |scope: ScopeOptions| ScopeOptions { types: find.clone().map(Into::into), ..scope };
+        let find = find.filter(|_| self.is_narrowed_by_find());
+        let found = |scope: ScopeOptions| ScopeOptions { types: find.cloned().map(Into::into), ..scope };
         let rows = listing.map_or(0, Listing::len);
         let limits = Limits { rows: (rows > PRINTED).then_some(PRINTED), reverse: sort.reverse };
         let word = sort.column.and_then(|column| listing?.figures.get(column)?.sort);
@@ -206,9 +239,33 @@ impl View {
                 context.histogram_options(GroupBy::Type, found(scope), order_of(word, context), limits).command_line()
             }
             View::Groups(by) => {
-                context.histogram_options(*by, ScopeOptions::default(), order_of(word, context), limits).command_line()
+                let column = if *by == GroupBy::Section { "domain" } else { by.name() };
+                let scope = find.map_or_else(ScopeOptions::default, |find| matching(None, column, find));
+                context.histogram_options(*by, scope, order_of(word, context), limits).command_line()
             }
-            View::Dominators { of, by_type: true } => self.merged_options(of.as_ref()).command_line(),
+            View::Dominators { of, by_type: true }
+                if find.is_some() || listing.is_some_and(|listing| listing.has_other_tree) =>
+            {
+                let order = HistogramOrder::RetainedBytes;
+                context
+                    .histogram_options(GroupBy::Type, found(directly_below(of.as_ref())), order, limits)
+                    .command_line()
+            }
+            View::Dominators { of, by_type: true } => BreakdownOptions {
+                object: of.as_ref().and_then(id),
+                depth: Some(1),
+                min_size: Some(Threshold::Bytes(0)),
+                order: match word {
+                    Some("allocations") => BreakdownOrder::Allocations,
+                    _ => BreakdownOrder::Bytes,
+                },
+                limits,
+                ..BreakdownOptions::default()
+            }
+            .command_line(),
+            View::Dominators { of, by_type: false } if find.is_some() => {
+                objects_options(found(directly_below(of.as_ref())), word, limits).command_line()
+            }
             View::Dominators { of, by_type: false } => DominatorTreeOptions {
                 object: of.as_ref().and_then(id),
                 order: match word {
@@ -237,16 +294,10 @@ impl View {
                 ..DiffOptions::default()
             }
             .command_line(),
-            View::Objects { scope, .. } => ObjectsOptions {
-                scope: scope.clone(),
-                order: match word {
-                    Some("shallow") => ObjectOrder::ShallowBytes,
-                    _ => ObjectOrder::RetainedBytes,
-                },
-                limits,
-                ..ObjectsOptions::default()
+            View::Objects { scope, .. } => {
+                let scope = find.map_or_else(|| scope.clone(), |find| matching(Some(scope), "type", find));
+                objects_options(scope, word, limits).command_line()
             }
-            .command_line(),
             View::Object(place) => id(place).map_or_else(CommandLine::of_options, |object| {
                 ObjectOptions { rows: limits.rows, ..ObjectOptions::new(object) }.command_line()
             }),
@@ -255,22 +306,44 @@ impl View {
             }),
             View::MergedPaths { scope, .. } => MergedPathsOptions::of(scope.clone()).command_line(),
             View::Heaps => BreakdownOptions { depth: Some(0), ..BreakdownOptions::default() }.command_line(),
-            View::Frames { choice, depth, .. } => {
-                let depth = Some(depth + 1);
-                BreakdownOptions { heaps: choice.clone(), depth, ..BreakdownOptions::default() }.command_line()
+            View::Frames { choice, path, .. } => BreakdownOptions {
+                heaps: choice.clone(),
+                below: path.clone(),
+                depth: Some(1),
+                ..BreakdownOptions::default()
             }
+            .command_line(),
         }
     }
+}
 
-    /// The question whose answer is merged by type.
-    fn merged_options(&self, of: Option<&Place>) -> BreakdownOptions {
-        BreakdownOptions {
-            object: of.and_then(|place| place.id.parse().ok()),
-            depth: Some(1),
-            min_size: Some(Threshold::Bytes(0)),
-            ..BreakdownOptions::default()
-        }
-    }
+/// What is directly below one place of the dominator tree.
+fn directly_below(of: Option<&Place>) -> ScopeOptions {
+    let text = match of {
+        Some(place) => format!("dominator = '{}'", place.id),
+        None => "dominator is null and retained is not null".into(),
+    };
+    ScopeOptions { filter: Filter::parse(&[text]).ok().flatten(), ..ScopeOptions::default() }
+}
+
+/// Those of some objects whose column matches.
+fn matching(scope: Option<&ScopeOptions>, column: &str, find: &TypePattern) -> ScopeOptions {
+    let pattern = match find.text() {
+        text if text.starts_with('/') => text.to_string(),
+        text => format!("'{}'", text.replace('\'', "''")),
+    };
+    let scope = scope.cloned().unwrap_or_default();
+    let mut texts: Vec<String> = scope.filter.iter().flat_map(Filter::texts).map(str::to_string).collect();
+    texts.push(format!("{column} ~ {pattern}"));
+    ScopeOptions { filter: Filter::parse(&texts).ok().flatten(), ..scope }
+}
+
+fn objects_options(scope: ScopeOptions, word: Option<&str>, limits: Limits) -> ObjectsOptions {
+    let order = match word {
+        Some("shallow") => ObjectOrder::ShallowBytes,
+        _ => ObjectOrder::RetainedBytes,
+    };
+    ObjectsOptions { scope, order, limits, ..ObjectsOptions::default() }
 }
 
 fn order_of(word: Option<&str>, context: &Context) -> HistogramOrder {

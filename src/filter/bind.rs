@@ -72,7 +72,9 @@ impl Binder<'_> {
             number.span(op, self.reachable_bytes).unsigned()
         };
         Ok(match (column, &test.question) {
-            (Column::Id, Question::Id(op, id)) => self.id(test, if is_not { op.negated() } else { *op }, id)?,
+            (Column::Id, Question::Id(op, id)) => {
+                Mask::Runs(self.id_runs(test, if is_not { op.negated() } else { *op }, id)?)
+            }
             (Column::Shallow, Question::Number(op, number)) => Mask::Shallow(span(*op, number)),
             (Column::References, Question::Number(op, number)) => Mask::References(span(*op, number)),
             (Column::Referrers, Question::Number(op, number)) => Mask::Referrers(span(*op, number)),
@@ -84,7 +86,10 @@ impl Binder<'_> {
             (Column::Root, Question::IsTrue) => Mask::Set(self.roots(|_| true)?, !is_not),
             (Column::RootKind, Question::IsNull) => Mask::Set(self.roots(|_| true)?, is_not),
             (Column::RootKind, question) => Mask::Set(self.roots(|kind| fits(question, kind) != is_not)?, true),
-            (Column::DominatorType, Question::IsNull) => Mask::HasDominator(is_not),
+            (Column::Dominator, Question::Id(op, id)) => {
+                Mask::Dominators(self.id_runs(test, if is_not { op.negated() } else { *op }, id)?)
+            }
+            (Column::Dominator | Column::DominatorType, Question::IsNull) => Mask::HasDominator(is_not),
             (Column::DominatorType, question) => {
                 let name = |type_id| self.graph.type_name(type_id);
                 Mask::DominatorTypes(type_table(self.graph, |type_id| fits(question, name(type_id)) != is_not))
@@ -168,8 +173,8 @@ impl Binder<'_> {
         Ok(set)
     }
 
-    /// Ids ascend with the nodes of a section.
-    fn id(&self, test: &Test, op: Op, typed: &str) -> Result<Mask, FilterError> {
+    /// The nodes whose ids compare so, in ascending runs: ids ascend with the nodes of a section.
+    fn id_runs(&self, test: &Test, op: Op, typed: &str) -> Result<Vec<Range<usize>>, FilterError> {
         let graph = self.graph;
         let wrong = || FilterError::new(self.text, test.value_at, "no object id, as the dump writes them");
         let (section, id) = match typed.split_once('#') {
@@ -213,7 +218,7 @@ impl Binder<'_> {
             }
         }
         runs.retain(|run| !run.is_empty());
-        Ok(Mask::Runs(runs))
+        Ok(runs)
     }
 
     fn field(&self, number: usize, question: &Question, is_not: bool) -> Result<Mask, FilterProblem> {

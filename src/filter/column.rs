@@ -29,13 +29,14 @@ pub(crate) enum Column {
     Retained,
     Dominated,
     Depth,
+    Dominator,
     DominatorType,
     Referrers,
 }
 
 impl Column {
     /// All of them, each with the word for it and its kind.
-    const ALL: [(&'static str, Column, Kind); 17] = [
+    const ALL: [(&'static str, Column, Kind); 18] = [
         ("type", Column::Type, Kind::Text),
         ("package", Column::Package, Kind::Text),
         ("module", Column::Module, Kind::Text),
@@ -51,12 +52,13 @@ impl Column {
         ("retained", Column::Retained, Kind::Bytes),
         ("dominated", Column::Dominated, Kind::Number),
         ("depth", Column::Depth, Kind::Number),
+        ("dominator", Column::Dominator, Kind::Id),
         ("dominator_type", Column::DominatorType, Kind::Text),
         ("referrers", Column::Referrers, Kind::Number),
     ];
 
     /// The words for all of them.
-    pub(crate) fn names() -> [&'static str; 17] {
+    pub(crate) fn names() -> [&'static str; 18] {
         Self::ALL.map(|(name, ..)| name)
     }
 

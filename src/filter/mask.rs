@@ -26,6 +26,8 @@ pub(super) enum Mask {
     Types(Vec<u8>),
     /// By the type of the immediate dominator; without one, nothing matches.
     DominatorTypes(Vec<u8>),
+    /// By the immediate dominator, in ascending runs of nodes; without one, nothing matches.
+    Dominators(Vec<Range<usize>>),
     /// Ascending runs of nodes.
     Runs(Vec<Range<usize>>),
     /// Nodes in a set, or those that are not.
@@ -166,6 +168,16 @@ impl Columns<'_> {
                 self.fill_by_tree(range, out, |dominators, _, number| match dominators.immediate_of(number) {
                     DomNode::ROOT => 0,
                     dominator => table[graph.type_of(dominators.node_at(dominator)).index()],
+                })
+            }
+            Mask::Dominators(runs) => {
+                self.fill_by_tree(range, out, |dominators, _, number| match dominators.immediate_of(number) {
+                    DomNode::ROOT => 0,
+                    dominator => {
+                        let node = dominators.node_at(dominator).index();
+                        let run = runs.partition_point(|run| run.end <= node);
+                        u8::from(runs.get(run).is_some_and(|run| run.start <= node))
+                    }
                 })
             }
             Mask::All(parts) => self.join(parts, start, out, scratch, 0, |out, other| *out &= other),

@@ -126,7 +126,7 @@ impl Filter {
     }
 
     /// The objects of a range that match, a bit each. O(objects), at 100 million a second and more, besides what the
-    /// named columns take: the dominator tree for `retained`, `dominated`, `depth` and `dominator_type`, all references
+    /// named columns take: the dominator tree for `retained`, `dominated`, `depth`, `dominator` and `dominator_type`, all references
     /// turned round for `referrers`, one pass over the dump for fields.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl Needs {
                         needs.tree = true;
                         needs.depths |= column == Column::Depth;
                     }
-                    Subject::Column(Column::Dominated | Column::DominatorType) => needs.tree = true,
+                    Subject::Column(Column::Dominated | Column::Dominator | Column::DominatorType) => needs.tree = true,
                     _ => {}
                 }
             });

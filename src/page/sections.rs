@@ -11,11 +11,9 @@ use super::tables::{
     table_open, type_name,
 };
 use crate::analysis::threshold::Threshold;
-use crate::answers::breakdown::{BreakdownOptions, HeapOrSection};
+use crate::answers::breakdown::{BreakdownOptions, choice_of};
 use crate::answers::histogram::HistogramOrder;
-use crate::answers::{
-    CommandLine, GroupBy, HeapChoice, HistogramOptions, InfoOptions, Limits, RetainedBy, ScopeOptions,
-};
+use crate::answers::{CommandLine, GroupBy, HistogramOptions, InfoOptions, Limits, RetainedBy, ScopeOptions};
 use crate::units::{count_of, format_bytes, format_count};
 
 pub(super) const STYLE: &str = include_str!("page.css");
@@ -84,7 +82,7 @@ impl Sections<'_, '_> {
             let mut options =
                 BreakdownOptions { scope: self.scope(), min_size: minimum, ..BreakdownOptions::default() };
             if let PageContent::Allocations(answer) = &self.page.content {
-                options.heaps = choice_of(&answer.heaps[number].heap);
+                options.heaps = choice_of(&answer.heaps, number);
             }
             html.markup("<div data-map-command=\"").text(number).markup("\">");
             self.command(&options.command_line(), html);
@@ -332,19 +330,6 @@ impl Sections<'_, '_> {
         html.markup("<td class=\"name\">");
         type_name(html, &self.data.names[name as usize]);
         html.markup("</td>");
-    }
-}
-
-/// The options that choose this heap.
-pub(super) fn choice_of(heap: &HeapOrSection) -> HeapChoice {
-    match heap {
-        HeapOrSection::Heap(row) => HeapChoice {
-            dump: Some(row.dump.to_string()),
-            process: Some(row.pid.to_string()),
-            allocator: Some(row.allocator.clone()),
-            ..HeapChoice::default()
-        },
-        HeapOrSection::Objects(_) => HeapChoice::default(),
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::cmd::{project, run, run_with_input};
+use crate::common::cmd::{heapdump, project, run, run_with_input};
+#[cfg(target_os = "linux")]
+use crate::common::pty::Pty;
 
 const GAME: &str = "fixtures/xna_cf/pair_after.txt";
 /// A loaded machine may take that long for anything.
@@ -100,6 +102,13 @@ impl Drop for Tmux {
     }
 }
 
+/// The browser with a dump of some hundred rows.
+fn heapdump_on_terminal() -> Command {
+    let mut command = heapdump(&["explore", GAME]);
+    command.env("LC_ALL", "C.UTF-8");
+    command
+}
+
 #[test]
 fn it_needs_a_terminal() {
     let ran = run(&["explore", GAME]).expect_code(2);
@@ -142,7 +151,8 @@ fn the_terminal_is_left_as_it_was() {
 fn rows(screen: &str) -> Vec<String> {
     let is_title = |line: &&str| {
         let first = line.split_whitespace().next().unwrap_or_default();
-        line.starts_with("  ") && ["Retained", "Shallow", "Bytes"].iter().any(|title| first.ends_with(title))
+        line.starts_with("  ")
+            && ["Retained", "Shallow", "Bytes", "Held", "Growth"].iter().any(|title| first.ends_with(title))
     };
     let lines = screen.lines().skip_while(|line| !is_title(line));
     lines
@@ -153,54 +163,101 @@ fn rows(screen: &str) -> Vec<String> {
         .collect()
 }
 
-/// Each view's command is run as it is copied, and names what the screen names, in that order.
+/// A view: the dumps, the keys that lead to it, what its command has then, and the columns of CSV that have the names
+/// and the first figures of its rows; none where the names on the screen are put together.
+struct Shown {
+    dumps: &'static str,
+    keys: &'static str,
+    sign: &'static str,
+    name: &'static str,
+    figure: &'static str,
+}
+
+const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+const TRACE: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
+const MANY_HEAPS: &str = "fixtures/memory_infra/chromium120-heaps_v2.trace.gz";
+const STACKS: &str = "fixtures/v8_snapshot/allocations.heapsnapshot";
+const PAIR: &str = "fixtures/xna_cf/pair_before.txt fixtures/xna_cf/pair_after.txt";
+
+fn views() -> Vec<Shown> {
+    let rows: &[[&'static str; 5]] = &[
+        [GAME, "", "dominators -n 0", "id", "retained_bytes"],
+        [GAME, "s", "dominators --sort shallow", "id", "retained_bytes"],
+        [GAME, "s s", "dominators --sort objects", "id", "retained_bytes"],
+        [GAME, "s S", "--reverse", "id", "retained_bytes"],
+        [
+            GAME,
+            "/ List Enter",
+            "list --sort retained -n 0 --type List --where 'dominator is null",
+            "id",
+            "retained_bytes",
+        ],
+        [GAME, "Enter", "dominators -n 0 1#1cadcb", "id", "retained_bytes"],
+        [GAME, "j Enter Enter Enter / Screen Enter", "--where \"dominator = ", "id", "retained_bytes"],
+        [GAME, "t", "breakdown --depth 1", "name", "bytes"],
+        [GAME, "t s", "breakdown --depth 1 --min-bytes 0 --sort allocations", "name", "bytes"],
+        [GAME, "t S", "breakdown --depth 1 --min-bytes 0 --reverse", "name", "bytes"],
+        [GAME, "t / Component1 Enter", "stats --retained --sort retained", "type", "retained_bytes"],
+        [GAME, "t Enter", "list --sort retained", "id", "retained_bytes"],
+        [GAME, "j Enter t", "breakdown --depth 1 --min-bytes 0 -n 0 1#1c87d9", "name", "bytes"],
+        [GAME, "1", "leaks", "id", "retained_bytes"],
+        [GAME, "2", "stats --retained --sort retained", "type", "retained_bytes"],
+        [GAME, "2 s", "stats --retained", "type", "retained_bytes"],
+        [GAME, "2 s s S", "--sort objects --reverse", "type", "retained_bytes"],
+        [GAME, "2 / /Screen$/ Enter", "--type '/Screen$/'", "type", "retained_bytes"],
+        [GAME, "2 j Enter", "list --sort retained", "id", "retained_bytes"],
+        [GAME, "2 j Enter s S", "list --reverse", "id", "retained_bytes"],
+        [GAME, "2 Enter / Texture Enter", "--where", "id", "retained_bytes"],
+        [GAME, "2 j p", "roots", "type", "retained_bytes"],
+        [GAME, "4", "--by package", "group", "retained_bytes"],
+        [GAME, "4 / Menu Enter", "--where \"package ~ ", "group", "retained_bytes"],
+        [GAME, "4 Enter", "--where \"package = ", "type", "retained_bytes"],
+        [GAME, "4 g", "--by domain", "group", "retained_bytes"],
+        [GAME, "4 g j Enter", "--domain 2", "type", "retained_bytes"],
+        [GAME, "j o", "show", "id", ""],
+        [GAME, "j Enter p", "roots --paths 5", "id", ""],
+        [GAME, "j Enter p +", "roots --paths 10", "id", ""],
+        [ZOO, "2", "stats --retained --sort retained", "type", "retained_bytes"],
+        [ZOO, "2 Enter", "list --sort retained", "id", "retained_bytes"],
+        [ZOO, "/ HashMap Enter", "list --sort retained", "id", "retained_bytes"],
+        [PAIR, "", "diff --retained", "type", "shallow_bytes_delta"],
+        [PAIR, "s", "diff --retained --sort retained", "type", "shallow_bytes_delta"],
+        [PAIR, "/ Bubble Enter", "--type Bubble", "type", "shallow_bytes_delta"],
+        [PAIR, "t", "diff --paths", "", "retained_bytes_delta"],
+        [PAIR, "t t", "diff --roots", "", "held_bytes_delta"],
+        [PAIR, "1", "leaks", "id", "retained_bytes"],
+        [TRACE, "", "breakdown --depth 0", "", "bytes"],
+        [TRACE, "j Enter", "breakdown --depth 1 -n 0 --dump 8 --process 4341", "name", "bytes"],
+        [TRACE, "j Enter Enter", "--below '[Thread: subprocess]'", "name", "bytes"],
+        [TRACE, "j Enter Enter Enter", "--below '[Thread: subprocess];MessageLoop::RunTask'", "name", "bytes"],
+        [TRACE, "2", "stats", "type", "total_bytes"],
+        [MANY_HEAPS, "", "breakdown --depth 0", "", "bytes"],
+        [MANY_HEAPS, "Enter", "--process '24680 #1'", "name", "bytes"],
+        [MANY_HEAPS, "j j Enter", "--process '24680 #4'", "name", "bytes"],
+        [STACKS, "t", "stats --retained", "type", "retained_bytes"],
+        [STACKS, "", "dominators -n 0", "id", "retained_bytes"],
+    ];
+    rows.iter().map(|&[dumps, keys, sign, name, figure]| Shown { dumps, keys, sign, name, figure }).collect()
+}
+
+/// Each view's command is run as it is copied, and names what the screen names, with its figures, in that order.
 #[test]
 #[cfg(target_os = "linux")]
 fn commands_print_what_is_on_the_screen() {
-    const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
-    let trace = "fixtures/memory_infra/chromium66-heaps.trace.gz";
-    let pair = "fixtures/xna_cf/pair_before.txt fixtures/xna_cf/pair_after.txt";
-    // The dump, keys to the view, what it shows when it is there, and the column of names in CSV.
-    let views: [(&str, &[&str], &str, &str); 18] = [
-        (GAME, &[], "dominators", "id"),
-        (GAME, &["s"], "--sort shallow", "id"),
-        (GAME, &["s", "S"], "--reverse", "id"),
-        (GAME, &["Enter", "Enter"], "dominators -n 0 1#1cadbd", "id"),
-        (GAME, &["j", "Enter", "t"], "breakdown", "name"),
-        (GAME, &["t"], "breakdown --depth 1", "name"),
-        (GAME, &["1"], "leaks", "id"),
-        (GAME, &["2"], "stats --retained --sort retained", "type"),
-        (GAME, &["2", "s"], "stats --retained", "type"),
-        (GAME, &["2", "j", "Enter"], "list --sort retained", "id"),
-        (GAME, &["4"], "--by package", "group"),
-        (GAME, &["4", "Enter"], "--where", "type"),
-        (GAME, &["j", "o"], "show", "id"),
-        (GAME, &["j", "Enter", "p"], "roots --paths 5", "id"),
-        (ZOO, &["2"], "stats --retained --sort retained", "type"),
-        (ZOO, &["2", "Enter"], "list --sort retained", "id"),
-        (pair, &[], "diff --retained", "type"),
-        (trace, &["2"], "stats", "type"),
-    ];
-    for (dumps, keys, sign, column) in views {
-        let Some(tmux) = Tmux::start(220, 40, &format!("heapdump explore {dumps}")) else { return };
-        let is_there = |screen: &str| {
-            let command = screen.lines().rev().find(|line| line.starts_with("$ ")).unwrap_or_default();
-            command.contains(sign) && rows(screen).len() > 1 && !screen.contains("  …\n")
-        };
+    for view in views() {
+        let Some(tmux) = Tmux::start(220, 40, &format!("heapdump explore {}", view.dumps)) else { return };
         tmux.until("the first view", |screen| screen.contains("$ heapdump") && rows(screen).len() > 1);
-        for key in keys {
-            // Every key changes the command or the place in the list; keys pressed before the list is there are lost.
-            let line_of = |screen: &str| screen.lines().rev().find(|line| line.starts_with("$ ")).map(str::to_string);
-            let before = line_of(&tmux.screen());
-            tmux.keys(&[key]);
-            let is_there = |screen: &str| line_of(screen) != before && !rows(screen).is_empty();
-            tmux.until(&format!("what {key} does"), |screen| is_there(screen) && !screen.contains("  …\n"));
-        }
-        tmux.until(sign, is_there);
+        // Sizes as bytes; and keys at once: those for a list that is not there yet wait for it.
+        tmux.keys(&[&["m"], &view.keys.split_whitespace().collect::<Vec<_>>()[..]].concat());
+        let what = format!("{} {}: {}", view.dumps, view.keys, view.sign);
+        tmux.until(&what, |screen| {
+            let command = screen.lines().rev().find(|line| line.starts_with("$ ")).unwrap_or_default();
+            command.contains(view.sign) && !rows(screen).is_empty() && !screen.contains("  …\n")
+        });
         tmux.keys(&["e"]);
         tmux.see("copied: heapdump");
         let command = tmux.ask(&["show-buffer"]);
-        assert!(command.starts_with("heapdump ") && command.contains(sign), "{command}");
+        assert!(command.starts_with("heapdump ") && command.contains(view.sign), "{what}: {command}");
         let bin = env!("CARGO_BIN_EXE_heapdump");
         let line = command.trim_end().replacen("heapdump", bin, 1);
         let output = Command::new("sh")
@@ -211,17 +268,15 @@ fn commands_print_what_is_on_the_screen() {
             .expect("sh runs");
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         let table = String::from_utf8(output.stdout).expect("UTF-8");
-        let names = names_in(&table, column);
-        assert!(!names.is_empty(), "{command} prints no {column}:\n{table}");
+        let printed = printed(&table, &view);
+        assert!(!printed.is_empty(), "{command} prints no {}:\n{table}", view.name);
         // What is said of one object is in an order of its own. Another order may still be on its way.
-        let is_ordered = sign != "show";
+        let is_ordered = view.sign != "show";
         tmux.until(&format!("what {command} prints:\n{table}"), |screen| {
             let shown = rows(screen);
             let mut left = &shown[..];
-            names.iter().take(20).filter(|name| !name.is_empty()).all(|name| {
-                let is_it =
-                    |row: &String| row.split_whitespace().any(|word| word == name) || row.contains(name.as_str());
-                let at = left.iter().position(is_it);
+            printed.iter().take(20).all(|printed| {
+                let at = left.iter().position(|row| is_row(row, printed));
                 left = at.map_or(&[][..], |at| if is_ordered { &left[at + 1..] } else { &shown });
                 at.is_some()
             })
@@ -229,18 +284,35 @@ fn commands_print_what_is_on_the_screen() {
     }
 }
 
-/// The values of a column of CSV: of trees those of the lowest level, of objects without the one that was asked for.
-fn names_in(table: &str, column: &str) -> Vec<String> {
+/// Is it on the screen as it is printed: the figure first, the name somewhere behind?
+fn is_row(row: &str, (name, figure): &(String, String)) -> bool {
+    let first = row.split_whitespace().next().unwrap_or_default().replace(',', "");
+    let has_figure = figure.is_empty() || first.trim_start_matches('+') == figure;
+    has_figure && (row.split_whitespace().any(|word| word == name) || row.contains(name.as_str()))
+}
+
+/// The names and figures of CSV: of trees those of the lowest level, of objects without the one that was asked for.
+fn printed(table: &str, view: &Shown) -> Vec<(String, String)> {
     let mut rows = csv_rows(table);
     let titles = rows.next().expect("titles");
     let place = |column: &str| titles.iter().position(|title| title == column);
-    let at = place(column).unwrap_or_else(|| panic!("no {column} in {titles:?}"));
+    let needed = |column: &str| match place(column) {
+        None if !column.is_empty() => panic!("no {column} in {titles:?}"),
+        place => place,
+    };
+    let (name, figure) = (needed(view.name), needed(view.figure));
     let rows: Vec<Vec<String>> = rows.collect();
+    let is_merged = view.keys.ends_with(" p") && view.sign == "roots";
     let level = |row: &Vec<String>| place("level").or(place("depth")).and_then(|level| row[level].parse::<u32>().ok());
     let lowest = rows.iter().map(level).max().flatten();
     let is_other = |row: &Vec<String>| place("relation").is_none_or(|relation| row[relation] != "object");
-    let rows = rows.iter().filter(|row| level(row) == lowest && is_other(row));
-    rows.map(|row| row[at].clone()).filter(|name| !["<self>", "<other>"].contains(&name.as_str())).collect()
+    let rows = rows.iter().filter(|row| (is_merged || level(row) == lowest) && is_other(row));
+    let text = |row: &Vec<String>, at: Option<usize>| at.map_or(String::new(), |at| row[at].clone());
+    // The root of a merged path has a line of its own.
+    let own = |name: String| if is_merged { name.split(" <- ").next().unwrap_or_default().to_string() } else { name };
+    let rows = rows.map(|row| (own(text(row, name)), text(row, figure)));
+    let is_own = |name: &str| !["<self>", "<other>"].contains(&name);
+    rows.filter(|(name, figure)| is_own(name) && !(name.is_empty() && figure.is_empty())).collect()
 }
 
 /// Rows of CSV without line ends in fields.
@@ -329,13 +401,50 @@ fn it_is_suspended_resized_and_goes_on() {
     tmux.see(" 3/98");
     for (columns, lines) in [("40", "30"), ("40", "8"), ("20", "4"), ("200", "50"), ("100", "30")] {
         tmux.ask(&["resize-window", "-x", columns, "-y", lines]);
-        tmux.see(if columns == "20" { "needs 40 x 8" } else { "3/98" });
+        // The window is drawn anew: a screen of before has fewer columns, or other lines.
+        tmux.until("the new size", |screen| match columns {
+            "20" => screen.starts_with("needs 40 x 8"),
+            _ => {
+                let lines: Vec<&str> = screen.lines().collect();
+                let command = lines.iter().position(|line| line.starts_with("$ "));
+                let place = command.map_or("", |at| lines[at]);
+                let end = place.chars().count();
+                command == lines.len().checked_sub(2)
+                    && place.ends_with(" 3/98")
+                    && end == columns.parse::<usize>().unwrap()
+            }
+        });
     }
     tmux.keys(&["C-z"]);
     tmux.until("the shell", |_| !tmux.kept("back").is_empty());
     tmux.see(" 3/98");
     tmux.keys(&["q"]);
     tmux.see("code 0");
+}
+
+/// A terminal that takes nothing more, with its other end still there: a signal ends the program all the same.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_that_takes_nothing_holds_nobody_up() {
+    let mut pty = Pty::start(heapdump_on_terminal(), (200, 50)).expect("a terminal");
+    pty.until_quiet(Instant::now(), Duration::from_millis(500)).expect("drawn");
+    assert!(String::from_utf8_lossy(&pty.drawn).contains("1#1cadcb"));
+    // Each key draws the whole screen anew; nobody reads it. What a terminal keeps is 64 KiB and less.
+    for _ in 0..400 {
+        pty.type_keys(b"G").expect("typed");
+        std::thread::sleep(Duration::from_millis(2));
+        pty.type_keys(b"g").expect("typed");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let stat = Path::new("/proc").join(pty.child.id().to_string());
+    assert!(is_running(&stat));
+    let pid = pty.child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().expect("kill runs").success());
+    let begun = Instant::now();
+    while pty.child.try_wait().expect("a state").is_none() {
+        assert!(begun.elapsed() < PATIENCE, "it waits for a terminal that takes nothing");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// An index that is cut while it is looked at ends the program (SIGBUS), after the terminal was put right.

@@ -246,6 +246,37 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Who is directly below whom, by the id of the one above.
+    #[test]
+    fn dominators_are_found_by_their_ids(heap in heaps(14, 2)) {
+        let dump = open(&heap);
+        let graph = dump.graph().unwrap();
+        let dominators = Dominators::compute(graph);
+        let above = |object: usize| match dominators.dominator_of(NodeId::new(object)) {
+            Dominator::Node(above) => Some(above.index()),
+            _ => None,
+        };
+        let objects = 0..heap.objects.len();
+        let found = |text: &str| {
+            let filter = Filter::parse(&[text]).unwrap().unwrap();
+            let found = filter.select(&dump, objects.clone()).unwrap();
+            objects.clone().filter(|&object| found.contains(NodeId::new(object))).collect::<Vec<usize>>()
+        };
+        let with = |test: &dyn Fn(Option<usize>) -> bool| objects.clone().filter(|&at| test(above(at))).collect::<Vec<_>>();
+        prop_assert_eq!(found("dominator is null"), with(&|above| above.is_none()));
+        for object in objects.clone() {
+            let id = graph.display_id(NodeId::new(object));
+            prop_assert_eq!(found(&format!("dominator = '{id}'")), with(&|above| above == Some(object)));
+            let others = with(&|above| above.is_some_and(|above| above != object));
+            prop_assert_eq!(found(&format!("not (dominator = '{id}')")), others);
+            prop_assert_eq!(found(&format!("dominator <= '{id}'")), with(&|above| above.is_some_and(|above| above <= object)));
+        }
+    }
+}
+
 /// Rows of `list -f json`.
 fn listed(args: &[&str]) -> Vec<Value> {
     let ran = run(&[&["list", "-n", "0", "-f", "json", "-q"], args].concat());

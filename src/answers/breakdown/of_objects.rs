@@ -75,12 +75,13 @@ pub(super) fn breakdown<'d>(
         return Ok(Breakdown { unreachable: start.map(|node| graph.display_id(node)), ..answer(Vec::new()) });
     };
     let depth = options.depth.unwrap_or(DEFAULT_DEPTH);
+    let levels = depth.max(1).saturating_add(options.levels_above());
     dump.phase(Phase::MergingPaths);
     // What an object retains is its own, in whichever section.
     let is_wanted = |node: NodeId| start.is_some() || scope.range().contains(&node.index());
     let chosen = scope.chosen(dominators);
     let (mut names, mut heap) =
-        dominator_tree_as_allocations(graph, dominators, from, depth.max(1), is_wanted, chosen.as_ref());
+        dominator_tree_as_allocations(graph, dominators, from, levels, is_wanted, chosen.as_ref());
     if let Some(section) = scope.section() {
         heap.process = graph.sections()[section.index()].name.clone();
     }
@@ -88,6 +89,9 @@ pub(super) fn breakdown<'d>(
     let (keep_self, rows_left) = (start.is_some(), MAX_ROWS);
     let view = View { options, heap: &heap, names: &names, depth, min_size, types_below: false, keep_self, rows_left };
     let (rows, totals) = view.rows()?;
+    if let Some(path) = options.below.as_ref().filter(|_| rows.is_empty()) {
+        return Err(AnswerError::NoSuchPath(path.clone()));
+    }
     // Every name is that of a type, and lives as long as the graph.
     let mut texts = vec![""; graph.type_count() + 1];
     for type_name in (0..graph.type_count()).map(|index| graph.type_name(TypeId::new(index))) {

@@ -126,8 +126,8 @@ pub(crate) struct WhereArgs {
     /// Keep objects that fulfil an expression, as "retained > 1MiB and type ~ 'Cache'"
     ///
     /// Columns: type, package, module, domain, generation, class, shallow, retained, dominated, depth, references,
-    /// referrers, id, reachable, root, root_kind, dominator_type; fields by a dotted path, as ".user.name = 'smith'", for
-    /// which the values of the whole dump are read once. = != < <= > >= ~ !~ in between is null, and or not. Of several
+    /// referrers, id, reachable, root, root_kind, dominator, dominator_type; fields by a dotted path, as ".user.name = 'smith'",
+    /// for which the values of the whole dump are read once. = != < <= > >= ~ !~ in between is null, and or not. Of several
     /// --where all must hold. What is compared with null is false, and so is its not
     #[arg(long = "where", value_name = "EXPR")]
     filter: Vec<String>,

@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// Which axis comes first; both: every backtrace broken down along both
     #[arg(long, value_parser = words(BreakdownBy::WORDS), default_value = "backtrace", value_name = "AXIS")]
     by: BreakdownBy,
+    /// Begin below this path: names from the top down, as "main;run;parse"
+    #[arg(long, value_name = "PATH")]
+    below: Option<String>,
     /// Levels below the top, at most 500; not every reader of JSON takes so many: -f jsonl has them flat [default: all;
     /// 20 for dumps of objects]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=500))]
@@ -61,6 +64,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         heaps: args.heaps.choice(&args.scope.section, &common.input.read),
         object: object.as_deref().map(parse_object_id).transpose()?,
         by: if args.invert { BreakdownBy::Caller } else { args.by },
+        below: args.below.clone(),
         depth: args.depth,
         min_size: min_size.or_else(|| common.output.style().terminal.then(small_share)),
         order: args.rows.order()?,

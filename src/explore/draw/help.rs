@@ -4,9 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::text::{Pen, cut};
+use super::text::{Pen, cut, wrapped};
 use crate::explore::state::State;
 use crate::explore::view::View;
+use crate::units::format_count;
 
 /// The keys of a view's own, in words.
 fn own_keys(view: &View, is_objects: bool) -> &'static [(&'static str, &'static str)] {
@@ -38,10 +39,11 @@ pub(super) fn keys_of(state: &State) -> String {
     if state.way().len() > 1 {
         keys.insert(keys.len().min(1), "h back".into());
     }
-    keys.push(if frame.find.is_empty() {
-        "/ find".into()
-    } else {
-        format!("Esc all (/{})", super::text::cut(&pen.escaped(&frame.find), 12, pen))
+    let find = super::text::cut(&pen.escaped(frame.find()), 12, pen);
+    keys.push(match frame.match_count() {
+        Some(count) => format!("n N of {} (/{find})  Esc no find", format_count(count as u64)),
+        None if find.is_empty() => "/ find".into(),
+        None => format!("Esc all (/{find})"),
     });
     keys.extend(is_sorted.then(|| "s sort".to_string()));
     keys.extend(["y id", "e command", "? keys", "q quit"].map(String::from));
@@ -67,18 +69,26 @@ const COMMON: [(&str, &str); 16] = [
     ("q ^C ^Z", "quit; suspend"),
 ];
 
-/// The keys of this view, then all keys, then what is to be known of the dump.
-pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
-    let Some(frame) = state.frame() else { return };
+/// The keys of this view, then all keys, then what is to be known of the dump, from a line on. Gives the line that it
+/// begins with: there is no end below the last one.
+pub(super) fn draw(state: &State, first: usize, area: Rect, buffer: &mut Buffer, pen: Pen) -> usize {
+    let Some(frame) = state.frame() else { return 0 };
     let own = own_keys(&frame.view, state.is_objects()).iter().filter(|(key, _)| !["o", "p", "Enter"].contains(key));
-    let mut lines: Vec<(String, String)> =
-        own.chain(&COMMON).map(|(key, what)| ((*key).to_string(), (*what).to_string())).collect();
-    let warnings = state.warnings.iter().map(|warning| ("!".to_string(), warning.clone()));
-    lines.extend(warnings);
-    for (line, (key, what)) in lines.iter().enumerate().take(area.height.into()) {
+    let warnings = state.warnings.iter().map(|warning| ("!", warning.as_str()));
+    let room = usize::from(area.width).saturating_sub(14);
+    let all = own.chain(&COMMON).map(|(key, what)| (*key, *what)).chain(warnings);
+    let lines: Vec<(&str, String)> = all
+        .flat_map(|(key, what)| {
+            let what = wrapped(&pen.escaped(what), room).into_iter();
+            what.enumerate().map(move |(line, what)| (if line == 0 { key } else { "" }, what))
+        })
+        .collect();
+    let height = usize::from(area.height);
+    let first = first.min(lines.len().saturating_sub(height));
+    for (line, (key, what)) in lines.iter().skip(first).take(height).enumerate() {
         let y = area.y + line as u16;
         buffer.set_stringn(area.x + 2, y, pen.escaped(key), 11, pen.bold());
-        let room = usize::from(area.width).saturating_sub(14);
-        buffer.set_stringn(area.x + 14, y, cut(&pen.escaped(what), room, pen), room, Style::new());
+        buffer.set_stringn(area.x + 14, y, cut(what, room, pen), room, Style::new());
     }
+    first
 }

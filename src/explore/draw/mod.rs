@@ -32,8 +32,8 @@ pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
     let mut spots = tabs(state, area, buffer, pen);
     spots.extend(crumbs(state, area, buffer, pen));
     let body = Rect { y: 2, height: area.height - 4, ..area };
-    if state.help {
-        help::draw(state, body, buffer, pen);
+    if let Some(first) = state.help {
+        state.help = Some(help::draw(state, first, body, buffer, pen));
     } else if area.width > WIDE && state.pane.is_some() {
         let left = body.width * 5 / 8;
         rows::draw(state, Rect { width: left, ..body }, buffer, pen);

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::text::{Pen, cut, width};
+use super::text::{Pen, cut, width, wrapped};
 use crate::explore::frame::{Frame, Pending};
 use crate::explore::list::{Figure, Listing, Look, Row};
 use crate::explore::state::State;
@@ -86,7 +86,7 @@ pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let first = titles + 1;
     if rows.is_empty() {
         let text =
-            if frame.find.is_empty() { listing.empty.clone() } else { format!("nothing matches {}", frame.find) };
+            if frame.find().is_empty() { listing.empty.clone() } else { format!("nothing matches {}", frame.find()) };
         let text = cut(&pen.escaped(&text), usize::from(area.width).saturating_sub(2), pen);
         buffer.set_stringn(area.x + 2, first, text, area.width.into(), Style::new());
         return;
@@ -215,20 +215,8 @@ fn waiting(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer, pen: P
         None if frame.pending == Pending::List => pen.ellipsis().to_string(),
         None => String::new(),
     };
-    let text = pen.escaped(&text);
-    // A sentence may be longer than the line.
-    let mut line = String::new();
-    let mut y = area.y + 1;
-    for word in text.split(' ') {
-        if !line.is_empty() && width(&line) + 1 + width(word) > room && y + 1 < area.bottom() {
-            buffer.set_stringn(area.x + 2, y, &line, room, Style::new());
-            line.clear();
-            y += 1;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
+    let lines = wrapped(&pen.escaped(&text), room);
+    for (line, y) in lines.iter().zip(area.y + 1..area.bottom()) {
+        buffer.set_stringn(area.x + 2, y, cut(line, room, pen), room, Style::new());
     }
-    buffer.set_stringn(area.x + 2, y, cut(&line, room, pen), room, Style::new());
 }

@@ -79,6 +79,23 @@ pub(super) fn cut(text: &str, cells: usize, pen: Pen) -> String {
     if cells == 0 { String::new() } else { format!("{start}{}{end}", pen.ellipsis()) }
 }
 
+/// A text in lines of so many cells, broken between words; a longer word has a line of its own.
+pub(super) fn wrapped(text: &str, cells: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && width(&line) + 1 + width(word) > cells {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
 /// The end of a text.
 pub(super) fn cut_end(text: &str, cells: usize) -> String {
     part(text.chars().rev(), cells).into_iter().rev().collect()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::signed;
-use crate::answers::breakdown::{BreakdownHeap, HeapOrSection, Kind, breakdown};
+use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, Kind, breakdown, choice_of};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
 use crate::explore::list::{Figure, Listing, Look, Part, Row, Target, Unit};
@@ -40,7 +40,7 @@ impl Heaps {
             let count = heap.tree.rows().first().and_then(|row| row.row.allocations);
             let figures = vec![Some(signed(heap.total_bytes())), count.map(signed)];
             let name = heap.heap.title();
-            let view = View::Frames { heap: at, choice: choice_of(&heap.heap), at: 0, depth: 0, name: name.clone() };
+            let view = View::Frames { heap: at, choice: choice_of(&heaps, at), at: 0, path: None, name: name.clone() };
             Row { figures, ..Row::new(name, Target::View(Box::new(view))) }
         });
         let parts = vec![Part::Made(rows.collect())];
@@ -54,6 +54,7 @@ impl Heaps {
         heap: usize,
         choice: &HeapChoice,
         at: u32,
+        path: Option<&str>,
     ) -> Result<Listing, AnswerError> {
         let heaps = self.trees(dump, None)?;
         let Some(tree) = heaps.get(heap).map(|heap| &heap.tree) else {
@@ -65,7 +66,8 @@ impl Heaps {
         let children = below.filter(|(_, row)| row.depth == parent.depth + 1).map(|(place, row)| {
             let is_leaf = rows.get(place + 1).is_none_or(|next| next.depth <= row.depth);
             let (choice, name) = (choice.clone(), row.row.name.to_string());
-            let view = View::Frames { heap, choice, at: place as u32, depth: row.depth, name };
+            let path = Some(path.map_or_else(|| name.clone(), |path| format!("{path}{BETWEEN_NAMES}{name}")));
+            let view = View::Frames { heap, choice, at: place as u32, path, name };
             let target = if is_leaf { Target::Nowhere } else { Target::View(Box::new(view)) };
             let is_rest = matches!(row.row.kind, Kind::SelfCost | Kind::Other);
             Row {
@@ -80,18 +82,5 @@ impl Heaps {
             empty: "nothing below".into(),
             ..Listing::new(&FIGURES, "Function or type", vec![Part::Made(children.collect())])
         })
-    }
-}
-
-/// The options that choose a heap.
-fn choice_of(heap: &HeapOrSection) -> HeapChoice {
-    match heap {
-        HeapOrSection::Heap(row) => HeapChoice {
-            dump: Some(row.dump.to_string()),
-            process: Some(row.pid.to_string()),
-            allocator: Some(row.allocator.clone()),
-            ..HeapChoice::default()
-        },
-        HeapOrSection::Objects(_) => HeapChoice::default(),
     }
 }

@@ -8,6 +8,7 @@ mod suspects;
 mod types;
 
 pub(super) use heaps::Heaps;
+pub(super) use objects::beside;
 pub(super) use types::exact_retained;
 
 use super::ask::Dumps;
@@ -26,26 +27,18 @@ fn signed(figure: u64) -> i64 {
 /// Why there is none, in words.
 pub(super) fn make(dumps: Dumps, view: &View, context: &Context, heaps: &Heaps) -> Result<Listing, String> {
     let dump = dumps.new;
-    if let View::Dominators { of: None, by_type: true } = view
-        && objects::has_stacks(dump)
-    {
-        // The command for it prints those.
-        return Err(
-            "this dump has stacks of allocations: `heapdump breakdown` prints these; below an object t merges".into()
-        );
-    }
     let made = match view {
         View::Suspects => suspects::suspects(dumps),
         View::Types(group) => types::types(dump, group.as_ref(), context),
         View::Groups(by) => types::groups(dump, *by, context),
         View::Dominators { of, by_type } => objects::dominators(dump, of.as_ref(), *by_type),
         View::Objects { type_name, scope } => objects::of_type(dump, type_name, scope),
-        View::Object(place) => objects::object(dump, place),
+        View::Object(place) => objects::object(dump, place, usize::MAX),
         View::Paths(place, count) => paths::paths(dump, place, *count),
         View::MergedPaths { scope, .. } => paths::merged(dump, scope),
         View::Growth(by) => growth::growth(dumps, *by, context),
         View::Heaps => heaps.list(dump),
-        View::Frames { heap, choice, at, .. } => heaps.below(dump, *heap, choice, *at),
+        View::Frames { heap, choice, at, path, .. } => heaps.below(dump, *heap, choice, *at, path.as_deref()),
     };
     made.map_err(|error: AnswerError| error.to_string())
 }

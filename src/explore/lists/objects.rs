@@ -5,7 +5,7 @@ use crate::answers::browse::Browser;
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::{Listing, OF_OBJECTS, Part, Row, Target};
+use crate::explore::list::{Figure, Listing, OF_OBJECTS, Part, Row, Target};
 use crate::explore::view::Place;
 use crate::graph::Reference;
 use crate::units::{count_of, format_bytes, format_count};
@@ -46,19 +46,33 @@ pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: b
             vec![Part::Made(rows.collect())]
         }
     };
+    let has_other_tree = of.is_none() && has_stacks(dump);
+    let figures = match (by_type, has_other_tree) {
+        (false, _) => OF_OBJECTS,
+        (true, false) => MERGED,
+        (true, true) => [MERGED[0], MERGED[1], Figure { sort: None, ..MERGED[2] }],
+    };
     Ok(Listing {
         whole: Some(signed(whole)),
         sorted_by: Some(0),
+        has_other_tree,
         empty: empty.into(),
-        ..Listing::new(&OF_OBJECTS, "Object", parts)
+        ..Listing::new(&figures, "Object", parts)
     })
 }
 
 /// Returns true if a dump of objects says which stacks allocated them.
-pub(super) fn has_stacks(dump: &OpenDump) -> bool {
+fn has_stacks(dump: &OpenDump) -> bool {
     let stacks = dump.graph().zip(dump.details()).and_then(|(graph, details)| details.allocations(graph).ok());
     stacks.flatten().is_some()
 }
+
+/// The columns of objects that are merged by type, which are sorted as `breakdown` sorts.
+const MERGED: [Figure; 3] = [
+    Figure { sort: Some("bytes"), ..OF_OBJECTS[0] },
+    Figure { sort: None, ..OF_OBJECTS[1] },
+    Figure { sort: Some("allocations"), ..OF_OBJECTS[2] },
+];
 
 /// Objects of a type.
 pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
@@ -74,13 +88,24 @@ pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOpt
     })
 }
 
-/// All that is said of an object: who holds it, what it refers to, what it dominates, its fields.
-pub(super) fn object(dump: &'static OpenDump, place: &Place) -> Result<Listing, AnswerError> {
+/// Rows of each kind that stand beside a list.
+const BESIDE: usize = 100;
+
+/// What is said of an object beside a list.
+///
+/// # Errors
+/// Why there is nothing, in words.
+pub(crate) fn beside(dump: &'static OpenDump, place: &Place) -> Result<Listing, String> {
+    object(dump, place, BESIDE).map_err(|error| error.to_string())
+}
+
+/// All that is said of an object: who holds it, what it refers to, what it dominates, its fields; so many rows of each.
+pub(super) fn object(dump: &'static OpenDump, place: &Place, rows: usize) -> Result<Listing, AnswerError> {
     let browser = Browser::of(dump)?;
     let id: ObjectId = place.id.parse().map_err(|_| AnswerError::NoSuchObject(place.id.clone()))?;
     let answer = ask_object(dump, &ObjectOptions { rows: Some(0), ..ObjectOptions::new(id) })?;
     let below = browser.below(Some(place.node)).unwrap_or_default();
-    let (names, referrer_names) = browser.names(place.node, NAMED);
+    let (names, referrer_names) = browser.names(place.node, NAMED.min(rows));
     let referrers = browser.referrers(place.node)?;
     let references = browser.references(place.node);
     let mut parts = Vec::new();
@@ -98,18 +123,18 @@ pub(super) fn object(dump: &'static OpenDump, place: &Place) -> Result<Listing, 
             .map(|root| Row { lead: "root".into(), ..Row::new(root.words(), Target::Nowhere) })
             .collect(),
     ));
-    parts.push(of_references(&referrers, referrer_names, "←"));
+    parts.push(of_references(&referrers[..rows.min(referrers.len())], referrer_names, "←"));
     if !references.is_empty() {
         let title = format!("What it refers to: {}", count_of(references.len() as u64, "references"));
         parts.push(Part::Made(vec![Row::title(title)]));
-        parts.push(of_references(&references, names, "→"));
+        parts.push(of_references(&references[..rows.min(references.len())], names, "→"));
     }
     if !below.is_empty() {
         let title = format!("What only it keeps alive, directly: {}", count_of(below.len() as u64, "objects"));
         parts.push(Part::Made(vec![Row::title(title)]));
         let order = crate::answers::browse::SizeOrder::Retained;
-        let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), order, false, usize::MAX);
-        parts.push(Part::of_objects(places.into_iter().map(|at| below[at as usize]).collect()));
+        let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), order, false, rows);
+        parts.push(Part::of_objects(places.into_iter().take(rows).map(|at| below[at as usize]).collect()));
     }
     parts.extend(values(&answer));
     Ok(Listing { above: head(&answer), empty: String::new(), ..Listing::new(&OF_OBJECTS, "Object", parts) })

@@ -82,6 +82,12 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
             ..Row::new(row.type_name, Target::Type(row.type_name.to_string()))
         });
     }
+    let all = answer.tree.iter().count();
+    if all > MERGED {
+        let left = count_of((all - MERGED) as u64, "more rows");
+        let text = format!("… {left}, which the command below prints");
+        rows.push(Row { look: Look::Faint, ..Row::new(text, Target::Nowhere) });
+    }
     Ok(Listing {
         above: vec![format!("{count}{rest}")],
         empty: "no strong root reaches any of them".into(),

@@ -1,7 +1,6 @@
 //! Leak suspects: four lines each.
 
 use super::signed;
-use crate::answers::browse::Browser;
 use crate::answers::leaks::{SuspectView, leaks, leaks_since};
 use crate::answers::{AnswerError, LeaksOptions, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
@@ -36,10 +35,8 @@ pub(super) fn suspects(dumps: Dumps) -> Result<Listing, AnswerError> {
 
 fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> Row {
     let point = &suspect.accumulation_point;
-    let target = |id: &str| {
-        let node = id.parse::<ObjectId>().ok()?.find(dump.graph()?, &ScopeOptions::default()).ok()?;
-        Browser::of(dump).ok().map(|_| Target::Object(node))
-    };
+    let node = |id: &str| id.parse::<ObjectId>().ok()?.find(dump.graph()?, &ScopeOptions::default()).ok();
+    let piling = node(&point.object.id);
     let held = match suspect.path.row() {
         Some(path) => {
             let through = if path.length() > 0 { format!(", through {}", path.expression()) } else { String::new() };
@@ -59,21 +56,24 @@ fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> Row {
         .take(3)
         .map(|held| format!("{} {} ({})", format_count(held.objects), held.type_name, format_bytes(held.shallow_bytes)))
         .collect();
-    let what = match &suspect.row.id {
-        Some(id) => format!("{id} {}", suspect.row.type_name),
-        None => format!("{} of {}", count_of(suspect.row.objects as u64, "objects"), suspect.row.type_name),
+    let (lead, name) = match &suspect.row.id {
+        Some(id) => (id.clone(), suspect.row.type_name),
+        None => (format!("{} of", count_of(suspect.row.objects as u64, "objects")), suspect.row.type_name),
     };
     let mut figures = vec![Some(signed(suspect.row.retained_bytes))];
     figures.extend(suspect.growth.map(|growth| Some(growth.retained_bytes_delta)));
     Row {
         figures,
+        // A group's first object would be any; where it piles up is what is looked at.
         id: suspect.row.id.clone().unwrap_or_else(|| point.object.id.clone()),
+        node: suspect.row.id.as_deref().and_then(node).or(piling),
+        lead,
         more: vec![
             format!("held by      {held}"),
             format!("piles up in  {} {}{piles}", point.object.id, point.object.type_text()),
             format!("inside       {}", inside.join(", ")),
             String::new(),
         ],
-        ..Row::new(what, target(&point.object.id).unwrap_or(Target::Nowhere))
+        ..Row::new(name, piling.map_or(Target::Nowhere, Target::Object))
     }
 }

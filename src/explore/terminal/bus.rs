@@ -10,7 +10,7 @@ pub(super) fn watch() {
         super::guard::leave_at_once();
         _ = emulate_default_handler(SIGBUS);
     };
-    // SAFETY: the action runs in a signal handler. `leave_at_once` does nothing but atomic loads, `write`, `tcsetattr` and
+    // SAFETY: the action runs in a signal handler. `leave_at_once` does nothing but atomic loads, `fcntl`, `poll`, `write`, `tcflush`, `tcsetattr` and
     // `nanosleep`, which may be called there: it takes no lock and no memory; `emulate_default_handler` is documented to be safe there.
     let registered = unsafe { register(SIGBUS, put_right) };
     // Without it the program ends all the same, with the terminal as the browser has it.

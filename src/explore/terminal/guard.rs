@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, QueueSelector, Termios, isatty, tcflush, tcgetattr, tcsetattr};
 
 use crate::files::AtEnd;
 
@@ -36,14 +38,33 @@ fn find_terminal() -> io::Result<(OwnedFd, Termios)> {
     Ok((terminal, before))
 }
 
-/// Writes all of it, without a lock: signal handlers do so too.
+/// How long a terminal that takes nothing is waited for, in milliseconds: nobody looks at it.
+const PATIENCE_MS: i64 = 300;
+
+/// Writes all of it, without a lock: signal handlers do so too. Gives up when the terminal takes nothing for a while.
 fn write(bytes: &[u8]) {
+    let out = rustix::stdio::stdout();
     let mut left = bytes;
-    while let Ok(written) = rustix::io::write(rustix::stdio::stdout(), left) {
-        left = left.get(written..).unwrap_or_default();
-        if left.is_empty() || written == 0 {
-            return;
+    let before = fcntl_getfl(out);
+    // Without this the write itself would wait, however long.
+    let waits_here = before.is_ok_and(|before| fcntl_setfl(out, before | OFlags::NONBLOCK).is_ok());
+    while !left.is_empty() {
+        match rustix::io::write(out, left) {
+            Ok(0) => break,
+            Ok(written) => left = left.get(written..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if waits_here => {
+                let mut polled = [PollFd::from_borrowed_fd(out, PollFlags::OUT)];
+                let limit = Timespec { tv_sec: 0, tv_nsec: PATIENCE_MS * 1_000_000 };
+                if !matches!(poll(&mut polled, Some(&limit)), Ok(1..) | Err(Errno::INTR)) {
+                    break;
+                }
+            }
+            Err(_) => break,
         }
+    }
+    if let Ok(before) = before {
+        _ = fcntl_setfl(out, before);
     }
 }
 
@@ -52,8 +73,10 @@ pub(super) fn leave() {
     if IS_IN.swap(false, Ordering::SeqCst) {
         write(LEAVE);
         if let Some((terminal, before)) = BEFORE.get() {
-            // A terminal that is gone needs nothing.
-            _ = tcsetattr(terminal, OptionalActions::Flush, before);
+            // A terminal that is gone needs nothing. What was typed for the browser is nobody else's; what is still to be
+            // shown is not waited for.
+            _ = tcflush(terminal, QueueSelector::IFlush);
+            _ = tcsetattr(terminal, OptionalActions::Now, before);
         }
     }
 }
@@ -136,7 +159,7 @@ impl Guard {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match poll(&mut polled, Some(&now)) {
             Ok(_) => polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
-            Err(error) => error != rustix::io::Errno::INTR,
+            Err(error) => error != Errno::INTR,
         }
     }
 

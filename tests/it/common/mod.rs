@@ -7,6 +7,8 @@ pub mod heap;
 pub mod live;
 #[cfg(target_os = "linux")]
 pub mod peer;
+#[cfg(all(target_os = "linux", feature = "explore"))]
+pub mod pty;
 pub mod synth;
 pub mod synth_dotnet;
 pub mod synth_hprof;
