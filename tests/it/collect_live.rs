@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::common::cmd::{Ran, finish, heapdump, project};
 use crate::common::live::not_tested;
-use crate::common::peer::{Process, second_of};
+use crate::common::peer::{Process, second_of, with_default_signals};
 
 const OBJECTS: u64 = 100_000;
 /// Of a target, should a test not end it.
@@ -440,8 +440,9 @@ fn a_run_that_is_interrupted_ends_by_the_signal_and_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         for wait in [0, 20, 50, 100] {
             let path = folder.path().join("x");
-            let mut command = target.collect_command(&path, &[]);
-            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            let mut command = with_default_signals(&target.collect_command(&path, &[]));
+            let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut child = command.spawn().expect("it starts");
             wait_for_lock(&target);
             std::thread::sleep(Duration::from_millis(wait));
             let pid = Pid::from_raw(child.id() as i32).expect("a number");

@@ -25,10 +25,10 @@ impl Process {
     pub fn shell_named(folder: &std::path::Path, name: &str, line: &str, words: &[&str]) -> Self {
         let program = folder.join(name);
         std::fs::copy("/bin/bash", &program).expect("copied");
-        let mut command = Command::new("env");
-        command.arg("--default-signal").arg(program);
-        command.args(["-c", line, "x"]).args(words).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-        Process(command.spawn().expect("it starts"))
+        let mut command = Command::new(program);
+        command.args(["-c", line, "x"]).args(words).current_dir(folder);
+        let mut command = with_default_signals(&command);
+        Process(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"))
     }
 
     pub fn pid(&self) -> String {
@@ -181,4 +181,20 @@ pub fn frame(first: u8, text: &[u8]) -> Vec<u8> {
         length => [&[first, 126][..], &(length as u16).to_be_bytes()].concat(),
     };
     [&head, text].concat()
+}
+
+/// The same command, with no signal ignored, whatever was where the tests were started: its outputs are to be set anew.
+pub fn with_default_signals(command: &Command) -> Command {
+    let mut same = Command::new("env");
+    same.arg("--default-signal").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => same.env(name, value),
+            None => same.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        same.current_dir(folder);
+    }
+    same
 }
