@@ -3,7 +3,7 @@
 use super::ask::Ask;
 use super::frame::Frame;
 use super::keys::{Action, Key, Mouse, action};
-use super::list::{Row, Target};
+use super::list::{Look as RowLook, Row, Target};
 use super::state::{Prompt, Spot, State};
 use super::view::{Place, Tab, View};
 use crate::answers::browse::Browser;
@@ -109,7 +109,14 @@ impl State {
             Action::Sort => self.sort(),
             Action::Reverse => self.with_frame(Frame::turn_order),
             Action::Go => self.prompt = Some(Prompt::Go(String::new())),
-            Action::CopyId => self.copy(asks, |row| row.id.clone(), "no id here"),
+            Action::CopyId => {
+                // Of the object that is looked at, where the row has none.
+                let own = match self.frame().map(|frame| &frame.view) {
+                    Some(View::Object(place) | View::Paths(place, _)) => place.id.clone(),
+                    _ => String::new(),
+                };
+                self.copy(asks, |row| if row.id.is_empty() { own.clone() } else { row.id.clone() }, "no id here");
+            }
             Action::CopyName => self.copy(asks, |row| row.name.clone(), "no name here"),
             Action::CopyCommand => {
                 if let Some(command) = self.command() {
@@ -178,7 +185,10 @@ impl State {
         let Some(frame) = self.frame() else { return };
         let Some(row) = frame.row(frame.cursor, self.browser.as_ref()) else { return };
         let into = match (&frame.view, row.target) {
-            (_, Target::Nowhere) => None,
+            (_, Target::Nowhere) => {
+                self.note = (row.look != RowLook::Title).then(|| "nothing is below this row".into());
+                None
+            }
             (_, Target::View(view)) => Some(*view),
             (_, Target::Type(name)) => self.of_type(name, |type_name, scope| View::Objects { type_name, scope }),
             (View::Dominators { of, .. }, Target::Merged(name)) => {

@@ -33,15 +33,20 @@ const NESTED: &str = " (nested)";
 
 impl Group {
     /// The objects of a group; `None` where there is no way to ask for them. `number`: its place among the groups.
-    pub(super) fn new(by: GroupBy, name: &str, number: u32) -> Option<Self> {
+    /// `have_modules`: types say which module they are from.
+    pub(super) fn new(by: GroupBy, name: &str, number: u32, have_modules: bool) -> Option<Self> {
+        let equals = |column: &str, name: &str| format!("{column} = '{}'", name.replace('\'', "''"));
         let scope = match by {
             GroupBy::Section => ScopeOptions::of_section(Some(&(number + 1).to_string())),
             GroupBy::Package | GroupBy::Module | GroupBy::Generation => {
                 let text = match name {
+                    // A type without a package belongs to its module, where that is known.
+                    NO_GROUP if by == GroupBy::Package && have_modules => "package is null and module is null".into(),
                     NO_GROUP => format!("{} is null", by.name()),
-                    // No expression says that a type is nested.
-                    name if name.ends_with(NESTED) => return None,
-                    name => format!("{} = '{}'", by.name(), name.replace('\'', "''")),
+                    name => match name.strip_suffix(NESTED).filter(|_| by == GroupBy::Package && have_modules) {
+                        Some(module) => format!("package is null and {}", equals("module", module)),
+                        None => equals(by.name(), name),
+                    },
                 };
                 ScopeOptions { filter: Filter::parse(&[text]).ok()?, ..ScopeOptions::default() }
             }

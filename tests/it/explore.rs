@@ -176,6 +176,7 @@ struct Shown {
 const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
 const TRACE: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 const MANY_HEAPS: &str = "fixtures/memory_infra/chromium120-heaps_v2.trace.gz";
+const NET: &str = "fixtures/gcdump/small-net9.gcdump.zst";
 const STACKS: &str = "fixtures/v8_snapshot/allocations.heapsnapshot";
 const PAIR: &str = "fixtures/xna_cf/pair_before.txt fixtures/xna_cf/pair_after.txt";
 
@@ -212,6 +213,7 @@ fn views() -> Vec<Shown> {
         [GAME, "4", "--by package", "group", "retained_bytes"],
         [GAME, "4 / Menu Enter", "--where \"package ~ ", "group", "retained_bytes"],
         [GAME, "4 Enter", "--where \"package = ", "type", "retained_bytes"],
+        [NET, "4 j j Enter", "package is null and module = ", "type", "retained_bytes"],
         [GAME, "4 g", "--by domain", "group", "retained_bytes"],
         [GAME, "4 g j Enter", "--domain 2", "type", "retained_bytes"],
         [GAME, "j o", "show", "id", ""],

@@ -27,8 +27,9 @@ pub(super) fn types(dump: &OpenDump, group: Option<&Group>, context: &Context) -
 pub(super) fn groups(dump: &OpenDump, by: GroupBy, context: &Context) -> Result<Listing, AnswerError> {
     let order = HistogramOrder::RetainedBytes;
     let options = context.histogram_options(by, ScopeOptions::default(), order, Limits::default());
+    let have_modules = dump.graph().is_some_and(|graph| graph.types().have_modules());
     let group = |row: &HistogramRow, number| {
-        let group = Group::new(by, row.name(), number);
+        let group = Group::new(by, row.name(), number, have_modules);
         group.map_or(Target::Nowhere, |group| Target::View(Box::new(View::Types(Some(group)))))
     };
     Ok(listing(&histogram(dump, &options)?, &options, group))

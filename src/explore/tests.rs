@@ -1,7 +1,7 @@
 //! The browser without a terminal: keys in, screens out. Golden screens are in `tests/screens`;
 //! `HEAPDUMP_UPDATE=1` writes them anew.
 
-mod keys;
+mod keys_tests;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -22,6 +22,7 @@ use crate::dump::Phase;
 const PAIR: [&str; 2] = ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pair_after.txt"];
 const GAME: [&str; 1] = ["fixtures/xna_cf/pair_after.txt"];
 const ZOO: [&str; 1] = ["fixtures/hprof/zoo-jdk21-serial.hprof.zst"];
+const NET: [&str; 1] = ["fixtures/gcdump/small-net9.gcdump.zst"];
 const TRACE: [&str; 1] = ["fixtures/memory_infra/chromium66-heaps.trace.gz"];
 const COLORS: Look = Look { color: true, ascii: false };
 
@@ -318,7 +319,7 @@ fn rows_are_written_to_files() {
 /// Rows of groups lead to their own objects: as many as the row says, and the command says so too.
 #[test]
 fn groups_lead_to_their_own_objects() {
-    for (paths, groups) in [(&GAME, "4 g"), (&GAME, "4"), (&ZOO, "4")] {
+    for (paths, groups) in [(&GAME, "4 g"), (&GAME, "4"), (&ZOO, "4"), (&NET, "4"), (&NET, "4 g")] {
         let mut browser = Driver::new(paths, (110, 60), COLORS);
         browser.keys(groups);
         for at in 0..browser.state.frame().unwrap().rows.len.min(12) {

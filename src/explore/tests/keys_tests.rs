@@ -78,6 +78,19 @@ fn ids_names_and_commands_are_copied() {
     assert!(game.command().starts_with("heapdump list --sort retained -n 0 --type "), "{}", game.command());
 }
 
+/// What has no id of its own says that of the object that it is about; what leads nowhere says so.
+#[test]
+fn rows_without_an_object_say_so() {
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    game.keys("j o g y");
+    assert_eq!(game.copied, ["1#1c87d9"]);
+    game.keys("2 y");
+    assert!(game.copied.len() == 1 && game.screen().contains("no id here"));
+    let mut zoo = Driver::new(&ZOO, (110, 30), COLORS);
+    zoo.keys("Enter o G Enter");
+    assert!(zoo.screen().contains("nothing is below this row"), "{}", zoo.screen());
+}
+
 #[test]
 fn clicks_are_as_keys() {
     let mut game = Driver::new(&GAME, (110, 30), COLORS);
