@@ -1,9 +1,36 @@
 //! What a line of a terminal has room for: figures go, in a stated order, before names are cut beyond recognition.
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::{Style, escape_controls, shorten_name, terminal};
 
 /// Characters of a name for which figures are left out.
 pub(super) const READABLE: usize = 20;
+
+/// Columns that a text takes on a terminal: letters of some scripts take two.
+pub(super) fn columns_of(text: &str) -> usize {
+    text.width()
+}
+
+/// As much of the start of a text as there is room for.
+pub(super) fn start_of(text: &str, room: usize) -> &str {
+    let mut width = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        width += c.width().unwrap_or(1);
+        width > room
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
+/// As much of its end.
+pub(super) fn end_of(text: &str, room: usize) -> &str {
+    let mut width = 0;
+    let before = text.char_indices().rev().find(|(_, c)| {
+        width += c.width().unwrap_or(1);
+        width > room
+    });
+    &text[before.map_or(0, |(at, c)| at + c.len_utf8())..]
+}
 
 impl Style {
     /// A type name (or other text with names) shortened to what `before` leaves of a terminal's line.
@@ -20,9 +47,8 @@ impl Style {
     /// that lines below each other have the same ones.
     pub fn line(&self, start: &str, figures: &[String], name: &str) -> String {
         let mut shown = figures;
-        let width = |figures: &[String]| {
-            start.chars().count() + figures.iter().map(|figure| figure.chars().count() + 2).sum::<usize>()
-        };
+        let width =
+            |figures: &[String]| columns_of(start) + figures.iter().map(|figure| columns_of(figure) + 2).sum::<usize>();
         while let Some((_, rest)) =
             shown.split_first().filter(|_| self.terminal && width(shown) + READABLE > self.width)
         {
@@ -48,12 +74,12 @@ pub(super) fn hidden_columns(titles: &[String]) -> String {
 /// are copied stay whole: paths and quoted patterns, unless `all` is set.
 pub(super) fn with_breaks(text: &str, room: usize, all: bool) -> String {
     let is_whole = |word: &str| {
-        word.chars().count() <= room.max(3) || word.contains('\x1b') || !all && word.contains(['/', '\'', '\\'])
+        columns_of(word) <= room.max(3) || word.contains('\x1b') || !all && word.contains(['/', '\'', '\\'])
     };
     let broken = |word: &str| {
         let (mut shown, mut rest) = (String::new(), word);
-        while rest.chars().count() > room.max(3) {
-            let end = rest.char_indices().nth(room.max(3)).map_or(rest.len(), |(at, _)| at);
+        while columns_of(rest) > room.max(3) {
+            let end = start_of(rest, room.max(3)).len();
             let at = rest[..end].rfind(['.', ',', '<', '[', '/', ':', '$', '\\']).map_or(end, |at| at + 1);
             shown += &rest[..at];
             shown.push(' ');

@@ -1,16 +1,17 @@
 //! Names that are shortened to fit: whole segments of packages and namespaces go first, the class never.
 
+use super::fit::columns_of;
 use super::terminal::shorten_middle;
 
 /// Of two texts that are shortened together neither has less.
 const SHORTEST_OF_TWO: usize = 5;
 
-/// A text with names of types in it, in `room` characters at most (3 at least): leading segments of the names are taken
+/// A text with names of types in it, in `room` columns of a terminal at most (3 at least): leading segments of the names are taken
 /// away, from left to right, as few as it takes (`System.Collections.Generic.List<Demo.Model.Tree>` as
 /// `…Generic.List<Demo.Model.Tree>`, then `…List<…Tree>`); what is too long still loses its middle, two texts with two
 /// blanks between them each its own: a reference and what it leads to, an id (which stays whole) and its type. O(length).
 pub fn shorten_name(text: &str, room: usize) -> String {
-    let mut over = text.chars().count().saturating_sub(room);
+    let mut over = columns_of(text).saturating_sub(room);
     if over == 0 {
         return text.to_string();
     }
@@ -23,15 +24,15 @@ pub fn shorten_name(text: &str, room: usize) -> String {
         let cut = if over > 0 { cut_of(name, over) } else { 0 };
         if cut > 0 {
             shown.push('…');
-            over = over.saturating_sub(name[..cut].chars().count() - 1);
+            over = over.saturating_sub(columns_of(&name[..cut]) - 1);
         }
         shown.push_str(&name[cut..]);
         let between = after.find(is_in_name).unwrap_or(after.len());
         shown.push_str(&after[..between]);
         rest = &after[between..];
     }
-    let counts = |(first, last): &(&str, &str)| (first.chars().count(), last.chars().count());
-    match shown.split_once("  ").filter(|_| shown.chars().count() > room && room > 2 * SHORTEST_OF_TWO) {
+    let counts = |(first, last): &(&str, &str)| (columns_of(first), columns_of(last));
+    match shown.split_once("  ").filter(|_| columns_of(&shown) > room && room > 2 * SHORTEST_OF_TWO) {
         Some(both) => {
             let (first, last) = counts(&both);
             let is_id = both.0.starts_with(|c: char| c.is_ascii_digit() || c == '@') && !both.0.contains(' ');
@@ -53,15 +54,15 @@ fn cut_of(name: &str, over: usize) -> usize {
     let is_class = |at: &usize| name[*at..].chars().next().is_some_and(char::is_uppercase);
     let Some(class) = starts.clone().rfind(is_class) else { return 0 };
     // The mark takes one.
-    let is_enough = |at: &usize| name[..*at].chars().count() > over;
+    let is_enough = |at: &usize| columns_of(&name[..*at]) > over;
     let cut = starts.find(is_enough).map_or(class, |at| at.min(class));
     // A segment of one letter gives way to nothing.
-    if name[..cut].chars().count() > 1 { cut } else { 0 }
+    if columns_of(&name[..cut]) > 1 { cut } else { 0 }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shorten_name;
+    use super::{columns_of, shorten_name};
 
     #[test]
     fn whole_segments_go_from_the_front() {
@@ -93,9 +94,15 @@ mod tests {
 
     #[test]
     fn nothing_is_longer_than_its_room() {
-        let text = "a.B c.D.E[f.g.H, i.J] übergroß.Straße.Öl<x.Y>$z.W";
-        for room in 3..60 {
-            assert!(shorten_name(text, room).chars().count() <= room, "{room}");
+        for text in [
+            "a.B c.D.E[f.g.H, i.J] übergroß.Straße.Öl<x.Y>$z.W",
+            ".名前  app.缓存.条目 \"一二三四五六七八九十\"",
+            "한국어",
+        ] {
+            for room in 3..60 {
+                assert!(columns_of(&shorten_name(text, room)) <= room, "{text} {room}");
+            }
+            assert_eq!(shorten_name(text, 60), text);
         }
     }
 }

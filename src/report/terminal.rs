@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as Drawn, presets};
 
+use super::fit::{columns_of, end_of, start_of};
 use super::{Cell, Column, Style, Table, Unit, cell_text, shorten_name};
 use crate::units;
 
@@ -51,7 +52,7 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
         })
         .collect();
     let mut widths: Vec<usize> = (0..table.columns.len())
-        .map(|place| texts.iter().map(|row| row[place].chars().count()).fold(title_width(&table.columns[place]), max))
+        .map(|place| texts.iter().map(|row| columns_of(&row[place])).fold(title_width(&table.columns[place]), max))
         .collect();
     let last = table.columns.len().saturating_sub(1);
     let mut shown: Vec<usize> = (0..table.columns.len()).collect();
@@ -114,7 +115,7 @@ fn draw(table: &Table<'_>, rows: std::ops::Range<usize>, hidden: usize, style: &
 }
 
 fn title_width(column: &Column) -> usize {
-    column.title.lines().map(|line| line.chars().count()).fold(0, max)
+    column.title.lines().map(columns_of).fold(0, max)
 }
 
 fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
@@ -142,17 +143,14 @@ pub(super) fn without_middle(text: &str, room: usize) -> std::borrow::Cow<'_, st
     if start < end { format!("{}{}", &text[..start], &text[end..]).into() } else { text.into() }
 }
 
-/// Takes characters out of the middle: both ends of a name tell more than its middle.
+/// Takes characters out of the middle, so that `room` columns are enough: both ends of a name tell more than its middle.
 pub fn shorten_middle(text: &str, room: usize) -> String {
-    let count = text.chars().count();
-    if count <= room {
+    if columns_of(text) <= room {
         return text.to_string();
     }
     let room = room.max(3);
     let front = (room - 1) / 2;
-    let back = room - 1 - front;
-    let start: String = text.chars().take(front).collect();
-    let end: String = text.chars().skip(count - back).collect();
+    let (start, end) = (start_of(text, front), end_of(text, room - 1 - front));
     // What was cut before brings its mark.
     format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
@@ -233,6 +231,23 @@ mod tests {
             let text = drawn(&table, width);
             assert!(note.is_none_or(|note| text.contains(note)) && text.contains("Object"), "{width}\n{text}");
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
+        }
+    }
+
+    #[test]
+    fn letters_that_take_two_columns_break_no_table() {
+        let table = Table {
+            columns: vec![Column::word("holder", "Holder"), Column::text("text", "Text")],
+            row_count: 2,
+            rows_hidden: 0,
+            row: Box::new(|row| {
+                vec![Cell::text(["缓存缓存缓存缓存.entries", "a.B"][row]), Cell::text("漢字".repeat(60 * row + 5))]
+            }),
+        };
+        for width in 30..140 {
+            let text = drawn(&table, width);
+            let widths: Vec<usize> = text.lines().map(columns_of).collect();
+            assert!(widths.iter().all(|line| *line <= width), "{width}: {widths:?}\n{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::fit::{READABLE, hidden_columns};
+use super::fit::{READABLE, columns_of, hidden_columns};
 use super::{Style, format_count, wrap_sentence};
 
 /// A tree on a terminal. Rows are made one by one.
@@ -74,7 +74,7 @@ impl Outline<'_> {
     /// On a narrow terminal figures are left out, the last ones first but never the first one, then what stands before
     /// names, then indentation.
     fn layout(&self, style: &Style) -> Layout {
-        let start = if self.row_count > 0 { (self.row)(0).start.chars().count() } else { 0 };
+        let start = if self.row_count > 0 { columns_of(&(self.row)(0).start) } else { 0 };
         let wanted = 2 * self.deepest.min(LEVELS_WANTED);
         let (mut figures, mut with_start) = (self.figures.len(), start > 0);
         let before = |figures: usize, with_start: bool| self.width_of(figures) + 2 + if with_start { start } else { 0 };
@@ -109,8 +109,8 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
             if layout.with_start { row.start } else { String::new() },
             indent = 2 + 2 * row.depth.min(layout.max_level)
         );
-        let before = start.chars().count();
-        let name = match before + row.end.chars().count() {
+        let before = columns_of(&start);
+        let name = match before + columns_of(&row.end) {
             // Cut as one where there is no room for both.
             width if width + SHORTEST_NAME / 2 > style.width => style.fit(before, &format!("{}{}", row.name, row.end)),
             width => style.fit(width, &row.name) + &row.end,

@@ -38,7 +38,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
         &["graph", "allocations", "input", "analysis", "dump", "filter", "units"],
         &["rayon", "serde", "shlex", "time"],
     ),
-    ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap"]),
+    ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap", "unicode_width"]),
     (
         "export",
         &["files", "graph", "allocations", "analysis", "dump", "filter", "answers", "escape", "units"],
