@@ -7,7 +7,7 @@ use super::pty::Pty;
 use super::{MILLION, dumps, heading};
 
 /// Nothing more is drawn after so long; a figure is the time of the last byte before.
-const QUIET: Duration = Duration::from_millis(400);
+const QUIET: Duration = Duration::from_millis(2000);
 /// The same for one key.
 const QUIET_KEY: Duration = Duration::from_millis(25);
 /// Keys that are pressed one by one.
