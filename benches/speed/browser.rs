@@ -26,6 +26,8 @@ pub fn table() {
     let mut pty = Pty::start(command, (110, 30)).expect("a terminal");
     let line = |what: &str, time: Duration, asked: &str| println!("| {what} | {:.4} | {asked} |", time.as_secs_f64());
     line("start to first rows", pty.until_quiet(begun, QUIET).expect("drawn"), "0.1");
+    let drawn = String::from_utf8_lossy(&pty.drawn);
+    assert!(drawn.contains("Retained") && drawn.contains("MiB") && drawn.contains("10,000,000 objects"), "{drawn}");
     let process = std::path::Path::new("/proc").join(pty.child.id().to_string());
     let mut press = |keys: &[u8], quiet: Duration| {
         let begun = Instant::now();
