@@ -78,7 +78,7 @@ pub use objects::{ObjectList, ObjectsOptions, objects};
 pub use order::{Order, OrderWords};
 pub use owners::OwnTypes;
 pub use paths::{NamedRow, PathRow, PathStep, PathSteps};
-pub use problems::{ProblemRow, cut_sentence};
+pub use problems::{ProblemRow, cut_sentence, cut_word};
 pub use reachability::Reachability;
 pub use referrers::{Referrers, ReferrersOptions, referrers};
 pub use requested_roots::ReachedBy;

@@ -35,6 +35,16 @@ pub fn cut_sentence(problems: &[ProblemRow]) -> Option<String> {
     Some(format!("The dump is probably cut at {}: {lost}", of(&PERHAPS_CUT)?.first_at))
 }
 
+/// The same in a word, for a heading: `cut`, or `probably cut`.
+pub fn cut_word(diagnostics: &Diagnostics) -> Option<&'static str> {
+    let has = |codes: &[&str]| diagnostics.sorted().iter().any(|problem| codes.contains(&&*problem.code.to_string()));
+    match (has(&CUT), has(&PERHAPS_CUT)) {
+        (true, _) => Some("cut"),
+        (_, true) => Some("probably cut"),
+        _ => None,
+    }
+}
+
 /// The problems of a dump, by code.
 pub(super) fn problems_of(diagnostics: &Diagnostics) -> Vec<ProblemRow> {
     let row = |problem: &&crate::input::Problem| ProblemRow {

@@ -3,7 +3,7 @@
 use super::ask::Ask;
 use super::frame::Frame;
 use super::keys::{Action, Key, Mouse, action};
-use super::list::{Look as RowLook, Row, Target};
+use super::list::{Listing, Look as RowLook, Row, Target};
 use super::state::{Prompt, Spot, State};
 use super::view::{Place, Tab, View};
 use crate::answers::browse::Browser;
@@ -15,6 +15,10 @@ impl State {
     pub(super) fn key(&mut self, key: Key, asks: &mut Vec<Ask>) {
         if key == Key::Ctrl('c') || (self.dumps.is_none() && key == Key::Char('q')) {
             asks.push(Ask::Quit);
+            return;
+        }
+        if key == Key::Ctrl('l') {
+            asks.push(Ask::Redraw);
             return;
         }
         if key == Key::Ctrl('z') {
@@ -101,10 +105,7 @@ impl State {
             Action::Merge => self.merge(),
             Action::NextGroup => self.next_group(),
             Action::Exact => self.exact(asks),
-            Action::Find => {
-                let find = self.frame().map_or(String::new(), |frame| frame.find().to_string());
-                self.prompt = Some(Prompt::Find(find));
-            }
+            Action::Find => self.prompt = Some(Prompt::Find(String::new())),
             Action::Next | Action::Previous => self.find_again(action == Action::Next),
             Action::Sort => self.sort(),
             Action::Reverse => self.with_frame(Frame::turn_order),
@@ -257,18 +258,33 @@ impl State {
             return view.into_iter().for_each(|view| self.push(view));
         }
         match self.frame().map(|frame| frame.view.clone()) {
-            Some(View::Object(place)) if self.selected_place().is_none() => self.push(View::Paths(place, PATHS)),
+            // Of what is looked at; of another object once that is entered.
+            Some(View::Object(place)) => self.push(View::Paths(place, PATHS)),
             _ => self.open_selected(|place| View::Paths(place, PATHS)),
         }
     }
 
     pub(super) fn more_paths(&mut self) {
-        self.with_frame(|frame| {
-            if let View::Paths(_, count) = &mut frame.view {
+        let all = self.with_frame_of_paths(|frame, count| {
+            let titles = |listing: &Listing| (0..listing.len()).filter(|&at| listing.is_title(at)).count();
+            let are_all = frame.listing.as_deref().is_some_and(|listing| titles(listing) < count);
+            if let (View::Paths(_, count), false) = (&mut frame.view, are_all) {
                 *count += 5;
                 frame.renew();
             }
+            are_all
         });
+        if all == Some(true) {
+            self.note = Some("these are all paths".into());
+        }
+    }
+
+    fn with_frame_of_paths<T>(&mut self, change: impl FnOnce(&mut Frame, usize) -> T) -> Option<T> {
+        let frame = self.frame_mut()?;
+        match frame.view {
+            View::Paths(_, count) => Some(change(frame, count)),
+            _ => None,
+        }
     }
 
     pub(super) fn merge(&mut self) {
@@ -358,7 +374,8 @@ impl State {
     /// The command that prints what is looked at.
     pub(super) fn command(&self) -> Option<String> {
         let frame = self.frame()?;
-        let line = frame.view.command(&self.context, frame.sort, frame.pattern(), frame.listing.as_deref());
+        let seen = frame.top + self.rows_on_page();
+        let line = frame.view.command(&self.context, frame.sort, frame.pattern(), frame.listing.as_deref(), seen);
         Some(self.context.for_shell(&frame.view, line))
     }
 

@@ -54,6 +54,8 @@ pub(super) enum Ask {
     /// To the clipboard of the terminal.
     Copy(String),
     Suspend,
+    /// All of the screen anew.
+    Redraw,
     Quit,
 }
 
@@ -237,7 +239,7 @@ impl Worker {
                     Err(why) => Answer::Done(Err(why)),
                 }
             }
-            Ask::Copy(_) | Ask::Suspend | Ask::Quit => return,
+            Ask::Copy(_) | Ask::Suspend | Ask::Redraw | Ask::Quit => return,
         };
         (self.answer)(answer);
     }

@@ -74,7 +74,7 @@ fn key(figure: &Figure) -> String {
 impl Export {
     /// The places of all rows that are no titles, where there are titles.
     fn places_of_rows(&self) -> Option<Vec<usize>> {
-        let is_title = |row: &Row| row.look == Look::Title;
+        let is_title = |row: &Row| row.look == Look::Title && row.lead.is_empty();
         let has_titles = self.listing.parts.iter().any(|part| match part {
             Part::Made(rows) => rows.iter().any(is_title),
             Part::Objects { .. } => false,
@@ -133,12 +133,29 @@ impl Serialize for One<'_> {
         if !self.row.id.is_empty() {
             map.serialize_entry("id", &self.row.id)?;
         }
-        if !self.row.lead.is_empty() {
-            map.serialize_entry("relation", self.row.lead.trim())?;
+        if let Some(level) = self.row.level {
+            map.serialize_entry("level", &level)?;
+        }
+        if !relation(&self.row).is_empty() {
+            map.serialize_entry("relation", relation(&self.row))?;
         }
         map.serialize_entry("name", &self.row.name)?;
+        if !self.row.more.is_empty() {
+            map.serialize_entry("details", &details(&self.row))?;
+        }
         map.end()
     }
+}
+
+/// What stands before the name, where that is not its id.
+fn relation(row: &Row) -> &str {
+    Some(row.lead.trim()).filter(|lead| *lead != row.id && *lead != "+").unwrap_or_default()
+}
+
+/// Further lines, each with its blanks put right.
+fn details(row: &Row) -> Vec<String> {
+    let words = |line: &String| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    row.more.iter().filter(|line| !line.is_empty()).map(words).collect()
 }
 
 impl Present for Rows<'_> {
@@ -158,8 +175,12 @@ impl Present for Rows<'_> {
         let columns = figures.iter().enumerate().fold(Columns::new(), add);
         columns
             .add(Column::word("id", "Id"), |row: &mut Row| std::mem::take(&mut row.id))
-            .add(Column::word("relation", "Relation"), |row| row.lead.trim().to_string())
+            .add(Column::named("level", crate::report::Unit::Count), |row| {
+                row.level.map_or(Cell::Missing, |level| Cell::Number(level.into()))
+            })
+            .add(Column::word("relation", "Relation"), |row| relation(row).to_string())
             .add(Column::text("name", "Name"), |row| std::mem::take(&mut row.name))
+            .add(Column::text("details", "Details"), |row| details(row).join("; "))
             .table(self.len(), 0, move |at| self.row(at))
     }
 }

@@ -208,6 +208,12 @@ impl Frame {
         word.is_some_and(|word| self.find.is_empty() || self.view.sorts_found_by(word))
     }
 
+    /// Returns true if there are several orders.
+    pub(super) fn has_orders(&self) -> bool {
+        let Some(listing) = self.listing.as_ref().filter(|listing| listing.sorted_by.is_some()) else { return false };
+        (0..listing.figures.len()).filter(|&column| self.can_sort(column)).count() > 1
+    }
+
     /// The next of the rows that are found, or the one before.
     pub(super) fn next_found(&mut self, steps: isize) {
         if self.view.is_narrowed_by_find() {

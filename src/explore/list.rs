@@ -90,6 +90,8 @@ pub(super) struct Row {
     /// The object of the row, where that is another than its target.
     pub(super) node: Option<NodeId>,
     pub(super) look: Look,
+    /// Levels of a tree above it, or steps of a path.
+    pub(super) level: Option<u32>,
     /// Further lines of the row.
     pub(super) more: Vec<String>,
     /// Its place among rows whose figures are alike.
@@ -106,6 +108,7 @@ impl Row {
             target,
             node: None,
             look: Look::Plain,
+            level: None,
             more: Vec::new(),
             tie: 0,
         }
@@ -235,6 +238,11 @@ impl Listing {
         }
     }
 
+    /// Returns true for a title between rows.
+    pub(super) fn is_title(&self, row: usize) -> bool {
+        self.made(row).is_some_and(|row| row.look == Look::Title)
+    }
+
     /// A row. O(log objects).
     pub(super) fn row(&self, row: usize, browser: Option<&Browser<'static>>) -> Option<Row> {
         let (part, at) = self.place(row)?;
@@ -307,7 +315,7 @@ pub(super) fn arrange(
     find: Option<&TypePattern>,
     first: usize,
 ) -> Arranged {
-    let mut rows: Option<Vec<u32>> = find.map(|pattern| matching(listing, browser, pattern));
+    let mut rows: Option<Vec<u32>> = find.map(|pattern| matching(listing, browser, pattern, false));
     let is_as_it_comes = !sort.reverse && (sort.column.is_none() || sort.column == listing.sorted_by);
     let objects = match &listing.parts[..] {
         [Part::Objects { nodes, .. }] if listing.sorted_by.is_some() => Some(nodes),
@@ -368,25 +376,36 @@ pub(super) fn places_of(
     shown: &Arranged,
     pattern: &TypePattern,
 ) -> Vec<u32> {
-    let found = matching(listing, browser, pattern);
+    let found = matching(listing, browser, pattern, true);
     let Some(rows) = &shown.rows else { return found };
     let is_found = |row: &u32| found.binary_search(row).is_ok();
     (0u32..).zip(rows).filter(|(_, row)| is_found(row)).map(|(at, _)| at).collect()
 }
 
-/// The rows that a pattern matches, by number, ascending.
-fn matching(listing: &Listing, browser: Option<&Browser<'static>>, pattern: &TypePattern) -> Vec<u32> {
+/// The rows that a pattern matches, by number, ascending; `with_leads`: by what stands before their names, too.
+fn matching(
+    listing: &Listing,
+    browser: Option<&Browser<'static>>,
+    pattern: &TypePattern,
+    with_leads: bool,
+) -> Vec<u32> {
     let mut places = Vec::new();
     let mut start = 0u32;
     for part in &listing.parts {
         match part {
             Part::Made(rows) => {
-                let is_found = |row: &Row| row.look != Look::Title && row.is_found(pattern);
+                let has_lead = |row: &Row| with_leads && pattern.matches(&row.lead);
+                let is_found = |row: &Row| row.look != Look::Title && (row.is_found(pattern) || has_lead(row));
                 places.extend(rows.iter().zip(start..).filter(|(row, _)| is_found(row)).map(|(_, at)| at));
             }
-            Part::Objects { nodes, .. } => {
-                let of_types = browser.map_or(Vec::new(), |browser| browser.of_types(nodes, pattern));
-                places.extend(of_types.into_iter().map(|at| start + at));
+            Part::Objects { nodes, leads, .. } => {
+                let mut found = browser.map_or(Vec::new(), |browser| browser.of_types(nodes, pattern));
+                if with_leads {
+                    found.extend((0u32..).zip(leads).filter(|(_, lead)| pattern.matches(lead)).map(|(at, _)| at));
+                    found.sort_unstable();
+                    found.dedup();
+                }
+                places.extend(found.into_iter().map(|at| start + at));
             }
         }
         start += part.len() as u32;

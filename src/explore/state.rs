@@ -10,6 +10,7 @@ use super::keys::{Key, Mouse};
 use super::list::Listing;
 use super::view::{Context, Tab, View};
 use crate::answers::browse::Browser;
+use crate::answers::cut_word;
 use crate::dump::Phase;
 use crate::graph::NodeId;
 use crate::units::{count_of, format_bytes};
@@ -212,6 +213,9 @@ impl State {
             let file = dumps.old.map_or(String::new(), |_| format!("{}: ", path.display()));
             self.warnings.extend(dump.diagnostics().sorted().iter().map(|problem| format!("{file}{problem}")));
         }
+        if let Some(word) = cut_word(dumps.new.diagnostics()) {
+            self.head += &format!("  {word}");
+        }
         if graph.is_some_and(|graph| graph.roots_inferred()) {
             self.warnings.push("roots are inferred: the dump has no root records".into());
             self.head += "  roots inferred";
@@ -235,7 +239,7 @@ impl State {
         }
         let (tab, object) = std::mem::take(&mut self.start);
         let first = if dumps.old.is_some() { Tab::Growth } else { Tab::Dominators };
-        let wanted = tab.unwrap_or(if is_objects { first } else { Tab::Suspects });
+        let wanted = tab.unwrap_or(if is_objects || dumps.old.is_some() { first } else { Tab::Suspects });
         match self.ways.iter().position(|(tab, _)| *tab == wanted) {
             Some(at) => self.tab = at,
             None => self.note = Some(format!("this dump has no {}", wanted.title(true).to_lowercase())),

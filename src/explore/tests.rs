@@ -288,8 +288,11 @@ fn rows_are_written_to_files() {
     game.keys(&format!("x {name} Enter"));
     let text = std::fs::read_to_string(name).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("retained_bytes,shallow_bytes,objects,id,relation,name"));
-    assert_eq!(lines.next(), Some("157244,24,517,1#1cadcb,,System.Collections.Generic.List`1[[System.EventHandler]]"));
+    assert_eq!(lines.next(), Some("retained_bytes,shallow_bytes,objects,id,level,relation,name,details"));
+    assert_eq!(
+        lines.next(),
+        Some("157244,24,517,1#1cadcb,,,System.Collections.Generic.List`1[[System.EventHandler]],")
+    );
     assert_eq!(text.lines().count(), 1 + game.state.frame().unwrap().rows.len);
     // What is there is replaced after a question alone.
     std::fs::write(name, "mine").unwrap();
@@ -312,6 +315,20 @@ fn rows_are_written_to_files() {
     let is_reference = |row: &serde_json::Value| row["relation"].as_str().is_some_and(|text| text.starts_with('→'));
     assert_eq!(rows.iter().filter(|row| is_reference(row)).count(), 2);
     assert!(rows.iter().all(|row| !row["name"].as_str().unwrap().contains("Who holds it")));
+    // Paths have their roots and steps, suspects all of their lines, and nothing is said twice.
+    let exported = |keys: &str, name: &str| {
+        let json = folder.path().join(name);
+        let mut game = Driver::new(&GAME, (110, 30), COLORS);
+        game.keys(&format!("{keys} x {} Enter", json.to_str().unwrap()));
+        let value: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+        value["rows"].as_array().unwrap().clone()
+    };
+    let paths = exported("j o p", "paths.json");
+    assert!(paths[0]["relation"] == "root" && paths[1]["level"] == 0 && paths[1]["id"].is_string(), "{paths:?}");
+    let merged = exported("2 j p", "merged.json");
+    assert!(merged.iter().any(|row| row["level"].as_u64() > Some(1)));
+    let suspects = exported("1", "suspects.json");
+    assert!(suspects[0]["relation"].is_null() && suspects[0]["details"][0].as_str().unwrap().starts_with("held by "));
     // Never over the dump, and not under a name that says nothing.
     assert!(game.keys("x fixtures/xna_cf/pair_after.txt Enter y").screen().contains("ends with .csv or .json"));
 }

@@ -157,7 +157,7 @@ impl Tab {
     }
 }
 
-/// Rows that a command prints, of a list that has more than anybody reads.
+/// Rows that a command prints, of a list that has more than anybody reads; as many again for those further down.
 const PRINTED: usize = 1000;
 
 impl View {
@@ -224,17 +224,20 @@ impl View {
     }
 
     /// The command that prints it, in the order that it has. `listing`: once it is there. `find`: what is looked for.
+    /// `seen`: rows up to the last one on the screen.
     pub(super) fn command(
         &self,
         context: &Context,
         sort: Sort,
         find: Option<&TypePattern>,
         listing: Option<&Listing>,
+        seen: usize,
     ) -> CommandLine {
         let find = find.filter(|_| self.is_narrowed_by_find());
         let found = |scope: ScopeOptions| ScopeOptions { types: find.cloned().map(Into::into), ..scope };
         let rows = listing.map_or(0, Listing::len);
-        let limits = Limits { rows: (rows > PRINTED).then_some(PRINTED), reverse: sort.reverse };
+        let most = seen.max(1).next_multiple_of(PRINTED);
+        let limits = Limits { rows: (rows > most).then_some(most), reverse: sort.reverse };
         let word = sort.column.and_then(|column| listing?.figures.get(column)?.sort);
         let id = |place: &Place| place.id.parse::<ObjectId>().ok();
         match self {

@@ -144,7 +144,7 @@ fn accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspect, view: &SuspectVi
 }
 
 /// The largest types, and the application's own largest if they are all a library's.
-fn inside(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> String {
+pub(super) fn inside(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> String {
     let held = &suspect.held_types;
     let is_own = |type_id: crate::graph::TypeId| !suspects.libraries.contains(type_id);
     let (mut named, others) = held.split_at(held.len().min(TYPES_NAMED));

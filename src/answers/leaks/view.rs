@@ -92,6 +92,9 @@ pub struct SuspectView<'s> {
     pub path: SuspectPath<'s>,
     /// The largest types inside, and the others together.
     pub holds: Vec<HeldTypeRow<'s>>,
+    /// The types inside that the paragraph names, in words.
+    #[serde(skip)]
+    pub inside: String,
     /// By how much it grew, where an older dump was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub growth: Option<SuspectGrowth>,
@@ -185,6 +188,7 @@ impl<'s> SuspectView<'s> {
                 .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
             path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at), names: suspects.names },
             holds: held_types(graph, suspect),
+            inside: paragraph::inside(suspects, suspect),
             growth: suspects.growth.as_ref().map(|growth| growth[at]),
             text: String::new(),
             look_further,

@@ -35,7 +35,11 @@ pub(crate) fn find_target_of_index(dump: &Input, output: &Path) -> Result<Target
 pub(crate) fn index_writer(dump: &Input, options: &OpenOptions) -> Option<crate::explore::WriteIndex> {
     let path = dump.path().filter(|path| path.is_file() && !is_index(path))?;
     let key = SourceKey::of(path).ok()?;
-    let (target, options) = (find_target_of_index(dump, &path_of_index(path)).ok()?, options.clone());
+    let target = match find_target_of_index(dump, &path_of_index(path)) {
+        Ok(target) => target,
+        Err(why) => return Some(std::sync::Arc::new(move |_: &OpenDump| Err(format!("{why:#}")))),
+    };
+    let options = options.clone();
     Some(std::sync::Arc::new(move |dump: &OpenDump| match dump.is_indexed() {
         true => Err("there is a fresh index already".to_string()),
         false => match write_index(dump, &target, Some(key.clone()), &options) {

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::text::{Pen, cut, wrapped};
+use crate::answers::diff::DiffBy;
 use crate::explore::state::State;
 use crate::explore::view::View;
 use crate::units::format_count;
@@ -20,9 +21,11 @@ fn own_keys(view: &View, is_objects: bool) -> &'static [(&'static str, &'static 
         }
         View::Dominators { .. } => &[("Enter", "in"), ("o", "object"), ("p", "paths"), ("t", "by type")],
         View::Groups(_) => &[("Enter", "types"), ("g", "other groups")],
-        View::Growth(_) => &[("Enter", "objects"), ("t", "types, paths, roots")],
+        View::Growth(DiffBy::Groups(_)) if is_objects => &[("Enter", "objects"), ("t", "types, paths, roots")],
+        View::Growth(_) if is_objects => &[("t", "types, paths, roots")],
+        View::Growth(_) => &[("t", "types, stacks")],
         View::Objects { .. } => &[("Enter", "object"), ("p", "paths")],
-        View::Object(_) => &[("Enter", "object"), ("p", "paths")],
+        View::Object(_) => &[("Enter", "object of the row"), ("p", "paths to this one")],
         View::Paths(..) => &[("Enter", "object"), ("+", "more paths")],
         View::MergedPaths { .. } => &[("Enter", "objects")],
         View::Heaps | View::Frames { .. } => &[("Enter", "in")],
@@ -35,7 +38,7 @@ pub(super) fn keys_of(state: &State) -> String {
     let pen = Pen { look: state.look };
     let mut keys: Vec<String> =
         own_keys(&frame.view, state.is_objects()).iter().map(|(key, what)| format!("{key} {what}")).collect();
-    let is_sorted = frame.listing.as_ref().is_some_and(|listing| listing.sorted_by.is_some());
+    let has_id = frame.row(frame.cursor, state.browser.as_ref()).is_some_and(|row| !row.id.is_empty());
     if state.way().len() > 1 {
         keys.insert(keys.len().min(1), "h back".into());
     }
@@ -45,8 +48,9 @@ pub(super) fn keys_of(state: &State) -> String {
         None if find.is_empty() => "/ find".into(),
         None => format!("Esc all (/{find})"),
     });
-    keys.extend(is_sorted.then(|| "s sort".to_string()));
-    keys.extend(["y id", "e command", "? keys", "q quit"].map(String::from));
+    keys.extend(frame.has_orders().then(|| "s sort".to_string()));
+    keys.extend(has_id.then(|| "y id".to_string()));
+    keys.extend(["e command", "? keys", "q quit"].map(String::from));
     keys.join("  ")
 }
 
@@ -66,7 +70,7 @@ const COMMON: [(&str, &str); 16] = [
     ("w", "write the index: the next start takes no time"),
     ("m", "sizes as bytes"),
     ("mouse", "wheel, click, click again; Shift-drag selects text"),
-    ("q ^C ^Z", "quit; suspend"),
+    ("q ^C ^Z ^L", "quit; suspend; draw the screen anew"),
 ];
 
 /// The keys of this view, then all keys, then what is to be known of the dump, from a line on. Gives the line that it

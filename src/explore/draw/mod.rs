@@ -10,7 +10,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
+use super::frame::Frame;
 use super::state::{Prompt, Spot, State, WIDE};
+use super::view::View;
 use text::{Pen, cut, cut_end};
 
 /// The smallest screen that a list fits.
@@ -85,7 +87,15 @@ fn crumbs(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) -> Vec<(u16,
     let between = if pen.look.ascii { " > " } else { " › " };
     let width = usize::from(area.width);
     let longest = (width / 3).max(12);
-    let texts: Vec<String> = texts.iter().map(|text| cut(text, longest, pen)).collect();
+    let short = |(frame, text): (&Frame, &String)| match (&frame.view, text.split_once(' ')) {
+        // Ids stay whole.
+        (View::Dominators { of: Some(_), .. }, Some((id, name))) => {
+            format!("{id} {}", cut(name, longest.saturating_sub(id.len() + 1).max(4), pen))
+        }
+        (View::Object(_) | View::Paths(..), _) => text.clone(),
+        _ => cut(text, longest, pen),
+    };
+    let texts: Vec<String> = state.way().iter().zip(&texts).map(short).collect();
     // The beginning and as much of the end as there is room for.
     let cells = |text: &str| text::width(text);
     let mut first_shown = texts.len().saturating_sub(1);

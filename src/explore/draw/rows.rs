@@ -16,8 +16,8 @@ const SHARE: u16 = 7;
 
 /// Where the columns stand.
 struct Columns {
-    /// By figure: its first cell; `None` where there is no room for it.
-    figures: Vec<Option<u16>>,
+    /// By figure: its first cell, and how many it has; `None` where there is no room for it.
+    figures: Vec<Option<(u16, u16)>>,
     share: Option<u16>,
     /// The first cell of the bar, and how many it has.
     bar: Option<(u16, u16)>,
@@ -34,8 +34,10 @@ impl Columns {
                 columns.figures.push(None);
                 continue;
             }
-            columns.figures.push(Some(next));
-            next += FIGURE;
+            // A blank before the title, and a mark of the order.
+            let cells = FIGURE.max(figure.title.len() as u16 + 2);
+            columns.figures.push(Some((next, cells)));
+            next += cells;
             if at == 0 && listing.whole.is_some() {
                 columns.share = Some(next);
                 next += SHARE;
@@ -139,8 +141,8 @@ fn draw_titles(frame: &Frame, listing: &Listing, columns: &Columns, area: Rect, 
 }
 
 /// Right aligned in a column of figures.
-fn put_right(buffer: &mut Buffer, area: Rect, column: u16, text: &str, style: Style) {
-    let blanks = usize::from(FIGURE).saturating_sub(width(text)) as u16;
+fn put_right(buffer: &mut Buffer, area: Rect, (column, cells): (u16, u16), text: &str, style: Style) {
+    let blanks = usize::from(cells).saturating_sub(width(text)) as u16;
     let room = area.width.saturating_sub(column + blanks);
     buffer.set_stringn(area.x + column + blanks, area.y, text, room.into(), style);
 }
@@ -190,7 +192,9 @@ fn draw_row(
     column = if row.id.is_empty() { columns.id } else { columns.name };
     let room = usize::from(area.width.saturating_sub(column));
     let lead = pen.escaped(&row.lead);
-    let lead = if lead.trim().is_empty() { lead } else { format!("{} ", cut(&lead, room / 2, pen)) };
+    // An id of a suspect is whole; where it came from, at most half.
+    let cells = if listing.height > 1 { room } else { room / 2 };
+    let lead = if lead.trim().is_empty() { lead } else { format!("{} ", cut(&lead, cells, pen)) };
     let end = buffer.set_stringn(area.x + column, area.y, &lead, room, pen.dim().patch(base)).0;
     let room = usize::from((area.x + area.width).saturating_sub(end));
     let style = if listing.height > 1 { pen.bold() } else { base };
@@ -212,7 +216,7 @@ fn waiting(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer, pen: P
             let line = progress_line("", "computing dominators", state.progress.elapsed, None, room);
             format!("{line}; 2 shows the types meanwhile")
         }
-        None if frame.pending == Pending::List => pen.ellipsis().to_string(),
+        None if frame.pending == Pending::List => format!("{} going through the objects", pen.ellipsis()),
         None => String::new(),
     };
     let lines = wrapped(&pen.escaped(&text), room);

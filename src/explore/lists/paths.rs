@@ -28,7 +28,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
     let mut rows = Vec::new();
     for at in 0..lines.len() {
         rows.push(match lines.get(at).part {
-            PathPart::Root(root) => Row::title(root.words()),
+            PathPart::Root(root) => Row { lead: "root".into(), ..Row::title(root.words()) },
             PathPart::LeftOut { objects } => {
                 Row::new(format!("… {} …", count_of(objects as u64, "more objects")), Target::Nowhere)
             }
@@ -49,6 +49,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
                     id: step.object.id.clone(),
                     lead: format!("{mark}{}{name}", " ".repeat(number.min(20))),
                     look: if is_on_all { Look::Strong } else { Look::Plain },
+                    level: Some(number as u32),
                     ..Row::new(step.object.type_text(), node.map_or(Target::Nowhere, Target::Object))
                 }
             }
@@ -74,11 +75,12 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
         let row = row.row;
         let lead = format!("{}{}", "  ".repeat(depth.min(20)), row.reference.as_deref().unwrap_or_default());
         if let Some(root) = &row.root {
-            rows.push(Row::title(root.words()));
+            rows.push(Row { lead: "root".into(), ..Row::title(root.words()) });
         }
         rows.push(Row {
             figures: vec![row.retained_bytes.map(signed), row.objects.map(signed)],
             lead,
+            level: Some(depth as u32),
             ..Row::new(row.type_name, Target::Type(row.type_name.to_string()))
         });
     }

@@ -49,13 +49,6 @@ fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> Row {
         _ if point.shape == "single" => ": the bytes are in the object itself".into(),
         _ => String::new(),
     };
-    let inside: Vec<String> = suspect
-        .holds
-        .iter()
-        .filter(|held| held.types.is_none())
-        .take(3)
-        .map(|held| format!("{} {} ({})", format_count(held.objects), held.type_name, format_bytes(held.shallow_bytes)))
-        .collect();
     let (lead, name) = match &suspect.row.id {
         Some(id) => (id.clone(), suspect.row.type_name),
         None => (format!("{} of", count_of(suspect.row.objects as u64, "objects")), suspect.row.type_name),
@@ -71,7 +64,7 @@ fn row(dump: &'static OpenDump, suspect: &SuspectView<'_>) -> Row {
         more: vec![
             format!("held by      {held}"),
             format!("piles up in  {} {}{piles}", point.object.id, point.object.type_text()),
-            format!("inside       {}", inside.join(", ")),
+            format!("inside       {}", suspect.inside),
             String::new(),
         ],
         ..Row::new(name, piling.map_or(Target::Nowhere, Target::Object))

@@ -8,6 +8,8 @@ mod guard;
 mod input;
 
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -64,7 +66,13 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
         .map_err(|error| error.to_string())?;
     let size = screen.size().map_err(|error| error.to_string())?;
     let state = State::new(context, look, start, (size.width, size.height));
-    let mut show = Show { screen, state, guard, workers: None, watching, events, write_index };
+    let resized = Arc::new(AtomicBool::new(false));
+    #[cfg(unix)]
+    {
+        // Without it the size is looked at now and then all the same.
+        _ = signal_hook::flag::register(signal_hook::consts::SIGWINCH, Arc::clone(&resized));
+    }
+    let mut show = Show { screen, resized, state, guard, workers: None, watching, events, write_index };
     let ended = show.until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
     show.watching.cancel();
@@ -82,6 +90,8 @@ fn new_screen() -> std::io::Result<Screen> {
 
 struct Show {
     screen: Screen,
+    /// Set when the size of the terminal changes, even where it is the same again when it is looked at.
+    resized: Arc<AtomicBool>,
     state: State,
     guard: Guard,
     workers: Option<Workers>,
@@ -154,7 +164,8 @@ impl Show {
     /// Looks whether anything has changed by itself.
     fn beat(&mut self) -> bool {
         let size = self.screen.size().map_or(self.state.size, |size| (size.width, size.height));
-        if size != self.state.size {
+        if size != self.state.size || self.resized.swap(false, Ordering::Relaxed) {
+            self.draw_anew();
             self.update(Msg::Resize(size.0, size.1));
             return true;
         }
@@ -163,6 +174,15 @@ impl Show {
         }
         self.update(Msg::Tick(self.watching.progress()));
         true
+    }
+
+    /// Everything is drawn the next time: what is on the screen is not known. The terminal is asked nothing.
+    fn draw_anew(&mut self) {
+        // Should the terminal be gone, the loop sees it.
+        _ = ToScreen.write_all(b"\x1b[0m\x1b[2J");
+        if let Ok(screen) = new_screen() {
+            self.screen = screen;
+        }
     }
 
     fn opened(&mut self, dumps: Dumps) -> Msg {
@@ -185,11 +205,10 @@ impl Show {
                 Ask::Quit => return true,
                 Ask::Suspend => {
                     self.guard.suspend();
-                    // What is on the screen was drawn by others. A new one is drawn whole, and asks the terminal nothing.
-                    if let Ok(screen) = new_screen() {
-                        self.screen = screen;
-                    }
+                    // What is on the screen was drawn by others.
+                    self.draw_anew();
                 }
+                Ask::Redraw => self.draw_anew(),
                 Ask::Copy(text) => copy(&text),
                 ask => self.workers.iter().for_each(|workers| workers.ask(ask.clone())),
             }

@@ -78,6 +78,37 @@ fn ids_names_and_commands_are_copied() {
     assert!(game.command().starts_with("heapdump list --sort retained -n 0 --type "), "{}", game.command());
 }
 
+/// The command prints what is on the screen, however far down that is.
+#[test]
+fn commands_reach_as_far_as_the_screen() {
+    let mut zoo = Driver::new(&ZOO, (110, 30), COLORS);
+    assert!(zoo.command().contains("dominators -n 1000 "), "{}", zoo.command());
+    zoo.keys(&"PgDn ".repeat(50));
+    assert!(zoo.cursor() > 1000 && zoo.command().contains("dominators -n 2000 "), "{}", zoo.command());
+    zoo.keys("g");
+    assert!(zoo.command().contains("dominators -n 1000 "), "{}", zoo.command());
+    zoo.keys("G");
+    let rows = zoo.state.frame().unwrap().rows.len;
+    assert!(rows > 2000 && zoo.command().contains("dominators -n 0 "), "{}", zoo.command());
+}
+
+/// Of an object that is looked at its own paths, whatever row is chosen; its references are found by their names, too.
+#[test]
+fn an_object_is_what_its_view_is_about() {
+    let mut zoo = Driver::new(&ZOO, (110, 30), COLORS);
+    zoo.keys("Enter o");
+    let own = zoo.way()[2].replace("object ", "");
+    zoo.keys("j j p");
+    assert_eq!(zoo.way()[3], format!("paths to {own}"));
+    zoo.keys("h / .");
+    let frame = zoo.state.frame().unwrap();
+    let row = frame.row(zoo.cursor(), zoo.state.browser.as_ref()).unwrap();
+    assert!(row.lead.contains('.') || row.name.contains('.'), "{row:?}");
+    let mut game = Driver::new(&GAME, (110, 30), COLORS);
+    game.keys("j Enter p");
+    assert!(game.keys("+").screen().contains("these are all paths") && game.command().contains("--paths 5 "));
+}
+
 /// What has no id of its own says that of the object that it is about; what leads nowhere says so.
 #[test]
 fn rows_without_an_object_say_so() {
