@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
+use rayon::prelude::*;
+
 use super::groups::{Groups, TypesApart};
 use super::heaps::HeapRow;
 pub use super::histogram_options::*;
@@ -155,9 +157,9 @@ fn add_retained(
     }
     if retained_by == RetainedBy::Exact {
         dump.phase(Phase::RemovingTypes);
-        sort_rows(rows, options);
         // Rows that are not shown are not computed, unless the order rests on them.
         let shown = if by_retained { rows.len() } else { options.limits.shown(rows.len()) };
+        sort_rows(rows, options, shown);
         let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
         dump.check_exact_retained()?;
         let most_steps = max_steps_of_exact(graph);
@@ -256,15 +258,19 @@ fn of_allocations(
     Ok(answer.with_rows(rows, options))
 }
 
-fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions) {
+/// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
+fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
+    // A group has one row: no two rows are equal.
     let compare = |a: &HistogramRow, b: &HistogramRow| -> Ordering {
         let by_figure = b.figure(options.order).cmp(&a.figure(options.order));
-        by_figure.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)))
+        let order = by_figure.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
+        if options.limits.reverse { order.reverse() } else { order }
     };
-    rows.sort_by(compare);
-    if options.limits.reverse {
-        rows.reverse();
+    if 0 < first && first < rows.len() {
+        rows.select_nth_unstable_by(first - 1, compare);
     }
+    let first = first.min(rows.len());
+    rows[..first].par_sort_unstable_by(compare);
 }
 
 impl Histogram {
@@ -293,9 +299,9 @@ impl Histogram {
 
     /// The same with its rows in order, and the limits checked for all of them.
     fn with_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
-        sort_rows(&mut rows, options);
-        let limit_checks = options.size_limits.iter().map(|limit| limit.check(&rows)).collect();
         let shown = options.limits.shown(rows.len());
+        sort_rows(&mut rows, options, shown);
+        let limit_checks = options.size_limits.iter().map(|limit| limit.check(&rows)).collect();
         let rows_hidden = rows.len() - shown;
         rows.truncate(shown);
         Histogram { rows: Rows::new(self.group_by, rows), rows_hidden, limit_checks, ..self }

@@ -687,6 +687,10 @@ fn other_users_are_kept_apart() {
         }
         let target = runtime.start_command(command);
         let path = folder.path().join("x");
+        if name == "java17" {
+            // An ended process of the same number, of this user, has left its socket behind.
+            drop(std::os::unix::net::UnixListener::bind(format!("/tmp/.java_pid{}", target.pid)).expect("bound"));
+        }
         target.collect(&path, &[]).expect_code(0);
         runtime.check(&path);
         assert_eq!(std::os::unix::fs::MetadataExt::uid(&path.metadata().expect("there")), 0);

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
@@ -18,7 +18,7 @@ use super::perfdata::PerfData;
 use crate::collect::Runtime;
 use crate::collect::detect::check_is;
 use crate::collect::private_folder::{mark, open_directory_of, open_in_root, path_of, remove_old_mark};
-use crate::collect::process::{Process, read_proc};
+use crate::collect::process::{Process, read_proc, user_name};
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::unix_socket;
 use crate::collect::watch::CONNECT;
@@ -128,10 +128,32 @@ fn open_tmp(process: &Process) -> rustix::io::Result<OwnedFd> {
     open_in_root(process, "/tmp", OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
+/// Takes a socket away that an ended process of this number, of another user, has left behind: nobody listens there, and in
+/// /tmp the JVM cannot remove it itself. What is its own user's it replaces.
+///
+/// # Errors
+/// `socket-missing` where it is in the way and cannot be taken away.
+fn clear_the_way(process: &Process) -> Result<(), Refusal> {
+    let name = format!(".java_pid{}", process.ns_pid);
+    let Ok(folder) = open_tmp(process) else { return Ok(()) };
+    let Ok(facts) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
+    if facts.st_uid == process.uid || had_socket(process) {
+        return Ok(());
+    }
+    let is_socket = FileType::from_raw_mode(facts.st_mode) == FileType::Socket;
+    if is_socket && rustix::fs::unlinkat(&folder, &name, AtFlags::empty()).is_ok() {
+        return Ok(());
+    }
+    let owner = user_name(facts.st_uid);
+    let text = format!("process {}: /tmp/{name} of {owner} is in the way of its diagnostics socket", process.pid);
+    Err(Refusal::new(RefusalCode::SocketMissing, text).hint("an ended process has left it behind: remove it"))
+}
+
 /// A file of a certain name and a signal make a JVM open its socket. Without the file the signal would make it print its
 /// threads; without a handler it would end.
 fn wake(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
     let name = mark_name(process);
+    clear_the_way(process)?;
     let _mark = open_directory_of(process)
         .and_then(|folder| mark(process, folder, &name))
         .or_else(|_| mark(process, open_tmp(process)?, &name))
