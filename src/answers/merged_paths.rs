@@ -20,6 +20,18 @@ use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::units::{count_of, format_count};
 
+/// Which rows of the tree are left out.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum SmallRows {
+    /// None.
+    #[default]
+    Kept,
+    /// Those of a smaller part of the reached objects or paths, but for one below each row.
+    Below(Threshold),
+    /// The smallest, so that no more than this many rows are left if that can be: below each stays one.
+    Beyond(usize),
+}
+
 /// Which objects, and which paths.
 #[derive(Debug, Clone)]
 pub struct MergedPathsOptions {
@@ -31,8 +43,8 @@ pub struct MergedPathsOptions {
     pub all_kinds: bool,
     /// How many rows of each level. Rows are never reversed.
     pub limits: Limits,
-    /// Rows of a smaller part of the reached objects are left out. Default: none.
-    pub min_share: Option<Threshold>,
+    /// Which rows are left out for being small. Default: none.
+    pub small: SmallRows,
 }
 
 impl MergedPathsOptions {
@@ -43,7 +55,13 @@ impl MergedPathsOptions {
 
     /// The paths to these objects.
     pub fn of(scope: ScopeOptions) -> Self {
-        MergedPathsOptions { scope, avoided: Vec::new(), all_kinds: false, limits: Limits::default(), min_share: None }
+        MergedPathsOptions {
+            scope,
+            avoided: Vec::new(),
+            all_kinds: false,
+            limits: Limits::default(),
+            small: SmallRows::Kept,
+        }
     }
 
     /// The command line that asks the same.
@@ -96,6 +114,7 @@ pub struct MergedPathRows<'d> {
     /// Numbers of merged rows.
     tree: Tree<u32>,
     names: Option<ReferenceNames<'d>>,
+    hidden: Hidden,
     /// All paths are to one object, and rows count them.
     is_of_one: bool,
 }
@@ -174,7 +193,6 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     };
     dump.phase(Phase::MergingPaths);
     let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
-    let least = |merged: &MergedPaths| options.min_share.map_or(0, |share| share.at_least(merged.reached_objects));
     let merged = merge_root_paths(graph, |node| scope.contains(node), is_avoided, options.all_kinds, weight_of);
     Ok(MergedRootPaths {
         object: None,
@@ -186,7 +204,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         roots_inferred: graph.roots_inferred(),
         tree: MergedPathRows {
             names: ReferenceNames::of(dump),
-            ..MergedPathRows::new(graph, least(&merged), merged, options.limits)
+            ..MergedPathRows::new(graph, options.small, merged, options.limits)
         },
         avoids: !avoided.is_empty(),
     })
@@ -201,7 +219,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
 pub fn merged_paths_to<'d>(
     dump: &'d OpenDump,
     options: &RootPathsOptions,
-    min_share: Option<Threshold>,
+    small: SmallRows,
 ) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let node = options.object.find(graph, &options.scope)?;
@@ -210,7 +228,6 @@ pub fn merged_paths_to<'d>(
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options);
     let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter));
-    let least = min_share.map_or(0, |share| share.at_least(merged.reached_objects));
     Ok(MergedRootPaths {
         object: Some(ObjectRow::new(graph, node)),
         pattern: None,
@@ -222,15 +239,15 @@ pub fn merged_paths_to<'d>(
         tree: MergedPathRows {
             names: ReferenceNames::of(dump),
             is_of_one: true,
-            ..MergedPathRows::new(graph, least, merged, options.limits)
+            ..MergedPathRows::new(graph, small, merged, options.limits)
         },
         avoids: !options.avoided.is_empty(),
     })
 }
 
 impl<'d> MergedPathRows<'d> {
-    /// The rows in their order: most objects first; those of fewer than `least` are left out.
-    fn new(graph: &'d HeapGraph, least: u64, merged: MergedPaths, limits: Limits) -> Self {
+    /// The rows in their order: most objects first.
+    fn new(graph: &'d HeapGraph, small: SmallRows, merged: MergedPaths, limits: Limits) -> Self {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
         // Of rows that only led back to one above nothing is left.
@@ -240,22 +257,32 @@ impl<'d> MergedPathRows<'d> {
                 None => tops.push(number as u32),
             }
         }
+        let objects = |number: u32| merged.rows[number as usize].objects;
+        let key = |number: u32| {
+            let row = &merged.rows[number as usize];
+            (Reverse(row.objects), Reverse(row.weight_bytes), graph.type_name(row.type_id), number)
+        };
+        let largest = |numbers: &[u32]| numbers.iter().copied().min_by(|&a, &b| key(a).cmp(&key(b)));
+        let least = match small {
+            SmallRows::Kept => 0,
+            SmallRows::Below(share) => share.at_least(merged.reached_objects),
+            SmallRows::Beyond(most) => {
+                let kept: Vec<u32> = children.iter().chain([&tops]).filter_map(|level| largest(level)).collect();
+                least_of_most(&merged, &kept, most)
+            }
+        };
         let level = |mut numbers: Vec<u32>| {
             let all = numbers.len();
             // One row stays, so that it is seen where a path ends.
-            let most = numbers.iter().map(|&number| merged.rows[number as usize].objects).max().unwrap_or(0);
-            numbers.retain(|&number| merged.rows[number as usize].objects >= least.min(most));
+            let kept = largest(&numbers);
+            numbers.retain(|&number| objects(number) >= least || Some(number) == kept);
             let too_small = all - numbers.len();
-            let key = |number: u32| {
-                let row = &merged.rows[number as usize];
-                (Reverse(row.objects), Reverse(row.weight_bytes), graph.type_name(row.type_id), number)
-            };
             let level = Level::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
             Level { hidden: level.hidden + too_small, ..level }
         };
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
-        MergedPathRows { graph, merged, tree, names: None, is_of_one: false }
+        MergedPathRows { graph, hidden: Hidden::of(&merged, &tree), merged, tree, names: None, is_of_one: false }
     }
 
     /// How many rows there are.
@@ -283,6 +310,12 @@ impl<'d> MergedPathRows<'d> {
         self.tree.rows()[row].map(|number| self.row(number))
     }
 
+    /// What the rows have together that were left out after a row: (paths or objects, retained bytes). O(log rows).
+    pub(crate) fn hidden_after(&self, row: usize) -> (u64, u64) {
+        let found = self.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
+        found.map_or((0, 0), |at| (self.hidden.0[at].1, self.hidden.0[at].2))
+    }
+
     /// The rows, each followed by those that it holds.
     pub fn iter(&self) -> impl Iterator<Item = TreeRow<MergedPathRow<'d>>> + '_ {
         (0..self.len()).map(|row| self.get(row))
@@ -301,8 +334,105 @@ impl<'d> MergedPathRows<'d> {
     }
 }
 
+/// The objects that a row needs so that `most` rows are left, or as few more as can be. A row is left if the one above it
+/// is, and it has so many or is among `kept`: the largest below each. O(rows × log rows).
+fn least_of_most(merged: &MergedPaths, kept: &[u32], most: usize) -> u64 {
+    let mut stays = vec![false; merged.rows.len()];
+    kept.iter().for_each(|&number| stays[number as usize] = true);
+    let mut is_left = vec![false; merged.rows.len()];
+    let mut left_with = |least: u64| {
+        for (number, row) in merged.rows.iter().enumerate() {
+            let has_enough = row.objects > 0 && (row.objects >= least || stays[number]);
+            is_left[number] = has_enough && row.above.is_none_or(|above| is_left[above]);
+        }
+        is_left.iter().filter(|&&is_left| is_left).count()
+    };
+    // The more objects are asked for, the fewer rows are left.
+    let (mut too_few, mut enough) = (0, merged.reached_objects.saturating_add(1));
+    if left_with(0) <= most {
+        return 0;
+    }
+    while enough - too_few > 1 {
+        let middle = too_few + (enough - too_few) / 2;
+        if left_with(middle) <= most { enough = middle } else { too_few = middle }
+    }
+    enough
+}
+
+/// (row, objects, bytes): what was left out after a row, by row.
+struct Hidden(Vec<(usize, u64, u64)>);
+
+impl Hidden {
+    fn of(merged: &MergedPaths, tree: &Tree<u32>) -> Self {
+        // Of the rows below each, and at the end of those at the top: of all, less those that are shown.
+        let mut below = vec![(0u64, 0u64); merged.rows.len() + 1];
+        let place = |above: Option<usize>| above.unwrap_or(merged.rows.len());
+        for row in &merged.rows {
+            let sum = &mut below[place(row.above)];
+            *sum = (sum.0 + row.objects, sum.1.saturating_add(row.weight_bytes));
+        }
+        for shown in tree.rows() {
+            let row = &merged.rows[shown.row as usize];
+            let sum = &mut below[place(row.above)];
+            *sum = (sum.0 - row.objects, sum.1.saturating_sub(row.weight_bytes));
+        }
+        let last = tree.rows().iter().enumerate().filter(|(_, shown)| shown.hidden_after > 0);
+        let hidden = last.map(|(at, shown)| {
+            let (objects, bytes) = below[place(merged.rows[shown.row as usize].above)];
+            (at, objects, bytes)
+        });
+        Hidden(hidden.collect())
+    }
+}
+
 impl Serialize for MergedPathRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.tree.nested(|row| self.row(row.row)).serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustc_hash::FxHashMap;
+
+    use super::*;
+
+    const HEAP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/hprof/zoo-jdk17-serial.hprof.zst");
+
+    /// The shown rows of each level, by the number of the row above: objects, and those of the rows left out.
+    fn levels(rows: &MergedPathRows<'_>) -> FxHashMap<Option<u32>, (u64, u64)> {
+        let mut levels = FxHashMap::<Option<u32>, (u64, u64)>::default();
+        let mut path = Vec::new();
+        for (at, row) in rows.tree.rows().iter().enumerate() {
+            path.truncate(row.depth as usize);
+            let level = levels.entry(path.last().copied()).or_default();
+            level.0 += rows.get(at).row.objects.unwrap();
+            level.1 += rows.hidden_after(at).0;
+            path.push(row.row);
+        }
+        levels
+    }
+
+    #[test]
+    fn no_more_rows_than_asked_and_the_others_counted() {
+        let dump = crate::open(HEAP).unwrap();
+        let tree = |small, rows| {
+            let limits = Limits { rows, reverse: false };
+            let types = TypePattern::parse("java.lang.String").unwrap();
+            merged_paths(&dump, &MergedPathsOptions { small, limits, ..MergedPathsOptions::new(types) }).unwrap().tree
+        };
+        let all = tree(SmallRows::Kept, None);
+        let whole = levels(&all);
+        assert!(all.len() > 200 && whole.values().all(|&(_, hidden)| hidden == 0), "{}", all.len());
+        let longest = all.deepest() + 1;
+        for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
+            let cut = tree(SmallRows::Beyond(most), rows);
+            assert!(!cut.is_empty() && cut.len() <= most.max(longest), "{} rows, {most}", cut.len());
+            for (above, (shown, hidden)) in levels(&cut) {
+                assert_eq!(shown + hidden, whole[&above].0, "below {above:?}");
+            }
+        }
+        assert!(tree(SmallRows::Beyond(150), None).len() > 100);
+        assert_eq!(tree(SmallRows::Beyond(all.len()), None).len(), all.len());
     }
 }

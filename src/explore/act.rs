@@ -382,7 +382,7 @@ impl State {
     pub(super) fn mouse(&mut self, mouse: Mouse, asks: &mut Vec<Ask>) {
         if let Some(first) = self.help {
             self.help = match mouse {
-                Mouse::WheelDown => Some(first + 1),
+                Mouse::WheelDown => Some(first.saturating_add(1)),
                 Mouse::WheelUp => Some(first.saturating_sub(1)),
                 Mouse::Click(..) => None,
             };

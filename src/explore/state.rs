@@ -37,6 +37,8 @@ pub(super) struct Progress {
     pub(super) done: u64,
     /// 0 where that is not known.
     pub(super) total: u64,
+    /// Found so far; 0 before the first, and of dumps without objects.
+    pub(super) objects: u64,
     /// The file that is read, where there are two.
     pub(super) file: usize,
 }

@@ -263,13 +263,14 @@ fn waiting_is_shown() {
     let paths: Vec<PathBuf> = GAME.iter().map(PathBuf::from).collect();
     let mut state = State::new(Context::new(paths, Vec::new()), COLORS, (None, None), (80, 24));
     let second = std::time::Duration::from_secs(1);
-    let progress = Progress { phase: Some(Phase::Reading), elapsed: second, done: 1 << 20, total: 4 << 20, file: 0 };
+    let (phase, objects) = (Some(Phase::Reading), 12_345);
+    let progress = Progress { phase, elapsed: second, done: 1 << 20, total: 4 << 20, objects, file: 0 };
     assert!(state.update(Msg::Tick(progress)).is_empty());
     let area = Rect::new(0, 0, 80, 24);
     let mut buffer = Buffer::empty(area);
     draw(&mut state, area, &mut buffer);
     let text: String = buffer.content.iter().map(ratatui::buffer::Cell::symbol).collect();
-    assert!(text.contains("1.0 MiB of 4.0 MiB") && text.contains("pair_after.txt"), "{text}");
+    assert!(text.contains("1.0 MiB of 4.0 MiB") && text.contains("12,345 objects so far"), "{text}");
     assert!(matches!(state.update(Msg::Key(Key::Char('q')))[..], [Ask::Quit]));
     // The first questions: the tree alone; the list that needs it waits, types do not.
     let dump: &'static crate::OpenDump = Box::leak(Box::new(crate::open(GAME[0]).unwrap()));

@@ -16,6 +16,7 @@ struct Watched {
     phase: Mutex<Option<(Phase, Instant)>>,
     done: AtomicU64,
     total: AtomicU64,
+    objects: AtomicU64,
     file: AtomicUsize,
     is_cancelled: AtomicBool,
     notes: Mutex<Vec<String>>,
@@ -42,6 +43,7 @@ impl Watching {
             elapsed: phase.map_or_else(Default::default, |(_, since)| since.elapsed()),
             done: self.0.done.load(Ordering::Relaxed),
             total: self.0.total.load(Ordering::Relaxed),
+            objects: self.0.objects.load(Ordering::Relaxed),
             file: self.0.file.load(Ordering::Relaxed),
         }
     }
@@ -65,9 +67,15 @@ impl Observer for OfFile {
             let mut phase = self.0.phase.lock().unwrap_or_else(PoisonError::into_inner);
             phase.get_or_insert_with(|| (Phase::Reading, Instant::now()));
         }
-        self.0.file.store(self.1, Ordering::Relaxed);
+        if self.0.file.swap(self.1, Ordering::Relaxed) != self.1 {
+            self.0.objects.store(0, Ordering::Relaxed);
+        }
         self.0.done.store(done, Ordering::Relaxed);
         self.0.total.store(total.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn objects_read(&self, objects: u64) {
+        self.0.objects.store(objects, Ordering::Relaxed);
     }
 
     fn is_cancelled(&self) -> bool {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
 use super::members::{Windows, Workers};
-use super::observer::{NoObserver, Observer};
+use super::observer::{NoObserver, ObjectTally, Observer};
 use super::unpack::{BrokenNote, Packing};
 use crate::graph::{MemoryBudget, MemoryShare};
 
@@ -183,6 +183,11 @@ impl Source {
     /// How the input ends, to be asked when it was read.
     pub(super) fn ending(&self) -> Ending {
         Ending(Arc::clone(&self.broken))
+    }
+
+    /// Counts the objects found in it, for who watches.
+    pub(super) fn tally(&self) -> ObjectTally {
+        ObjectTally::new(Arc::clone(&self.observer))
     }
 
     /// Sets what the dump may take while it is read, and gives the account that everything which grows with the dump

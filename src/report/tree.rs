@@ -30,6 +30,8 @@ pub struct OutlineRow {
     pub depth: usize,
     /// Rows of its level that were left out after it: a line of their own says so.
     pub hidden_after: u64,
+    /// Their figures together, one for each title; none where they are not known.
+    pub hidden_figures: Vec<String>,
     /// The figures, one for each title.
     pub figures: Vec<String>,
     /// What stands before the name, as it is.
@@ -89,7 +91,30 @@ impl Outline<'_> {
         };
         Layout { figures, width: self.width_of(figures), with_start, max_level }
     }
+
+    /// Ends the levels below `depth`, with a line for each that was cut.
+    fn close(
+        &self,
+        hidden: &mut Vec<Hidden>,
+        depth: usize,
+        layout: &Layout,
+        out: &mut dyn Write,
+        style: &Style,
+    ) -> io::Result<()> {
+        while hidden.len() > depth {
+            let Some((count, figures)) = hidden.pop().filter(|(count, _)| *count > 0) else { continue };
+            let text = format!("{} more; -n 0 shows all", format_count(count));
+            let figures = self.figures(figures.iter().take(layout.figures).map(String::as_str));
+            let indent = layout.width + 2 + 2 * hidden.len().min(layout.max_level);
+            let indent = indent.min(style.width.saturating_sub(text.len())).saturating_sub(figures.len());
+            writeln!(out, "{figures}{:indent$}{text}", "")?;
+        }
+        Ok(())
+    }
 }
+
+/// Rows that were left out at the end of a level: how many, and their figures together.
+type Hidden = (u64, Vec<String>);
 
 pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let layout = tree.layout(style);
@@ -98,9 +123,9 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
         writeln!(out, "{}  {}", tree.figures(titles), tree.title)?;
     }
     // By depth: what was left out at the end of the levels that are open.
-    let mut hidden: Vec<u64> = Vec::new();
+    let mut hidden: Vec<Hidden> = Vec::new();
     for row in (0..tree.row_count).map(&tree.row) {
-        close(&mut hidden, row.depth + 1, &layout, out, style)?;
+        tree.close(&mut hidden, row.depth + 1, &layout, out, style)?;
         let start = format!(
             "{}{:indent$}{}{}",
             tree.figures(row.figures.iter().take(layout.figures).map(String::as_str)),
@@ -116,10 +141,10 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
             width => style.fit(width, &row.name) + &row.end,
         };
         writeln!(out, "{start}{name}")?;
-        hidden.resize(row.depth + 1, 0);
-        hidden[row.depth] = row.hidden_after;
+        hidden.resize(row.depth + 1, Hidden::default());
+        hidden[row.depth] = (row.hidden_after, row.hidden_figures);
     }
-    close(&mut hidden, 0, &layout, out, style)?;
+    tree.close(&mut hidden, 0, &layout, out, style)?;
     let mut notes = Vec::new();
     if tree.deepest > layout.max_level {
         notes.push("(N): a row N levels down, too deep to be indented on this terminal".to_string());
@@ -132,19 +157,6 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
         notes.push(hidden_columns(&titles));
     }
     notes.iter().try_for_each(|note| writeln!(out, "{}", wrap_sentence(note, style.width)))
-}
-
-/// Ends the levels below `depth`, with a line for each that was cut.
-fn close(hidden: &mut Vec<u64>, depth: usize, layout: &Layout, out: &mut dyn Write, style: &Style) -> io::Result<()> {
-    while hidden.len() > depth {
-        let count = hidden.pop().unwrap_or(0);
-        if count > 0 {
-            let text = format!("{} more; -n 0 shows all", format_count(count));
-            let indent = layout.width + 2 + 2 * hidden.len().min(layout.max_level);
-            writeln!(out, "{:indent$}{text}", "", indent = indent.min(style.width.saturating_sub(text.len())))?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Walk weak roots too
     #[arg(long)]
     pub(crate) all_kinds: bool,
-    /// Of trees, leave out rows of fewer of the objects or paths, in percent [default: on a terminal without -n 2, with --merge 15]
+    /// Of trees, leave out rows of fewer of the objects or paths, in percent [default: on a terminal without -n so many that about 30 are left]
     #[arg(long, value_name = "PERCENT", conflicts_with = "paths")]
     pub(crate) min_percent: Option<f64>,
     #[command(flatten)]

@@ -82,6 +82,7 @@ fn outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'t> {
                 depth: *depth as usize,
                 // Said in the row itself, which stands for them.
                 hidden_after: 0,
+                hidden_figures: Vec::new(),
                 figures: [size, share].into_iter().chain(count).collect(),
                 start: String::new(),
                 name: label(row),

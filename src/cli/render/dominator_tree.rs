@@ -60,6 +60,7 @@ fn outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline<'t> {
             OutlineRow {
                 depth: place.depth as usize,
                 hidden_after: place.hidden_after.into(),
+                hidden_figures: Vec::new(),
                 figures: vec![
                     style.size(row.retained_bytes),
                     format!("{:.1}%", row.share * 100.0),

@@ -48,13 +48,16 @@ impl Present for MergedRootPaths<'_> {
                     (None, Some(reference)) => format!("{reference}  {}", row.type_name),
                     (None, None) => row.type_name.to_string(),
                 };
+                let figures = |count: Option<u64>, bytes: Option<u64>| {
+                    let (count, bytes) = (count.map(format_count), bytes.map(|bytes| style.size(bytes)));
+                    count.into_iter().chain(bytes).collect::<Vec<_>>()
+                };
+                let (count, bytes) = self.tree.hidden_after(at);
                 OutlineRow {
                     depth: place.depth as usize,
                     hidden_after: place.hidden_after.into(),
-                    figures: [row.paths.or(row.objects).map(format_count), row.retained_bytes.map(|b| style.size(b))]
-                        .into_iter()
-                        .flatten()
-                        .collect(),
+                    hidden_figures: figures(Some(count), (!of_one).then_some(bytes)),
+                    figures: figures(row.paths.or(row.objects), row.retained_bytes),
                     name,
                     ..OutlineRow::default()
                 }

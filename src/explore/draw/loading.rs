@@ -10,6 +10,7 @@ use super::text::{Pen, cut};
 use crate::dump::Phase;
 use crate::explore::state::State;
 use crate::report::{progress_line, progress_prefix};
+use crate::units::count_of;
 
 pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let progress = state.progress;
@@ -27,6 +28,9 @@ pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
     let y = area.height / 3;
     buffer.set_stringn(2, y, "heapdump explore", room, pen.bold());
     buffer.set_stringn(2, y + 2, cut(&pen.escaped(&line), room, pen), room, Style::new());
+    if progress.objects > 0 {
+        buffer.set_stringn(2, y + 3, format!("{} so far", count_of(progress.objects, "objects")), room, Style::new());
+    }
     let hint = "q ends; `heapdump index` once, and the next time it is there at once";
     buffer.set_stringn(2, y + 4, cut(hint, room, pen), room, pen.dim());
 }

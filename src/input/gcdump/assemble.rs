@@ -11,6 +11,7 @@ use crate::graph::{
 };
 use crate::input::codes::{IN_DUMP, PADDING};
 use crate::input::dotnet::{file_name_of, repaired_type_name, without_size_suffix};
+use crate::input::observer::ObjectTally;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{Extent, Position, ReadError, Reading, SnapshotInfo};
 
@@ -111,7 +112,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Hands all objects on; with a graph also their references.
-    pub(super) fn take_objects<S: RecordSink>(&mut self) -> Result<(), ReadError> {
+    pub(super) fn take_objects<S: RecordSink>(&mut self, tally: &mut ObjectTally) -> Result<(), ReadError> {
         self.find_wrappers();
         let graph = &self.dump.graph;
         let mut batch = S::default();
@@ -181,9 +182,11 @@ impl<'a> Assembly<'a> {
                 }
             }
             if batch.object_count() == BATCH_OBJECTS || batch.reference_count() > MANY_CHILDREN {
+                tally.add(batch.object_count());
                 self.hand_on(&mut batch)?;
             }
         }
+        tally.add(batch.object_count());
         self.hand_on(&mut batch)
     }
 

@@ -18,6 +18,7 @@ mod memory_graph;
 mod roots;
 mod serialization;
 
+use super::observer::ObjectTally;
 use super::sink::TypeCounts;
 use super::{
     Content, Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source,
@@ -63,10 +64,10 @@ impl Reader for Gcdump {
     }
 
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError> {
-        let file = Whole::read(source, &reading.budget)?;
+        let mut file = Whole::read(source, &reading.budget)?;
         let (dump, _share) = parse(&file.bytes, &reading.budget)?;
         let mut assembly = Assembly::new(&dump, reading)?;
-        assembly.take_objects::<ObjectColumns>()?;
+        assembly.take_objects::<ObjectColumns>(&mut file.tally)?;
         assembly.take_roots()?;
         let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
         assembly.reading.close(&extent)?;
@@ -83,10 +84,10 @@ impl Reader for Gcdump {
     }
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
-        let file = Whole::read(source, &reading.budget)?;
+        let mut file = Whole::read(source, &reading.budget)?;
         let (dump, _share) = parse(&file.bytes, &reading.budget)?;
         let mut assembly = Assembly::new(&dump, reading)?;
-        assembly.take_objects::<TypeCounts>()?;
+        assembly.take_objects::<TypeCounts>(&mut file.tally)?;
         let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
         assembly.uncount_repeats();
         let (sections, names) = assembly.builder.into_names();
@@ -100,11 +101,13 @@ struct Whole {
     /// NULs behind it that were not kept: no part of a dump is so long and nothing but NULs.
     padding_bytes: u64,
     share: MemoryShare,
+    tally: ObjectTally,
 }
 
 impl Whole {
     fn read(mut source: Source, budget: &MemoryBudget) -> Result<Self, ReadError> {
-        let mut file = Whole { bytes: Vec::new(), padding_bytes: 0, share: budget.for_content() };
+        let (share, tally) = (budget.for_content(), source.tally());
+        let mut file = Whole { bytes: Vec::new(), padding_bytes: 0, share, tally };
         let mut chunk = vec![0; READ_BYTES];
         loop {
             let got = source.fill(&mut chunk)?;

@@ -184,7 +184,7 @@ impl Parsed {
         let (options, budget) = (&reading.options, &reading.budget);
         let header = Header::parse(source.start()).map_err(unreadable)?;
         let threads = if source.is_whole() { 1 } else { options.threads };
-        let id_bytes = header.id_bytes;
+        let (id_bytes, mut tally) = (header.id_bytes, source.tally());
         let reader = SegmentReader::new(source, header, options.snapshot, options.rules != Rules::Mat, budget)?;
         let mut content = Content::new(Arc::clone(&reader.classes), budget);
         let reader = parse_blocks_of(
@@ -194,7 +194,10 @@ impl Parsed {
             |bytes, place: Place, block: &mut Block<S>| {
                 parse_block(bytes, &place.pieces, id_bytes, place.dump, &place.layouts, block);
             },
-            |block| content.take_block(block),
+            |block| {
+                tally.add(block.sink.object_count());
+                content.take_block(block)
+            },
         )?;
         if let SnapshotChoice::Number(number) = options.snapshot
             && (number == 0 || number > reader.dumps.len().max(1))

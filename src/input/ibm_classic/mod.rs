@@ -91,13 +91,16 @@ impl Reader for IbmClassic {
 
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let threads = reading.options.threads;
-    let mut assembler = Assembler::new(reading);
+    let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
     parse_blocks(
         source,
         Cut::BeforeHex,
         threads,
         |text, place, block: &mut Block<S>| parse_block(text, place, block),
-        |block| assembler.take_block(block),
+        |block| {
+            tally.add(block.objects.object_count());
+            assembler.take_block(block)
+        },
     )?;
     Ok(assembler)
 }

@@ -17,6 +17,7 @@ use super::store::SnapshotStore;
 use super::trace::{BlockKind, Trace};
 use super::types::TypeTable;
 use crate::graph::{BuildError, MemoryShare};
+use crate::input::observer::ObjectTally;
 use crate::input::{Code, Diagnostics, Position};
 
 /// Everything a trace holds of heaps.
@@ -46,6 +47,7 @@ pub(super) struct Collector {
     pointer_bytes: usize,
     /// What is kept besides the graph's builder.
     share: MemoryShare,
+    tally: ObjectTally,
 }
 
 /// Events between two looks at what was kept of them.
@@ -53,7 +55,7 @@ const EVENTS_OF_A_LOOK: u64 = 256;
 
 impl Collector {
     /// `share` is of content.
-    pub(super) fn new(store: SnapshotStore, share: MemoryShare) -> Self {
+    pub(super) fn new(store: SnapshotStore, share: MemoryShare, tally: ObjectTally) -> Self {
         Collector {
             store,
             heap_events: Vec::new(),
@@ -75,6 +77,7 @@ impl Collector {
             threads: FxHashMap::default(),
             pointer_bytes: 8,
             share,
+            tally,
         }
     }
 
@@ -304,6 +307,9 @@ impl Collector {
         };
         match added {
             Ok(bulk) => {
+                if kind == Kind::Nodes {
+                    self.tally.add(bulk.count as usize);
+                }
                 self.keep(event, heap_event(bulk));
                 // What is short of its count was read as far as it goes.
                 if bulk.count < u64::from(head.count) { Err(()) } else { Ok(()) }

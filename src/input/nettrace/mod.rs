@@ -104,7 +104,7 @@ fn collect(
                 .into(),
         )));
     }
-    let mut collector = Collector::new(store, reading.budget.for_content());
+    let mut collector = Collector::new(store, reading.budget.for_content(), source.tally());
     let mut window = Window::new(source);
     reading.info.version = Some(container::read_blocks(&mut window, &mut collector)?);
     collector.check()?;

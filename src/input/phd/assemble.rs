@@ -70,7 +70,7 @@ pub(super) struct Assembler<'r> {
     class_at: FxHashMap<u64, usize>,
     /// Once the header was read.
     layout: Option<Layout>,
-    objects: u64,
+    pub(super) objects: u64,
     references: u64,
     arrays: u64,
     /// The record before: its address, and elements of an array of references.

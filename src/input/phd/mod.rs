@@ -84,6 +84,7 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
     if source.start().starts_with(SENT_AS_TEXT) {
         return Err(refused("a PHD heap dump that was sent as text, which destroys it: send it again, as binary"));
     }
+    let mut tally = source.tally();
     let mut stream = Stream::new(source, &assembler.reading.budget)?;
     let in_header = |stop: Stop| match stop {
         Stop::Error(error) => error,
@@ -106,7 +107,10 @@ fn read_records(source: Source, assembler: &mut Assembler<'_>) -> Result<(), Rea
                 assembler.problem(&DATA_AFTER_END, has_more.into(), stream.position().saturating_sub(1));
                 return assembler.end(at + 1, true);
             }
-            Ok(what) => assembler.take(what, &records, at)?,
+            Ok(what) => {
+                assembler.take(what, &records, at)?;
+                tally.set(assembler.objects);
+            }
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Bad) => {
                 assembler.problem(&BAD_RECORD, 1, at);

@@ -204,7 +204,7 @@ impl Snapshot {
         budget: &MemoryBudget,
         diagnostics: &mut Diagnostics,
     ) -> Result<(Snapshot, MemoryShare), ReadError> {
-        let threads = if source.is_whole() { 1 } else { threads };
+        let (threads, mut tally) = (if source.is_whole() { 1 } else { threads }, source.tally());
         let mut content = Content {
             kinds: Vec::new(),
             names: Vec::new(),
@@ -231,7 +231,10 @@ impl Snapshot {
             budget,
             threads,
             |bytes, place, block: &mut Block| block.parse(bytes, &place),
-            |block| content.take(block),
+            |block| {
+                tally.add(block.nodes.kinds.len());
+                content.take(block)
+            },
         )?;
         // The scanner does not end without one.
         let Some(layout) = scanner.layout.clone() else {

@@ -85,13 +85,16 @@ impl Reader for XnaCf {
 
 fn assemble<'r, S: RecordSink>(source: Source, reading: &'r mut Reading) -> Result<Assembler<'r>, ReadError> {
     let (radix, threads) = (reading.options.xna_cf.size_radix, reading.options.threads);
-    let mut assembler = Assembler::new(reading);
+    let (mut assembler, mut tally) = (Assembler::new(reading), source.tally());
     parse_blocks(
         source,
         Cut::AfterLine,
         threads,
         |text, place, block: &mut Block<S>| parse_block(text, place, radix, block),
-        |block| assembler.take_block(block),
+        |block| {
+            tally.add(block.objects.object_count());
+            assembler.take_block(block)
+        },
     )?;
     Ok(assembler)
 }
