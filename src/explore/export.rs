@@ -31,14 +31,14 @@ impl Export {
     /// Writes the file; the result in words.
     pub(super) fn write(&self, dumps: Dumps) -> Result<String, String> {
         let path = Path::new(self.file.trim());
-        if path.exists() && !self.replaces {
-            return Err(IS_THERE.into());
-        }
         let format = match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Format::Csv,
             Some("json") => Format::Json,
             _ => return Err("the name ends with .csv or .json".into()),
         };
+        if path.exists() && !self.replaces {
+            return Err(IS_THERE.into());
+        }
         let failed = |why: String| format!("cannot write {}: {why}", path.display());
         let paths = dumps.old.into_iter().chain([dumps.new]).map(|dump| dump.path());
         let target =

@@ -243,7 +243,12 @@ impl State {
         let first = if dumps.old.is_some() { Tab::Growth } else { Tab::Dominators };
         let wanted = tab.unwrap_or(if is_objects || dumps.old.is_some() { first } else { Tab::Suspects });
         match self.ways.iter().position(|(tab, _)| *tab == wanted) {
-            Some(at) => self.tab = at,
+            Some(at) => {
+                self.tab = at;
+                if tab == Some(Tab::Suspects) && !is_objects {
+                    self.note = Some("dumps of allocation totals have no suspects: these are the heaps".into());
+                }
+            }
             None => self.note = Some(format!("this dump has no {}", wanted.title(true).to_lowercase())),
         }
         if let Some(id) = object {

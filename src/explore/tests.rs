@@ -237,6 +237,9 @@ fn what_cannot_be_shown_is_said() {
     assert!(game.keys(": xyz Enter").screen().contains("is not an object id"));
     assert!(game.keys(": type").keys("^u Esc 2 r").screen().contains("would be freed with all of them"));
     let mut trace = Driver::new(&TRACE, (110, 30), COLORS);
+    let mut state = State::new(trace.state.context.clone(), COLORS, (Some(Tab::Suspects), None), (110, 30));
+    state.update(Msg::Opened(trace.state.dumps.unwrap()));
+    assert!(state.note.is_some_and(|note| note.contains("these are the heaps")));
     assert!(trace.keys("3").screen().contains("dumps of allocation totals have no dominators"));
     let mut cut = Driver::new(&["fixtures/ibm_classic/seed-asprinted.txt"], (110, 30), COLORS);
     for script in ["", "1", "2", "4", "3"] {
@@ -295,7 +298,11 @@ fn rows_are_written_to_files() {
         Some("157244,24,517,1#1cadcb,,,System.Collections.Generic.List`1[[System.EventHandler]],")
     );
     assert_eq!(text.lines().count(), 1 + game.state.frame().unwrap().rows.len);
-    // What is there is replaced after a question alone.
+    // A name that is none is refused, whatever is there; what is there is replaced after a question alone.
+    let other = folder.path().join("rows.txt");
+    std::fs::write(&other, "mine").unwrap();
+    let screen = game.keys(&format!("x {} Enter", other.display())).screen();
+    assert!(screen.contains("the name ends with .csv or .json") && !screen.contains("replace it?"), "{screen}");
     std::fs::write(name, "mine").unwrap();
     assert!(game.keys(&format!("x {name} Enter")).screen().contains("replace it?"));
     game.keys("n");
@@ -331,7 +338,7 @@ fn rows_are_written_to_files() {
     let suspects = exported("1", "suspects.json");
     assert!(suspects[0]["relation"].is_null() && suspects[0]["details"][0].as_str().unwrap().starts_with("held by "));
     // Never over the dump, and not under a name that says nothing.
-    assert!(game.keys("x fixtures/xna_cf/pair_after.txt Enter y").screen().contains("ends with .csv or .json"));
+    assert!(game.keys("x fixtures/xna_cf/pair_after.txt Enter").screen().contains("ends with .csv or .json"));
 }
 
 /// Rows of groups lead to their own objects: as many as the row says, and the command says so too.

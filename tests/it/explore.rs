@@ -477,11 +477,18 @@ fn a_terminal_that_takes_nothing_holds_nobody_up() {
 #[cfg(target_os = "linux")]
 fn a_cut_index_leaves_the_terminal_as_it_was() {
     let line = format!(
-        "D=$(dirname $(echo $TMUX | cut -d, -f1)); cp {GAME} $D/game.txt; heapdump index -q $D/game.txt; stty -g > $D/before; \
-         heapdump explore $D/game.txt 2> $D/errors; echo code $?; stty -g > $D/after; echo ended; sleep 1000"
+        "D=$(dirname $(echo $TMUX | cut -d, -f1)); cp {GAME} $D/game.txt; stty -g > $D/before; \
+         heapdump explore $D/game.txt; heapdump explore $D/game.txt 2> $D/errors; echo code $?; stty -g > $D/after; echo ended; sleep 1000"
     );
     let Some(tmux) = Tmux::start(100, 30, &line) else { return };
     tmux.see("1#1cadcb");
+    // Written on request, once; the browser after it reads it.
+    tmux.keys(&["w"]);
+    tmux.see("wrote ");
+    tmux.keys(&["w"]);
+    tmux.see("there is a fresh index already");
+    tmux.keys(&["q"]);
+    tmux.until("the browser after it", |screen| screen.contains("1#1cadcb") && !screen.contains("fresh index"));
     let index = std::fs::File::options().write(true).open(tmux.folder.path().join("game.txt.hdx"));
     index.expect("an index").set_len(4096).expect("cut");
     tmux.keys(&["2"]);

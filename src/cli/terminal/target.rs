@@ -2,6 +2,8 @@
 
 use std::io::Write;
 use std::path::Path;
+#[cfg(feature = "explore")]
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Error, Result, anyhow};
 
@@ -39,13 +41,14 @@ pub(crate) fn index_writer(dump: &Input, options: &OpenOptions) -> Option<crate:
         Ok(target) => target,
         Err(why) => return Some(std::sync::Arc::new(move |_: &OpenDump| Err(format!("{why:#}")))),
     };
-    let options = options.clone();
-    Some(std::sync::Arc::new(move |dump: &OpenDump| match dump.is_indexed() {
-        true => Err("there is a fresh index already".to_string()),
-        false => match write_index(dump, &target, Some(key.clone()), &options) {
-            Ok(bytes) => Ok(format!("wrote {} ({})", target.name(), format_bytes(bytes))),
-            Err(error) => Err(error.to_string()),
-        },
+    let (options, is_written, file) = (options.clone(), AtomicBool::new(false), path_of_index(path));
+    Some(std::sync::Arc::new(move |dump: &OpenDump| {
+        if dump.is_indexed() || (is_written.load(Ordering::Relaxed) && file.exists()) {
+            return Err("there is a fresh index already".to_string());
+        }
+        let bytes = write_index(dump, &target, Some(key.clone()), &options).map_err(|error| error.to_string())?;
+        is_written.store(true, Ordering::Relaxed);
+        Ok(format!("wrote {} ({})", target.name(), format_bytes(bytes)))
     }))
 }
 
