@@ -27,8 +27,15 @@ fn is_allowed(expression: &str) -> bool {
         .all(|duty| duty.trim_matches(['(', ')', ' ']).split(" OR ").any(|choice| LICENCES.contains(&choice.trim())))
 }
 
+/// All packages that any system builds it of: what others need was perhaps never downloaded. Without a network those of this
+/// one.
 fn packages() -> Vec<Value> {
-    let text = cargo(&["metadata", "--locked", "--offline", "--format-version", "1"]);
+    let fetched = Command::new(env!("CARGO")).args(["fetch", "--locked", "--quiet"]).current_dir(project("")).output();
+    let mut args = vec!["metadata", "--locked", "--offline", "--format-version", "1"];
+    if !fetched.expect("cargo runs").status.success() {
+        args.extend(["--filter-platform", "host-tuple"]);
+    }
+    let text = cargo(&args);
     let metadata: Value = serde_json::from_str(&text).expect("JSON");
     metadata["packages"].as_array().expect("packages").clone()
 }
