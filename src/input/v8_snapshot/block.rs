@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::layout::{EdgeFields, EdgeKind, FunctionFields, Layout, LocationFields, MOST_FIELDS, NodeFields};
+use super::numbers::Numbers;
 use super::scan::{Place, Region, end_of_string};
 use crate::graph::SourcePlace;
 use crate::input::blocks::Batch;
@@ -149,14 +150,14 @@ impl Block {
         match (place.region, &place.layout) {
             (Region::Strings, _) => self.parse_strings(bytes),
             (region, Some(layout)) => {
-                let mut numbers = Numbers { bytes, at: 0, bad: 0 };
-                self.rows(region, layout, place.values, &mut || numbers.next());
+                let mut numbers = Numbers::new(bytes);
+                self.rows(region, layout, place.values, &mut numbers);
                 self.bad_numbers += numbers.bad;
             }
             (_, None) => {
-                let mut numbers = Numbers { bytes, at: 0, bad: 0 };
+                let mut numbers = Numbers::new(bytes);
                 self.raw.reserve(place.values);
-                self.raw.extend(std::iter::from_fn(|| numbers.next()));
+                self.raw.extend(&mut numbers);
                 self.bad_numbers += numbers.bad;
             }
         }
@@ -168,26 +169,26 @@ impl Block {
         region: Region,
         layout: &Layout,
         values: usize,
-        next: &mut impl FnMut() -> Option<i64>,
+        numbers: &mut impl Iterator<Item = i64>,
     ) {
         match region {
-            Region::Nodes => self.node_rows(layout.node, values, next),
-            Region::Edges => self.edge_rows(layout, layout.edge, values, next),
+            Region::Nodes => self.node_rows(layout.node, values, numbers),
+            Region::Edges => self.edge_rows(layout, layout.edge, values, numbers),
             Region::Locations => {
                 if let Some(fields) = layout.location {
-                    self.location_rows(fields, layout.node.width, next);
+                    self.location_rows(fields, layout.node.width, numbers);
                 }
             }
             Region::Functions => {
                 if let Some(fields) = layout.function {
-                    self.function_rows(fields, next);
+                    self.function_rows(fields, numbers);
                 }
             }
             Region::Samples => {
                 if let Some(fields) = layout.sample {
                     let mut row = [0; MOST_FIELDS];
                     let positive = |value: i64| u64::try_from(value).unwrap_or(0);
-                    while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+                    while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
                         self.samples.push((positive(row[fields.time]), positive(row[fields.last_id])));
                     }
                 }
@@ -196,9 +197,9 @@ impl Block {
         }
     }
 
-    fn function_rows(&mut self, fields: FunctionFields, next: &mut impl FnMut() -> Option<i64>) {
+    fn function_rows(&mut self, fields: FunctionFields, numbers: &mut impl Iterator<Item = i64>) {
         let mut row = [0; MOST_FIELDS];
-        while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+        while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
             let narrow = |place: usize| u32::try_from(row[place]).unwrap_or(u32::MAX);
             self.functions.push(Function {
                 name: narrow(fields.name),
@@ -209,7 +210,7 @@ impl Block {
         }
     }
 
-    fn node_rows(&mut self, fields: NodeFields, values: usize, next: &mut impl FnMut() -> Option<i64>) {
+    fn node_rows(&mut self, fields: NodeFields, values: usize, numbers: &mut impl Iterator<Item = i64>) {
         let rows = values / fields.width;
         let nodes = &mut self.nodes;
         nodes.kinds.reserve(rows);
@@ -219,7 +220,7 @@ impl Block {
         nodes.edge_counts.reserve(rows);
         let mut row = [0; MOST_FIELDS];
         let mut bad = 0;
-        while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+        while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
             let mut narrow = |value: i64| {
                 u32::try_from(value).unwrap_or_else(|_| {
                     bad += 1;
@@ -262,7 +263,7 @@ impl Block {
         layout: &Layout,
         fields: EdgeFields,
         values: usize,
-        next: &mut impl FnMut() -> Option<i64>,
+        numbers: &mut impl Iterator<Item = i64>,
     ) {
         let rows = values / fields.width;
         let edges = &mut self.edges;
@@ -273,22 +274,7 @@ impl Block {
             kinds[number] = kind as u8;
         }
         let width = layout.node.width as u32;
-        let mut row = [0; MOST_FIELDS];
-        // What all writers so far write: three values in this order.
-        let is_usual = (fields.width, fields.kind, fields.name, fields.to) == (3, 0, 1, 2);
-        loop {
-            let (kind, name, to) = if is_usual {
-                let mut three = [0; 3];
-                if !next_row(&mut three, next, &mut self.incomplete_rows) {
-                    return;
-                }
-                (three[0], three[1], three[2])
-            } else {
-                if !next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
-                    return;
-                }
-                (row[fields.kind], row[fields.name], row[fields.to])
-            };
+        let mut take = |kind: i64, name: i64, to: i64| {
             let kind = kinds[usize::from(u8::try_from(kind).unwrap_or(u8::MAX))];
             // Indices of 2^31 and more are printed as if they had a sign.
             let (label, is_listed) = EdgeLabel::new(kind, name as u32);
@@ -311,12 +297,24 @@ impl Block {
                     }
                 },
             });
+        };
+        // What all writers so far write: three values in this order.
+        if (fields.width, fields.kind, fields.name, fields.to) == (3, 0, 1, 2) {
+            let mut row = [0; 3];
+            while next_row(&mut row, numbers, &mut self.incomplete_rows) {
+                take(row[0], row[1], row[2]);
+            }
+        } else {
+            let mut row = [0; MOST_FIELDS];
+            while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
+                take(row[fields.kind], row[fields.name], row[fields.to]);
+            }
         }
     }
 
-    fn location_rows(&mut self, fields: LocationFields, width: usize, next: &mut impl FnMut() -> Option<i64>) {
+    fn location_rows(&mut self, fields: LocationFields, width: usize, numbers: &mut impl Iterator<Item = i64>) {
         let mut row = [0; MOST_FIELDS];
-        while next_row(&mut row[..fields.width], next, &mut self.incomplete_rows) {
+        while next_row(&mut row[..fields.width], numbers, &mut self.incomplete_rows) {
             let narrow = |place: usize| u32::try_from(row[place]).unwrap_or(u32::MAX);
             let object = u64::try_from(row[fields.object]).unwrap_or(u64::MAX) / width as u64;
             let location =
@@ -338,11 +336,11 @@ impl Block {
 }
 
 /// Fills a row; false when there is none any more.
-#[inline]
-fn next_row(row: &mut [i64], next: &mut impl FnMut() -> Option<i64>, incomplete: &mut u64) -> bool {
+#[inline(always)]
+fn next_row(row: &mut [i64], numbers: &mut impl Iterator<Item = i64>, incomplete: &mut u64) -> bool {
     let width = row.len();
     for (at, value) in row.iter_mut().enumerate() {
-        match next() {
+        match numbers.next() {
             Some(number) => *value = number,
             None => {
                 *incomplete += u64::from(at > 0 && at < width);
@@ -351,66 +349,6 @@ fn next_row(row: &mut [i64], next: &mut impl FnMut() -> Option<i64>, incomplete:
         }
     }
     true
-}
-
-/// Whole numbers between commas.
-struct Numbers<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    /// Values that were no whole numbers.
-    bad: u64,
-}
-
-impl Numbers<'_> {
-    #[inline]
-    fn next(&mut self) -> Option<i64> {
-        let bytes = self.bytes;
-        let mut at = self.at;
-        // What V8 writes between two numbers is a comma, or a line end and a comma.
-        let mut digit = bytes.get(at)?.wrapping_sub(b'0');
-        if digit > 9 {
-            loop {
-                match bytes[at] {
-                    b'0'..=b'9' => break,
-                    b',' | b' ' | b'\n' | b'\r' | b'\t' => {}
-                    _ => {
-                        self.at = at;
-                        return self.unusual();
-                    }
-                }
-                at += 1;
-                if at == bytes.len() {
-                    self.at = at;
-                    return None;
-                }
-            }
-            digit = bytes[at] - b'0';
-        }
-        let start = at;
-        let mut value = u64::from(digit);
-        at += 1;
-        while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit <= 9) {
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            at += 1;
-        }
-        self.at = at;
-        if at - start > 18 || matches!(bytes.get(at), Some(b'.' | b'e' | b'E')) {
-            self.at = start;
-            return self.unusual();
-        }
-        Some(value.cast_signed())
-    }
-
-    /// A number with a sign, or something that is none.
-    #[cold]
-    fn unusual(&mut self) -> Option<i64> {
-        let rest = &self.bytes[self.at..];
-        let end = memchr::memchr(b',', rest).unwrap_or(rest.len());
-        self.at += end;
-        let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.trim().parse().ok());
-        self.bad += u64::from(value.is_none());
-        Some(value.unwrap_or(0))
-    }
 }
 
 /// Appends the text of a JSON string without its quotes; what is no text becomes U+FFFD.
@@ -488,14 +426,5 @@ mod tests {
             unescape(raw, &mut out);
             assert_eq!(String::from_utf8(out).as_deref(), Ok(text));
         }
-    }
-
-    #[test]
-    fn numbers_are_read_in_every_form() {
-        let bytes = b" 1,2\n,-294967296 ,\r\n[,9007199254740993, 1.5,x,12345678901234567890,7 ";
-        let mut numbers = Numbers { bytes, at: 0, bad: 0 };
-        let values: Vec<i64> = std::iter::from_fn(|| numbers.next()).collect();
-        assert_eq!(values, [1, 2, -294_967_296, 0, 9_007_199_254_740_993, 0, 0, 0, 7]);
-        assert_eq!(numbers.bad, 4);
     }
 }

@@ -23,6 +23,7 @@ mod details;
 mod distances;
 mod layout;
 mod names;
+mod numbers;
 mod rules;
 mod scan;
 mod shapes;

@@ -180,7 +180,7 @@ impl Content {
         for (region, values) in std::mem::take(&mut self.raw) {
             let mut block = Block { region, ..Block::default() };
             let mut numbers = values.iter().copied();
-            block.rows(region, layout, values.len(), &mut || numbers.next());
+            block.rows(region, layout, values.len(), &mut numbers);
             self.take(&mut block)?;
         }
         Ok(())

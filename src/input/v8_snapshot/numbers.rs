@@ -1,0 +1,192 @@
+//! Whole numbers between commas: nearly all of a snapshot.
+//!
+//! 64 bytes at a time become two words of bits, where numbers begin and where they end; the digits of each are then put
+//! together eight at once. Digit by digit a processor guesses wrong once for each number where it ends, which takes longer
+//! than all the rest.
+
+/// Bytes that are looked at together.
+const STEP: usize = 64;
+
+/// The numbers of a piece, one after another.
+pub(super) struct Numbers<'a> {
+    bytes: &'a [u8],
+    /// Where the bytes begin that `starts` and `ends` are about; `None` once they are read one by one, behind something
+    /// unusual.
+    base: Option<usize>,
+    /// Where the next number begins.
+    at: usize,
+    /// Numbers after that begin here, and end before here; a bit for each byte from `base`.
+    starts: u64,
+    ends: u64,
+    is_within: bool,
+    /// Values that were no whole numbers.
+    pub(super) bad: u64,
+}
+
+impl<'a> Numbers<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        let mut numbers = Numbers { bytes, base: Some(0), at: 0, starts: 0, ends: 0, is_within: false, bad: 0 };
+        numbers.look(0);
+        numbers
+    }
+
+    /// Looks at the bytes from `base` on; behind the last there is a comma.
+    #[inline]
+    fn look(&mut self, base: usize) {
+        let rest = &self.bytes[base..];
+        let (digits, is_usual) = match rest.first_chunk::<STEP>() {
+            Some(bytes) => look_at(bytes),
+            None => {
+                let mut bytes = [b','; STEP];
+                bytes[..rest.len()].copy_from_slice(rest);
+                look_at(&bytes)
+            }
+        };
+        if !is_usual {
+            self.at = if self.is_within { self.at } else { base };
+            self.base = None;
+            return;
+        }
+        let behind_digits = digits << 1 | u64::from(self.is_within);
+        self.starts = digits & !behind_digits;
+        self.ends = !digits & behind_digits;
+        if !self.is_within {
+            self.at = base + self.starts.trailing_zeros() as usize;
+            self.starts &= self.starts.wrapping_sub(1);
+        }
+        self.is_within = digits >> (STEP - 1) == 1;
+        self.base = Some(base);
+    }
+
+    /// A number of many digits, or one of the first in the piece.
+    #[cold]
+    fn long(&mut self, start: usize, end: usize) -> i64 {
+        if end - start > 18 {
+            let text = std::str::from_utf8(&self.bytes[start..end]).ok();
+            return self.checked(text.and_then(|text| text.parse().ok()));
+        }
+        self.bytes[start..end].iter().fold(0, |value, digit| 10 * value + i64::from(digit - b'0'))
+    }
+
+    /// One by one, whatever stands between commas.
+    #[cold]
+    fn next_of_any(&mut self) -> Option<i64> {
+        let is_between = |byte: &u8| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t');
+        self.at += self.bytes[self.at..].iter().position(|byte| !is_between(byte))?;
+        let rest = &self.bytes[self.at..];
+        let end = memchr::memchr(b',', rest).unwrap_or(rest.len());
+        self.at += end;
+        let value = std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.trim().parse().ok());
+        Some(self.checked(value))
+    }
+
+    fn checked(&mut self, value: Option<i64>) -> i64 {
+        self.bad += u64::from(value.is_none());
+        value.unwrap_or(0)
+    }
+}
+
+/// What is no number counts as 0.
+impl Iterator for Numbers<'_> {
+    type Item = i64;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<i64> {
+        loop {
+            let Some(base) = self.base else { return self.next_of_any() };
+            if self.ends == 0 {
+                if base + STEP > self.bytes.len() {
+                    return None;
+                }
+                self.look(base + STEP);
+                continue;
+            }
+            let (start, end) = (self.at, base + self.ends.trailing_zeros() as usize);
+            self.ends &= self.ends - 1;
+            self.at = base + self.starts.trailing_zeros() as usize;
+            self.starts &= self.starts.wrapping_sub(1);
+            let digits = end - start;
+            let Some((_, last)) = self.bytes[..end].split_last_chunk::<8>().filter(|_| digits <= 8) else {
+                return Some(self.long(start, end));
+            };
+            return Some(value_of_last(u64::from_le_bytes(*last), digits));
+        }
+    }
+}
+
+/// The number that the last `digits` of eight bytes are, the last one being the highest byte.
+#[inline]
+fn value_of_last(bytes: u64, digits: usize) -> i64 {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    // What stands before the digits becomes zeros; there is at least one digit.
+    let mut value = (bytes ^ ZEROS) & u64::MAX << (64 - 8 * digits);
+    // Neighbours become numbers of two digits, of four and of eight.
+    value = (value * 10 + (value >> 8)) & 0x00FF_00FF_00FF_00FF;
+    value = (value * 100 + (value >> 16)) & 0x0000_FFFF_0000_FFFF;
+    value = (value * 10_000 + (value >> 32)) & 0xFFFF_FFFF;
+    value.cast_signed()
+}
+
+/// Which bytes are digits, and whether all others are commas or blanks. Written so that it becomes vector instructions.
+#[inline]
+fn look_at(bytes: &[u8; STEP]) -> (u64, bool) {
+    const EVERY_EIGHTH: u64 = 0x0102_0408_1020_4080;
+    let mut are_digits = [0; STEP];
+    let mut others = 0;
+    for (is_digit, byte) in are_digits.iter_mut().zip(bytes) {
+        *is_digit = u8::from(byte.wrapping_sub(b'0') <= 9);
+        let is_between = (*byte == b',') | (*byte == b'\n') | (*byte == b' ') | (*byte == b'\r') | (*byte == b'\t');
+        others |= 1 - (*is_digit | u8::from(is_between));
+    }
+    // The product's highest byte has the lowest bits of eight bytes.
+    let eights = are_digits.as_chunks::<8>().0.iter().enumerate();
+    let digits = eights.fold(0, |digits, (at, eight)| {
+        digits | (u64::from_le_bytes(*eight).wrapping_mul(EVERY_EIGHTH) >> 56) << (8 * at)
+    });
+    (digits, others == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> (Vec<i64>, u64) {
+        let mut numbers = Numbers::new(bytes);
+        let values = numbers.by_ref().collect();
+        (values, numbers.bad)
+    }
+
+    #[test]
+    fn numbers_are_read_in_every_form() {
+        let bytes = b" 1,2\n,-294967296 ,\r\n[,9007199254740993, 1.5,x,12345678901234567890,7 ";
+        assert_eq!(read(bytes), (vec![1, 2, -294_967_296, 0, 9_007_199_254_740_993, 0, 0, 0, 7], 4));
+        assert_eq!(read(b"1,1234567890123456789,12345678901234567890,7").0, [1, 1_234_567_890_123_456_789, 0, 7]);
+        assert_eq!((read(b"").0, read(b" \n").0, read(b"0").0), (vec![], vec![], vec![0]));
+        // A control character is no blank, and a letter behind 64 digits and commas makes the last number none.
+        assert_eq!(read(b"5\x115,6"), (vec![0, 6], 1));
+        let many = "12,".repeat(21) + "3e4,5";
+        assert_eq!((read(many.as_bytes()).1, read(many.as_bytes()).0[20..].to_vec()), (1, vec![12, 0, 5]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+        /// As a splitter and the standard library's parser read them.
+        #[test]
+        fn numbers_are_those_of_the_text(
+            rows in prop::collection::vec((0usize..20, any::<u64>(), prop::sample::select(vec![",", "\n,", " , ", ",\r\n\t"])), 0..100),
+            unusual in prop::option::of((0usize..100, prop::sample::select(vec!["-5", "1.5", "x", "[", "1e3"]))),
+        ) {
+            let mut words: Vec<String> =
+                rows.iter().map(|(digits, value, _)| format!("{value:020}")[20 - digits.clamp(&1, &18)..].into()).collect();
+            if let Some((at, word)) = unusual.filter(|(at, _)| *at < words.len()) {
+                words[at] = word.into();
+            }
+            let text: String = words.iter().zip(&rows).flat_map(|(word, (.., behind))| [word.as_str(), behind]).collect();
+            let expected: Vec<i64> = words.iter().map(|word| word.parse().unwrap_or(0)).collect();
+            let bad = words.iter().filter(|word| word.parse::<i64>().is_err()).count() as u64;
+            prop_assert_eq!(read(text.as_bytes()), (expected, bad));
+        }
+    }
+}
