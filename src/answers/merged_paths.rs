@@ -20,16 +20,17 @@ use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::units::{count_of, format_count};
 
-/// Which rows of the tree are left out.
+/// Which rows of a tree are kept. The largest row of each level always is, so that it is seen where a path ends.
 #[derive(Debug, Clone, Copy, Default)]
-pub enum SmallRows {
-    /// None.
+pub enum KeptRows {
+    /// All.
     #[default]
-    Kept,
-    /// Those of a smaller part of the reached objects or paths, but for one below each row.
-    Below(Threshold),
-    /// The smallest, so that no more than this many rows are left if that can be: below each stays one.
-    Beyond(usize),
+    All,
+    /// Those with at least this share of the reached objects, of paths to one object this share of the paths; or with so many
+    /// of them, where the threshold is a number.
+    OfShare(Threshold),
+    /// The largest, about so many: fewer where a row more would bring a long path with it, more where one path is longer.
+    Largest(usize),
 }
 
 /// Which objects, and which paths.
@@ -43,8 +44,8 @@ pub struct MergedPathsOptions {
     pub all_kinds: bool,
     /// How many rows of each level. Rows are never reversed.
     pub limits: Limits,
-    /// Which rows are left out for being small. Default: none.
-    pub small: SmallRows,
+    /// Which rows are kept. Default: all.
+    pub kept_rows: KeptRows,
 }
 
 impl MergedPathsOptions {
@@ -60,7 +61,7 @@ impl MergedPathsOptions {
             avoided: Vec::new(),
             all_kinds: false,
             limits: Limits::default(),
-            small: SmallRows::Kept,
+            kept_rows: KeptRows::All,
         }
     }
 
@@ -204,7 +205,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         roots_inferred: graph.roots_inferred(),
         tree: MergedPathRows {
             names: ReferenceNames::of(dump),
-            ..MergedPathRows::new(graph, options.small, merged, options.limits)
+            ..MergedPathRows::new(graph, options.kept_rows, merged, options.limits)
         },
         avoids: !avoided.is_empty(),
     })
@@ -219,7 +220,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
 pub fn merged_paths_to<'d>(
     dump: &'d OpenDump,
     options: &RootPathsOptions,
-    small: SmallRows,
+    kept_rows: KeptRows,
 ) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let node = options.object.find(graph, &options.scope)?;
@@ -239,7 +240,7 @@ pub fn merged_paths_to<'d>(
         tree: MergedPathRows {
             names: ReferenceNames::of(dump),
             is_of_one: true,
-            ..MergedPathRows::new(graph, small, merged, options.limits)
+            ..MergedPathRows::new(graph, kept_rows, merged, options.limits)
         },
         avoids: !options.avoided.is_empty(),
     })
@@ -247,7 +248,7 @@ pub fn merged_paths_to<'d>(
 
 impl<'d> MergedPathRows<'d> {
     /// The rows in their order: most objects first.
-    fn new(graph: &'d HeapGraph, small: SmallRows, merged: MergedPaths, limits: Limits) -> Self {
+    fn new(graph: &'d HeapGraph, kept_rows: KeptRows, merged: MergedPaths, limits: Limits) -> Self {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
         // Of rows that only led back to one above nothing is left.
@@ -257,25 +258,35 @@ impl<'d> MergedPathRows<'d> {
                 None => tops.push(number as u32),
             }
         }
-        let objects = |number: u32| merged.rows[number as usize].objects;
         let key = |number: u32| {
             let row = &merged.rows[number as usize];
             (Reverse(row.objects), Reverse(row.weight_bytes), graph.type_name(row.type_id), number)
         };
-        let largest = |numbers: &[u32]| numbers.iter().copied().min_by(|&a, &b| key(a).cmp(&key(b)));
-        let least = match small {
-            SmallRows::Kept => 0,
-            SmallRows::Below(share) => share.at_least(merged.reached_objects),
-            SmallRows::Beyond(most) => {
-                let kept: Vec<u32> = children.iter().chain([&tops]).filter_map(|level| largest(level)).collect();
-                least_of_most(&merged, &kept, most)
+        let mut is_kept = vec![false; merged.rows.len()];
+        for level in children.iter().chain([&tops]) {
+            if let Some(&largest) = level.iter().min_by(|&&a, &&b| key(a).cmp(&key(b))) {
+                is_kept[largest as usize] = true;
             }
-        };
+        }
+        match kept_rows {
+            KeptRows::All => is_kept.fill(true),
+            KeptRows::OfShare(share) => {
+                let least = share.at_least(merged.reached_objects);
+                is_kept.iter_mut().zip(&merged.rows).for_each(|(is_kept, row)| *is_kept |= row.objects >= least);
+            }
+            KeptRows::Largest(rows) => {
+                // A row has at least as much as each below it, and comes before them.
+                let mut largest_first: Vec<u32> = (0..merged.rows.len() as u32).collect();
+                largest_first.sort_unstable_by_key(|&number| {
+                    let row = &merged.rows[number as usize];
+                    (Reverse(row.objects), Reverse(row.weight_bytes), row.depth, number)
+                });
+                keep_largest(&merged, &largest_first, rows, &mut is_kept);
+            }
+        }
         let level = |mut numbers: Vec<u32>| {
             let all = numbers.len();
-            // One row stays, so that it is seen where a path ends.
-            let kept = largest(&numbers);
-            numbers.retain(|&number| objects(number) >= least || Some(number) == kept);
+            numbers.retain(|&number| is_kept[number as usize]);
             let too_small = all - numbers.len();
             let level = Level::cut(numbers, Limits { reverse: false, ..limits }, |&a, &b| key(a).cmp(&key(b)));
             Level { hidden: level.hidden + too_small, ..level }
@@ -334,29 +345,26 @@ impl<'d> MergedPathRows<'d> {
     }
 }
 
-/// The objects that a row needs so that `most` rows are left, or as few more as can be. A row is left if the one above it
-/// is, and it has so many or is among `kept`: the largest below each. O(rows × log rows).
-fn least_of_most(merged: &MergedPaths, kept: &[u32], most: usize) -> u64 {
-    let mut stays = vec![false; merged.rows.len()];
-    kept.iter().for_each(|&number| stays[number as usize] = true);
-    let mut is_left = vec![false; merged.rows.len()];
-    let mut left_with = |least: u64| {
+/// Keeps as many of the largest rows as there can be with no more than `most` in the tree; a row is in it if the one above
+/// is, and it is kept. O(rows × log rows).
+fn keep_largest(merged: &MergedPaths, largest_first: &[u32], most: usize, is_kept: &mut [bool]) {
+    let mut rank = vec![0; merged.rows.len()];
+    largest_first.iter().enumerate().for_each(|(at, &number)| rank[number as usize] = at);
+    let mut is_shown = vec![false; merged.rows.len()];
+    let mut shown_with = |count: usize, is_kept: &[bool]| {
         for (number, row) in merged.rows.iter().enumerate() {
-            let has_enough = row.objects > 0 && (row.objects >= least || stays[number]);
-            is_left[number] = has_enough && row.above.is_none_or(|above| is_left[above]);
+            let is_in = row.objects > 0 && (is_kept[number] || rank[number] < count);
+            is_shown[number] = is_in && row.above.is_none_or(|above| is_shown[above]);
         }
-        is_left.iter().filter(|&&is_left| is_left).count()
+        is_shown.iter().filter(|&&is_shown| is_shown).count()
     };
-    // The more objects are asked for, the fewer rows are left.
-    let (mut too_few, mut enough) = (0, merged.reached_objects.saturating_add(1));
-    if left_with(0) <= most {
-        return 0;
+    // The more of the largest are kept, the more are shown.
+    let (mut few, mut too_many) = (0, merged.rows.len() + 1);
+    while too_many - few > 1 {
+        let middle = few + (too_many - few) / 2;
+        if shown_with(middle, is_kept) <= most { few = middle } else { too_many = middle }
     }
-    while enough - too_few > 1 {
-        let middle = too_few + (enough - too_few) / 2;
-        if left_with(middle) <= most { enough = middle } else { too_few = middle }
-    }
-    enough
+    largest_first.iter().take(few).for_each(|&number| is_kept[number as usize] = true);
 }
 
 /// (row, objects, bytes): what was left out after a row, by row.
@@ -396,19 +404,28 @@ mod tests {
     use rustc_hash::FxHashMap;
 
     use super::*;
+    use crate::OpenDump;
+    use crate::analysis::threshold::Percent;
 
     const HEAP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/hprof/zoo-jdk17-serial.hprof.zst");
 
-    /// The shown rows of each level, by the number of the row above: objects, and those of the rows left out.
-    fn levels(rows: &MergedPathRows<'_>) -> FxHashMap<Option<u32>, (u64, u64)> {
-        let mut levels = FxHashMap::<Option<u32>, (u64, u64)>::default();
+    fn tree<'d>(dump: &'d OpenDump, types: &str, kept_rows: KeptRows, rows: Option<usize>) -> MergedPathRows<'d> {
+        let limits = Limits { rows, reverse: false };
+        let types = TypePattern::parse(types).unwrap();
+        merged_paths(dump, &MergedPathsOptions { kept_rows, limits, ..MergedPathsOptions::new(types) }).unwrap().tree
+    }
+
+    /// By the number of the row above: objects and retained bytes of the rows of a level that are shown, and of those left out.
+    fn levels(rows: &MergedPathRows<'_>) -> FxHashMap<Option<u32>, [(u64, u64); 2]> {
+        let mut levels = FxHashMap::<Option<u32>, [(u64, u64); 2]>::default();
         let mut path = Vec::new();
-        for (at, row) in rows.tree.rows().iter().enumerate() {
-            path.truncate(row.depth as usize);
-            let level = levels.entry(path.last().copied()).or_default();
-            level.0 += rows.get(at).row.objects.unwrap();
-            level.1 += rows.hidden_after(at).0;
-            path.push(row.row);
+        for (at, place) in rows.tree.rows().iter().enumerate() {
+            path.truncate(place.depth as usize);
+            let [shown, hidden] = levels.entry(path.last().copied()).or_default();
+            let (row, behind) = (rows.get(at).row, rows.hidden_after(at));
+            *shown = (shown.0 + row.objects.unwrap(), shown.1 + row.retained_bytes.unwrap());
+            *hidden = (hidden.0 + behind.0, hidden.1 + behind.1);
+            path.push(place.row);
         }
         levels
     }
@@ -416,23 +433,53 @@ mod tests {
     #[test]
     fn no_more_rows_than_asked_and_the_others_counted() {
         let dump = crate::open(HEAP).unwrap();
-        let tree = |small, rows| {
-            let limits = Limits { rows, reverse: false };
-            let types = TypePattern::parse("java.lang.String").unwrap();
-            merged_paths(&dump, &MergedPathsOptions { small, limits, ..MergedPathsOptions::new(types) }).unwrap().tree
-        };
-        let all = tree(SmallRows::Kept, None);
+        let tree = |kept_rows, rows| tree(&dump, "java.lang.String", kept_rows, rows);
+        let all = tree(KeptRows::All, None);
         let whole = levels(&all);
-        assert!(all.len() > 200 && whole.values().all(|&(_, hidden)| hidden == 0), "{}", all.len());
+        assert!(all.len() > 200 && whole.values().all(|&[_, hidden]| hidden == (0, 0)), "{}", all.len());
         let longest = all.deepest() + 1;
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
-            let cut = tree(SmallRows::Beyond(most), rows);
+            let cut = tree(KeptRows::Largest(most), rows);
             assert!(!cut.is_empty() && cut.len() <= most.max(longest), "{} rows, {most}", cut.len());
-            for (above, (shown, hidden)) in levels(&cut) {
-                assert_eq!(shown + hidden, whole[&above].0, "below {above:?}");
+            for (above, [shown, hidden]) in levels(&cut) {
+                assert_eq!((shown.0 + hidden.0, shown.1 + hidden.1), whole[&above][0], "below {above:?}");
             }
         }
-        assert!(tree(SmallRows::Beyond(150), None).len() > 100);
-        assert_eq!(tree(SmallRows::Beyond(all.len()), None).len(), all.len());
+        assert!(tree(KeptRows::Largest(150), None).len() > 140);
+        assert_eq!(tree(KeptRows::Largest(all.len()), None).len(), all.len());
+        // A share keeps all rows that have it.
+        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.merged.reached_objects);
+        let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
+        let kept = tree(KeptRows::OfShare(share), None);
+        assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
+        assert!(wanted > 3 && kept.len() < all.len());
+    }
+
+    /// Rows that are equally large do not all go because one of them has to.
+    #[test]
+    fn equal_rows_are_kept_as_far_as_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("equal.txt");
+        let mut text = String::from("a 1 App 1\nt 1 All\nt 2 Leaf\n");
+        (0..100).for_each(|holder| text += &format!("t {:x} Holder{holder:02}\n", 16 + holder));
+        text += "o 1000 1 20";
+        (0..100).for_each(|holder| text += &format!(" {:x}", 0x2000 + holder));
+        (0..100).for_each(|holder| {
+            text += &format!(
+                "\no {:x} {:x} 10 {:x}\no {:x} 2 10",
+                0x2000 + holder,
+                16 + holder,
+                0x3000 + holder,
+                0x3000 + holder
+            );
+        });
+        std::fs::write(&path, text + "\nr 1000 4 0 1\n").unwrap();
+        let dump = crate::open(&path).unwrap();
+        let tree = |kept_rows| tree(&dump, "Leaf", kept_rows, None);
+        assert_eq!(tree(KeptRows::All).len(), 201);
+        let cut = tree(KeptRows::Largest(34));
+        assert!((33..=34).contains(&cut.len()), "{} rows", cut.len());
+        assert_eq!(levels(&cut).values().map(|&[_, hidden]| hidden.0).max(), Some(84));
+        assert_eq!(cut.iter().nth(1).unwrap().row.type_name, "Holder00");
     }
 }

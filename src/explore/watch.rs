@@ -22,6 +22,15 @@ struct Watched {
     notes: Mutex<Vec<String>>,
 }
 
+impl Watched {
+    /// What comes now is of this file.
+    fn of_file(&self, number: usize) {
+        if self.file.swap(number, Ordering::Relaxed) != number {
+            self.objects.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Watches one dump.
 struct OfFile(Arc<Watched>, usize);
 
@@ -57,7 +66,7 @@ impl Watching {
 impl Observer for OfFile {
     fn phase(&self, phase: Phase) {
         *self.0.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some((phase, Instant::now()));
-        self.0.file.store(self.1, Ordering::Relaxed);
+        self.0.of_file(self.1);
         self.0.done.store(0, Ordering::Relaxed);
         self.0.total.store(0, Ordering::Relaxed);
     }
@@ -67,9 +76,7 @@ impl Observer for OfFile {
             let mut phase = self.0.phase.lock().unwrap_or_else(PoisonError::into_inner);
             phase.get_or_insert_with(|| (Phase::Reading, Instant::now()));
         }
-        if self.0.file.swap(self.1, Ordering::Relaxed) != self.1 {
-            self.0.objects.store(0, Ordering::Relaxed);
-        }
+        self.0.of_file(self.1);
         self.0.done.store(done, Ordering::Relaxed);
         self.0.total.store(total.unwrap_or(0), Ordering::Relaxed);
     }

@@ -57,7 +57,8 @@ pub trait Observer: Send + Sync {
     /// So many bytes were taken from the file or pipe (packed bytes, if it is packed), of `total` where that is known.
     fn bytes_read(&self, _done: u64, _total: Option<u64>) {}
 
-    /// So many objects were found so far in the dump that is read; told every now and then, not at each.
+    /// So many objects were found so far in the dump that is read, of all its snapshots. Told for blocks of objects, not for each;
+    /// may be 0.
     fn objects_read(&self, _objects: u64) {}
 
     /// So many steps of the phase are done, of `total`; of phases that have steps.
@@ -87,20 +88,20 @@ pub(super) struct ObjectTally {
 }
 
 impl ObjectTally {
-    /// Readers that come by single objects tell of so many at a time.
+    /// Objects between two reports of `set`.
     const STEP: u64 = 1 << 14;
 
     pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
         ObjectTally { observer, objects: 0 }
     }
 
-    /// There are so many more.
+    /// Adds objects and reports the sum.
     pub(super) fn add(&mut self, objects: usize) {
         self.objects += objects as u64;
         self.observer.objects_read(self.objects);
     }
 
-    /// There are so many in all.
+    /// Sets the sum; reports the first object, and then every `STEP` objects.
     #[inline]
     pub(super) fn set(&mut self, objects: u64) {
         if self.objects == 0 || objects >= self.objects + Self::STEP {
@@ -117,9 +118,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Told(AtomicU64);
+    struct LastCount(AtomicU64);
 
-    impl Observer for Told {
+    impl Observer for LastCount {
         fn objects_read(&self, objects: u64) {
             let before = self.0.swap(objects, Ordering::Relaxed);
             assert!(before <= objects, "{objects} after {before}");
@@ -129,23 +130,22 @@ mod tests {
     /// While any dump with objects is read, its observer learns how many there are.
     #[test]
     fn observers_learn_of_objects() {
-        let told_of = |fixture: &str| {
+        let reported_count = |fixture: &str| {
             let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixture);
-            let told = Arc::new(Told::default());
-            let loaded = read(Source::open_observed(&path, told.clone()).unwrap(), &ReadOptions::default()).unwrap();
+            let last = Arc::new(LastCount::default());
+            let loaded = read(Source::open_observed(&path, last.clone()).unwrap(), &ReadOptions::default()).unwrap();
             assert!(matches!(loaded.dump, super::super::Dump::Graph(_)), "{fixture}");
-            told.0.load(Ordering::Relaxed)
+            last.0.load(Ordering::Relaxed)
         };
         for (fixture, objects) in FIXTURES {
-            assert_eq!(told_of(fixture), objects, "{fixture}");
+            assert_eq!(reported_count(fixture), objects, "{fixture}");
         }
     }
 
-    /// Records of objects, by what the expected results beside the fixtures say of them. Of the Java heap nine instances
-    /// wait for their class and are not told of; V8's pseudo nodes are nodes; of PHD the first is told of at
-    /// once, the others by thousands.
+    /// Records of objects, by what the expected results beside the fixtures say of them: V8's pseudo nodes are nodes. Of PHD
+    /// the first is reported at once, the others by thousands.
     const FIXTURES: [(&str, u64); 7] = [
-        ("hprof/zoo-jdk17-serial.hprof.zst", 16_418 - 9),
+        ("hprof/zoo-jdk17-serial.hprof.zst", 16_418),
         ("gcdump/small-net9.gcdump.zst", 2_740),
         ("nettrace/small-net9.nettrace.zst", 2_740),
         ("xna_cf/pair_after.txt", 2_252),

@@ -185,7 +185,7 @@ impl Source {
         Ending(Arc::clone(&self.broken))
     }
 
-    /// Counts the objects found in it, for who watches.
+    /// A counter of objects that reports to the observer.
     pub(super) fn tally(&self) -> ObjectTally {
         ObjectTally::new(Arc::clone(&self.observer))
     }

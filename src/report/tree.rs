@@ -105,6 +105,8 @@ impl Outline<'_> {
             let Some((count, figures)) = hidden.pop().filter(|(count, _)| *count > 0) else { continue };
             let text = format!("{} more; -n 0 shows all", format_count(count));
             let figures = self.figures(figures.iter().take(layout.figures).map(String::as_str));
+            // Where there is no room for both, the sums go.
+            let figures = if figures.len() + 2 + text.len() > style.width { "" } else { &figures };
             let indent = layout.width + 2 + 2 * hidden.len().min(layout.max_level);
             let indent = indent.min(style.width.saturating_sub(text.len())).saturating_sub(figures.len());
             writeln!(out, "{figures}{:indent$}{text}", "")?;
@@ -216,6 +218,7 @@ mod tests {
             row: Box::new(move |depth| OutlineRow {
                 depth,
                 hidden_after: u64::from(depth == deepest),
+                hidden_figures: vec!["12.5 MiB".into(), "90.0%".into(), "12,345".into()],
                 figures: vec!["1.2 MiB".into(), "10.0%".into(), "1,234".into()],
                 start: "0x7f2da4800010  ".into(),
                 name: "org.app.persistence.CacheEntry".into(),
@@ -238,6 +241,8 @@ mod tests {
             assert!(is_right, "{deepest} at {width}\n{text}");
         };
         has(1, 120, &["objects", "0x7f2da4800010  org.app.persistence.CacheEntry"], &["more column", "(1)"]);
+        has(1, 120, &["12.5 MiB  90.0%   12,345    1 more; -n 0 shows all"], &[]);
+        has(0, 30, &["1 more; -n 0 shows all"], &["12.5 MiB"]);
         has(4, 69, &["1 more column (objects)", "0x7f2da4800010", "share"], &["(4)"]);
         has(4, 56, &["2 more columns (share, objects)", "0x7f2da4800010", "…CacheEntry"], &["(4)"]);
         has(4, 40, &["3 more columns (share, objects, id)", "…CacheEntry"], &["0x7f", "(4)"]);

@@ -61,6 +61,7 @@ const ON_TERMINALS: &[(&str, &str, &[usize])] = &[
     ("roots-java", "roots 0x70051280 fixtures/hprof/android.hprof", &[80, 200]),
     ("dominators", "dominators fixtures/xna_cf/small_1k.txt -n 2 --depth 3", &[80, 200]),
     ("roots-type", "roots --type Level fixtures/xna_cf/small_1k.txt", &[80, 200]),
+    ("roots-type-largest", "roots --type java.lang.String fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[40, 80]),
     ("referrers", "referrers 0xfd5c0330 fixtures/hprof/zoo-jdk17-serial.hprof.zst --depth 3", &[80, 200]),
     ("leaks", "leaks fixtures/xna_cf/small_1k.txt", &[80, 200]),
     ("threads", "threads fixtures/hprof/zoo-jdk17-serial.hprof.zst", &[80, 200]),

@@ -27,13 +27,15 @@ fn is_allowed(expression: &str) -> bool {
         .all(|duty| duty.trim_matches(['(', ')', ' ']).split(" OR ").any(|choice| LICENCES.contains(&choice.trim())))
 }
 
-/// All packages that any system builds it of: what others need was perhaps never downloaded. Without a network those of this
-/// one.
+/// The packages of all platforms, which are downloaded first; without a network those of this platform.
 fn packages() -> Vec<Value> {
     let fetched = Command::new(env!("CARGO")).args(["fetch", "--locked", "--quiet"]).current_dir(project("")).output();
+    let rustc = Command::new("rustc").arg("-vV").output().expect("rustc runs");
+    let version = String::from_utf8(rustc.stdout).expect("UTF-8");
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host").to_string();
     let mut args = vec!["metadata", "--locked", "--offline", "--format-version", "1"];
     if !fetched.expect("cargo runs").status.success() {
-        args.extend(["--filter-platform", "host-tuple"]);
+        args.extend(["--filter-platform", &host]);
     }
     let text = cargo(&args);
     let metadata: Value = serde_json::from_str(&text).expect("JSON");

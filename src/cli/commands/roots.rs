@@ -4,25 +4,27 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::answers::merged_paths::{SmallRows, merged_paths_to};
+use crate::answers::merged_paths::{KeptRows, merged_paths_to};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{parse_patterns, parse_smallest};
 pub(crate) use crate::cli::args::roots::Args;
 use crate::cli::terminal::{asking::ask, session::Session};
+use crate::report::Format;
 
-/// Rows of a tree that a terminal shows by itself, with the lines for what was left out some 40 lines.
+/// Rows of a tree on a terminal where nothing else is asked: with a line for each level that was cut about 40 lines.
 const ROWS_ON_TERMINAL: usize = 34;
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let scope = args.scope.options()?;
     let avoided = parse_patterns("--exclude", &args.exclude, false)?;
-    let is_cut = args.limit.limit.is_none() && args.common.output.style().terminal;
-    let small = match parse_smallest(None, args.min_percent)? {
-        Some(share) => SmallRows::Below(share),
-        None if is_cut => SmallRows::Beyond(ROWS_ON_TERMINAL),
-        None => SmallRows::Kept,
+    let style = args.common.output.style();
+    let is_cut = args.limit.limit.is_none() && style.terminal && style.format == Format::Table;
+    let kept_rows = match parse_smallest(None, args.min_percent)? {
+        Some(share) => KeptRows::OfShare(share),
+        None if is_cut => KeptRows::Largest(ROWS_ON_TERMINAL),
+        None => KeptRows::All,
     };
     if scope.is_choice() {
         if args.words.len() > 1 {
@@ -30,7 +32,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         }
         let limits = Limits { rows: args.limit.limit_here(&args.common.output), reverse: false };
         let all_kinds = args.all_kinds;
-        let options = MergedPathsOptions { avoided, all_kinds, limits, small, ..MergedPathsOptions::of(scope) };
+        let options = MergedPathsOptions { avoided, all_kinds, limits, kept_rows, ..MergedPathsOptions::of(scope) };
         return by_type(args, session, &options);
     }
     if args.min_percent.is_some() && !args.merge {
@@ -51,7 +53,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     ask(session, file.as_deref(), &args.common.input, |asked| {
         asked.warn();
         if args.merge {
-            let answer = merged_paths_to(asked.dump, &options, small).map_err(|error| asked.explain(error))?;
+            let answer = merged_paths_to(asked.dump, &options, kept_rows).map_err(|error| asked.explain(error))?;
             session.print_answer(&answer, &args.common.output)?;
             return Ok(if answer.reachable_objects > 0 { Outcome::Done } else { Outcome::No });
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 #[cfg(feature = "explore")]
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Error, Result, anyhow};
 
@@ -41,13 +41,14 @@ pub(crate) fn index_writer(dump: &Input, options: &OpenOptions) -> Option<crate:
         Ok(target) => target,
         Err(why) => return Some(std::sync::Arc::new(move |_: &OpenDump| Err(format!("{why:#}")))),
     };
-    let (options, is_written, file) = (options.clone(), AtomicBool::new(false), path_of_index(path));
+    let (options, written_bytes, file) = (options.clone(), AtomicU64::new(0), path_of_index(path));
     Some(std::sync::Arc::new(move |dump: &OpenDump| {
-        if dump.is_indexed() || (is_written.load(Ordering::Relaxed) && file.exists()) {
+        let is_there = || file.metadata().is_ok_and(|file| file.len() == written_bytes.load(Ordering::Relaxed));
+        if dump.is_indexed() || is_there() {
             return Err("there is a fresh index already".to_string());
         }
         let bytes = write_index(dump, &target, Some(key.clone()), &options).map_err(|error| error.to_string())?;
-        is_written.store(true, Ordering::Relaxed);
+        written_bytes.store(bytes, Ordering::Relaxed);
         Ok(format!("wrote {} ({})", target.name(), format_bytes(bytes)))
     }))
 }

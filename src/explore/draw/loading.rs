@@ -29,7 +29,9 @@ pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
     buffer.set_stringn(2, y, "heapdump explore", room, pen.bold());
     buffer.set_stringn(2, y + 2, cut(&pen.escaped(&line), room, pen), room, Style::new());
     if progress.objects > 0 {
-        buffer.set_stringn(2, y + 3, format!("{} so far", count_of(progress.objects, "objects")), room, Style::new());
+        let so_far = if bytes.is_some() { " so far" } else { "" };
+        let objects = count_of(progress.objects, "objects");
+        buffer.set_stringn(2, y + 3, format!("{objects}{so_far}"), room, Style::new());
     }
     let hint = "q ends; `heapdump index` once, and the next time it is there at once";
     buffer.set_stringn(2, y + 4, cut(hint, room, pen), room, pen.dim());

@@ -195,7 +195,7 @@ impl Parsed {
                 parse_block(bytes, &place.pieces, id_bytes, place.dump, &place.layouts, block);
             },
             |block| {
-                tally.add(block.sink.object_count());
+                tally.add(block.sink.object_count() + block.deferred.len() + block.class_instances.len());
                 content.take_block(block)
             },
         )?;
