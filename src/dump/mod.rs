@@ -306,6 +306,14 @@ impl OpenDump {
         }
     }
 
+    /// Gives back the memory of what was read of the index that the dump came from: for programs that wait between answers.
+    /// What is asked for next is mapped again. Does nothing for a dump that came from no index.
+    pub fn release_index_pages(&self) {
+        if let Some(check) = self.index_check() {
+            check.release_pages();
+        }
+    }
+
     /// Whether the index that the dump came from is to be believed; `None` for a dump that came from no index. To be
     /// asked after an answer was computed and before it is printed: an answer from a damaged index is wrong.
     pub fn index_check(&self) -> Option<IndexCheck> {

@@ -162,6 +162,7 @@ impl Worker {
                     });
                 }
             }
+            self.dumps.old.into_iter().chain([self.dumps.new]).for_each(crate::OpenDump::release_index_pages);
         }
     }
 

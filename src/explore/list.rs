@@ -365,6 +365,7 @@ pub(super) fn arrange(
     };
     if let Some(rows) = &mut rows {
         rows.truncate(sorted);
+        rows.shrink_to_fit();
     }
     Arranged { rows, len, largest }
 }

@@ -39,6 +39,11 @@ impl FileImage {
         });
     }
 
+    /// Gives back the memory of what was read.
+    pub(super) fn release_pages(&self) {
+        super::map::release_pages(&self.map);
+    }
+
     fn columns(&self) -> &[u8] {
         &self.map[ALIGNMENT..ALIGNMENT + self.column_bytes]
     }

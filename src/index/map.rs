@@ -1,5 +1,8 @@
 //! A file in the address space.
-#![allow(unsafe_code, reason = "memory-mapping: opening an index of gigabytes must not read it")]
+#![allow(
+    unsafe_code,
+    reason = "memory-mapping: opening an index of gigabytes must not read it, nor keep what was read of it"
+)]
 
 use std::fs::File;
 use std::io;
@@ -14,3 +17,15 @@ pub(super) fn map(file: &File) -> io::Result<Mmap> {
     // of a cut file (the process is ended), or a wrong number read after its block was checked.
     unsafe { Mmap::map(file) }
 }
+
+/// Gives back the memory of pages that were read; they are there again when they are read again.
+#[cfg(unix)]
+pub(super) fn release_pages(map: &Mmap) {
+    // SAFETY: pages of a file that is mapped to be read alone have nothing in them that the file has not. A system that
+    // keeps them does no harm.
+    let _kept = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+}
+
+/// Such a call is not known of this system.
+#[cfg(not(unix))]
+pub(super) fn release_pages(_: &Mmap) {}

@@ -186,6 +186,11 @@ impl IndexCheck {
     pub fn verify_all(&self) {
         self.0.verify_all();
     }
+
+    /// Gives back the memory of what was read of the index.
+    pub fn release_pages(&self) {
+        self.0.release_pages();
+    }
 }
 
 impl IndexColumns {
