@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
+use std::sync::{Arc, OnceLock};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process, pidfd_open, set_parent_process_death_signal};
@@ -36,19 +37,27 @@ pub fn guarded(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     }
     let mut command = Command::new("/proc/self/exe");
     command.arg0(own).args(words).env(FIRST, std::process::id().to_string());
-    let mut second = command.spawn().ok()?;
-    let pid = Pid::from_child(&second);
-    let forward = AtEnd::new(move || {
-        let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    let number = Arc::new(OnceLock::new());
+    let known = Arc::clone(&number);
+    let start = || {
+        let second = command.spawn()?;
+        let _ = number.set(Pid::from_child(&second));
+        Ok(second)
+    };
+    let forward = move || {
+        let Some((pid, Ok(descriptor))) = known.get().map(|&pid| (pid, pidfd_open(pid, PidfdFlags::empty()))) else {
+            return;
+        };
         // It may have got the same signal from the terminal.
         let _ = kill_process(pid, Signal::TERM);
         let limit = Timespec { tv_sec: ENDING_SECONDS, tv_nsec: 0 };
         let _ = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit));
-    });
+    };
+    let (mut second, forward) = AtEnd::make(start, forward).ok()?;
     let ended = second.wait();
     // It ends by the signal that it has got itself.
     give_way_to_signals();
-    forward.into_iter().for_each(AtEnd::forget);
+    forward.forget();
     let code = ended.ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
     Some(ExitCode::from(code.unwrap_or(2)))
 }

@@ -26,9 +26,9 @@ pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
 pub(super) fn link_over(file: &File, path: &Path) -> io::Result<()> {
     let (part, removal) = (0..MOST_PARTS)
         .map(|number| part_of(path, number))
-        .find_map(|part| match link(file, &part) {
+        .find_map(|part| match make(&part, || link(file, &part)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
-            linked => Some(linked.and_then(|()| Ok((part.clone(), removal_of(part)?)))),
+            linked => Some(linked.map(|((), removal)| (part, removal))),
         })
         .unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))?;
     fs::rename(part, path)?;
@@ -64,8 +64,10 @@ fn part_of(path: &Path, number: u32) -> PathBuf {
     folder_of(path).join(format!("{}{}{number}{PART}", prefix_of(path), std::process::id()))
 }
 
-fn removal_of(path: PathBuf) -> io::Result<AtEnd> {
-    AtEnd::new(move || drop(fs::remove_file(path)))
+/// Makes a file that is removed at the end.
+fn make<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, AtEnd)> {
+    let path = path.to_path_buf();
+    AtEnd::make(make, move || drop(fs::remove_file(path)))
 }
 
 /// Locked for as long as it is open. Returns false if another run holds the lock.
@@ -79,16 +81,17 @@ pub(super) fn open_part(path: &Path) -> io::Result<(File, PathBuf, AtEnd)> {
     for part in (0..MOST_PARTS).map(|number| part_of(path, number)) {
         let mut options = File::options();
         options.write(true).create_new(true).mode(OWNER_ONLY).custom_flags(OFlags::NOFOLLOW.bits() as i32);
-        let file = match options.open(&part) {
+        let (file, removal) = match make(&part, || options.open(&part)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            file => file?,
+            made => made?,
         };
         let own = file.metadata()?.ino();
         // Between the two steps another run may have taken it for one.
         if lock(&file) && fs::symlink_metadata(&part).is_ok_and(|facts| facts.ino() == own) {
-            let removal = removal_of(part.clone())?;
             return Ok((file, part, removal));
         }
+        // It is another run's, or gone.
+        removal.forget();
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }

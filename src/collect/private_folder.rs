@@ -45,10 +45,9 @@ impl PrivateFolder {
         // Keys of the standard library's hash maps are random.
         let random = RandomState::new().hash_one(process.start);
         let name = format!("{PREFIX}{}-{random:016x}", process.ns_pid);
-        crate::files::give_way_to_signals();
-        mkdirat(&around, name.as_str(), Mode::RWXU).map_err(failed)?;
         let kept = (around.try_clone().map_err(failed_io(&failed))?, name.clone());
-        let removal = AtEnd::new(move || remove(kept.0.as_fd(), &kept.1)).map_err(failed_io(&failed))?;
+        let make = || Ok(mkdirat(&around, name.as_str(), Mode::RWXU)?);
+        let ((), removal) = AtEnd::make(make, move || remove(kept.0.as_fd(), &kept.1)).map_err(failed_io(&failed))?;
         let folder = open_folder(around.as_fd(), &name).map_err(failed)?;
         // Whoever may rename what is in `place` may have put another folder there.
         if !is_ours_and_empty(&folder).map_err(failed)? {
@@ -180,21 +179,36 @@ pub(super) fn remove_old_mark(process: &Process, around: &OwnedFd, name: &str) {
     }
 }
 
-/// A file of this name and size 0 in a folder, for as long as this is not dropped. It is given to the user of the process by
-/// its descriptor, never by its name: that may be another file's by then.
-pub(super) fn mark(process: &Process, around: OwnedFd, name: &str) -> rustix::io::Result<AtEnd> {
+/// A file of this name and size 0 in a folder, for as long as this is not dropped; `wait` is called before it is removed.
+pub(super) fn mark(
+    process: &Process,
+    around: &OwnedFd,
+    name: &str,
+    wait: impl FnOnce() + Send + 'static,
+) -> rustix::io::Result<AtEnd> {
+    let as_errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+    let kept = (around.try_clone().map_err(as_errno)?, name.to_string());
+    let removal = move || {
+        wait();
+        unlink(&kept.0, &kept.1);
+    };
+    let ((), removal) = AtEnd::make(|| Ok(make_mark(process, around, name)?), removal).map_err(as_errno)?;
+    Ok(removal)
+}
+
+/// The file is given to the user of the process by its descriptor, never by its name: that may be another file's by then.
+fn make_mark(process: &Process, around: &OwnedFd, name: &str) -> rustix::io::Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    crate::files::give_way_to_signals();
-    let mut made = openat(&around, name, flags, Mode::RUSR | Mode::WUSR);
+    let mut made = openat(around, name, flags, Mode::RUSR | Mode::WUSR);
     if made.as_ref().is_err_and(|error| *error == Errno::EXIST) {
         // Left by a run that was killed: it serves as well, if it is the user's already.
-        let facts = rustix::fs::statat(&around, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let facts = rustix::fs::statat(around, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_empty = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_size == 0;
         match facts.st_uid {
-            owner if is_empty && owner == process.uid => return removal_of_mark(around, name),
+            owner if is_empty && owner == process.uid => return Ok(()),
             owner if is_empty && owner == rustix::process::geteuid().as_raw() => {
-                unlink(&around, name);
-                made = openat(&around, name, flags, Mode::RUSR | Mode::WUSR);
+                unlink(around, name);
+                made = openat(around, name, flags, Mode::RUSR | Mode::WUSR);
             }
             _ => return Err(Errno::EXIST),
         }
@@ -202,18 +216,11 @@ pub(super) fn mark(process: &Process, around: OwnedFd, name: &str) -> rustix::io
     let file = made?;
     let given = owner_for(process).map_or(Ok(()), |(uid, gid)| fchown(&file, uid, gid));
     let is_its_own = given.and_then(|()| fstat(&file)).map(|facts| facts.st_uid == process.uid);
-    match is_its_own {
-        Ok(true) => removal_of_mark(around, name),
-        refused => {
-            unlink(&around, name);
-            Err(refused.err().unwrap_or(Errno::PERM))
-        }
+    if is_its_own == Ok(true) {
+        return Ok(());
     }
-}
-
-fn removal_of_mark(folder: OwnedFd, name: &str) -> rustix::io::Result<AtEnd> {
-    let name = name.to_string();
-    AtEnd::new(move || unlink(&folder, &name)).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    unlink(around, name);
+    Err(is_its_own.err().unwrap_or(Errno::PERM))
 }
 
 /// The working directory of a process.
@@ -274,7 +281,7 @@ mod tests {
         let process = Process::open(std::process::id()).expect("this process");
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("m");
-        let mark_it = || mark(&process, around(&folder), "m");
+        let mark_it = || mark(&process, &around(&folder), "m", || {});
         std::fs::write(&path, "").expect("written");
         drop(mark_it().expect("reused"));
         assert!(!path.exists());

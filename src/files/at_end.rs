@@ -1,34 +1,127 @@
 //! What is to be put right outside this program when it is done with it, or when a signal ends the program before.
 
+use std::fmt;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// For an action that another thread is at, when all are to have run.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 type Action = Box<dyn FnOnce() + Send>;
 
-struct Actions {
+struct State {
     last_number: u64,
     /// Those that have not run, by number. Whoever runs one takes it out first, so that each runs once.
     waiting: Vec<(u64, Action)>,
+    /// Those that run because they were dropped.
+    running: u64,
     /// All have run: the program ends at any moment.
     is_over: bool,
 }
 
-static ACTIONS: Mutex<Actions> = Mutex::new(Actions { last_number: 0, waiting: Vec::new(), is_over: false });
+impl State {
+    fn add(&mut self, action: Action) -> u64 {
+        self.last_number += 1;
+        self.waiting.push((self.last_number, action));
+        self.last_number
+    }
 
-fn lock() -> MutexGuard<'static, Actions> {
-    ACTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    fn take(&mut self, number: u64) -> Option<Action> {
+        let at = self.waiting.iter().position(|(other, _)| *other == number)?;
+        Some(self.waiting.remove(at).1)
+    }
+}
+
+/// The actions of a program.
+struct Actions {
+    state: Mutex<State>,
+    has_run: Condvar,
+}
+
+static ACTIONS: Actions = Actions::new();
+
+impl fmt::Debug for Actions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Actions")
+    }
 }
 
 /// Runs all, the last first, and what is added meanwhile: the program ends.
 pub(super) fn run_all() {
-    loop {
-        let mut actions = lock();
-        let Some((_, action)) = actions.waiting.pop() else {
-            actions.is_over = true;
-            return;
-        };
-        drop(actions);
+    ACTIONS.run_all();
+}
+
+impl Actions {
+    const fn new() -> Self {
+        let state = State { last_number: 0, waiting: Vec::new(), running: 0, is_over: false };
+        Actions { state: Mutex::new(state), has_run: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run_all(&self) {
+        let mut patience = PATIENCE;
+        loop {
+            let mut state = self.lock();
+            if let Some((_, action)) = state.waiting.pop() {
+                drop(state);
+                action();
+            } else if state.running > 0 && !patience.is_zero() {
+                // Another thread is in the middle of one, and may add one.
+                let began = Instant::now();
+                drop(self.has_run.wait_timeout(state, patience));
+                patience = patience.saturating_sub(began.elapsed());
+            } else {
+                state.is_over = true;
+                return;
+            }
+        }
+    }
+
+    /// Runs an action unless it has run.
+    fn run(&self, number: u64) {
+        let mut state = self.lock();
+        let Some(action) = state.take(number) else { return };
+        state.running += 1;
+        drop(state);
         action();
+        self.lock().running -= 1;
+        self.has_run.notify_all();
+    }
+
+    fn add(&'static self, action: impl FnOnce() + Send + 'static) -> AtEnd {
+        let mut state = self.lock();
+        if state.is_over {
+            // Nobody runs it any more, and nothing more is to be done.
+            drop(state);
+            action();
+            wait_for_end();
+        }
+        AtEnd { number: state.add(Box::new(action)), actions: self }
+    }
+
+    fn make<T>(
+        &'static self,
+        make: impl FnOnce() -> io::Result<T>,
+        action: impl FnOnce() + Send + 'static,
+    ) -> io::Result<(T, AtEnd)> {
+        let mut state = self.lock();
+        if state.is_over {
+            drop(state);
+            wait_for_end();
+        }
+        let made = make()?;
+        Ok((made, AtEnd { number: state.add(Box::new(action)), actions: self }))
+    }
+}
+
+/// The thread that has run all actions ends the program.
+fn wait_for_end() -> ! {
+    loop {
+        std::thread::park();
     }
 }
 
@@ -36,46 +129,52 @@ pub(super) fn run_all() {
 #[derive(Debug)]
 pub struct AtEnd {
     number: u64,
+    actions: &'static Actions,
 }
 
 impl AtEnd {
-    /// Keeps an action for the end.
+    /// Keeps an action for the end. When the program ends already, it runs at once, and this never returns.
     ///
     /// # Errors
     /// When signals cannot be waited for.
     pub fn new(action: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         super::unfinished::watch_signals()?;
-        let mut actions = lock();
-        actions.last_number += 1;
-        let number = actions.last_number;
-        if actions.is_over {
-            // Nobody runs it any more, and nothing more is to be done.
-            drop(actions);
-            action();
-            super::give_way_to_signals();
-        } else {
-            actions.waiting.push((number, Box::new(action)));
+        Ok(ACTIONS.add(action))
+    }
+
+    /// Makes something, and keeps the action that takes it away again. No signal ends the program between the two; one that has
+    /// come is waited for with nothing made. `make` is to be short, and must neither make nor drop another of these.
+    ///
+    /// # Errors
+    /// Those of `make`, and when signals cannot be waited for: nothing has been made then.
+    pub fn make<T>(
+        make: impl FnOnce() -> io::Result<T>,
+        action: impl FnOnce() + Send + 'static,
+    ) -> io::Result<(T, Self)> {
+        super::unfinished::watch_signals()?;
+        ACTIONS.make(make, action)
+    }
+
+    /// Does something that the action will put right, which it would not if it ran before: then the program ends, and this
+    /// waits for that. `act` is to be short, and must neither make nor drop another of these.
+    pub fn before<T>(&self, act: impl FnOnce() -> T) -> T {
+        let state = self.actions.lock();
+        if state.waiting.iter().any(|(number, _)| *number == self.number) {
+            return act();
         }
-        Ok(AtEnd { number })
+        drop(state);
+        wait_for_end();
     }
 
     /// The action is not needed any more.
     pub fn forget(self) {
-        self.take();
-    }
-
-    fn take(&self) -> Option<Action> {
-        let mut actions = lock();
-        let at = actions.waiting.iter().position(|(number, _)| *number == self.number)?;
-        Some(actions.waiting.remove(at).1)
+        self.actions.lock().take(self.number);
     }
 }
 
 impl Drop for AtEnd {
     fn drop(&mut self) {
-        if let Some(action) = self.take() {
-            action();
-        }
+        self.actions.run(self.number);
     }
 }
 
@@ -83,8 +182,9 @@ impl Drop for AtEnd {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc::channel;
 
-    use super::AtEnd;
+    use super::*;
 
     #[test]
     fn an_action_runs_once_or_never() {
@@ -99,5 +199,61 @@ mod tests {
         assert_eq!(runs.load(Ordering::SeqCst), 1);
         AtEnd::new(action(&runs)).expect("signals").forget();
         assert_eq!(runs.load(Ordering::SeqCst), 1);
+        let (made, at_end) = AtEnd::make(|| Ok(7), action(&runs)).expect("signals");
+        assert_eq!((made, at_end.before(|| 8)), (7, 8));
+        drop(at_end);
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+        AtEnd::make(|| Err::<(), _>(io::ErrorKind::NotFound.into()), action(&runs)).expect_err("nothing is made");
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+    }
+
+    /// The end comes while something is made: it waits, and takes it away. Behind it nothing is made or done any more.
+    #[test]
+    fn nothing_is_left_of_what_is_being_made_when_the_end_comes() {
+        let actions: &'static Actions = Box::leak(Box::new(Actions::new()));
+        let (there, undone) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let (say, hear) = channel();
+        let end = std::thread::spawn(move || {
+            hear.recv().expect("it is being made");
+            actions.run_all();
+        });
+        let (made, counted) = (Arc::clone(&there), (Arc::clone(&there), Arc::clone(&undone)));
+        let make = move || {
+            say.send(()).expect("somebody waits");
+            // Long enough for the end to have come.
+            std::thread::sleep(Duration::from_millis(50));
+            made.store(1, Ordering::SeqCst);
+            Ok(())
+        };
+        let action = move || {
+            counted.1.fetch_add(counted.0.swap(0, Ordering::SeqCst), Ordering::SeqCst);
+        };
+        let (_, at_end) = actions.make(make, action).expect("made");
+        end.join().expect("all have run");
+        assert_eq!((there.load(Ordering::SeqCst), undone.load(Ordering::SeqCst)), (0, 1));
+        let (say, hear) = channel::<&str>();
+        let other = say.clone();
+        std::thread::spawn(move || at_end.before(|| say.send("done")));
+        std::thread::spawn(move || actions.make(|| Ok(other.send("made")), || {}));
+        hear.recv_timeout(Duration::from_millis(50)).expect_err("nothing");
+    }
+
+    /// The end comes while another thread puts something right: it waits until that is done.
+    #[test]
+    fn the_end_waits_for_an_action_that_runs() {
+        let actions: &'static Actions = Box::leak(Box::new(Actions::new()));
+        let is_done = Arc::new(AtomicU32::new(0));
+        let (say, hear) = channel();
+        let done = Arc::clone(&is_done);
+        let at_end = actions.add(move || {
+            say.send(()).expect("somebody waits");
+            std::thread::sleep(Duration::from_millis(50));
+            done.store(1, Ordering::SeqCst);
+        });
+        let other = std::thread::spawn(move || drop(at_end));
+        hear.recv().expect("it runs");
+        actions.run_all();
+        assert_eq!(is_done.load(Ordering::SeqCst), 1);
+        other.join().expect("dropped");
     }
 }

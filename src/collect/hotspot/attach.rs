@@ -8,6 +8,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, OFlags};
@@ -23,6 +25,8 @@ use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::unix_socket;
 use crate::collect::watch::CONNECT;
 
+/// For a JVM to open its socket after a signal has ended this program.
+const MOMENT: Duration = Duration::from_secs(2);
 /// A reply is some lines.
 const MAX_REPLY_BYTES: usize = 64 << 10;
 
@@ -154,11 +158,48 @@ fn clear_the_way(process: &Process) -> Result<(), Refusal> {
 fn wake(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
     let name = mark_name(process);
     clear_the_way(process)?;
-    let _mark = open_directory_of(process)
-        .and_then(|folder| mark(process, folder, &name))
-        .or_else(|_| mark(process, open_tmp(process)?, &name))
+    let waited_for = Awaited::default();
+    let mark = open_directory_of(process)
+        .and_then(|folder| mark(process, &folder, &name, waited_for.wait(process)))
+        .or_else(|_| mark(process, &open_tmp(process)?, &name, waited_for.wait(process)))
         .map_err(|error| Refusal::system(&format!("process {}: {name} cannot be made", process.pid), error))?;
-    process.wake(Signal::QUIT, "SIGQUIT")?;
+    mark.before(|| {
+        process.wake(Signal::QUIT, "SIGQUIT")?;
+        waited_for.set(true);
+        Ok(())
+    })?;
+    let connected = wait_for_socket(process, patience);
+    waited_for.set(false);
+    connected
+}
+
+/// Is the JVM about to look for the mark? Then it is not removed before the socket is there, for a moment at most.
+#[derive(Default)]
+struct Awaited(Arc<AtomicBool>);
+
+impl Awaited {
+    fn set(&self, is_awaited: bool) {
+        self.0.store(is_awaited, Ordering::SeqCst);
+    }
+
+    /// What the end of the program waits for.
+    fn wait(&self, process: &Process) -> impl FnOnce() + Send + 'static {
+        let (is_awaited, pid, start) = (Arc::clone(&self.0), process.pid, process.start);
+        move || {
+            let asked = Instant::now();
+            while is_awaited.load(Ordering::SeqCst) && asked.elapsed() < MOMENT {
+                // It may have ended, and its number be another's.
+                if Process::open(pid).map_or(true, |process| process.start != start || has_socket(&process)) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+/// Connects to the socket that the JVM was asked for.
+fn wait_for_socket(process: &Process, patience: Duration) -> Result<UnixStream, Refusal> {
     let asked = Instant::now();
     let mut pause = Duration::from_millis(10);
     loop {

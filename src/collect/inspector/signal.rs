@@ -144,8 +144,12 @@ impl OpenedInspector {
     }
 
     fn wake(&mut self, process: &Process) -> Result<(), Refusal> {
-        self.set(Opening::Asked(Instant::now()));
-        process.wake(Signal::USR1, "SIGUSR1").inspect_err(|_| self.set(Opening::NotAsked))
+        let opening = &self.opening;
+        self.closing.before(|| {
+            process.wake(Signal::USR1, "SIGUSR1")?;
+            *opening.lock().unwrap_or_else(PoisonError::into_inner) = Opening::Asked(Instant::now());
+            Ok(())
+        })
     }
 
     fn find(&mut self, process: &Process) -> Option<Inspector> {
