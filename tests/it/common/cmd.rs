@@ -90,10 +90,16 @@ pub fn run_on_terminal(line: &str, columns: usize) -> Ran {
         .stdin(Stdio::null());
     let output = command.output().expect("the `script` program of util-linux, which makes a terminal");
     Ran {
-        stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
+        stdout: without_progress(&String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         code: output.status.code().unwrap_or(-1),
     }
+}
+
+/// Progress, which a slow machine shows, is cleared before a line is written in its place.
+fn without_progress(text: &str) -> String {
+    let lines = text.split('\n').map(|line| line.rsplit("\x1b[2K").next().unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The commands of the program, as its help lists them.
