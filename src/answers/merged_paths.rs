@@ -29,7 +29,8 @@ pub enum KeptRows {
     /// Those with at least this share of the reached objects, of paths to one object this share of the paths; or with so many
     /// of them, where the threshold is a number.
     OfShare(Threshold),
-    /// The largest, about so many: fewer where a row more would bring a long path with it, more where one path is longer.
+    /// The largest, on so many lines, of which each level that was cut takes one: fewer where a row more would bring a long path
+    /// with it, more where one path is longer.
     Largest(usize),
 }
 
@@ -116,6 +117,8 @@ pub struct MergedPathRows<'d> {
     tree: Tree<u32>,
     names: Option<ReferenceNames<'d>>,
     hidden: Hidden,
+    kept_rows: KeptRows,
+    limits: Limits,
     /// All paths are to one object, and rows count them.
     is_of_one: bool,
 }
@@ -274,14 +277,14 @@ impl<'d> MergedPathRows<'d> {
                 let least = share.at_least(merged.reached_objects);
                 is_kept.iter_mut().zip(&merged.rows).for_each(|(is_kept, row)| *is_kept |= row.objects >= least);
             }
-            KeptRows::Largest(rows) => {
+            KeptRows::Largest(lines) => {
                 // A row has at least as much as each below it, and comes before them.
                 let mut largest_first: Vec<u32> = (0..merged.rows.len() as u32).collect();
                 largest_first.sort_unstable_by_key(|&number| {
                     let row = &merged.rows[number as usize];
                     (Reverse(row.objects), Reverse(row.weight_bytes), row.depth, number)
                 });
-                keep_largest(&merged, &largest_first, rows, &mut is_kept);
+                keep_largest(&merged, &largest_first, lines, &mut is_kept);
             }
         }
         let level = |mut numbers: Vec<u32>| {
@@ -293,7 +296,8 @@ impl<'d> MergedPathRows<'d> {
         };
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
-        MergedPathRows { graph, hidden: Hidden::of(&merged, &tree), merged, tree, names: None, is_of_one: false }
+        let hidden = Hidden::of(&merged, &tree);
+        MergedPathRows { graph, hidden, kept_rows, limits, merged, tree, names: None, is_of_one: false }
     }
 
     /// How many rows there are.
@@ -327,6 +331,21 @@ impl<'d> MergedPathRows<'d> {
         found.map_or((0, 0), |at| (self.hidden.0[at].1, self.hidden.0[at].2))
     }
 
+    /// The largest number of bytes of a row, or of those left out after one. O(rows).
+    pub(crate) fn largest_bytes(&self) -> u64 {
+        let rows = self.merged.rows.iter().map(|row| row.weight_bytes);
+        rows.chain(self.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
+    }
+
+    /// The options that ask for all rows, where some were left out.
+    pub(crate) fn options_for_all(&self) -> &'static str {
+        match (self.kept_rows, self.limits.rows) {
+            (KeptRows::OfShare(_), None) => "--min-percent 0",
+            (KeptRows::OfShare(_), Some(_)) => "-n 0 --min-percent 0",
+            _ => "-n 0",
+        }
+    }
+
     /// The rows, each followed by those that it holds.
     pub fn iter(&self) -> impl Iterator<Item = TreeRow<MergedPathRow<'d>>> + '_ {
         (0..self.len()).map(|row| self.get(row))
@@ -345,24 +364,34 @@ impl<'d> MergedPathRows<'d> {
     }
 }
 
-/// Keeps as many of the largest rows as there can be with no more than `most` in the tree; a row is in it if the one above
-/// is, and it is kept. O(rows × log rows).
+/// Keeps as many of the largest rows as the tree can show on no more than `most` lines: one for each row and one for each level
+/// that is cut. A row is in the tree if the one above is, and it is kept. O(rows × log rows).
 fn keep_largest(merged: &MergedPaths, largest_first: &[u32], most: usize, is_kept: &mut [bool]) {
-    let mut rank = vec![0; merged.rows.len()];
+    let rows = merged.rows.len();
+    let mut rank = vec![0; rows];
     largest_first.iter().enumerate().for_each(|(at, &number)| rank[number as usize] = at);
-    let mut is_shown = vec![false; merged.rows.len()];
-    let mut shown_with = |count: usize, is_kept: &[bool]| {
-        for (number, row) in merged.rows.iter().enumerate() {
-            let is_in = row.objects > 0 && (is_kept[number] || rank[number] < count);
-            is_shown[number] = is_in && row.above.is_none_or(|above| is_shown[above]);
+    let is_row = |number: usize| merged.rows[number].objects > 0;
+    // Of each level, by the row above; behind them the level at the top.
+    let level_of = |number: usize| merged.rows[number].above.unwrap_or(rows);
+    let mut sizes = vec![0u32; rows + 1];
+    (0..rows).filter(|&number| is_row(number)).for_each(|number| sizes[level_of(number)] += 1);
+    let mut hidden = sizes.clone();
+    let mut is_shown = vec![true; rows + 1];
+    let mut lines_with = |count: usize, is_kept: &[bool]| {
+        hidden.copy_from_slice(&sizes);
+        for number in 0..rows {
+            let is_in = is_row(number) && (is_kept[number] || rank[number] < count);
+            is_shown[number] = is_in && is_shown[level_of(number)];
+            hidden[level_of(number)] -= u32::from(is_shown[number]);
         }
-        is_shown.iter().filter(|&&is_shown| is_shown).count()
+        let is_cut = |level: usize| is_shown[level] && hidden[level] > 0;
+        (0..rows).filter(|&number| is_shown[number]).count() + (0..=rows).filter(|&level| is_cut(level)).count()
     };
-    // The more of the largest are kept, the more are shown.
-    let (mut few, mut too_many) = (0, merged.rows.len() + 1);
+    // A row more is a line more, and at most one less where its level is whole then.
+    let (mut few, mut too_many) = (0, rows + 1);
     while too_many - few > 1 {
         let middle = few + (too_many - few) / 2;
-        if shown_with(middle, is_kept) <= most { few = middle } else { too_many = middle }
+        if lines_with(middle, is_kept) <= most { few = middle } else { too_many = middle }
     }
     largest_first.iter().take(few).for_each(|&number| is_kept[number as usize] = true);
 }
@@ -437,22 +466,27 @@ mod tests {
         let all = tree(KeptRows::All, None);
         let whole = levels(&all);
         assert!(all.len() > 200 && whole.values().all(|&[_, hidden]| hidden == (0, 0)), "{}", all.len());
-        let longest = all.deepest() + 1;
+        // Each level of the longest path may be cut.
+        let longest = 2 * (all.deepest() + 1);
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
             let cut = tree(KeptRows::Largest(most), rows);
-            assert!(!cut.is_empty() && cut.len() <= most.max(longest), "{} rows, {most}", cut.len());
+            let lines = cut.len() + cut.hidden.0.len();
+            assert!(!cut.is_empty() && lines <= most.max(longest), "{lines} lines, {most}");
             for (above, [shown, hidden]) in levels(&cut) {
                 assert_eq!((shown.0 + hidden.0, shown.1 + hidden.1), whole[&above][0], "below {above:?}");
             }
         }
-        assert!(tree(KeptRows::Largest(150), None).len() > 140);
+        let cut = tree(KeptRows::Largest(150), None);
+        assert!(cut.len() + cut.hidden.0.len() > 140);
         assert_eq!(tree(KeptRows::Largest(all.len()), None).len(), all.len());
+        assert_eq!(cut.options_for_all(), "-n 0");
         // A share keeps all rows that have it.
         let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.merged.reached_objects);
         let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
         let kept = tree(KeptRows::OfShare(share), None);
         assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
         assert!(wanted > 3 && kept.len() < all.len());
+        assert_eq!(kept.options_for_all(), "--min-percent 0");
     }
 
     /// Rows that are equally large do not all go because one of them has to.
@@ -478,7 +512,8 @@ mod tests {
         let tree = |kept_rows| tree(&dump, "Leaf", kept_rows, None);
         assert_eq!(tree(KeptRows::All).len(), 201);
         let cut = tree(KeptRows::Largest(34));
-        assert!((33..=34).contains(&cut.len()), "{} rows", cut.len());
+        // The root, 16 holders with what they hold, and the line of the others.
+        assert_eq!((cut.len(), cut.hidden.0.len()), (33, 1));
         assert_eq!(levels(&cut).values().map(|&[_, hidden]| hidden.0).max(), Some(84));
         assert_eq!(cut.iter().nth(1).unwrap().row.type_name, "Holder00");
     }

@@ -257,6 +257,11 @@ impl<'d> ReferrerRows<'d> {
         self.tree.deepest()
     }
 
+    /// The most bytes of a row. O(rows).
+    pub(crate) fn largest_bytes(&self) -> u64 {
+        self.tree.rows().iter().map(|row| row.row.shallow_bytes).max().unwrap_or(0)
+    }
+
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
         self.names.is_some()

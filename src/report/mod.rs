@@ -29,7 +29,7 @@ pub use names::shorten_name;
 pub use present::{Present, TextPage, wrap_sentence, write, write_each};
 pub use progress_line::{progress_line, progress_prefix};
 pub use terminal::shorten_middle;
-pub use tree::{Outline, OutlineRow};
+pub use tree::{Outline, OutlineRow, width_of_sizes};
 
 /// The output form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,6 +19,8 @@ pub struct Outline<'a> {
     pub deepest: usize,
     /// How many rows there are.
     pub row_count: usize,
+    /// The options that show all rows, where some were left out.
+    pub options_for_all: &'static str,
     /// Gives a row.
     pub row: Box<dyn Fn(usize) -> OutlineRow + 'a>,
 }
@@ -44,8 +46,15 @@ pub struct OutlineRow {
 
 /// Levels for which figures are left out.
 const LEVELS_WANTED: usize = 4;
+/// Columns of a size for people, such as `1,023.9 MiB`.
+const SIZE_WIDTH: usize = 10;
 /// Characters that a name keeps at least where all levels are indented.
 const SHORTEST_NAME: usize = 12;
+
+/// Columns for sizes that are at most `largest_bytes`.
+pub fn width_of_sizes(largest_bytes: u64, style: &Style) -> usize {
+    columns_of(&style.size(largest_bytes)).max(SIZE_WIDTH)
+}
 
 /// What a terminal has room for.
 struct Layout {
@@ -103,11 +112,17 @@ impl Outline<'_> {
     ) -> io::Result<()> {
         while hidden.len() > depth {
             let Some((count, figures)) = hidden.pop().filter(|(count, _)| *count > 0) else { continue };
-            let text = format!("{} more; -n 0 shows all", format_count(count));
+            let level = hidden.len();
+            let deep = if level > layout.max_level { format!("({level}) ") } else { String::new() };
+            let count = format!("{deep}{} more", format_count(count));
+            let text = match format!("{count}; {} shows all", self.options_for_all) {
+                text if text.len() <= style.width => text,
+                _ => count,
+            };
             let figures = self.figures(figures.iter().take(layout.figures).map(String::as_str));
             // Where there is no room for both, the sums go.
             let figures = if figures.len() + 2 + text.len() > style.width { "" } else { &figures };
-            let indent = layout.width + 2 + 2 * hidden.len().min(layout.max_level);
+            let indent = layout.width + 2 + 2 * level.min(layout.max_level);
             let indent = indent.min(style.width.saturating_sub(text.len())).saturating_sub(figures.len());
             writeln!(out, "{figures}{:indent$}{text}", "")?;
         }
@@ -158,6 +173,9 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
     if !titles.is_empty() {
         notes.push(hidden_columns(&titles));
     }
+    if !notes.is_empty() {
+        writeln!(out)?;
+    }
     notes.iter().try_for_each(|note| writeln!(out, "{}", wrap_sentence(note, style.width)))
 }
 
@@ -176,6 +194,7 @@ mod tests {
             header: true,
             deepest: 2,
             row_count: rows.len(),
+            options_for_all: "-n 0",
             row: Box::new(|at| {
                 let (depth, hidden_after, name) = rows[at];
                 let figures = vec![at.to_string(), "x".into()];
@@ -215,6 +234,7 @@ mod tests {
             header: true,
             deepest,
             row_count: deepest + 1,
+            options_for_all: "-n 0",
             row: Box::new(move |depth| OutlineRow {
                 depth,
                 hidden_after: u64::from(depth == deepest),
@@ -246,6 +266,7 @@ mod tests {
         has(4, 69, &["1 more column (objects)", "0x7f2da4800010", "share"], &["(4)"]);
         has(4, 56, &["2 more columns (share, objects)", "0x7f2da4800010", "…CacheEntry"], &["(4)"]);
         has(4, 40, &["3 more columns (share, objects, id)", "…CacheEntry"], &["0x7f", "(4)"]);
+        has(40, 40, &["(40) 1 more; -n 0 shows all", "\n\n(N): a row N"], &[]);
         has(40, 80, &["(40) 0x7f", "(40) 0x7f2da4800010  …", "(N): a row N levels down", "1 more;"], &["(3)"]);
         for (deepest, width) in (0..60).flat_map(|deepest| (30..130).map(move |width| (deepest, width))) {
             text(deepest, width);

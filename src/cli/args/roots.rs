@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Walk weak roots too
     #[arg(long)]
     pub(crate) all_kinds: bool,
-    /// Of trees, leave out rows of fewer of the objects or paths, in percent [default: none; in tables on a terminal without -n all but the largest rows, some 40 lines]
+    /// Of trees, leave out rows of fewer of the objects or paths, in percent; the largest of each level stays [default: none; in tables on a terminal without -n all but the largest rows, some 40 lines]
     #[arg(long, value_name = "PERCENT", conflicts_with = "paths")]
     pub(crate) min_percent: Option<f64>,
     #[command(flatten)]

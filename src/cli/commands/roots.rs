@@ -13,8 +13,8 @@ pub(crate) use crate::cli::args::roots::Args;
 use crate::cli::terminal::{asking::ask, session::Session};
 use crate::report::Format;
 
-/// Rows of a tree on a terminal where nothing else is asked: with a line for each level that was cut about 40 lines.
-const ROWS_ON_TERMINAL: usize = 34;
+/// Lines of a tree on a terminal where nothing else is asked: about 40 with those around it.
+const LINES_ON_TERMINAL: usize = 36;
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let scope = args.scope.options()?;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let is_cut = args.limit.limit.is_none() && style.terminal && style.format == Format::Table;
     let kept_rows = match parse_smallest(None, args.min_percent)? {
         Some(share) => KeptRows::OfShare(share),
-        None if is_cut => KeptRows::Largest(ROWS_ON_TERMINAL),
+        None if is_cut => KeptRows::Largest(LINES_ON_TERMINAL),
         None => KeptRows::All,
     };
     if scope.is_choice() {

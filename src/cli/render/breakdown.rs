@@ -72,6 +72,8 @@ fn outline<'t>(heap: &'t BreakdownHeap<'_>, style: Style) -> Outline<'t> {
         header: true,
         deepest: rows.iter().map(|row| row.depth as usize).max().unwrap_or(0),
         row_count: rows.len(),
+        // Rows stand for those left out: no line says so.
+        options_for_all: "",
         row: Box::new(move |at| {
             let TreeRow { depth, hidden_after, row } = &rows[at];
             let size = style.size(row.bytes);

@@ -5,7 +5,9 @@ use super::rows::{CLASS, TYPE};
 use crate::answers::DominatorTree;
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows, GroupRow};
 use crate::answers::tree::TreeRow;
-use crate::report::{Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, format_count};
+use crate::report::{
+    Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, format_count, width_of_sizes,
+};
 
 impl Present for DominatorTree<'_> {
     const COMMAND: &'static str = "dominators";
@@ -27,7 +29,7 @@ impl Present for DominatorTree<'_> {
             if self.has_requested_roots { " or given roots on request" } else { "" },
         ));
         match &self.rows {
-            DominatorRows::Objects { nodes } => page.tree(&outline(nodes, style)),
+            DominatorRows::Objects { nodes } => page.tree(&outline(nodes, self.reachable_bytes, style)),
             DominatorRows::Groups(groups) => page.table(&table_of_groups(groups, style.is_for_people())),
         }
     }
@@ -46,14 +48,16 @@ fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
         .table(nodes.len(), 0, |at| nodes.get(at))
 }
 
-fn outline<'t>(nodes: &'t DominatorNodes<'_>, style: Style) -> Outline<'t> {
+fn outline<'t>(nodes: &'t DominatorNodes<'_>, reachable_bytes: u64, style: Style) -> Outline<'t> {
+    let width = width_of_sizes(reachable_bytes, &style);
     Outline {
-        figures: vec![("retained", 10), ("share", 7), ("shallow", 10), ("objects", 11)],
+        figures: vec![("retained", width), ("share", 7), ("shallow", width), ("objects", 11)],
         gap: 1,
         title: "object",
         header: style.header,
         deepest: nodes.deepest(),
         row_count: nodes.len(),
+        options_for_all: "-n 0",
         row: Box::new(move |at| {
             let place = nodes.get(at);
             let row = place.row;

@@ -6,6 +6,7 @@ use crate::answers::merged_paths::MergedPathRow;
 use crate::answers::tree::TreeRow;
 use crate::report::{
     Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,
+    width_of_sizes,
 };
 
 impl Present for MergedRootPaths<'_> {
@@ -34,12 +35,16 @@ impl Present for MergedRootPaths<'_> {
         let (count, rest) = self.sentence();
         page.paragraph(format!("{}{}\n", style.bold(&count), escape_controls(&rest)));
         page.tree(&Outline {
-            figures: if of_one { vec![("paths", 11)] } else { vec![("objects", 11), ("retained", 10)] },
+            figures: match of_one {
+                true => vec![("paths", 11)],
+                false => vec![("objects", 11), ("retained", width_of_sizes(self.tree.largest_bytes(), &style))],
+            },
             gap: 1,
             title: "held by",
             header: style.header,
             deepest: self.tree.deepest(),
             row_count: self.tree.len(),
+            options_for_all: self.tree.options_for_all(),
             row: Box::new(move |at| {
                 let place = self.tree.get(at);
                 let row = place.row;

@@ -6,6 +6,7 @@ use crate::answers::referrers::ReferrerRow;
 use crate::answers::tree::TreeRow;
 use crate::report::{
     Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls, format_count,
+    width_of_sizes,
 };
 
 impl Present for Referrers<'_> {
@@ -35,12 +36,17 @@ impl Present for Referrers<'_> {
         };
         page.paragraph(format!("What refers to {}\n", escape_controls(&of)));
         page.tree(&Outline {
-            figures: vec![("referrers", 11), ("references", 11), ("shallow", 10)],
+            figures: vec![
+                ("referrers", 11),
+                ("references", 11),
+                ("shallow", width_of_sizes(self.referrers.largest_bytes(), &style)),
+            ],
             gap: 1,
             title: "referred to by",
             header: style.header,
             deepest: self.referrers.deepest(),
             row_count: self.referrers.len(),
+            options_for_all: "-n 0",
             row: Box::new(move |at| {
                 let TreeRow { depth, hidden_after, row } = self.referrers.get(at);
                 let name = row.reference.map_or(String::new(), |name| format!("{name}  "));
