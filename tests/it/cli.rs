@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::common::cmd::{finish, heapdump, project, run, run_on_terminal, run_with_input};
+use crate::common::cmd::{
+    finish, heapdump, project, run, run_on_terminal, run_on_terminal_with_progress, run_with_input,
+};
 
 const SMALL: &str = "fixtures/xna_cf/43_finalizer.txt";
 const GAME: &str = "fixtures/xna_cf/small_1k.txt";
@@ -157,13 +159,13 @@ fn files_of_other_tools_are_called_by_their_names() {
 #[test]
 fn progress_is_for_terminals_that_wait() {
     let slowly = format!("(head -c 9000 {GAME}; sleep 1; tail -c +9001 {GAME}) | heapdump stats -n 1");
-    let ran = run_on_terminal(&slowly, 80);
+    let ran = run_on_terminal_with_progress(&slowly, 80);
     assert!(ran.stdout.contains("reading, ") && ran.stdout.contains("KiB/s"), "{}", ran.stdout);
     for quiet in ["-q", "2> /dev/null"] {
-        let ran = run_on_terminal(&format!("{slowly} {quiet}"), 80);
+        let ran = run_on_terminal_with_progress(&format!("{slowly} {quiet}"), 80);
         assert!(!ran.stdout.contains("reading") && ran.stdout.contains("objects of"), "{}", ran.stdout);
     }
-    let quick = run_on_terminal(&format!("heapdump stats {GAME} -n 1"), 80);
+    let quick = run_on_terminal_with_progress(&format!("heapdump stats {GAME} -n 1"), 80);
     assert!(!quick.stdout.contains("reading"), "{}", quick.stdout);
 }
 

@@ -75,8 +75,16 @@ pub fn run_with_input(args: &[&str], input: &[u8]) -> Ran {
     }
 }
 
-/// Runs a line of shell in which `heapdump` is the binary, on a terminal of that many columns, which `script` makes.
+/// Runs a line of shell in which `heapdump` is the binary, on a terminal of that many columns, which `script` makes. Progress,
+/// which a slow machine shows, is cleared before a line is written in its place: it is left out.
 pub fn run_on_terminal(line: &str, columns: usize) -> Ran {
+    let ran = run_on_terminal_with_progress(line, columns);
+    let lines = ran.stdout.split('\n').map(|line| line.rsplit("\x1b[2K").next().unwrap_or(line));
+    Ran { stdout: lines.collect::<Vec<_>>().join("\n"), ..ran }
+}
+
+/// The same with all that was ever drawn.
+pub fn run_on_terminal_with_progress(line: &str, columns: usize) -> Ran {
     let bin = Path::new(env!("CARGO_BIN_EXE_heapdump")).parent().expect("a folder").display().to_string();
     let mut command = Command::new("script");
     command
@@ -90,16 +98,10 @@ pub fn run_on_terminal(line: &str, columns: usize) -> Ran {
         .stdin(Stdio::null());
     let output = command.output().expect("the `script` program of util-linux, which makes a terminal");
     Ran {
-        stdout: without_progress(&String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n")),
+        stdout: String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         code: output.status.code().unwrap_or(-1),
     }
-}
-
-/// Progress, which a slow machine shows, is cleared before a line is written in its place.
-fn without_progress(text: &str) -> String {
-    let lines = text.split('\n').map(|line| line.rsplit("\x1b[2K").next().unwrap_or(line));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The commands of the program, as its help lists them.
