@@ -41,8 +41,8 @@ impl Export {
         }
         let failed = |why: String| format!("cannot write {}: {why}", path.display());
         let paths = dumps.old.into_iter().chain([dumps.new]).map(|dump| dump.path());
-        let target =
-            Target::find(Some(path), &inputs_of(paths, Some(path))).map_err(|error| failed(error.to_string()))?;
+        let target = Target::find(Some(path), &inputs_of(paths, Some(path)))
+            .map_err(|error| format!("{} {error}", path.display()))?;
         let browser = if self.listing.has_objects() { Browser::of(dumps.new).ok() } else { None };
         let rows = Rows { export: self, browser, places: self.places_of_rows() };
         let mut out = target.begin_with_first_byte(|| {});

@@ -123,6 +123,11 @@ impl Frame {
         }
     }
 
+    /// Returns true if rows are still in another order than the one that was asked for.
+    pub(super) fn is_being_sorted(&self) -> bool {
+        self.listing.is_some() && self.asked.0 != self.has.0
+    }
+
     /// Returns true if all rows are there, in the order that is wanted.
     pub(super) fn is_arranged(&self) -> bool {
         let is_part = self.rows.rows.as_ref().is_some_and(|rows| rows.len() < self.rows.len);

@@ -340,6 +340,8 @@ fn rows_are_written_to_files() {
     assert!(suspects[0]["relation"].is_null() && suspects[0]["details"][0].as_str().unwrap().starts_with("held by "));
     // Never over the dump, and not under a name that says nothing.
     assert!(game.keys("x fixtures/xna_cf/pair_after.txt Enter").screen().contains("ends with .csv or .json"));
+    let screen = game.keys("x no/such/folder.csv Enter").screen();
+    assert!(screen.contains("no/such/folder.csv cannot be written: "), "{screen}");
 }
 
 /// Rows of groups lead to their own objects: as many as the row says, and the command says so too.

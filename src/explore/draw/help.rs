@@ -54,6 +54,11 @@ pub(super) fn keys_of(state: &State) -> String {
     keys.join("  ")
 }
 
+/// What leaves the keys.
+pub(super) const CLOSE: &str = "any other key back";
+/// The keys that work while the keys are shown.
+pub(super) const KEYS: &str = "j k ^d ^u up and down  g G first, last  q quit  any other key back";
+
 const COMMON: [(&str, &str); 16] = [
     ("j k ↓ ↑", "a row down, up; ^d ^u half a page, PgDn PgUp a page"),
     ("g G", "first, last row (Home, End)"),

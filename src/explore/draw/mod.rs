@@ -158,6 +158,7 @@ fn last_line(state: &State, area: Rect, buffer: &mut Buffer, pen: Pen) {
             return;
         }
         (None, Some(note)) => (pen.escaped(note), pen.bold()),
+        (None, None) if state.help.is_some() => (help::KEYS.to_string(), pen.dim()),
         (None, None) => (help::keys_of(state), pen.dim()),
     };
     let text = if state.note.is_some() { cut(&text, room, pen) } else { keys_that_fit(&text, room) };
@@ -169,7 +170,7 @@ fn keys_that_fit(text: &str, room: usize) -> String {
     if text.len() <= room {
         return text.to_string();
     }
-    let tail = "? keys";
+    let tail = if text.ends_with(help::CLOSE) { help::CLOSE } else { "? keys" };
     let mut shown = String::new();
     for key in text.split("  ").filter(|key| *key != tail) {
         if shown.len() + key.len() + 2 + tail.len() > room {

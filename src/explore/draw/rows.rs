@@ -125,6 +125,7 @@ fn draw_titles(frame: &Frame, listing: &Listing, columns: &Columns, area: Rect, 
         let Some(column) = column else { continue };
         let is_sorted = frame.sort.column == Some(at) && (listing.sorted_by != Some(at) || frame.sort.reverse);
         let mark = match (is_sorted, frame.sort.reverse, pen.look.ascii) {
+            _ if frame.is_being_sorted() && frame.sort.column == Some(at) => pen.ellipsis(),
             (false, ..) => "",
             (_, false, false) => "↓",
             (_, true, false) => "↑",

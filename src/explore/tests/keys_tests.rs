@@ -274,6 +274,7 @@ fn help_is_seen_to_its_end() {
     pair.keys("?");
     let first = pair.screen();
     assert!(!first.contains(" end") && first.contains("a row down"));
+    assert!(first.trim_end().ends_with("any other key back"), "{first}");
     let last = pair.keys("G").screen();
     assert!(last.contains(" end") && last.lines().nth(7).is_some_and(|line| line.ends_with("end")), "{last}");
     let lines = pair.state.help.unwrap();
@@ -282,4 +283,19 @@ fn help_is_seen_to_its_end() {
     assert_eq!(pair.keys("g").screen(), first);
     assert!(pair.keys("x").state.help.is_none() && pair.state.prompt.is_none());
     assert!(pair.state.warnings.iter().any(|warning| warning.starts_with("fixtures/ibm_classic/seed-asprinted.txt: ")));
+}
+
+/// While rows are put in another order, the title says so.
+#[test]
+fn rows_that_are_not_in_the_new_order_yet_are_marked() {
+    let mut pair = Driver::new(&PAIR, (110, 30), COLORS);
+    pair.keys("2");
+    let title = |driver: &mut Driver| driver.screen().lines().nth(2).unwrap().to_string();
+    assert!(!title(&mut pair).contains('…'));
+    let asks = pair.state.update(Msg::Key(Key::Char('s')));
+    assert!(title(&mut pair).contains('…') && asks.iter().any(|ask| matches!(ask, Ask::Arrange(..))), "{asks:?}");
+    asks.into_iter().for_each(|ask| pair.worker.answer(ask));
+    let answers = std::mem::take(&mut *pair.answers.lock().unwrap());
+    answers.into_iter().for_each(|answer| drop(pair.state.update(Msg::Answer(answer))));
+    assert!(title(&mut pair).contains('↓') && !title(&mut pair).contains('…'), "{}", title(&mut pair));
 }
