@@ -127,8 +127,19 @@ fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
     Ok(is_empty && fstat(folder)?.st_uid == rustix::process::geteuid().as_raw())
 }
 
-/// Removes a folder of ours and the files in it.
+/// Removes a folder of ours and the files in it. The process may just be making one there.
 fn remove(around: impl AsFd, name: &str) {
+    const TRIES: u32 = 3;
+    for _ in 0..TRIES {
+        empty(&around, name);
+        if unlinkat(&around, name, AtFlags::REMOVEDIR) != Err(Errno::NOTEMPTY) {
+            return;
+        }
+    }
+}
+
+/// Removes the files in a folder of ours.
+fn empty(around: impl AsFd, name: &str) {
     // What is gone already, or cannot be removed, is left as it is: nobody is there to be told.
     if let Ok(folder) = open_folder(&around, name) {
         let names = Dir::read_from(&folder).into_iter().flatten().flatten();
@@ -141,7 +152,6 @@ fn remove(around: impl AsFd, name: &str) {
             drop(reader);
         }
     }
-    let _ = unlinkat(&around, name, AtFlags::REMOVEDIR);
 }
 
 /// Removes folders that runs at this process have left and that no run holds.

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// For an action that another thread is at, when all are to have run.
+/// For what another thread is at, when all actions are to have run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 type Action = Box<dyn FnOnce() + Send>;
@@ -16,6 +17,8 @@ struct State {
     waiting: Vec<(u64, Action)>,
     /// Those that run because they were dropped.
     running: u64,
+    /// All are being run: nothing more is begun.
+    is_ending: bool,
     /// All have run: the program ends at any moment.
     is_over: bool,
 }
@@ -54,7 +57,7 @@ pub(super) fn run_all() {
 
 impl Actions {
     const fn new() -> Self {
-        let state = State { last_number: 0, waiting: Vec::new(), running: 0, is_over: false };
+        let state = State { last_number: 0, waiting: Vec::new(), running: 0, is_ending: false, is_over: false };
         Actions { state: Mutex::new(state), has_run: Condvar::new() }
     }
 
@@ -62,13 +65,27 @@ impl Actions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// As `lock`; `None` where somebody holds it for longer, as a file system may that does not answer.
+    fn lock_within(&self, patience: Duration) -> Option<MutexGuard<'_, State>> {
+        let began = Instant::now();
+        loop {
+            match self.state.try_lock() {
+                Ok(state) => return Some(state),
+                Err(TryLockError::Poisoned(state)) => return Some(state.into_inner()),
+                Err(TryLockError::WouldBlock) if began.elapsed() >= patience => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
     fn run_all(&self) {
         let mut patience = PATIENCE;
         loop {
-            let mut state = self.lock();
+            let Some(mut state) = self.lock_within(PATIENCE) else { return };
+            state.is_ending = true;
             if let Some((_, action)) = state.waiting.pop() {
                 drop(state);
-                action();
+                run(action);
             } else if state.running > 0 && !patience.is_zero() {
                 // Another thread is in the middle of one, and may add one.
                 let began = Instant::now();
@@ -87,7 +104,7 @@ impl Actions {
         let Some(action) = state.take(number) else { return };
         state.running += 1;
         drop(state);
-        action();
+        run(action);
         self.lock().running -= 1;
         self.has_run.notify_all();
     }
@@ -109,7 +126,7 @@ impl Actions {
         action: impl FnOnce() + Send + 'static,
     ) -> io::Result<(T, AtEnd)> {
         let mut state = self.lock();
-        if state.is_over {
+        if state.is_ending {
             drop(state);
             wait_for_end();
         }
@@ -118,7 +135,12 @@ impl Actions {
     }
 }
 
-/// The thread that has run all actions ends the program.
+/// What goes wrong in one does not keep the others from running.
+fn run(action: Action) {
+    let _ = catch_unwind(AssertUnwindSafe(action));
+}
+
+/// The thread that runs all actions ends the program.
 fn wait_for_end() -> ! {
     loop {
         std::thread::park();
@@ -142,8 +164,9 @@ impl AtEnd {
         Ok(ACTIONS.add(action))
     }
 
-    /// Makes something, and keeps the action that takes it away again. No signal ends the program between the two; one that has
-    /// come is waited for with nothing made. `make` is to be short, and must neither make nor drop another of these.
+    /// Makes something, and keeps the action that takes it away again. No signal ends the program between the two; where actions
+    /// are being run already, nothing is made, and this never returns: not for use in an action. `make` is to be short, and must
+    /// neither make nor drop another of these.
     ///
     /// # Errors
     /// Those of `make`, and when signals cannot be waited for: nothing has been made then.
@@ -155,15 +178,15 @@ impl AtEnd {
         ACTIONS.make(make, action)
     }
 
-    /// Does something that the action will put right, which it would not if it ran before: then the program ends, and this
-    /// waits for that. `act` is to be short, and must neither make nor drop another of these.
+    /// Does something that the action will put right. Where actions are being run already, nothing is done, and this never
+    /// returns: not for use in an action. `act` is to be short, and must neither make nor drop another of these.
     pub fn before<T>(&self, act: impl FnOnce() -> T) -> T {
         let state = self.actions.lock();
-        if state.waiting.iter().any(|(number, _)| *number == self.number) {
-            return act();
+        if state.is_ending {
+            drop(state);
+            wait_for_end();
         }
-        drop(state);
-        wait_for_end();
+        act()
     }
 
     /// The action is not needed any more.
@@ -238,7 +261,7 @@ mod tests {
         hear.recv_timeout(Duration::from_millis(50)).expect_err("nothing");
     }
 
-    /// The end comes while another thread puts something right: it waits until that is done.
+    /// The end comes while another thread puts something right: it waits until that is done. An action that fails changes nothing.
     #[test]
     fn the_end_waits_for_an_action_that_runs() {
         let actions: &'static Actions = Box::leak(Box::new(Actions::new()));
@@ -252,6 +275,7 @@ mod tests {
         });
         let other = std::thread::spawn(move || drop(at_end));
         hear.recv().expect("it runs");
+        let _failing = actions.add(|| panic!("this one fails"));
         actions.run_all();
         assert_eq!(is_done.load(Ordering::SeqCst), 1);
         other.join().expect("dropped");

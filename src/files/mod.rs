@@ -27,4 +27,4 @@ pub(crate) use own::remove_leftover;
 pub(crate) use raw::Raw;
 pub use target::{Target, TargetError};
 pub use together::for_each_file;
-pub use unfinished::{give_way_to_signals, remove_unfinished};
+pub use unfinished::{give_way_to_signals, remove_unfinished, watch_signals};

@@ -31,8 +31,11 @@ pub fn give_way_to_signals() {
     signals::give_way();
 }
 
-/// Begins to wait for signals that end the program.
-pub(super) fn watch_signals() -> io::Result<()> {
+/// Begins to wait for signals that end the program, in a thread that has the rights of this one.
+///
+/// # Errors
+/// What the system says.
+pub fn watch_signals() -> io::Result<()> {
     signals::watch()
 }
 

@@ -25,6 +25,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     }
     let options = args.options();
     let collected = collect(&options, &mut Teller { session, args });
+    // What the end by a signal has broken off is no answer.
+    crate::files::give_way_to_signals();
     if args.form.format == Format::Json {
         session.print_answer(&collected, &args.form)?;
     }

@@ -26,7 +26,7 @@ use crate::collect::unix_socket;
 use crate::collect::watch::CONNECT;
 
 /// For a JVM to open its socket after a signal has ended this program.
-const MOMENT: Duration = Duration::from_secs(2);
+const MOMENT: Duration = Duration::from_secs(5);
 /// A reply is some lines.
 const MAX_REPLY_BYTES: usize = 64 << 10;
 
@@ -58,7 +58,7 @@ pub(super) fn connect(
         return Err(process.not_caught("SIGQUIT"));
     }
     check_is(process, Runtime::Hotspot)?;
-    if data.is_some_and(|data| !reopens_socket(data)) && had_socket(process) {
+    if data.is_some_and(|data| !reopens_socket(data)) && is_listening(process) {
         let text = format!("process {}: its diagnostics socket is gone from /tmp (cleaned up?)", process.pid);
         return Err(Refusal::new(RefusalCode::SocketMissing, text)
             .hint("this version of Java opens it once only: nothing but a restart helps"));
@@ -115,8 +115,8 @@ fn reopens_socket(data: &PerfData) -> bool {
     }
 }
 
-/// Does the process listen still, though the file is gone?
-fn had_socket(process: &Process) -> bool {
+/// Does the process listen, though the file may be gone?
+fn is_listening(process: &Process) -> bool {
     let table = read_proc(process.pid, "net/unix").unwrap_or_default();
     let path = format!("/tmp/.java_pid{}", process.ns_pid);
     String::from_utf8_lossy(&table)
@@ -141,7 +141,7 @@ fn clear_the_way(process: &Process) -> Result<(), Refusal> {
     let name = format!(".java_pid{}", process.ns_pid);
     let Ok(folder) = open_tmp(process) else { return Ok(()) };
     let Ok(facts) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
-    if facts.st_uid == process.uid || had_socket(process) {
+    if facts.st_uid == process.uid || is_listening(process) {
         return Ok(());
     }
     let is_socket = FileType::from_raw_mode(facts.st_mode) == FileType::Socket;
@@ -189,7 +189,7 @@ impl Awaited {
             let asked = Instant::now();
             while is_awaited.load(Ordering::SeqCst) && asked.elapsed() < MOMENT {
                 // It may have ended, and its number be another's.
-                if Process::open(pid).map_or(true, |process| process.start != start || has_socket(&process)) {
+                if Process::open(pid).map_or(true, |process| process.start != start || is_listening(&process)) {
                     return;
                 }
                 std::thread::sleep(Duration::from_millis(10));

@@ -114,6 +114,8 @@ fn attach_as(
     if is_own || major != Some(8) {
         return attach::connect(process, data, socket, patience);
     }
+    // By a thread that can remove what is root's.
+    crate::files::watch_signals().map_err(|error| Refusal::system("signals", error))?;
     std::thread::scope(|scope| {
         let connected = scope.spawn(|| {
             // Of this thread alone; the socket says whom the connection was made by.

@@ -242,6 +242,8 @@ pub(super) fn dump(
     {
         request.announce(plan)?;
     }
+    // An inspector that is just being closed for a signal is left alone.
+    crate::files::give_way_to_signals();
     let stream = connect(process, address)?;
     let mut socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
     if watched.is_none() {

@@ -179,9 +179,12 @@ fn close_when_open(process: &Process, opening: Opening, before: &[SocketAddr]) {
         Opening::NotAsked => {}
         Opening::Open(address) => close(process, address),
         Opening::Asked(at) => {
-            while process.is_alive() && at.elapsed() < MOMENT {
+            while process.is_alive() {
                 if let Some(inspector) = new_inspector(process, before) {
                     return close(process, inspector.address);
+                }
+                if at.elapsed() >= MOMENT {
+                    return;
                 }
                 std::thread::sleep(AGAIN);
             }
@@ -197,7 +200,8 @@ fn close(process: &Process, address: SocketAddr) {
     let path = target.web_socket_debugger_url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
     let Some((_, path)) = path else { return };
     let Ok(stream) = connect(Some(process), address) else { return };
-    let Ok(mut socket) = WebSocket::open(stream, &address.to_string(), &format!("/{path}"), MOMENT) else { return };
+    // Nothing else is at work here that would end it before its time.
+    let Ok(mut socket) = WebSocket::upgrade(stream, &address.to_string(), &format!("/{path}"), MOMENT) else { return };
     let what = json!({ "expression": CLOSING, "includeCommandLineAPI": true });
     if socket.send(&request(CLOSE, "Runtime.evaluate", what)).is_err() {
         return;

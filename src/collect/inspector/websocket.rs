@@ -22,7 +22,7 @@ pub(super) struct WebSocket {
     peer: String,
     frames: Frames,
     /// Ends the connection as the protocol has it, whatever ends the run.
-    leaving: AtEnd,
+    leaving: Option<AtEnd>,
 }
 
 /// What has come.
@@ -38,11 +38,23 @@ pub(super) enum Received {
 }
 
 impl WebSocket {
-    /// Upgrades a connection.
+    /// Upgrades a connection, which is ended as the protocol has it, whatever ends the run.
     ///
     /// # Errors
     /// `protocol`, `timeout`, what the system says.
     pub(super) fn open(stream: TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Self, Refusal> {
+        let mut socket = Self::upgrade(stream, peer, path, limit)?;
+        let failed = |error: io::Error| Refusal::system(peer, error);
+        let own = socket.stream.try_clone().map_err(failed)?;
+        socket.leaving = Some(AtEnd::new(move || leave(&own)).map_err(failed)?);
+        Ok(socket)
+    }
+
+    /// Upgrades a connection for what is done at the end of a run.
+    ///
+    /// # Errors
+    /// As [`WebSocket::open`].
+    pub(super) fn upgrade(stream: TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Self, Refusal> {
         // Any 16 bytes; who answers is known, so the answer to them is not looked at.
         let text = format!(
             "GET {path} HTTP/1.1\r\nHost: {peer}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -52,12 +64,9 @@ impl WebSocket {
         if head.status() != Some(101) {
             return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
         }
-        let failed = |error: io::Error| Refusal::system(peer, error);
-        let own = stream.try_clone().map_err(failed)?;
-        let leaving = AtEnd::new(move || leave(&own)).map_err(failed)?;
         let mut frames = Frames::default();
         frames.feed(&head.rest);
-        Ok(WebSocket { stream, peer: peer.to_string(), frames, leaving })
+        Ok(WebSocket { stream, peer: peer.to_string(), frames, leaving: None })
     }
 
     /// Sends a text.
@@ -67,7 +76,10 @@ impl WebSocket {
 
     /// Ends the connection.
     pub(super) fn close(self) {
-        drop(self.leaving);
+        match self.leaving {
+            Some(leaving) => drop(leaving),
+            None => leave(&self.stream),
+        }
     }
 
     fn send_frame(&mut self, first: u8, content: &[u8]) -> Result<(), Refusal> {
@@ -181,7 +193,7 @@ mod tests {
         stream.set_nonblocking(true).expect("set");
         let (server, _) = listener.accept().expect("accepted");
         let own = stream.try_clone().expect("a descriptor");
-        let leaving = AtEnd::new(move || leave(&own)).expect("signals");
+        let leaving = Some(AtEnd::new(move || leave(&own)).expect("signals"));
         (WebSocket { stream, peer: "test".into(), frames: Frames::default(), leaving }, server)
     }
 
