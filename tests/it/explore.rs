@@ -452,8 +452,11 @@ fn what_is_left_of_other_sizes_goes() {
 #[cfg(target_os = "linux")]
 fn a_terminal_that_takes_nothing_holds_nobody_up() {
     let mut pty = Pty::start(heapdump_on_terminal(), (200, 50)).expect("a terminal");
-    pty.until_quiet(Instant::now(), Duration::from_millis(500)).expect("drawn");
-    assert!(String::from_utf8_lossy(&pty.drawn).contains("1#1cadcb"));
+    let begun = Instant::now();
+    while !String::from_utf8_lossy(&pty.drawn).contains("1#1cadcb") {
+        assert!(begun.elapsed() < PATIENCE, "{}", String::from_utf8_lossy(&pty.drawn));
+        pty.until_quiet(Instant::now(), Duration::from_millis(500)).expect("drawn");
+    }
     // Each key draws the whole screen anew; nobody reads it. What a terminal keeps is 64 KiB and less.
     for _ in 0..400 {
         pty.type_keys(b"G").expect("typed");
@@ -499,6 +502,26 @@ fn a_cut_index_leaves_the_terminal_as_it_was() {
         "0 0 1"
     );
     assert_eq!(tmux.kept("before"), tmux.kept("after"));
+}
+
+/// The browser begins anew without an index that turns out damaged, and has all keys.
+#[test]
+fn a_damaged_index_is_left_for_the_dump() {
+    let line = format!(
+        "D=$(dirname $(echo $TMUX | cut -d, -f1)); cp {GAME} $D/game.txt; heapdump index -q $D/game.txt; \
+         printf 'damage' | dd of=$D/game.txt.hdx bs=1 seek=14000 conv=notrunc 2> $D/dd; \
+         heapdump explore $D/game.txt 2> $D/errors; echo ended; sleep 1000"
+    );
+    let Some(tmux) = Tmux::start(100, 30, &line) else { return };
+    let path = tmux.folder.path().join("errors");
+    tmux.until("a note", |_| std::fs::read_to_string(&path).is_ok_and(|note| note.contains("damaged")));
+    tmux.see("1#1cadcb");
+    // None of them is another reader's.
+    tmux.keys(&["2", "j", "j", "j"]);
+    tmux.see(" 4/");
+    tmux.keys(&["q"]);
+    tmux.see("ended");
+    assert_eq!(tmux.kept("errors").lines().count(), 1, "{}", tmux.kept("errors"));
 }
 
 /// More keys than any buffer on the way holds: none is lost.

@@ -139,8 +139,8 @@ impl Guard {
             // A signal does not wait for somebody who writes to a terminal that takes nothing.
             let drawing = wait_for_drawing();
             leave();
-            // Nothing is drawn any more.
-            std::mem::forget(drawing);
+            // What is drawn from now on goes nowhere.
+            drop(drawing);
         })?;
         hook_panics();
         enter(mouse)?;

@@ -1,6 +1,8 @@
 //! Keys and mouse, from a thread of their own: the loop never waits for the terminal, and this thread never asks one that
 //! is gone.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,14 +19,27 @@ const ALONE: i64 = 50_000_000;
 /// Bytes of the longest sequence that means anything; of a longer one the beginning is dropped.
 const LONGEST: usize = 64;
 
-/// Begins to read. The thread lives as long as the program, or as the terminal.
-pub(super) fn start(guard: &Guard, events: Sender<Event>) {
-    let Some(terminal) = guard.terminal() else { return };
+/// Keys are read until this is dropped.
+pub(super) struct Keys(Arc<AtomicBool>);
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Begins to read. The thread takes no key any more when the keys are dropped: they are for another browser then, which has a
+/// thread of its own.
+pub(super) fn start(guard: &Guard, events: Sender<Event>) -> Keys {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let keys = Keys(Arc::clone(&is_over));
+    let Some(terminal) = guard.terminal() else { return keys };
     let read = move || {
         let mut bytes = Vec::new();
         loop {
             let is_waiting = !bytes.is_empty();
-            match read_more(terminal, &mut bytes, is_waiting) {
+            match read_more(terminal, &mut bytes, is_waiting, &is_over) {
+                Ok(_) if is_over.load(Ordering::SeqCst) => return,
                 Err(Errno::INTR | Errno::AGAIN) => continue,
                 Err(_) => {
                     // Nobody listens when the program is about to end.
@@ -44,10 +59,12 @@ pub(super) fn start(guard: &Guard, events: Sender<Event>) {
     };
     // Without it there are no keys, and signals end the program.
     _ = std::thread::Builder::new().name("keys".into()).spawn(read);
+    keys
 }
 
-/// Waits for bytes, for ever or, in the middle of something, a moment. Returns false when none came.
-fn read_more(terminal: &OwnedFd, bytes: &mut Vec<u8>, is_waiting: bool) -> Result<bool, Errno> {
+/// Waits for bytes, for ever or, in the middle of something, a moment. Returns false when none came,
+/// or when they are not for this thread.
+fn read_more(terminal: &OwnedFd, bytes: &mut Vec<u8>, is_waiting: bool, is_over: &AtomicBool) -> Result<bool, Errno> {
     let mut polled = [PollFd::new(terminal, PollFlags::IN)];
     let moment = Timespec { tv_sec: 0, tv_nsec: ALONE };
     poll(&mut polled, is_waiting.then_some(&moment))?;
@@ -55,7 +72,7 @@ fn read_more(terminal: &OwnedFd, bytes: &mut Vec<u8>, is_waiting: bool) -> Resul
     if seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
         return Err(Errno::PIPE);
     }
-    if !seen.contains(PollFlags::IN) {
+    if !seen.contains(PollFlags::IN) || is_over.load(Ordering::SeqCst) {
         return Ok(false);
     }
     let mut buffer = [0; 4096];

@@ -51,7 +51,7 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     let (events, queue) = channel();
     let guard = Guard::enter(mouse).map_err(|error| format!("cannot use the terminal: {error}"))?;
     let screen = new_screen().map_err(|error| error.to_string())?;
-    input::start(&guard, events.clone());
+    let _keys = input::start(&guard, events.clone());
     let watching = Watching::default();
     let (watched, loaded) = (watching.clone(), events.clone());
     // Without the thread the loop would wait for ever.
