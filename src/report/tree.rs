@@ -46,7 +46,7 @@ pub struct OutlineRow {
 
 /// Levels for which figures are left out.
 const LEVELS_WANTED: usize = 4;
-/// Columns of a size for people, such as `1,023.9 MiB`.
+/// Columns of a size for people, such as `1023.9 MiB`.
 const SIZE_WIDTH: usize = 10;
 /// Characters that a name keeps at least where all levels are indented.
 const SHORTEST_NAME: usize = 12;

@@ -20,17 +20,21 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let scope = args.scope.options()?;
     let avoided = parse_patterns("--exclude", &args.exclude, false)?;
     let style = args.common.output.style();
-    let is_cut = args.limit.limit.is_none() && style.terminal && style.format == Format::Table;
+    let is_tree = args.merge || scope.is_choice();
+    let is_cut = is_tree && args.limit.limit.is_none() && style.terminal && style.format == Format::Table;
     let kept_rows = match parse_smallest(None, args.min_percent)? {
         Some(share) => KeptRows::OfShare(share),
         None if is_cut => KeptRows::Largest(LINES_ON_TERMINAL),
         None => KeptRows::All,
     };
+    // The largest rows of the tree are fewer than a terminal's rows of one level may be.
+    let rows =
+        if matches!(kept_rows, KeptRows::Largest(_)) { None } else { args.limit.limit_here(&args.common.output) };
+    let limits = Limits { rows, reverse: false };
     if scope.is_choice() {
         if args.words.len() > 1 {
             bail!("--type and --where ask for all objects that match: leave OBJID out");
         }
-        let limits = Limits { rows: args.limit.limit_here(&args.common.output), reverse: false };
         let all_kinds = args.all_kinds;
         let options = MergedPathsOptions { avoided, all_kinds, limits, kept_rows, ..MergedPathsOptions::of(scope) };
         return by_type(args, session, &options);
@@ -47,7 +51,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         paths: (args.paths > 0).then_some(args.paths),
         avoided,
         all_kinds: args.all_kinds,
-        limits: Limits { rows: args.limit.limit_here(&args.common.output), reverse: false },
+        limits,
         ..RootPathsOptions::new(parse_object_id(&object)?)
     };
     ask(session, file.as_deref(), &args.common.input, |asked| {
