@@ -518,7 +518,7 @@ fn a_damaged_index_is_left_for_the_dump() {
     tmux.see("1#1cadcb");
     // None of them is another reader's.
     tmux.keys(&["2", "j", "j", "j"]);
-    tmux.see(" 4/");
+    tmux.until("the fourth type", |screen| screen.contains("\ntypes\n") && screen.contains(" 4/"));
     tmux.keys(&["q"]);
     tmux.see("ended");
     assert_eq!(tmux.kept("errors").lines().count(), 1, "{}", tmux.kept("errors"));

@@ -119,9 +119,11 @@ fn reopens_socket(data: &PerfData) -> bool {
 fn is_listening(process: &Process) -> bool {
     let table = read_proc(process.pid, "net/unix").unwrap_or_default();
     let path = format!("/tmp/.java_pid{}", process.ns_pid);
+    // The name that it was bound to; then it is renamed.
+    let first = format!("{path}.tmp");
     String::from_utf8_lossy(&table)
         .lines()
-        .any(|line| line.split_whitespace().nth(7).is_some_and(|own| own.starts_with(&path)))
+        .any(|line| line.split_whitespace().nth(7).is_some_and(|own| own == path || own == first))
 }
 
 fn mark_name(process: &Process) -> String {
@@ -186,10 +188,12 @@ impl Awaited {
     fn wait(&self, process: &Process) -> impl FnOnce() + Send + 'static {
         let (is_awaited, pid, start) = (Arc::clone(&self.0), process.pid, process.start);
         move || {
+            // One that an ended process has left is nobody's.
+            let has_own_socket = |process: &Process| has_socket(process) && is_listening(process);
             let asked = Instant::now();
             while is_awaited.load(Ordering::SeqCst) && asked.elapsed() < MOMENT {
                 // It may have ended, and its number be another's.
-                if Process::open(pid).map_or(true, |process| process.start != start || is_listening(&process)) {
+                if Process::open(pid).map_or(true, |process| process.start != start || has_own_socket(&process)) {
                     return;
                 }
                 std::thread::sleep(Duration::from_millis(10));

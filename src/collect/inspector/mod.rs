@@ -246,6 +246,7 @@ pub(super) fn dump(
     crate::files::give_way_to_signals();
     let stream = connect(process, address)?;
     let mut socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
+    crate::files::give_way_to_signals();
     if watched.is_none() {
         let heap = heap_bytes(&mut socket)?;
         request.announce(plan_of_page(&address.to_string(), collected, heap, &request))?;

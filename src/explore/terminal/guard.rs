@@ -125,7 +125,7 @@ fn enter(mouse: bool) -> io::Result<()> {
 pub(super) struct Guard {
     mouse: bool,
     /// Leaves when it is dropped, and when a signal ends the program.
-    _at_end: AtEnd,
+    at_end: AtEnd,
 }
 
 impl Guard {
@@ -143,8 +143,8 @@ impl Guard {
             drop(drawing);
         })?;
         hook_panics();
-        enter(mouse)?;
-        Ok(Guard { mouse, _at_end: at_end })
+        at_end.before(|| enter(mouse))?;
+        Ok(Guard { mouse, at_end })
     }
 
     /// Where keys come from.
@@ -179,7 +179,7 @@ impl Guard {
         leave();
         _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP);
         // Should that fail, the next look finds the terminal gone.
-        _ = enter(self.mouse);
+        _ = self.at_end.before(|| enter(self.mouse));
     }
 }
 
