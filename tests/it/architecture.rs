@@ -242,16 +242,6 @@ fn readers_are_apart() {
     }
 }
 
-#[test]
-fn files_stay_small_enough_to_hold_in_the_head() {
-    let mut files = Vec::new();
-    sources(&project("src"), &mut files);
-    for file in files {
-        let lines = code_of(&file).lines().count();
-        assert!(lines <= 500, "{} has {lines} lines of code: split it by concern", file.display());
-    }
-}
-
 /// The file that a path of `file` leads to: `super::` and `crate::` are followed through the modules, and what a `mod.rs`
 /// only passes on is looked for where it is. Names of files are modules of `src`, as `input/read`.
 fn target_of(file: &str, path: &str, files: &[(String, String)]) -> Option<String> {
@@ -322,28 +312,6 @@ fn files_of_readers_use_each_other_one_way() {
         }
     }
     assert!(left.is_empty(), "circles: {left:#?}");
-}
-
-/// Lines of the command line with its unit tests, for 14 commands with `help`.
-const MAX_CLI_LINES: usize = 3500;
-/// More for each further command, in percent.
-const PERCENT_FOR_A_COMMAND: usize = 6;
-
-/// The command line shows what the library answers, and stays small: what grows here belongs into `answers` or `report`.
-#[test]
-fn the_command_line_is_small() {
-    let (mut commands, mut all) = (Vec::new(), Vec::new());
-    sources(&project("src/cli/commands"), &mut commands);
-    sources(&project("src/cli"), &mut all);
-    let lines = |path: &std::path::PathBuf| std::fs::read_to_string(path).expect("readable").lines().count();
-    for file in &commands {
-        assert!(lines(file) <= 100, "{} has {} lines", file.display(), lines(file));
-    }
-    // All files but `mod.rs`, and `help`, which is clap's.
-    let further = commands.len().saturating_sub(14);
-    let most = MAX_CLI_LINES + MAX_CLI_LINES * PERCENT_FOR_A_COMMAND * further / 100;
-    let sum: usize = all.iter().map(lines).sum();
-    assert!(sum <= most, "src/cli has {sum} lines, and {most} at most");
 }
 
 /// What a run has is in its `Session`; `main` decides that the process ends without giving it back.
