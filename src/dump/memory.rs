@@ -108,6 +108,8 @@ pub enum MemoryUse {
     ExactRetained,
     /// What an answer needs besides the dominator tree, with the graph.
     Answer,
+    /// Whatever is in memory, while an answer is made.
+    AnswerMade,
     /// The making of an index with the graph.
     Index,
     /// An index that is mapped into memory.
@@ -131,6 +133,7 @@ impl MemoryError {
         let needed = self.needed_bytes.map_or("more".into(), format_bytes);
         match self.what {
             MemoryUse::Dump | MemoryUse::MappedIndex => "the dump takes more memory than it may".into(),
+            MemoryUse::AnswerMade => "the answer takes more memory than it may".into(),
             MemoryUse::Graph => format!("its graph takes at least {needed} of memory"),
             MemoryUse::Dominators => format!("the dominator tree takes {needed} of memory with the graph"),
             MemoryUse::Referrers => format!("the references to each object take {needed} of memory with the graph"),
@@ -158,6 +161,12 @@ impl MemoryLimit {
     /// What is free: at most so many bytes, without those that an index maps, which the system can take back.
     pub fn free(bytes: u64) -> Self {
         MemoryLimit { counts_mapped: false, ..Self::of(bytes) }
+    }
+
+    /// True where the bytes that an index maps into memory count.
+    #[cfg(feature = "cli")]
+    pub(crate) fn counts_mapped(&self) -> bool {
+        self.counts_mapped
     }
 
     /// The limit in bytes; `None` for no limit.

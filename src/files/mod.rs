@@ -27,4 +27,6 @@ pub(crate) use own::remove_leftover;
 pub(crate) use raw::Raw;
 pub use target::{Target, TargetError};
 pub use together::for_each_file;
+#[cfg(feature = "cli")]
+pub(crate) use unfinished::end_program;
 pub use unfinished::{give_way_to_signals, remove_unfinished, watch_signals};

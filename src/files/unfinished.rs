@@ -25,6 +25,18 @@ pub fn remove_unfinished() {
     remove(&mut lock());
 }
 
+/// Ends the program in the middle of its work, with this exit code: takes away what is not whole, runs what was kept for
+/// the end, as a terminal to be put right, and then `report`.
+#[cfg(feature = "cli")]
+pub(crate) fn end_program(report: impl FnOnce(), code: i32) -> ! {
+    // Held to the end: nothing is made or renamed any more.
+    let mut files = lock();
+    remove(&mut files);
+    super::at_end::run_all();
+    report();
+    std::process::exit(code)
+}
+
 /// Waits for the end if a signal has come that ends the program: an exit code of its own, or an output made of input
 /// that ended with the same signal, would be in the way.
 pub fn give_way_to_signals() {

@@ -8,11 +8,13 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
 
 use crate::cli::args::options::{InputArgs, ReadArgs};
+use crate::cli::terminal::memory_watch;
 use crate::cli::terminal::progress::Watch;
 use crate::cli::terminal::session::Session;
 use crate::dump::{
-    Counted, IndexUse, MemoryError, MemoryLimit, OpenDump, OpenError, OpenOptions, RootPolicy, excluded_kind,
+    Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy, excluded_kind,
 };
+use crate::files::end_program;
 use crate::input::{ReadError, ReadErrorKind};
 use crate::report::{format_bytes, parse_size};
 
@@ -28,11 +30,23 @@ impl Memory {
     fn find(session: &Session, args: &ReadArgs) -> Result<Self> {
         let asked_for = args.max_memory.as_deref().map(parse_size).transpose();
         let asked_for = asked_for.map_err(|error| anyhow!("--max-memory: {error}"))?;
-        let limit = session.memory.get_or_init(|| match asked_for {
-            Some(bytes) => MemoryLimit::of(bytes),
-            None => free_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free),
+        let is_asked_for = asked_for.is_some();
+        let limit = session.memory.get_or_init(|| {
+            let limit = match asked_for {
+                Some(bytes) => MemoryLimit::of(bytes),
+                None => free_bytes().map_or_else(MemoryLimit::default, MemoryLimit::free),
+            };
+            let memory = Memory { limit: limit.clone(), is_asked_for };
+            let progress = Arc::clone(&session.progress);
+            memory_watch::start(&limit, move || {
+                let what = MemoryUse::AnswerMade;
+                let limit_bytes = memory.limit.bytes().unwrap_or_default();
+                let error = memory.explain(MemoryError { what, needed_bytes: None, limit_bytes });
+                end_program(|| progress.print_error(&error, ""), 2);
+            });
+            limit
         });
-        Ok(Memory { limit: limit.clone(), is_asked_for: asked_for.is_some() })
+        Ok(Memory { limit: limit.clone(), is_asked_for })
     }
 
     /// A library error in words that name the options.
