@@ -1,4 +1,4 @@
-//! Which types the user means: a substring, a glob, or a regular expression.
+//! Which types the user means: a substring, a whole name, a glob, or a regular expression.
 
 use crate::graph::{HeapGraph, TypeSet};
 
@@ -14,6 +14,8 @@ pub struct TypePattern {
 enum Form {
     /// The name contains the text.
     Substring,
+    /// The name is this.
+    Exact(String),
     /// The whole name matches, `*` for any text and `?` for any character.
     Glob(Vec<char>),
     /// The name has a match.
@@ -21,12 +23,13 @@ enum Form {
 }
 
 impl TypePattern {
-    /// Reads a pattern: `/regex/` between slashes, a glob when it has `*` or `?`, else a substring.
+    /// Reads a pattern: `/regex/` between slashes, a whole name behind `=`, a glob when it has `*` or `?`, else a substring.
     ///
     /// # Errors
     /// When the regular expression is none, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let form = match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            None if text.starts_with('=') => Form::Exact(text[1..].to_string()),
             Some(regex) => regex_lite::Regex::new(regex)
                 .map(|regex| Form::Regex(Box::new(regex)))
                 .map_err(|error| format!("\"{regex}\" is not a regular expression: {error}"))?,
@@ -52,18 +55,16 @@ impl TypePattern {
         Ok(TypePattern { text: text.to_string(), form, ignores_case: true })
     }
 
-    /// A pattern that of all types of a dump matches those of this name: the name itself where it is part of no other, else a
-    /// regular expression. O(types).
+    /// A pattern that of all types of a dump matches those of this name: the name itself where it is part of no other, else
+    /// `=` and the name. O(types).
     pub fn of_name(name: &str, graph: &HeapGraph) -> Self {
         let is_only = |pattern: &TypePattern| {
             let mut names = graph.types().ids().map(|type_id| graph.type_name(type_id));
             names.all(|other| pattern.matches(other) == (other == name))
         };
         let plain = Self::parse(name).ok().filter(|pattern| !name.is_empty() && is_only(pattern));
-        let exact = || Self::parse(&format!("/^{}$/", regex_lite::escape(name))).ok();
-        let as_it_is = || TypePattern { text: name.to_string(), form: Form::Substring, ignores_case: false };
-        // An expression may be too long to be one.
-        plain.or_else(exact).unwrap_or_else(as_it_is)
+        let exact = || TypePattern { text: format!("={name}"), form: Form::Exact(name.into()), ignores_case: false };
+        plain.unwrap_or_else(exact)
     }
 
     /// Returns true if capitals are like small letters.
@@ -81,6 +82,8 @@ impl TypePattern {
         match &self.form {
             Form::Substring if self.ignores_case => name.to_lowercase().contains(&self.text.to_lowercase()),
             Form::Substring => name.contains(&self.text),
+            Form::Exact(whole) if self.ignores_case => name.to_lowercase() == *whole,
+            Form::Exact(whole) => name == whole,
             Form::Glob(pattern) if self.ignores_case => glob_matches(pattern, &name.to_lowercase()),
             Form::Glob(pattern) => glob_matches(pattern, name),
             Form::Regex(regex) => regex.is_match(name),
@@ -188,7 +191,7 @@ mod tests {
     use super::{TypeChoice, TypePattern};
 
     #[test]
-    fn the_three_kinds_of_pattern() {
+    fn the_four_kinds_of_pattern() {
         let matches = |pattern: &str, name: &str| TypePattern::parse(pattern).unwrap().matches(name);
         assert!(matches("Int32[", "System.Int32[,]"));
         assert!(!matches("int32", "System.Int32"));
@@ -199,6 +202,8 @@ mod tests {
         assert!(matches("/^java\\.util\\..*Entry/", "java.util.Hashtable$Entry[]"));
         assert!(TypePattern::parse("/(/").is_err());
         assert!(matches("/", "a/b"));
+        assert!(matches("=L$Mail", "L$Mail") && matches("=a*", "a*"));
+        assert!(!matches("=L$Mail", "L$Mailer") && !matches("=L$Mail", "=L$Mail") && !matches("=a*", "ab"));
     }
 
     /// By the definition, over all names and all choices of up to two patterns on either side.
@@ -230,6 +235,7 @@ mod tests {
         assert!(matches("SeSSion", "a session of ÄÖ") && matches("äö", "a session of ÄÖ"));
         assert!(matches("*OF ä?", "a session of ÄÖ") && !matches("A?", "a session"));
         assert!(matches("/^A SES/", "a session") && !matches("/^SES/", "a session"));
+        assert!(matches("=A SESSION of äö", "a session of ÄÖ") && !matches("=A SESSION", "a session of ÄÖ"));
         assert!(TypePattern::parse_with("/(/", true).is_err());
     }
 }

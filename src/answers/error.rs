@@ -83,6 +83,8 @@ pub enum AnswerError {
     BadCollections(String),
     /// The dump's values cannot be had.
     NoValues(NoValues),
+    /// The object is no string and no array of characters or bytes: its id.
+    NoText(String),
     /// The dump does not say which threads there were.
     NoThreads,
     /// Dumps of two formats: types of different runtimes do not compare.
@@ -162,6 +164,9 @@ impl fmt::Display for AnswerError {
             }
             AnswerError::TooFewDumps(_, least) => write!(f, "a trend takes {least} dumps or more that can be read"),
             AnswerError::NoTimes => f.write_str("not every dump says when it was taken"),
+            AnswerError::NoText(id) => {
+                write!(f, "{id} is no string and no array of characters or bytes with contents in this dump")
+            }
             AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
             AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),
             AnswerError::NoLastingIds => f.write_str(

@@ -48,6 +48,8 @@ pub struct StringsOptions {
     pub duplicates: bool,
     /// Texts that match.
     pub grep: Option<TypePattern>,
+    /// Texts as long as they are.
+    pub full: bool,
     /// The fields that hold the copies.
     pub holders: bool,
     /// Only string objects that fulfil an expression are copies.
@@ -62,7 +64,7 @@ impl StringsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("strings");
-        line.switch("--duplicates", self.duplicates).switch("--holders", self.holders);
+        line.switch("--duplicates", self.duplicates).switch("--full", self.full).switch("--holders", self.holders);
         if let Some(pattern) = &self.grep {
             line.option("--grep", Some(pattern.text())).switch("-i", pattern.ignores_case());
         }
@@ -137,7 +139,7 @@ impl Redacted {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TextRow {
-    /// Its characters, the first 1,024 at most.
+    /// Its characters; the first 1,024 at most, unless all are asked for.
     pub text: String,
     /// There are more characters.
     pub truncated: bool,
@@ -366,7 +368,9 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     groups.truncate(options.limits.shown(found));
     let held_by = if options.holders { Some(holders_of(dump, &grouped, &groups)?) } else { None };
     let (totals, redacted) = (grouped.totals, grouped.redacted);
-    let rows = TextRows { graph, details, grouped, groups, held_by, texts: RefCell::default() };
+    let ends = if options.full { ends_of_full_reads(dump, &grouped, &groups)? } else { Vec::new() };
+    let full = options.full.then_some((dump, ends));
+    let rows = TextRows { graph, details, grouped, groups, held_by, full, texts: RefCell::default() };
     let (format, filter) = (dump.info().format.to_string(), options.filter.as_ref().map(Filter::text));
     Ok(StringsAnswer { format, totals, filter, matching, redacted, found, strings: rows })
 }
@@ -421,12 +425,44 @@ pub struct TextRows<'d> {
     groups: Vec<TextGroup>,
     /// Of the copies of all rows, one row behind the other.
     held_by: Option<HeldBy>,
+    /// Where texts are as long as they are: the dump, and where the rows end whose texts are read together.
+    full: Option<(&'d OpenDump, Vec<usize>)>,
     /// Of some rows: the first row, their texts, and where the holders of their copies begin.
     texts: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
 }
 
 /// Rows whose texts are read together.
 const READ_TOGETHER: usize = 1 << 16;
+/// Bytes of texts that are read together where they are wanted whole: the first for which there is the memory, since each
+/// time is a pass over the dump.
+const BYTES_TOGETHER: [u64; 3] = [1 << 30, 1 << 28, 1 << 26];
+/// Bytes of memory that a byte of a text takes while it is read.
+const BYTES_PER_BYTE: u64 = 5;
+
+/// Where the rows end whose texts are read together, so that these fit.
+fn ends_of_full_reads(
+    dump: &OpenDump,
+    grouped: &GroupedStrings,
+    groups: &[TextGroup],
+) -> Result<Vec<usize>, AnswerError> {
+    let all: u64 = groups.iter().map(|group| group.bytes / u64::from(group.copies)).sum();
+    let fits = |bytes: &u64| dump.check_rows(all.min(*bytes), BYTES_PER_BYTE).is_ok();
+    let together = BYTES_TOGETHER.into_iter().find(fits).unwrap_or(1 << 24);
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let (mut ends, mut bytes) = (Vec::new(), 0);
+    for (row, group) in groups.iter().enumerate() {
+        let array = grouped.strings.array(grouped.first(group));
+        let text = array.map_or(0, |array| graph.shallow_bytes(array));
+        dump.check_rows(text.min(1 << 26), BYTES_PER_BYTE)?;
+        if bytes + text > together || row - ends.last().copied().unwrap_or(0) == READ_TOGETHER {
+            ends.extend((row > 0).then_some(row));
+            bytes = 0;
+        }
+        bytes += text;
+    }
+    ends.push(groups.len());
+    Ok(ends)
+}
 
 impl TextRows<'_> {
     /// How many there are.
@@ -447,17 +483,26 @@ impl TextRows<'_> {
     /// A row below `len`. Reads the texts of the rows around it too.
     pub fn get(&self, row: usize) -> TextRow {
         let group = &self.groups[row];
-        let start = row - row % READ_TOGETHER;
+        let rows = match &self.full {
+            Some((_, ends)) => {
+                let at = ends.partition_point(|&end| end <= row);
+                at.checked_sub(1).map_or(0, |before| ends[before])..ends[at]
+            }
+            None => row - row % READ_TOGETHER..self.len().min(row - row % READ_TOGETHER + READ_TOGETHER),
+        };
+        let start = rows.start;
         let mut texts = self.texts.borrow_mut();
         if texts.0 != start || texts.1.is_empty() {
-            let rows = start..self.len().min(start + READ_TOGETHER);
             let begins = match texts.2.get(start) {
                 Some(_) => std::mem::take(&mut texts.2),
                 None => self.begins(),
             };
             *texts = (start, self.read(rows), begins);
         }
-        let text = texts.1[row - start].clone();
+        let mut text = texts.1[row - start].clone();
+        if let (Some((dump, _)), Some(text)) = (&self.full, text.as_mut().filter(|text| text.is_cut)) {
+            self.complete(dump, self.grouped.strings.node(self.grouped.first(group)), text);
+        }
         TextRow {
             unknown: text.is_none(),
             truncated: text.as_ref().is_some_and(|text| text.is_cut),
@@ -480,6 +525,18 @@ impl TextRows<'_> {
         self.held_by.as_ref().map_or(Vec::new(), |_| self.groups.iter().scan(0, begin).collect())
     }
 
+    /// Reads a text again that is longer than what is read of many at once.
+    fn complete(&self, dump: &OpenDump, node: NodeId, text: &mut Text) {
+        let mut whole = Vec::new();
+        let take = &mut |piece: &[u8]| {
+            whole.extend_from_slice(piece);
+            dump.check_rows(whole.len() as u64, 3).is_ok()
+        };
+        if let Ok(Some(is_whole)) = self.details.whole(self.graph, node, take) {
+            *text = Text { text: String::from_utf8_lossy(&whole).into_owned(), is_cut: !is_whole };
+        }
+    }
+
     /// The texts of some rows; of a dump that cannot be read any more none.
     fn read(&self, rows: std::ops::Range<usize>) -> Vec<Option<Text>> {
         let firsts: Vec<usize> = self.groups[rows].iter().map(|group| self.grouped.first(group)).collect();
@@ -488,11 +545,18 @@ impl TextRows<'_> {
             found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, text));
         };
         // What cannot be read stays unknown.
-        let _ = self.details.visit_texts(self.graph, &self.grouped.strings, &firsts, MOST_UNITS, &take);
+        let most_units = if self.full.is_some() { usize::MAX } else { MOST_UNITS };
+        let _ = self.details.visit_texts(self.graph, &self.grouped.strings, &firsts, most_units, &take);
         let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.sort_unstable_by_key(|(at, _)| *at);
-        let text = |at: &usize| found.binary_search_by_key(at, |(at, _)| *at).ok().map(|place| found[place].1.clone());
-        firsts.iter().map(text).collect()
+        let mut texts = vec![None; firsts.len()];
+        let mut rows: Vec<usize> = (0..firsts.len()).collect();
+        rows.sort_unstable_by_key(|&row| firsts[row]);
+        let mut found = found.into_iter().peekable();
+        for row in rows {
+            texts[row] = found.next_if(|(at, _)| *at == firsts[row]).map(|(_, text)| text);
+        }
+        texts
     }
 
     /// The rows, one by one.

@@ -219,8 +219,11 @@ pub fn waste(dump: &OpenDump, options: &WasteOptions) -> Result<Waste, AnswerErr
         .filter(|&kind| options.asks_for(kind, !no_details))
         .partition(|&kind| can_tell(kind));
     check_memory(dump, graph)?;
-    let wanted =
-        WantedContents { arrays: has_values, fields: if has_values { collections.fields.clone() } else { Vec::new() } };
+    let wanted = WantedContents {
+        arrays: has_values,
+        fields: if has_values { collections.fields.clone() } else { Vec::new() },
+        lengths: false,
+    };
     let mut contents = match details {
         Some(details) => details.contents(graph, &wanted).map_err(unreadable)?,
         None => Default::default(),

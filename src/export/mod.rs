@@ -12,6 +12,7 @@ mod flamegraph;
 mod folded;
 mod memory_infra;
 mod thread_dump;
+mod whole;
 
 pub use dot::{DotOptions, write_dot};
 pub use error::{ExportError, MAX_FLAMEGRAPH_BYTES};
@@ -20,3 +21,4 @@ pub use flamegraph::write_flamegraph;
 pub use folded::{FoldedOptions, write_folded};
 pub use memory_infra::{MemoryInfraOptions, write_memory_infra};
 pub use thread_dump::thread_dump_lines;
+pub use whole::write_whole;

@@ -24,6 +24,8 @@ pub(super) struct Binder<'d> {
     /// Bytes that strong roots reach, where shares of them are named.
     pub(super) reachable_bytes: u64,
     pub(super) fields: &'d [FieldValues],
+    /// Of arrays and texts, ascending.
+    pub(super) lengths: &'d [(NodeId, u64)],
     /// Sets of objects that were made for the question; each takes a bit an object.
     pub(super) sets: &'d Sets<'d>,
 }
@@ -102,6 +104,7 @@ impl Binder<'_> {
             (Column::Domain, question) => self.domains(question, is_not),
             (Column::Generation, question) => self.generations(question, is_not),
             (Column::Class, question) => self.classes(question, is_not)?,
+            (Column::Length, question) => self.lengths(question, is_not)?,
             // What is never null.
             (_, Question::IsNull) => {
                 if is_not {
@@ -219,6 +222,19 @@ impl Binder<'_> {
         }
         runs.retain(|run| !run.is_empty());
         Ok(runs)
+    }
+
+    fn lengths(&self, question: &Question, is_not: bool) -> Result<Mask, FilterProblem> {
+        let mut set = self.sets.make(self.graph)?;
+        let is_null = matches!(question, Question::IsNull);
+        let fits = |length: u64| match question {
+            Question::Number(op, number) => number.span(*op, 0).has(length.into()) != is_not,
+            _ => is_null,
+        };
+        for (node, _) in self.lengths.iter().filter(|(_, length)| fits(*length)) {
+            set.insert(*node);
+        }
+        Ok(Mask::Set(set, !is_null || is_not))
     }
 
     fn field(&self, number: usize, question: &Question, is_not: bool) -> Result<Mask, FilterProblem> {

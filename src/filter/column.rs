@@ -32,11 +32,12 @@ pub(crate) enum Column {
     Dominator,
     DominatorType,
     Referrers,
+    Length,
 }
 
 impl Column {
     /// All of them, each with the word for it and its kind.
-    const ALL: [(&'static str, Column, Kind); 18] = [
+    const ALL: [(&'static str, Column, Kind); 19] = [
         ("type", Column::Type, Kind::Text),
         ("package", Column::Package, Kind::Text),
         ("module", Column::Module, Kind::Text),
@@ -55,10 +56,11 @@ impl Column {
         ("dominator", Column::Dominator, Kind::Id),
         ("dominator_type", Column::DominatorType, Kind::Text),
         ("referrers", Column::Referrers, Kind::Number),
+        ("length", Column::Length, Kind::Number),
     ];
 
     /// The words for all of them.
-    pub(crate) fn names() -> [&'static str; 18] {
+    pub(crate) fn names() -> [&'static str; 19] {
         Self::ALL.map(|(name, ..)| name)
     }
 

@@ -5,7 +5,7 @@ use super::bind::fits;
 use super::tree::Question;
 use crate::dump::{MemoryError, NoValues, OpenDump};
 use crate::graph::{HeapGraph, NodeId};
-use crate::input::{Saying, Value};
+use crate::input::{Saying, Value, WantedContents};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
 const MAX_UNITS: usize = 1024;
@@ -161,6 +161,22 @@ pub(crate) fn read_fields(
         found.push(FieldValues { nodes, values });
     }
     Ok(found)
+}
+
+/// Elements of arrays and UTF-16 units of texts, ascending. One pass over the contents of the dump; 64 bytes for each.
+///
+/// # Errors
+/// When the dump has no values, or cannot be read again, or it takes more memory than it may.
+pub(super) fn read_lengths(dump: &OpenDump, graph: &HeapGraph) -> Result<Vec<(NodeId, u64)>, FilterProblem> {
+    let details = dump.values()?;
+    let is_text = |name: &str| name.ends_with("String") || name.ends_with("string)");
+    let has_length = |name: &str| name.ends_with("[]") || name.starts_with('[') || is_text(name);
+    let types: Vec<bool> = graph.types().ids().map(|type_id| has_length(graph.type_name(type_id))).collect();
+    let count = graph.node_types(0..graph.node_count()).iter().filter(|type_id| types[type_id.index()]).count();
+    dump.check_rows(count as u64, 64)?;
+    let wanted = WantedContents { lengths: true, ..WantedContents::default() };
+    let contents = details.contents(graph, &wanted).map_err(|error| NoValues::Unreadable(error.to_string()))?;
+    Ok(contents.lengths)
 }
 
 /// Bytes of an object's field: its value, and its place on the way to the end of a path.

@@ -127,7 +127,7 @@ impl Filter {
 
     /// The objects of a range that match, a bit each. O(objects), at 100 million a second and more, besides what the
     /// named columns take: the dominator tree for `retained`, `dominated`, `depth`, `dominator` and `dominator_type`, all references
-    /// turned round for `referrers`, one pass over the dump for fields.
+    /// turned round for `referrers`, one pass over the dump for fields and one for `length`.
     ///
     /// # Errors
     /// When the dump does not have what is named, or there is not the memory for it.
@@ -140,10 +140,12 @@ impl Filter {
             None => 0,
         };
         let fields = fields::read_fields(dump, graph, &self.fields)?;
+        let lengths = if needs.lengths { fields::read_lengths(dump, graph)? } else { Vec::new() };
         let sets = Sets::of(dump);
         let bind = |(text, condition): &(String, Condition)| {
             let format = &dump.info().format;
-            Binder { text, format, graph, reachable_bytes, fields: &fields, sets: &sets }.bind(condition, false)
+            Binder { text, format, graph, reachable_bytes, fields: &fields, lengths: &lengths, sets: &sets }
+                .bind(condition, false)
         };
         let mut bound = self.parts.iter().map(bind).collect::<Result<Vec<_>, _>>()?;
         if needs.referrers {
@@ -170,6 +172,7 @@ struct Needs {
     tree: bool,
     depths: bool,
     referrers: bool,
+    lengths: bool,
 }
 
 impl Needs {
@@ -181,6 +184,7 @@ impl Needs {
                 match test.subject {
                     Subject::Column(Column::Reachable) => needs.reachable = true,
                     Subject::Column(Column::Referrers) => needs.referrers = true,
+                    Subject::Column(Column::Length) => needs.lengths = true,
                     Subject::Column(column @ (Column::Depth | Column::Retained)) => {
                         needs.tree = true;
                         needs.depths |= column == Column::Depth;

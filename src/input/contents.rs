@@ -116,6 +116,8 @@ pub struct WantedContents {
     pub arrays: bool,
     /// Fields of objects: of which exact type, and which of `TypeTable::instance_fields`.
     pub fields: Vec<(TypeId, usize)>,
+    /// Lengths of all arrays and texts.
+    pub lengths: bool,
 }
 
 /// Contents of a dump.
@@ -129,6 +131,8 @@ pub struct Contents {
     pub reference_arrays: Vec<(NodeId, u32, u32)>,
     /// By object and place in [`WantedContents::fields`], ascending.
     pub fields: Vec<(NodeId, u16, HeldValue)>,
+    /// Elements of arrays and UTF-16 units of texts, as far as the dump has them; ascending.
+    pub lengths: Vec<(NodeId, u64)>,
 }
 
 /// Arrays of references are told of from so many elements on.

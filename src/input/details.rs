@@ -159,6 +159,21 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     /// As [`fields`](Self::fields).
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError>;
 
+    /// Hands the whole text of a string or an array of characters (in UTF-8), or the bytes of an array of bytes, to `take`,
+    /// piece by piece until that returns false. Returns whether the dump has all of it; `None` for any other object. Memory:
+    /// some MiB.
+    ///
+    /// # Errors
+    /// As [`fields`](Self::fields).
+    fn whole(
+        &self,
+        _graph: &HeapGraph,
+        _node: NodeId,
+        _take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<bool>, ReadError> {
+        Ok(None)
+    }
+
     /// The length of an array and its first `limit` elements; `None` for any other object.
     ///
     /// # Errors

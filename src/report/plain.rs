@@ -1,4 +1,5 @@
-//! Columns aligned by blanks, for pipes: no borders, nothing shortened, the one column that may hold blanks last.
+//! Columns aligned by blanks, for pipes: no borders, nothing shortened. Up to the last column of numbers every field is one
+//! word; the columns behind it hold names and texts as they are, two blanks apart.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,17 +12,19 @@ const MEASURED: usize = 4096;
 
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io::Result<()> {
     let last = table.columns.len().saturating_sub(1);
+    let texts = first_text(table);
     let mut widths: Vec<usize> =
         table.columns.iter().map(|column| if style.header { title(column).chars().count() } else { 1 }).collect();
     for row in 0..table.row_count.min(MEASURED) {
         for (place, cell) in (table.row)(row).iter().enumerate().take(last) {
-            widths[place] = widths[place].max(width_of(cell, table.columns[place].unit, style));
+            widths[place] = widths[place].max(width_of(cell, table.columns[place].unit, style, place >= texts));
         }
     }
     let mut line = String::new();
     if style.header {
         for (place, column) in table.columns.iter().enumerate() {
             push(&mut line, &title(column), widths[place], is_number(column.unit), place == last);
+            line.extend((place >= texts && place < last).then_some(' '));
         }
         writeln!(out, "{line}")?;
     }
@@ -30,12 +33,18 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
         for (place, cell) in (table.row)(row).iter().enumerate() {
             let unit = table.columns[place].unit;
             let text = cell_text(cell, unit, style.human);
-            let text = if place < last { one_word(text, unit) } else { text };
+            let text = if place < texts { one_word(text, unit) } else { text };
             push(&mut line, &text, widths[place], is_number(unit), place == last);
+            line.extend((place >= texts && place < last).then_some(' '));
         }
         writeln!(out, "{line}")?;
     }
     Ok(())
+}
+
+/// The first of the columns behind the last one of numbers, but never the first of the table.
+fn first_text(table: &Table<'_>) -> usize {
+    table.columns.iter().rposition(|column| is_number(column.unit)).map_or(1, |place| place + 1)
 }
 
 /// The key of a column; what dumps are called may hold blanks.
@@ -47,7 +56,7 @@ fn is_number(unit: Unit) -> bool {
     matches!(unit, Unit::Count | Unit::Bytes | Unit::Share)
 }
 
-/// In a pipe a field is one word: a human size does without its blank, a name gets it escaped.
+/// The field as one word: a human size does without its blank, a name gets it escaped.
 fn one_word(text: Cow<'_, str>, unit: Unit) -> Cow<'_, str> {
     match text.contains(' ') {
         true if is_number(unit) => text.replace(' ', "").into(),
@@ -56,11 +65,12 @@ fn one_word(text: Cow<'_, str>, unit: Unit) -> Cow<'_, str> {
     }
 }
 
-fn width_of(cell: &Cell<'_>, unit: Unit, style: &Style) -> usize {
+fn width_of(cell: &Cell<'_>, unit: Unit, style: &Style, is_text: bool) -> usize {
     match cell {
         Cell::Number(number) if !(style.human && unit == Unit::Bytes) => {
             number.checked_ilog10().unwrap_or(0) as usize + 1
         }
+        _ if is_text => cell_text(cell, unit, style.human).chars().count(),
         _ => one_word(cell_text(cell, unit, style.human), unit).chars().count(),
     }
 }
@@ -96,6 +106,39 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn names_behind_the_last_number_keep_their_blanks() {
+        let table = Table {
+            columns: vec![
+                Column::word("of", "Of"),
+                Column::count("n", "N"),
+                Column::word("reference", "Reference"),
+                Column::text("type", "Type"),
+            ],
+            row_count: 2,
+            rows_hidden: 0,
+            row: Box::new(|row| match row {
+                0 => vec![Cell::text("a b"), 1u64.into(), Cell::text("local of f (F.java:1)"), Cell::text("A B")],
+                _ => vec![Cell::text("c"), 23u64.into(), Cell::Missing, Cell::text("C")],
+            }),
+        };
+        let style = Style {
+            format: Format::Table,
+            terminal: false,
+            width: 80,
+            human: false,
+            header: true,
+            color: false,
+            ascii: false,
+        };
+        let mut out = Vec::new();
+        write(&table, &mut out, &style).unwrap();
+        let expected = "of       n reference              type\n\
+                        a\\u{20}b  1 local of f (F.java:1)  A B\n\
+                        c       23 -                      C\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]

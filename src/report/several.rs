@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn one_table_has_the_columns_of_all() {
-        let expected = "objects total_bytes file     type\n\
-                        \x20     0           - a\\u{20}b A B\n\
-                        \x20     1           - a\\u{20}b A B\n\
-                        \x20     -          70 c        C\n\
-                        \x20     -          71 c        C\n";
+        let expected = "objects total_bytes file  type\n\
+                        \x20     0           - a b   A B\n\
+                        \x20     1           - a b   A B\n\
+                        \x20     -          70 c     C\n\
+                        \x20     -          71 c     C\n";
         assert_eq!(text(Format::Table, false), expected);
         assert!(text(Format::Csv, false).ends_with("a b,A B\n,70,c,C\n,71,c,C\n"));
         let json: serde_json::Value = serde_json::from_str(&text(Format::Json, false)).unwrap();

@@ -64,3 +64,4 @@ mod trend;
 mod v8_snapshot;
 mod values;
 mod waste;
+mod whole_texts;

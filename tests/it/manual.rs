@@ -17,6 +17,7 @@ fn a_page_has_examples_options_and_exit_codes() {
     assert!(!page.contains("Example: "), "{page}");
     let program = run(&["man"]).expect_code(0).stdout;
     assert!(program.contains(".TH HEAPDUMP 1") && program.contains("HEAPDUMP_FILE"), "{program}");
+    assert!(program.contains(".SH DESCRIPTION\nHeap dump analyzer: what fills a heap"), "{program}");
     assert!(run(&["man", "nope"]).expect_code(2).stderr.contains("there are: info, stats"));
     run(&["man", "stats", "-o", "x"]).expect_code(2);
 }

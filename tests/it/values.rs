@@ -99,11 +99,11 @@ fn fields_have_their_names_classes_types_and_values() {
         let id = shown["object"]["id"].as_str().expect("an id");
         let table = run(&["show", id, &text_of(&file), "-q", "-f", "csv"]).expect_code(0).stdout;
         for line in [
-            "relation,id,shallow_bytes,class,reference,type,value",
-            "field,,,,Zoo$AllFieldsSub.i,int,42",
-            "field,,,,Zoo$AllFields.i,int,123456789",
-            "field,,,,z,boolean,true",
-            "field,,,,nul,object,null",
+            "relation,id,shallow_bytes,class,reference,type,value,truncated",
+            "field,,,,Zoo$AllFieldsSub.i,int,42,false",
+            "field,,,,Zoo$AllFields.i,int,123456789,false",
+            "field,,,,z,boolean,true,false",
+            "field,,,,nul,object,null,false",
         ] {
             assert!(table.lines().any(|row| row == line), "{name}: {line}\n{table}");
         }
@@ -372,8 +372,8 @@ fn lists_say_what_objects_say() {
     assert_eq!(count("java.lang.Class", &json!("class zoo.Plugin")), 2);
     assert_eq!(count("zoo.Zoo$Ring", &Value::Null), 3);
     let csv = list(&["--values", "-f", "csv", "-t", "/^java.lang.String$/"]).expect_code(0).stdout;
-    assert!(csv.starts_with("id,shallow_bytes,retained_bytes,references,class,type,value\n"), "{csv}");
-    assert_eq!(csv.lines().filter(|line| line.ends_with(",java.lang.String,duplicate text")).count(), 251);
+    assert!(csv.starts_with("id,shallow_bytes,retained_bytes,references,class,type,value,truncated\n"), "{csv}");
+    assert_eq!(csv.lines().filter(|line| line.ends_with(",java.lang.String,duplicate text,false")).count(), 251);
     // One stored reference each: to the array of characters.
     assert!(csv.lines().skip(1).all(|line| line.split(',').nth(3) == Some("1")), "{csv}");
     // Without being asked on a terminal alone.

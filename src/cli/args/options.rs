@@ -48,7 +48,7 @@ pub(crate) struct OutputArgs {
     /// The output form
     #[arg(short, long, value_parser = words(Format::WORDS), default_value = "table", value_name = "FORM")]
     pub(crate) format: Format,
-    /// Print as on a terminal, for a pager such as less -R
+    /// Print as on a terminal: for a ticket, a file, a pager such as less -R
     #[arg(short, long)]
     pub(crate) pretty: bool,
     /// Sizes as 1.2 MiB [default on a terminal]
@@ -99,7 +99,7 @@ pub(crate) struct RowArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct TypeArgs {
-    /// Keep types that match a substring, /regex/, or a glob with * or ?; repeatable
+    /// Keep types that match: a part of the name, =NAME for exactly that name, a glob with * or ?, /regex/; repeatable
     #[arg(short = 't', long = "type", value_name = "PATTERN")]
     type_pattern: Vec<String>,
     /// Leave types out that match
@@ -126,9 +126,10 @@ pub(crate) struct WhereArgs {
     /// Keep objects that fulfil an expression, as "retained > 1MiB and type ~ 'Cache'"
     ///
     /// Columns: type, package, module, domain, generation, class, shallow, retained, dominated, depth, references,
-    /// referrers, id, reachable, root, root_kind, dominator, dominator_type; fields by a dotted path, as ".user.name = 'smith'",
-    /// for which the values of the whole dump are read once. = != < <= > >= ~ !~ in between is null, and or not. Of several
-    /// --where all must hold. What is compared with null is false, and so is its not
+    /// referrers, id, reachable, root, root_kind, dominator, dominator_type, length; fields by a dotted path, as
+    /// ".user.name = 'smith'". For fields and length the values of the whole dump are read once. = != < <= > >= ~ !~ in between
+    /// is null, and or not. Of several --where all must hold. A comparison with a missing value is never true, also not inside
+    /// not
     #[arg(long = "where", value_name = "EXPR")]
     filter: Vec<String>,
 }

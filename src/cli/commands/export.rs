@@ -20,8 +20,9 @@ use crate::export::{MemoryInfraOptions, write_dot, write_flamegraph, write_folde
 
 /// The dump in other tools' forms
 ///
-/// parquet: tables for DuckDB, Spark and their like in the folder of -o, of any number of dumps (docs/fleet.md). folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an
-/// SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
+/// parquet: tables for DuckDB, Spark and their like in the folder of -o, of any number of dumps (docs/fleet.md):
+/// types/*.parquet and so on, but objects/*/*.parquet and object_references/*/*.parquet, which have a folder for each dump.
+/// folded: the dominator tree by type, a line per path, for speedscope and flame graph tools. flamegraph: the same as an SVG. dot: the neighbourhood of one object (--object), or what it retains, for Graphviz. memory-infra: heap dumps as
 /// Chromium's trace viewer reads them; of objects, a backtrace is the types on the way down the dominator tree.
 ///
 /// Example: heapdump export --to flamegraph dump.txt -o heap.svg

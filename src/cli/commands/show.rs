@@ -1,15 +1,19 @@
 //! `heapdump show OBJID...`: single objects.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
+use crate::answers::ObjectId;
 use crate::answers::object::{ShowOptions, show};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, read_object_ids, split_objects_and_file};
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs};
+use crate::cli::terminal::target::{find_target, write_export};
 use crate::cli::terminal::{asking::ask, load::Input, session::Session};
 use crate::dump::NoValues;
+use crate::export::write_whole;
 
 /// Objects: sizes, roots, references out and in
 ///
@@ -19,6 +23,8 @@ use crate::dump::NoValues;
 /// Example: heapdump show 7fe45 dump.txt
 ///
 /// Example: heapdump list dump.txt --type Cache --ids -n 3 | heapdump show --ids-from - dump.txt
+///
+/// Example: heapdump show 0xfd5c0bd0 app.hprof --raw -o query.sql
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "heapdump show [OPTIONS] OBJID... [FILE]")]
 pub(crate) struct Args {
@@ -28,6 +34,12 @@ pub(crate) struct Args {
     /// More ids: the first word of each line of a file; - for standard input
     #[arg(long, value_name = "FILE")]
     ids_from: Option<PathBuf>,
+    /// Save what one string, char[] or byte[] holds: the whole text in UTF-8, or the bytes
+    #[arg(long, requires = "output", conflicts_with_all = ["ids_from", "format", "pretty", "human", "bytes", "no_header", "color", "limit"])]
+    raw: bool,
+    /// Where --raw writes; - for standard output
+    #[arg(short, long, value_name = "FILE", requires = "raw")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
@@ -47,11 +59,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     if ids.is_empty() {
         bail!("which object? heapdump show OBJID... [FILE]");
     }
-    let options = ShowOptions {
-        objects: ids.iter().map(|id| parse_object_id(id)).collect::<Result<_>>()?,
-        scope: args.section.options(),
-        rows: args.limit.limit_here(&args.common.output),
-    };
+    let objects: Vec<ObjectId> = ids.iter().map(|id| parse_object_id(id)).collect::<Result<_>>()?;
+    if args.raw {
+        return save(args, &objects, file, session);
+    }
+    let options =
+        ShowOptions { objects, scope: args.section.options(), rows: args.limit.limit_here(&args.common.output) };
     ask(session, file.as_deref(), &args.common.input, |asked| {
         asked.warn();
         let answer = show(asked.dump, &options).map_err(|error| asked.explain(error))?;
@@ -61,6 +74,23 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         answer.unreached_note().iter().filter(|_| !is_told).for_each(|note| asked.note(note));
         if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_))) {
             asked.note(&why.to_string());
+        }
+        Ok(Outcome::Done)
+    })
+}
+
+/// `--raw`: the contents of one object as a file.
+fn save(args: &Args, objects: &[ObjectId], file: Option<PathBuf>, session: &Session) -> Result<Outcome> {
+    let [object] = objects else { bail!("--raw: one object at a time") };
+    let target = find_target(&[Input::find(file.as_deref())?], args.output.as_deref())?;
+    if target.is_standard_output() && std::io::stdout().is_terminal() {
+        bail!("-o -: what an object holds may steer a terminal; name a file, or pipe it");
+    }
+    ask(session, file.as_deref(), &args.common.input, |asked| {
+        asked.warn();
+        let scope = args.section.options();
+        if !write_export(asked, &target, |out| write_whole(asked.dump, object, &scope, out))? {
+            asked.note(&format!("the dump does not have all of {object}: what it has is saved"));
         }
         Ok(Outcome::Done)
     })

@@ -13,7 +13,7 @@ use crate::cli::terminal::{asking::ask, session::Session};
 /// Texts: copies of each, bytes, what is wasted
 ///
 /// Each text with how many string objects have it, what these take with the arrays of their characters, and what would
-/// be freed if there were one. A text of more than 1,024 characters is compared whole and shown cut.
+/// be freed if there were one. A text of more than 1,024 characters is compared whole and shown cut, or with --full whole.
 ///
 /// Example: heapdump strings app.hprof --duplicates --holders -n 20
 ///
@@ -25,12 +25,15 @@ pub(crate) struct Args {
     /// Texts with two copies or more, those that waste most first
     #[arg(long)]
     duplicates: bool,
-    /// Texts that match: a substring, /regex/, or a glob with * or ? for the whole text
+    /// Texts that match: a substring, /regex/, =TEXT or a glob with * or ? for the whole text
     #[arg(long, value_name = "PATTERN")]
     grep: Option<String>,
     /// Ignore case
     #[arg(short, long, requires = "grep")]
     ignore_case: bool,
+    /// Texts as long as they are, not their first 1,024 characters
+    #[arg(long)]
+    full: bool,
     /// Which fields of which classes hold the copies
     #[arg(long)]
     holders: bool,
@@ -46,6 +49,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = StringsOptions {
         duplicates: args.duplicates,
         grep: parse_patterns("--grep", &args.grep, args.ignore_case)?.pop(),
+        full: args.full,
         holders: args.holders,
         filter: args.filter.filter()?,
         order: args.rows.order()?,

@@ -25,11 +25,11 @@ pub(crate) fn page(command: Command) -> Result<(String, Vec<u8>)> {
     let after = command.get_after_help().map(ToString::to_string);
     let (examples, text): (Vec<&str>, Vec<&str>) =
         about.split("\n\n").chain(after.as_deref()).partition(|paragraph| paragraph.starts_with("Example: "));
-    // The first paragraph is what stands under NAME.
-    let text = if text.len() > 1 { text[1..].join("\n\n") } else { text.join("") };
+    let has_commands = command.has_subcommands();
+    // The first paragraph of a command stands under NAME.
+    let text = if text.len() > 1 && !has_commands { text[1..].join("\n\n") } else { text.join("\n\n") };
     // The short usage: all options in a row are of no help.
     let usage = command.clone().render_usage().to_string();
-    let has_commands = command.has_subcommands();
     let command = command
         .long_about(text)
         .override_usage(usage.trim_start_matches("Usage: ").to_string())

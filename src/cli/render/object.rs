@@ -1,6 +1,6 @@
 //! `heapdump show`.
 
-use super::rows::{CLASS, REFERENCE, TYPE, VALUE, heading, note_inferred_roots, root_words};
+use super::rows::{CLASS, REFERENCE, TRUNCATED, TYPE, VALUE, heading, note_inferred_roots, root_words};
 use crate::answers::object::ShownObjects;
 use crate::answers::object_rows::{NodeRows, RelatedRow};
 use crate::answers::values::{FieldRow, ShownValue};
@@ -13,7 +13,7 @@ const ALIGNED: usize = 4096;
 impl Present for ShownObjects<'_> {
     const COMMAND: &'static str = "show";
 
-    fn table(&self, _: &Style) -> Table<'_> {
+    fn table(&self, style: &Style) -> Table<'_> {
         let (row_count, row) = self.related();
         let objects = self.as_slice();
         let values = objects.iter().any(ObjectAnswer::has_values);
@@ -27,7 +27,10 @@ impl Present for ShownObjects<'_> {
             .add_if(has_classes, CLASS, |row| row.class.take())
             .add_if(values, REFERENCE, |row| row.reference.take())
             .add(type_column, |row| std::mem::take(&mut row.text))
-            .add_if(values, VALUE, |row| row.value.take())
+            .add_if(values, VALUE, |row| row.value.clone())
+            .add_if(values && !style.is_for_people(), TRUNCATED, |row| {
+                row.value.as_ref().is_some_and(ShownValue::is_cut)
+            })
             .table(row_count, 0, row)
     }
 

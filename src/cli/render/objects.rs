@@ -1,6 +1,6 @@
 //! `heapdump list`.
 
-use super::rows::{CLASS, TYPE, VALUE};
+use super::rows::{CLASS, TRUNCATED, TYPE, VALUE};
 use crate::answers::ObjectList;
 use crate::answers::objects::ListedObject;
 use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, Unit};
@@ -30,6 +30,7 @@ impl Present for ObjectList<'_> {
         columns
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
             .add_if(is_column, VALUE, |row| row.value.take().flatten())
+            .add_if(rows.are_saying() && !style.is_for_people(), TRUNCATED, |row| row.truncated)
             .table(rows.len(), self.found - rows.len(), move |at| if is_drawn { rows.saying(at) } else { rows.get(at) })
     }
 

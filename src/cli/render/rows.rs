@@ -14,6 +14,9 @@ pub(crate) const REFERENCE: Column = Column::word("reference", "Reference");
 /// What an object says, or a field holds.
 pub(crate) const VALUE: Column = Column::text("value", "Value");
 
+/// The text has more characters than are shown; in forms for programs.
+pub(crate) const TRUNCATED: Column = Column::word("truncated", "Truncated");
+
 impl From<ShownValue> for Cell<'_> {
     fn from(value: ShownValue) -> Self {
         if value.is_literal() { Cell::Literal(value.plain()) } else { Cell::text(value.plain()) }

@@ -1,5 +1,6 @@
 //! `heapdump strings`.
 
+use super::rows::TRUNCATED;
 use crate::answers::StringsAnswer;
 use crate::answers::strings::TextRow;
 use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, count_of};
@@ -24,12 +25,12 @@ impl Present for StringsAnswer<'_> {
                 // The texts have the rest of the line.
                 held_by.map(|text| if is_drawn { style.fit(style.width * 2 / 3, &text) } else { text })
             })
-            .add(
-                Column::text("text", "Text"),
-                move |row| {
-                    if is_drawn { row.words() } else { std::mem::take(&mut row.text) }
-                },
-            )
+            .add(Column::text("text", "Text"), move |row| match is_drawn {
+                true => row.words(),
+                false if style.is_for_people() && row.truncated => format!("{}…", row.text),
+                false => std::mem::take(&mut row.text),
+            })
+            .add_if(!style.is_for_people(), TRUNCATED, |row| row.truncated)
             .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
     }
 

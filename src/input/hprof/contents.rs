@@ -55,6 +55,7 @@ struct Plan<'g> {
     keys: Keys,
     /// Lengths of arrays of references too.
     with_references: bool,
+    with_lengths: bool,
 }
 
 /// Reads the contents of a dump.
@@ -86,6 +87,7 @@ pub(super) fn contents(
         }
         contents.reference_arrays.extend(reading.reference_arrays);
         contents.fields.extend(reading.fields);
+        contents.lengths.extend(reading.lengths);
     }
     contents.reference_arrays.par_sort_unstable();
     contents.fields.par_sort_unstable_by_key(|&(node, place, _)| (node, place));
@@ -106,8 +108,28 @@ pub(super) fn contents(
     if is_parts {
         super::texts_of_strings::find_keys_of_parts(finder, graph, &mut strings)?;
     }
+    contents.lengths.par_sort_unstable();
+    contents.lengths.dedup_by_key(|(node, _)| *node);
+    if wanted.lengths {
+        contents.lengths.extend(lengths_of_texts(&strings, &contents.lengths).collect::<Vec<_>>());
+        contents.lengths.par_sort_unstable();
+    }
     contents.strings = strings;
     Ok(contents)
+}
+
+/// UTF-16 units of strings whose characters the dump has, by the lengths of all arrays.
+fn lengths_of_texts<'s>(
+    strings: &'s Strings,
+    of_arrays: &'s [(NodeId, u64)],
+) -> impl Iterator<Item = (NodeId, u64)> + 's {
+    (0..strings.len()).filter_map(|at| {
+        let array = strings.array(at)?;
+        let (_, length) = of_arrays[of_arrays.binary_search_by_key(&array, |(node, _)| *node).ok()?];
+        let there = if strings.wide[at] { length / 2 } else { length };
+        let part = strings.parts.get(at).map(|&(start, count)| there.saturating_sub(start.into()).min(count.into()));
+        Some((strings.node(at), part.unwrap_or(there)))
+    })
 }
 
 /// Arrays of characters are read when they are empty too.
@@ -155,7 +177,8 @@ impl<'g> Plan<'g> {
         }
         let arrays = NodeNumbers::new(set);
         let keys = (0..arrays.len()).map(|_| Default::default()).collect();
-        Plan { graph, id_bytes, classes, arrays, keys, with_references: wanted.arrays }
+        let (with_references, with_lengths) = (wanted.arrays, wanted.lengths);
+        Plan { graph, id_bytes, classes, arrays, keys, with_references, with_lengths }
     }
 
     fn set_key(&self, number: usize, key: ContentKey) {
@@ -172,6 +195,7 @@ struct Reading<'p> {
     parts: Vec<(NodeId, u32, u32)>,
     reference_arrays: Vec<(NodeId, u32, u32)>,
     fields: Vec<(NodeId, u16, HeldValue)>,
+    lengths: Vec<(NodeId, u64)>,
     last_class: (u64, Option<&'p ClassPlan>),
     /// Of the array whose elements come: its number, or its node.
     number: usize,
@@ -189,6 +213,7 @@ impl<'p> Reading<'p> {
             parts: Vec::new(),
             reference_arrays: Vec::new(),
             fields: Vec::new(),
+            lengths: Vec::new(),
             last_class: (0, None),
             number: 0,
             node: NodeId::new(0),
@@ -246,6 +271,10 @@ impl Visitor for Reading<'_> {
 
     #[inline]
     fn array(&mut self, array: &Array) -> bool {
+        if self.plan.with_lengths {
+            let node = self.plan.graph.node_of_id(array.id);
+            self.lengths.extend(node.map(|node| (node, u64::from(array.length))));
+        }
         if array.kind == FieldKind::Reference {
             if !self.plan.with_references || array.length < MIN_LONG_ARRAY {
                 return false;

@@ -9,7 +9,7 @@ use super::field_names::fields_between;
 use super::field_values::values_of_fields;
 use super::finder::{Finder, Places};
 use super::records::ClassDump;
-use super::sayings::{Speaker, sayings, speakers};
+use super::sayings::{Speaker, sayings, speakers, whole};
 use super::texts_of_strings::visit_texts;
 use super::values::{array, array_values, instance_values, primitive, reference};
 use super::wire::{OBJECT, sub};
@@ -171,6 +171,17 @@ impl ObjectDetails for HprofDetails {
             Saying::Text(text) => Some(text.text),
             _ => None,
         }))
+    }
+
+    fn whole(
+        &self,
+        graph: &HeapGraph,
+        node: NodeId,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<bool>, ReadError> {
+        let speakers = self.speakers.get_or_init(|| speakers(graph));
+        let speaker = speakers.get(graph.type_of(node).index()).copied().unwrap_or(Speaker::Nobody);
+        whole(&self.finder, graph, speaker, node, take)
     }
 
     fn sayings(

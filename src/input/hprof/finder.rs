@@ -124,10 +124,8 @@ impl Finder {
         Ok(part)
     }
 
-    /// The object's sub-record, of its values or elements at most so many bytes. `None` where there is none: for class
-    /// objects, which have class dumps, and for what is not in the file as it is now.
-    pub(super) fn find(&self, id: u64, most_bytes: usize) -> Result<Option<SubRecord>, ReadError> {
-        let id_bytes = self.places.id_bytes;
+    /// The part of the file that has an object's sub-record, where in it, and how long it is.
+    fn locate(&self, id: u64) -> Result<Option<(Arc<Part>, usize, u64)>, ReadError> {
         for (number, extent) in self.places.extents.iter().enumerate() {
             if id < extent.least || id > extent.greatest {
                 continue;
@@ -135,19 +133,34 @@ impl Finder {
             let part = self.part(number)?;
             let Ok(at) = part.objects.binary_search_by_key(&id, |object| object.0) else { continue };
             let at = part.objects[at].1 as usize;
-            let SubBytes::Known(length) = sub_bytes(&part.bytes[at..], id_bytes) else { continue };
-            let wanted = length.min((10 + 2 * id_bytes).saturating_add(most_bytes) as u64);
-            let bytes = match part.bytes.get(at..at.saturating_add(wanted as usize)) {
-                Some(bytes) => bytes.to_vec(),
-                // A large array, whose head alone is in the part.
-                None => {
-                    let offset = extent.offset + at as u64;
-                    self.read(offset..offset.saturating_add(wanted))?
-                }
-            };
-            return Ok(bytes.first().copied().map(|tag| SubRecord { tag, bytes }));
+            let SubBytes::Known(length) = sub_bytes(&part.bytes[at..], self.places.id_bytes) else { continue };
+            return Ok(Some((part, at, length)));
         }
         Ok(None)
+    }
+
+    /// The object's sub-record, of its values or elements at most so many bytes. `None` where there is none: for class
+    /// objects, which have class dumps, and for what is not in the file as it is now.
+    pub(super) fn find(&self, id: u64, most_bytes: usize) -> Result<Option<SubRecord>, ReadError> {
+        let Some((part, at, length)) = self.locate(id)? else { return Ok(None) };
+        let wanted = length.min((10 + 2 * self.places.id_bytes).saturating_add(most_bytes) as u64);
+        let bytes = match part.bytes.get(at..at.saturating_add(wanted as usize)) {
+            Some(bytes) => bytes.to_vec(),
+            // A large array, whose head alone is in the part.
+            None => {
+                let offset = self.places.extents[part.extent].offset + at as u64;
+                self.read(offset..offset.saturating_add(wanted))?
+            }
+        };
+        Ok(bytes.first().copied().map(|tag| SubRecord { tag, bytes }))
+    }
+
+    /// Bytes of the elements of an array of primitive values, from one of them on; fewer where they or the dump end before.
+    pub(super) fn element_bytes(&self, id: u64, from: u64, most_bytes: u64) -> Result<Vec<u8>, ReadError> {
+        let Some((part, at, length)) = self.locate(id)? else { return Ok(Vec::new()) };
+        let record = self.places.extents[part.extent].offset + at as u64;
+        let start = record.saturating_add(10 + self.places.id_bytes as u64).saturating_add(from);
+        self.read(start..start.saturating_add(most_bytes).min(record.saturating_add(length)))
     }
 
     /// The class dump of a class object.

@@ -9,6 +9,9 @@ use super::wire::sub;
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
 use crate::input::{ReadError, Saying, Text, Value};
 
+/// Bytes of a text that are handed on at a time.
+const PIECE_BYTES: u64 = 1 << 20;
+
 /// Values of an instance that are looked through; a class has 65,535 fields at most, and nobody has so many.
 const MOST_VALUE_BYTES: usize = 1 << 16;
 
@@ -164,6 +167,67 @@ fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool)
     let part = number("offset").zip(number("count"));
     let (start, count) = (part.map_or(0, |part| part.0), part.map(|part| part.1));
     Found::Next(array, Wanted::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
+}
+
+/// Hands what a string, or an array of characters or bytes, holds to `take`, as [`whole`](crate::input::ObjectDetails::whole).
+pub(super) fn whole(
+    finder: &Finder,
+    graph: &HeapGraph,
+    speaker: Speaker,
+    node: NodeId,
+    take: &mut dyn FnMut(&[u8]) -> bool,
+) -> Result<Option<bool>, ReadError> {
+    let mut id = graph.original_id(node);
+    let Some(record) = finder.find(id, MOST_VALUE_BYTES)? else { return Ok(None) };
+    let (mut is_text, mut part) = (false, (false, 0, None));
+    if speaker == Speaker::String {
+        let Found::Next(array, Wanted::Characters { is_wide, start, count, .. }) =
+            string(finder, graph, &record, false)
+        else {
+            return Ok(None);
+        };
+        (id, is_text, part) =
+            (graph.original_id(array), true, (is_wide, start as u64, count.map(|count| count as u64)));
+    }
+    let head = finder.find(id, 0)?;
+    let Some((kind, length, _)) = head.as_ref().and_then(|head| super::values::array(head, finder.places.id_bytes))
+    else {
+        return Ok(None);
+    };
+    let (is_wide, start, count) = part;
+    let width = match kind {
+        FieldKind::Byte if is_wide => 2,
+        FieldKind::Byte => 1,
+        FieldKind::Char => 2,
+        _ => return Ok(None),
+    };
+    let there = length * u64::from(kind.bytes(0)) / width;
+    let end = count.map_or(there, |count| there.min(start.saturating_add(count))) * width;
+    let mut at = start.saturating_mul(width);
+    while at < end {
+        let mut bytes = finder.element_bytes(id, at, (end - at).min(PIECE_BYTES))?;
+        let is_last = at + bytes.len() as u64 >= end;
+        let mut units: Vec<u16> = match (kind, width) {
+            (FieldKind::Char, _) => bytes.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]])).collect(),
+            (_, 2) => bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
+            _ if is_text => bytes.iter().map(|&byte| byte.into()).collect(),
+            _ => Vec::new(),
+        };
+        if !is_last && units.len() > 1 && units.last().is_some_and(|last| (0xD800..0xDC00).contains(last)) {
+            // Its other half comes with the next piece.
+            units.pop();
+            bytes.truncate(units.len() * 2);
+        }
+        let is_wanted = match is_text || kind == FieldKind::Char {
+            true => take(String::from_utf16_lossy(&units).as_bytes()),
+            false => take(&bytes),
+        };
+        if bytes.is_empty() || !is_wanted {
+            return Ok(Some(false));
+        }
+        at += bytes.len() as u64;
+    }
+    Ok(Some(true))
 }
 
 /// The value of an instance's field, of the class that declares it where several may.

@@ -108,11 +108,21 @@ impl ObjectDetails for V8Details {
         Ok(read.ordinal(node).and_then(|ordinal| read.text(ordinal)))
     }
 
+    fn whole(
+        &self,
+        graph: &HeapGraph,
+        node: NodeId,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<bool>, ReadError> {
+        let read = self.read(graph)?;
+        Ok(read.ordinal(node).and_then(|ordinal| read.whole(ordinal, take)))
+    }
+
     fn has_texts(&self) -> bool {
         true
     }
 
-    fn contents(&self, graph: &HeapGraph, _: &WantedContents) -> Result<Contents, ReadError> {
+    fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
         let read = self.read(graph)?;
         let is_text = |node: &NodeId| {
             graph.shallow_bytes(*node) > 0 && read.ordinal(*node).is_some_and(|ordinal| read.is_text(ordinal))
@@ -120,8 +130,13 @@ impl ObjectDetails for V8Details {
         let nodes: Vec<NodeId> = graph.nodes().filter(is_text).collect();
         let key = |node: &NodeId| read.ordinal(*node).map_or(ContentKey::UNKNOWN, |ordinal| read.content_key(ordinal));
         let keys = nodes.par_iter().map(key).collect();
+        let length = |node: &NodeId| {
+            let units = read.ordinal(*node).and_then(|ordinal| read.length(ordinal));
+            units.map(|units| (*node, units))
+        };
+        let lengths = if wanted.lengths { nodes.iter().filter_map(length).collect() } else { Vec::new() };
         let strings = Strings::without_arrays(nodes, keys);
-        Ok(Contents { strings, ..Contents::default() })
+        Ok(Contents { strings, lengths, ..Contents::default() })
     }
 
     fn visit_texts(
