@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::common::cmd::{Ran, finish, heapdump, run, run_on_terminal, run_with_input};
+use crate::common::fixtures::unpacked;
 
 const XNA: &str = "tests/findings/escape_xna.txt";
 const TRACE: &str = "tests/findings/escape_memory_infra.json";
@@ -126,6 +127,49 @@ fn no_command_steers_a_terminal() {
     for expected in ["nofile\\u{1b}[31m", "'--\\u{1b}[31m' found", "'-\\u{9b}' found", "'svg\\u{7f}'", "wrote ", "│"]
     {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+    }
+}
+
+/// `from` in place of `to`, wherever it stands.
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(from.len()).position(|window| window == from) {
+        out.extend([&rest[..at], to].concat());
+        rest = &rest[at + from.len()..];
+    }
+    [&out, rest].concat()
+}
+
+/// Finding C6: pages of hostile dumps of all formats; names of threads and types, frames, what lies on stacks, texts.
+#[test]
+fn no_page_holds_a_raw_control_character() {
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let mut pages = vec![hostile_dump().into_bytes(), hostile_trace().into_bytes()];
+    for (dump, words) in [
+        ("fixtures/hprof/zoo-jdk17-serial.hprof.zst", &["Zoo", "zoo", "main", "Thread", "Bus"][..]),
+        ("fixtures/hprof/android.hprof", &["java"]),
+        ("fixtures/phd/every-record-v5-64bit.phd", &["java", "String"]),
+    ] {
+        let dump = words.iter().fold(unpacked(dump), |dump, word| {
+            let mut bytes = if word.len() == 3 { "\u{1b}\u{9b}" } else { "\u{1b}\u{202e}" }.as_bytes().to_vec();
+            bytes.resize(word.len(), 0x7f);
+            replaced(&dump, word.as_bytes(), &bytes)
+        });
+        pages.push(dump);
+    }
+    for dump in ["fixtures/nettrace/small-net9.nettrace.zst", "fixtures/gcdump/small-net9.gcdump.zst"] {
+        let dump = replaced(&unpacked(dump), &utf16("Demo"), &utf16("\u{1b}\u{9b}\u{202e}\u{2028}"));
+        pages.push(replaced(&dump, b"Demo", b"\x1b\x7f\x07\x1b"));
+    }
+    let snapshot = unpacked("fixtures/v8_snapshot/page156.heapsnapshot.zst");
+    pages.push(replaced(&snapshot, b"Array", br"\u001b\u009b\u202e\u2028\u007f"));
+    let text = unpacked("fixtures/ibm_classic/small.native.txt.gz");
+    pages.push(replaced(&text, b"java", "\u{1b}\u{9b}\u{202e}".as_bytes()));
+    for (number, dump) in pages.iter().enumerate() {
+        let ran = run_with_input(&["report", "-o", "-", "-"], dump).expect_code(0);
+        assert!(ran.stdout.contains(r"\u{1b}"), "{number}: nothing hostile came through");
+        check(&format!("page {number}"), &ran);
     }
 }
 
