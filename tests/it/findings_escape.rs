@@ -196,6 +196,37 @@ fn a_record_of_csv_is_one_line() {
     }
 }
 
+/// Finding C13: what a spreadsheet would run, marked on request; numbers are numbers.
+#[test]
+fn no_cell_is_a_formula_where_that_is_asked_for() {
+    let names = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(1)", "plain=1"];
+    let lines = |kind: &dyn Fn(usize, &str) -> String| -> String {
+        names.iter().enumerate().map(|(at, name)| kind(at + 1, name)).collect()
+    };
+    let dump = format!(
+        "a 2 x 1\n{}{}c x 2\n",
+        lines(&|at, name| format!("t {at} {name}\n")),
+        lines(&|at, _| format!("o {at}0 {at} 20\nr {at}0 4 0 {at}\n"))
+    );
+    for form in ["csv", "tsv"] {
+        let bare = run_with_input(&["stats", "-f", form], dump.as_bytes()).expect_code(0).stdout;
+        let safe = run_with_input(&["stats", "-f", form, "--csv-safe"], dump.as_bytes()).expect_code(0).stdout;
+        for name in names {
+            assert!(bare.contains(name) && !bare.contains(&format!("'{name}")), "{bare}");
+            assert_eq!(safe.contains(&format!("'{name}")), name != "plain=1", "{safe}");
+        }
+    }
+    let folder = temporary_folder("csv_safe");
+    let path = |name: &str| folder.join(name).display().to_string();
+    std::fs::write(path("old"), &dump).unwrap();
+    std::fs::write(path("new"), dump.replace("o 10 1 20\nr 10 4 0 1\n", "")).unwrap();
+    let diff = run(&["diff", &path("old"), &path("new"), "-f", "csv", "--csv-safe"]).expect_code(0).stdout;
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(diff.contains(",-32,") && !diff.contains("'-32"), "{diff}");
+    let ran = run_with_input(&["stats", "-f", "json", "--csv-safe"], dump.as_bytes()).expect_code(2);
+    assert!(ran.stderr.contains("--csv-safe is of -f csv"), "{}", ran.stderr);
+}
+
 #[test]
 fn arguments_that_are_not_unicode_are_repeated_harmlessly() {
     #[cfg(unix)]
