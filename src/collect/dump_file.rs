@@ -46,6 +46,8 @@ pub(super) struct DumpFile {
     replaces: bool,
     /// Bytes of the dump, before compression.
     written: u64,
+    /// The most that it may have.
+    limit: u64,
 }
 
 impl DumpFile {
@@ -63,7 +65,8 @@ impl DumpFile {
         replaces: bool,
         open_unnamed: impl FnOnce(&Path) -> io::Result<File>,
     ) -> Result<Self, Refusal> {
-        let file = |out, place| DumpFile { out, place, path: path.to_path_buf(), replaces, written: 0 };
+        let file =
+            |out, place| DumpFile { out, place, path: path.to_path_buf(), replaces, written: 0, limit: u64::MAX };
         if path.as_os_str() == "-" {
             return Ok(file(Encoder::Plain(Raw::StandardOutput(io::stdout())), Place::Stream));
         }
@@ -104,6 +107,15 @@ impl DumpFile {
             false => Encoder::Plain(raw),
         };
         Ok(file(out, place))
+    }
+
+    /// With a limit to the dump's bytes: `most`, else the free disk less a tenth, where it is compressed ten times as many.
+    pub(super) fn limited(mut self, most: Option<u64>) -> Self {
+        let times = if matches!(self.out, Encoder::Gzip(_)) { 10 } else { 1 };
+        let file = self.file().filter(|_| !matches!(self.place, Place::Stream));
+        let free = file.and_then(free_bytes).map(|free| (free - free / 10).saturating_mul(times));
+        self.limit = most.or(free).unwrap_or(u64::MAX);
+        self
     }
 
     /// As the user wrote it.
@@ -153,8 +165,14 @@ impl DumpFile {
     /// Writes a part of the dump.
     ///
     /// # Errors
-    /// `no-space` and what else the system says.
+    /// `too-large` behind the limit, `no-space` and what else the system says.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        if bytes.len() as u64 > self.limit.saturating_sub(self.written) {
+            let text = format!("more than {} came for {}", format_bytes(self.limit), self.name());
+            return Err(Refusal::new(RefusalCode::TooLarge, text).hint(
+                "--max-size allows more; without it that is the free disk less a tenth, ten times as much in .gz",
+            ));
+        }
         let result = match &mut self.out {
             Encoder::Plain(out) => out.write_all(bytes),
             Encoder::Gzip(out) => out.write_all(bytes),
@@ -256,11 +274,15 @@ impl DumpFile {
     }
 }
 
+/// Free bytes on the file system of `place`.
+fn free_bytes(place: impl AsFd) -> Option<u64> {
+    rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
 /// Is there room for `expected` bytes and a tenth on the file system of `place`?
 pub(super) fn check_space(place: impl AsFd, expected: u64, name: &str) -> Result<(), Refusal> {
     // What the system does not tell stops nobody.
-    let Ok(facts) = rustix::fs::fstatvfs(place) else { return Ok(()) };
-    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+    let Some(free) = free_bytes(place) else { return Ok(()) };
     if free >= expected.saturating_add(expected / 10) {
         return Ok(());
     }

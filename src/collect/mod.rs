@@ -114,6 +114,8 @@ pub struct CollectOptions {
     pub buffer: Option<u64>,
     /// No names of modules and methods; of .NET.
     pub no_names: bool,
+    /// The most bytes of the dump. Default: the free disk less a tenth, ten times as many where it is compressed.
+    pub max_size: Option<u64>,
     /// How long nothing may come.
     pub timeout: Option<Duration>,
     /// Go on even if memory or disk may run out.

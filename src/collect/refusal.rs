@@ -37,6 +37,8 @@ pub enum RefusalCode {
     NoMemory,
     /// The disk is too small, or full.
     NoSpace,
+    /// More came than may.
+    TooLarge,
     /// The file is there already.
     Exists,
     /// Nothing came for too long.

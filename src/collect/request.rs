@@ -104,7 +104,7 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
     }
     let path = options.output.clone().unwrap_or_else(|| default_name(options.pid, extension));
     let _lock = process.map(Lock::take).transpose()?;
-    let file = DumpFile::create(&path, options.force)?;
+    let file = DumpFile::create(&path, options.force)?.limited(options.max_size);
     let name = file.name();
     let request = Request { options, file, observer };
     let outcome = match (runtime, process) {

@@ -262,6 +262,29 @@ fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
     Ok(index.source().is_some_and(|source| source.is_same(&key)))
 }
 
+/// Compares all bytes of a dump and of its index with what they were when the index was written. Gives why it is not to be
+/// believed, in words that follow its name; `None` when all is as it was. O(bytes of both).
+///
+/// # Errors
+/// When the dump or the index cannot be read.
+pub fn find_index_mismatch(index: &Path, dump: &Path) -> io::Result<Option<String>> {
+    let opened = match Index::open(index) {
+        Err(IndexError::Io(error)) => return Err(error),
+        Err(why) => return Ok(Some(why.to_string())),
+        Ok(opened) => opened,
+    };
+    let unchecked = || Some("has no check of the whole dump (heapdump index makes it anew)".to_string());
+    let Some(source) = opened.source() else { return Ok(unchecked()) };
+    match source.has_content_of(dump)? {
+        None => return Ok(unchecked()),
+        Some(false) => return Ok(Some(Rejection::Stale.to_string())),
+        Some(true) => {}
+    }
+    let check = opened.into_columns().check();
+    check.verify_all();
+    Ok(check.damage().map(|_| IndexError::Damaged.to_string()))
+}
+
 /// What an index holds, when it serves for the reading options that are asked for.
 fn load(
     index: Index,
@@ -381,7 +404,7 @@ impl OpenDump {
         let graph = self.graph().ok_or(WriteIndexError::NotObjects)?;
         self.memory.check_index(graph).map_err(WriteIndexError::Memory)?;
         observer.phase(Phase::ComputingDominators);
-        let derived = Derived::compute(graph);
+        let (derived, source) = rayon::join(|| Derived::compute(graph), || source.map(SourceKey::with_content));
         observer.phase(Phase::WritingIndex);
         index::write(target, source, |sink| {
             let stored = graph.store(sink)?;

@@ -19,7 +19,7 @@ pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{NoValues, OpenError, TreeError};
-pub use index::{WriteIndexError, dump_named, inputs_of, path_of_index, write_index};
+pub use index::{WriteIndexError, dump_named, find_index_mismatch, inputs_of, path_of_index, write_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, open};
 pub use options::{IndexUse, OpenOptions};

@@ -47,7 +47,7 @@ impl Export {
         let rows = Rows { export: self, browser, places: self.places_of_rows() };
         let mut out = target.begin_with_first_byte(|| {});
         let (terminal, human, header, color, ascii) = (false, false, true, false, false);
-        let style = Style { format, terminal, width: 80, human, header, color, ascii };
+        let style = Style { format, terminal, width: 80, human, header, color, ascii, csv_safe: false };
         write(&rows, &mut out, &style).and_then(|()| out.finish()).map_err(|error| failed(error.to_string()))?;
         Ok(format!("wrote {} to {}", count_of(rows.len() as u64, "rows"), path.display()))
     }

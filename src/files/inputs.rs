@@ -1,6 +1,8 @@
 //! Files that are read: what an output must not be, and whose mode it must not exceed.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::hash::Hasher;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// What a file is recognised by, whatever it is called.
@@ -62,6 +64,8 @@ pub struct Inputs {
     files: Vec<Input>,
 }
 
+/// Bytes that are hashed at a time.
+const HASHED_BYTES: usize = 1 << 20;
 const STANDARD_INPUT: &str = "standard input";
 
 impl Inputs {
@@ -123,6 +127,23 @@ pub(super) fn standard_facts(stream: impl std::os::fd::AsFd) -> Option<Metadata>
 #[cfg(not(unix))]
 pub(super) fn standard_facts<T>(_: T) -> Option<Metadata> {
     None
+}
+
+/// Feeds all bytes of a file to `hasher`. O(bytes).
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn hash_file(path: &Path, hasher: &mut impl Hasher) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; HASHED_BYTES];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => hasher.write(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The number of the user who owns a file, where files have owners.

@@ -18,6 +18,7 @@ mod together;
 mod unfinished;
 
 pub use at_end::AtEnd;
+pub(crate) use inputs::hash_file;
 pub use inputs::{Inputs, is_trusted_owner, owner_of};
 pub use lazy_output::LazyOutput;
 pub use output::{Output, Settled, nameless_file};
@@ -29,4 +30,6 @@ pub use target::{Target, TargetError};
 pub use together::for_each_file;
 #[cfg(feature = "cli")]
 pub(crate) use unfinished::end_program;
+#[cfg(feature = "parquet")]
+pub(crate) use unfinished::{create_folders, remove_empty_folders};
 pub use unfinished::{give_way_to_signals, remove_unfinished, watch_signals};

@@ -23,6 +23,8 @@ pub enum TargetError {
     Folder,
     /// It is a link to itself.
     EndlessLink,
+    /// Something else than a regular file has the name, which nobody typed.
+    NotOwn,
     /// Its folder is not there, or may not be looked into.
     Io(io::Error),
 }
@@ -34,6 +36,7 @@ impl fmt::Display for TargetError {
             TargetError::BrokenLink(to) => write!(f, "is a link to {}, which is not there", to.display()),
             TargetError::Folder => f.write_str("is a folder"),
             TargetError::EndlessLink => f.write_str("is a link that leads nowhere"),
+            TargetError::NotOwn => f.write_str("is a link or no regular file: it is not replaced, and not followed"),
             TargetError::Io(error) => write!(f, "cannot be written: {error}"),
         }
     }
@@ -65,8 +68,22 @@ impl Target {
     /// # Errors
     /// When it is one of the inputs, or cannot be a file.
     pub fn find(path: Option<&Path>, inputs: &Inputs) -> Result<Self, TargetError> {
+        Self::find_through(path, inputs, MOST_LINKS)
+    }
+
+    /// The file of a name that the program chose: somebody else may have put something there, so links are not followed,
+    /// and only a regular file is replaced.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find), and when something else has the name.
+    pub fn find_own(path: &Path, inputs: &Inputs) -> Result<Self, TargetError> {
+        let target = Self::find_through(Some(path), inputs, 0)?;
+        if matches!(target.place, Place::File(_)) { Ok(target) } else { Err(TargetError::NotOwn) }
+    }
+
+    fn find_through(path: Option<&Path>, inputs: &Inputs, links: usize) -> Result<Self, TargetError> {
         let (place, facts) = match path.filter(|path| path.as_os_str() != "-") {
-            Some(path) => resolve(path)?,
+            Some(path) => resolve(path, links)?,
             None => (Place::StandardOutput, None),
         };
         let (own, facts) = match &place {
@@ -96,13 +113,13 @@ impl Target {
     }
 }
 
-/// Follows links to what will be written, and what is there now.
-fn resolve(path: &Path) -> Result<(Place, Option<Metadata>), TargetError> {
+/// Follows links, so many at most, to what will be written, and what is there now.
+fn resolve(path: &Path, most_links: usize) -> Result<(Place, Option<Metadata>), TargetError> {
     if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Err(TargetError::Folder);
     }
     let mut path = path.to_path_buf();
-    for links in 0..=MOST_LINKS {
+    for links in 0..=most_links {
         let Some(name) = path.file_name() else { return Err(TargetError::Folder) };
         let not_there = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound if links > 0 => TargetError::BrokenLink(path.clone()),
@@ -130,7 +147,7 @@ fn resolve(path: &Path) -> Result<(Place, Option<Metadata>), TargetError> {
             return Ok((Place::Stream(own), Some(facts)));
         }
     }
-    Err(TargetError::EndlessLink)
+    Err(if most_links == 0 { TargetError::NotOwn } else { TargetError::EndlessLink })
 }
 
 /// The folder that a file is in.

@@ -13,10 +13,36 @@ fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Folders that were made for files, each behind the one it is in.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 fn remove(files: &mut Vec<PathBuf>) {
     for file in files.drain(..) {
         // It may be gone by itself; nobody is left to be told.
         let _ = std::fs::remove_file(file);
+    }
+    remove_empty_folders();
+}
+
+/// Makes a folder and those it is in. It goes with [`remove_empty_folders`], and when a signal ends the program, unless there is
+/// something in it.
+///
+/// # Errors
+/// Those of the file system.
+#[cfg(feature = "parquet")]
+pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
+    signals::watch()?;
+    let _held = lock();
+    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let new: Vec<PathBuf> = folder.ancestors().take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect();
+    folders.extend(new.into_iter().rev());
+    std::fs::create_dir_all(folder)
+}
+
+/// Takes away the folders that were made and in which nothing is.
+pub(crate) fn remove_empty_folders() {
+    for folder in FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).rev() {
+        let _ = std::fs::remove_dir(folder);
     }
 }
 

@@ -1,18 +1,22 @@
 //! Which file an index belongs to.
 
 use std::fs::File;
+use std::hash::Hasher;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
 
 use super::layout::check_of;
+use crate::files::hash_file;
 
 /// Bytes at both ends of the source that are compared.
 const END_BYTES: u64 = 1 << 16;
 
-/// What a source is recognised by. O(1): a change that keeps length, time and both ends is not seen.
+/// What a source is recognised by. O(1): a change that keeps length, time and both ends is seen by
+/// [`has_content_of`](Self::has_content_of) alone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SourceKey {
     name: String,
@@ -20,6 +24,11 @@ pub struct SourceKey {
     modified_ns: Option<i128>,
     start_check: u64,
     end_check: u64,
+    /// Of all its bytes.
+    #[serde(default)]
+    content_check: Option<u64>,
+    #[serde(skip)]
+    path: PathBuf,
 }
 
 impl SourceKey {
@@ -41,7 +50,29 @@ impl SourceKey {
         end.clear();
         file.take(END_BYTES).read_to_end(&mut end)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(SourceKey { name, bytes: facts.len(), modified_ns, start_check, end_check: check_of(&end) })
+        Ok(SourceKey {
+            name,
+            bytes: facts.len(),
+            modified_ns,
+            start_check,
+            end_check: check_of(&end),
+            content_check: None,
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// The same with the check of all bytes of the file, where it can be read. O(bytes).
+    pub fn with_content(mut self) -> Self {
+        self.content_check = content_check_of(&self.path).ok();
+        self
+    }
+
+    /// Are all bytes of this file those of which the key was taken? `None` when it does not have their check. O(bytes).
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn has_content_of(&self, path: &Path) -> io::Result<Option<bool>> {
+        self.content_check.map(|own| Ok(own == content_check_of(path)?)).transpose()
     }
 
     /// The file's name without its folder, when the key was taken.
@@ -54,4 +85,10 @@ impl SourceKey {
         let facts = |key: &SourceKey| (key.bytes, key.modified_ns, key.start_check, key.end_check);
         facts(self) == facts(other)
     }
+}
+
+fn content_check_of(path: &Path) -> io::Result<u64> {
+    let mut hasher = XxHash3_64::new();
+    hash_file(path, &mut hasher)?;
+    Ok(hasher.finish())
 }

@@ -23,9 +23,12 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
         READERS.iter().filter(|reader| reader.detect(source.start()) == wanted).copied().collect()
     };
     let certain = saying(Detected::Yes);
+    if let Some(sentence) = foreign::name(source.start()).filter(|_| certain.is_empty()) {
+        return Err(ReadError::new(ReadErrorKind::NotSupported(sentence)));
+    }
     let candidates = if certain.is_empty() { saying(Detected::Maybe) } else { certain };
     match candidates[..] {
-        [] => Err(ReadError::new(match foreign::name(source.start()) {
+        [] => Err(ReadError::new(match foreign::name_of_text(source.start(), &names(READERS)) {
             Some(sentence) => ReadErrorKind::NotSupported(sentence),
             None => ReadErrorKind::UnknownFormat(names(READERS)),
         })),

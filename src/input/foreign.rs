@@ -1,16 +1,31 @@
 //! Files that are recognised and not read: what users have at hand beside dumps, so that the error can name it.
 //!
-//! Asked only when no reader takes the file.
+//! Asked only when no reader is certain of the file.
 
 const ARCHIVE: &str = "unpack it and name the dump in it";
-const PROCESS: &str =
-    "it is the memory of a process as it was; what is read here are heap dumps, as runtimes write them";
+const PROCESS: &str = "it is the memory of a process as it was; what is read here are heap dumps, as runtimes write them: \
+                       of a JVM's core, jhsdb jmap --binaryheap --core makes one";
+const PPROF: &str = "go tool pprof opens it";
 const NO_DUMP: &str = "name a heap dump";
 const ELF: &[u8] = b"\x7fELF";
 
 /// How a file begins, what it is, and what to do with it.
-const FOREIGN: [(&[u8], &str, &str); 15] = [
-    (b"0SECTION ", "a Java core", "it lists threads and holds no objects; the heap dump is a file beside it"),
+const FOREIGN: [(&[u8], &str, &str); 25] = [
+    (b"{\"type\":\"ROOT\"", RUBY, RUBY_ADVICE),
+    (b"{\"address\":\"0x", RUBY, RUBY_ADVICE),
+    (
+        b"{\"head\":{\"callFrame\"",
+        "a sampling heap profile (.heapprofile)",
+        "the developer tools of Chrome open it; a heap snapshot (.heapsnapshot) has the objects",
+    ),
+    (b"heap profile:", "a heap profile of gperftools or Go", PPROF),
+    (b"heap_v2/", "a heap profile of jemalloc", "jeprof opens it"),
+    (b"Full thread dump", "a Java thread dump", "it holds no objects: jcmd PID GC.heap_dump FILE writes a heap dump"),
+    (b"\0asm", "a WebAssembly module", NO_DUMP),
+    (b"SQLite format 3\0", "an SQLite database", NO_DUMP),
+    (b"PAR1", "a Parquet file", "DuckDB reads it"),
+    (b"MZ", "a Windows program or library", NO_DUMP),
+    (b"\x1f\x9d", "packed with compress", "unpack it on the way: zcat FILE | heapdump ..."),
     (b"\x89PNG", "a picture (PNG)", NO_DUMP),
     (b"\xff\xd8\xff", "a picture (JPEG)", NO_DUMP),
     (b"%PDF", "a PDF document", NO_DUMP),
@@ -27,16 +42,48 @@ const FOREIGN: [(&[u8], &str, &str); 15] = [
     (b"\x04\x22\x4d\x18", "packed with lz4", "unpack it on the way: lz4 -dc FILE | heapdump ..."),
 ];
 
+const RUBY: &str = "a heap dump of Ruby (ObjectSpace.dump_all)";
+const RUBY_ADVICE: &str = "it is text, an object a line: heapy and sheap read it";
+
 /// What a file is that begins like this, in a sentence; `None` when nobody knows.
 pub(super) fn name(start: &[u8]) -> Option<String> {
-    if is_core(start) {
-        return Some(sentence("an ELF core dump", PROCESS));
-    }
-    if is_class_histogram(start) {
-        return Some(sentence("the text of jmap -histo", "it counts by class already; a dump says what holds what"));
-    }
-    let (_, what, advice) = FOREIGN.iter().find(|(mark, ..)| start.starts_with(mark))?;
+    let (what, advice) = if is_core(start) {
+        ("an ELF core dump", PROCESS)
+    } else if start.get(257..262) == Some(b"ustar") {
+        ("a tar archive", ARCHIVE)
+    } else if is_class_file(start) {
+        ("a Java class file", NO_DUMP)
+    } else if is_java_core(start) {
+        ("a Java core (javacore)", "it lists threads and holds no objects; the heap dump is a file beside it")
+    } else if is_class_histogram(start) {
+        ("the text of jmap -histo", "it counts by class already; a dump says what holds what")
+    } else if let Some((_, what, advice)) = FOREIGN.iter().find(|(mark, ..)| start.starts_with(mark)) {
+        (*what, *advice)
+    } else {
+        name_of_messages(start)?
+    };
     Some(sentence(what, advice))
+}
+
+/// The same of what a reader may still take: pages and plain text. Names of all formats are for text that is a dump all the same.
+pub(super) fn name_of_text(start: &[u8], formats: &[&str]) -> Option<String> {
+    let text = match std::str::from_utf8(start) {
+        Ok(text) => text,
+        // The last character may be cut.
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&start[..error.valid_up_to()]).ok()?,
+        Err(_) => return None,
+    };
+    let first: String = text.trim_start().chars().take(14).collect::<String>().to_ascii_lowercase();
+    if first.starts_with("<!doctype html") || first.starts_with("<html") {
+        let advice =
+            "a server may have sent it in place of the dump: look at it in a browser, and fetch the dump again";
+        return Some(sentence("an HTML page", advice));
+    }
+    let is_text = text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{c}' | '\u{1b}'));
+    let formats = formats.join("|");
+    is_text.then(|| {
+        format!("is plain text, unknown format; name a heap dump, or, if it is one, say --input-format {formats}")
+    })
 }
 
 fn sentence(what: &str, advice: &str) -> String {
@@ -50,6 +97,36 @@ fn is_class_histogram(start: &[u8]) -> bool {
         words.next() == Some(b"num") && words.next() == Some(b"#instances")
     };
     start.split(|&byte| byte == b'\n').take(4).any(is_heading)
+}
+
+/// `0SECTION       TITLE subcomponent dump routine`, after lines that say nothing.
+fn is_java_core(start: &[u8]) -> bool {
+    start.split(|&byte| byte == b'\n').take(4).any(|line| line.starts_with(b"0SECTION "))
+}
+
+/// The mark, and a version of Java's: programs of macOS for several processors have the mark too, and few processors.
+fn is_class_file(start: &[u8]) -> bool {
+    matches!(start, [0xCA, 0xFE, 0xBA, 0xBE, _, _, 0, 45..=255, ..])
+}
+
+/// Protocol buffers: those of pprof begin with the kinds of its values, those of Perfetto are packets and nothing else.
+fn name_of_messages(start: &[u8]) -> Option<(&'static str, &'static str)> {
+    const FIELD: u8 = 0x0A;
+    const PERIOD_TYPE: u8 = 0x5A;
+    /// Packets that are no accident.
+    const PACKETS: usize = 4;
+    if let [FIELD | PERIOD_TYPE, 4..=255, 0x08, 0..=0x7F, 0x10, 0..=0x7F, ..] = start {
+        return Some(("a pprof profile", PPROF));
+    }
+    let mut rest = start;
+    for _ in 0..PACKETS {
+        rest = rest.strip_prefix(&[FIELD])?;
+        let bytes = rest.iter().position(|byte| byte & 0x80 == 0).filter(|&at| at < 4)? + 1;
+        let (length, behind) = rest.split_at(bytes);
+        let length = length.iter().rev().fold(0, |length, byte| length << 7 | usize::from(byte & 0x7F));
+        rest = behind.get(length..).filter(|_| length > 1)?;
+    }
+    Some(("a Perfetto trace", "ui.perfetto.dev opens it; a Java heap dump in it is not an HPROF file"))
 }
 
 /// An ELF file says in its 17th and 18th byte what it is, in its own byte order; 4 is a core.
@@ -75,8 +152,23 @@ mod tests {
         }
         let histogram = name(b"4711:\n num     #instances         #bytes  class name (module)\n----\n");
         assert!(histogram.is_some_and(|text| text.contains("jmap -histo")));
-        assert_eq!(name(b"a 2 x\n"), None);
-        assert_eq!(name(b""), None);
+        let named = |start: &[u8], what: &str| assert!(name(start).is_some_and(|text| text.contains(what)), "{what}");
+        named(&[&[b'x'; 257][..], b"ustar\x0000"].concat(), "a tar archive");
+        named(b"\xca\xfe\xba\xbe\0\0\0\x34\0\x10", "a Java class file");
+        named(b"NULL  ---\n0SECTION       TITLE subcomponent dump routine\n", "a Java core");
+        named(b"\x5a\x04\x08\x01\x10\x02\x60\x01", "a pprof profile");
+        named(b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08", "a pprof profile");
+        named(&b"\x0a\x03\x52\x01\x00".repeat(4), "a Perfetto trace");
+        for nobodys in [&b"a 2 x\n"[..], b"", b"\n\n\n\n\n\n\n", b"\xca\xfe\xba\xbe\0\0\0\x02"] {
+            assert_eq!(name(nobodys), None);
+        }
+        let text = |start: &[u8]| name_of_text(start, &["a", "b"]);
+        assert!(text(b" <!DOCTYPE HTML>\n<p>").is_some_and(|text| text.contains("an HTML page")));
+        assert!(
+            text("Gr\u{f6}\u{df}e\n\u{f6}".as_bytes().split_last().unwrap().1)
+                .is_some_and(|text| text.contains("plain text"))
+        );
+        assert_eq!((text(b"a\0b"), text(b"a\xffb")), (None, None));
     }
 
     #[test]

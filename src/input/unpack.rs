@@ -5,6 +5,8 @@ use std::io::{self, BufReader, Read};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use ruzstd::decoding::BlockDecodingStrategy;
+
 use super::members::{GzipMembers, Windows, Workers};
 
 /// Packed bytes that are read at a time.
@@ -100,8 +102,13 @@ struct ZstdFrames<R: Read> {
 enum ZstdState<R: Read> {
     Between(R),
     Frame(Box<ruzstd::decoding::StreamingDecoder<Rewound<R>, ruzstd::decoding::FrameDecoder>>),
+    /// The window of a frame that breaks off: what was decoded and not given out.
+    Broken(Box<ruzstd::decoding::FrameDecoder>),
     Ended,
 }
+
+/// The end of a frame: an empty last block, and the place of a checksum.
+const FRAME_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: Read> ZstdFrames<R> {
     fn new(inner: R, windows: Windows) -> Self {
@@ -135,6 +142,11 @@ fn window_of_frame(start: &[u8]) -> Option<u64> {
     }
 }
 
+/// What the decoder says of itself tells users nothing.
+fn broken_frame() -> io::Error {
+    io::Error::other("a zstd frame is cut or damaged")
+}
+
 impl<R: Read> Read for ZstdFrames<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -162,11 +174,18 @@ impl<R: Read> Read for ZstdFrames<R> {
                     }
                 }
                 ZstdState::Frame(mut decoder) => {
-                    // What the decoder says of itself tells users nothing.
-                    let count = decoder.read(buf).map_err(|error| match error.raw_os_error() {
-                        Some(_) => error,
-                        None => io::Error::other("a zstd frame is cut or damaged"),
-                    })?;
+                    let count = match decoder.read(buf) {
+                        Ok(count) => count,
+                        Err(error) if error.raw_os_error().is_some() => return Err(error),
+                        // The decoder keeps the last window until the frame ends: an end of our own gets it out.
+                        Err(_) => {
+                            let mut decoder = decoder.into_frame_decoder();
+                            let ended = decoder.decode_blocks(&FRAME_END[..], BlockDecodingStrategy::All);
+                            ended.map_err(|_| broken_frame())?;
+                            self.state = ZstdState::Broken(Box::new(decoder));
+                            continue;
+                        }
+                    };
                     if count > 0 || buf.is_empty() {
                         self.note_unpacked(count as u64);
                         self.state = ZstdState::Frame(decoder);
@@ -177,6 +196,14 @@ impl<R: Read> Read for ZstdFrames<R> {
                         return Err(io::Error::other("a zstd checksum does not match: bytes before it are wrong"));
                     }
                     self.state = ZstdState::Between(decoder.into_inner().inner);
+                }
+                ZstdState::Broken(mut decoder) => {
+                    let count = decoder.read(buf)?;
+                    if count == 0 && !buf.is_empty() {
+                        return Err(broken_frame());
+                    }
+                    self.state = ZstdState::Broken(decoder);
+                    return Ok(count);
                 }
             }
         }

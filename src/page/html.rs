@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use crate::escape::escape_controls;
+
 /// A page that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Html {
@@ -15,9 +17,9 @@ impl Html {
         self
     }
 
-    /// Text, escaped for content and for attributes in double quotes.
+    /// Text, escaped for content and for attributes in double quotes; what steers or hides is `\u{..}`.
     pub(super) fn text(&mut self, text: impl Display) -> &mut Self {
-        for c in text.to_string().chars() {
+        for c in escape_controls(&text.to_string()).chars() {
             match c {
                 '&' => self.text.push_str("&amp;"),
                 '<' => self.text.push_str("&lt;"),
@@ -30,16 +32,9 @@ impl Html {
         self
     }
 
-    /// JSON for `<script type="application/json">`: what could end the element, or a line of a script, is escaped.
+    /// JSON without raw controls, for `<script type="application/json">`: what could end the element is escaped.
     pub(super) fn json(&mut self, json: &str) -> &mut Self {
-        for c in json.chars() {
-            match c {
-                '<' => self.text.push_str("\\u003c"),
-                '\u{2028}' => self.text.push_str("\\u2028"),
-                '\u{2029}' => self.text.push_str("\\u2029"),
-                c => self.text.push(c),
-            }
-        }
+        self.text.push_str(&json.replace('<', "\\u003c"));
         self
     }
 
@@ -55,15 +50,15 @@ mod tests {
     #[test]
     fn text_is_never_markup() {
         let mut html = Html::default();
-        html.markup("<p title=\"").text("\" onload='x'").markup("\">").text("</p><script>&").markup("</p>");
-        let expected = "<p title=\"&quot; onload=&#x27;x&#x27;\">&lt;/p&gt;&lt;script&gt;&amp;</p>";
+        html.markup("<p title=\"").text("\" onload='x'").markup("\">").text("</p><script>&\u{1b}").markup("</p>");
+        let expected = "<p title=\"&quot; onload=&#x27;x&#x27;\">&lt;/p&gt;&lt;script&gt;&amp;\\u{1b}</p>";
         assert_eq!(html.into_string(), expected);
     }
 
     #[test]
     fn json_cannot_end_its_element() {
         let mut html = Html::default();
-        html.json("[\"</script><!--\u{2028}\"]");
-        assert_eq!(html.into_string(), "[\"\\u003c/script>\\u003c!--\\u2028\"]");
+        html.json("[\"</script><!--\"]");
+        assert_eq!(html.into_string(), "[\"\\u003c/script>\\u003c!--\"]");
     }
 }

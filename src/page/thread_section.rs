@@ -1,6 +1,7 @@
 //! Threads on the page: what each retains, and its stack with the objects on it. It stands there without a script.
 
 use super::html::Html;
+use super::names::shown;
 use super::sections::Sections;
 use super::tables::{bar_cell, cell, table_close, table_open, type_name};
 use crate::answers::ThreadsOptions;
@@ -43,7 +44,7 @@ impl Sections<'_, '_> {
 /// A thread's name, and behind it the stack.
 fn stack(thread: &ThreadRow, html: &mut Html) {
     let title = |html: &mut Html| {
-        html.text(thread.title()).markup(" <span class=\"quiet\">").text(&thread.type_name);
+        html.text(shown(&thread.title())).markup(" <span class=\"quiet\">").text(shown(&thread.type_name));
         if thread.out_of_memory {
             html.markup(", out of memory");
         }
@@ -56,7 +57,7 @@ fn stack(thread: &ThreadRow, html: &mut Html) {
     title(html);
     html.markup("</summary><ol class=\"stack\">");
     for frame in thread.frames.iter().take(FRAMES_SHOWN) {
-        html.markup("<li><code>").text(frame.text()).markup("</code>");
+        html.markup("<li><code>").text(shown(&frame.text())).markup("</code>");
         locals(&frame.locals, html);
         html.markup("</li>");
     }
@@ -80,9 +81,9 @@ fn locals(locals: &[LocalRow], html: &mut Html) {
     for local in locals.iter().take(LOCALS_SHOWN) {
         html.markup("<li>").text(local.retained_bytes.map_or("-".into(), format_bytes));
         html.markup(" <span class=\"id\">").text(&local.object.id).markup("</span> ");
-        type_name(html, &local.object.type_name);
+        type_name(html, &shown(&local.object.type_name));
         if let Some(value) = &local.value {
-            html.markup(" <span class=\"said\">").text(value.words()).markup("</span>");
+            html.markup(" <span class=\"said\">").text(shown(&value.words())).markup("</span>");
         }
         html.markup("</li>");
     }

@@ -6,6 +6,7 @@ use super::html::Html;
 use super::sections::{SCRIPT, Sections};
 use super::suspects::tickets;
 use super::{PageError, PageOptions};
+use crate::escape::json_text;
 
 /// The whole page.
 pub(super) fn page(page: &mut Page<'_>, budgets: &Budgets, options: &PageOptions) -> Result<String, PageError> {
@@ -29,7 +30,6 @@ pub(super) fn page(page: &mut Page<'_>, budgets: &Budgets, options: &PageOptions
     html.markup("Nothing is loaded from anywhere: everything is in this file.</p></footer>\n");
     html.markup("<div id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></div>\n");
     html.markup("<script type=\"application/json\" id=\"data\">");
-    let json = serde_json::to_string(&data).map_err(std::io::Error::from)?;
-    html.json(&json).markup("</script>\n<script>").markup(SCRIPT).markup("</script></body></html>\n");
+    html.json(&json_text(&data)).markup("</script>\n<script>").markup(SCRIPT).markup("</script></body></html>\n");
     Ok(html.into_string())
 }

@@ -1,5 +1,6 @@
 //! CSV and TSV, quoted by the csv crate. A record is one line: a line end in a name is escaped as in tables.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::{Cell, Style, Table, cell_text};
@@ -7,7 +8,8 @@ use super::{Cell, Style, Table, cell_text};
 pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style, delimiter: u8) -> io::Result<()> {
     let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
     if style.header {
-        writer.write_record(table.columns.iter().map(|column| column.key.as_ref())).map_err(as_io)?;
+        let keys = table.columns.iter().map(|column| column.key.as_ref());
+        writer.write_record(keys.map(|key| safe(key.into(), style).into_owned())).map_err(as_io)?;
     }
     // Kept from row to row: there may be millions.
     let (mut record, mut digits) = (csv::ByteRecord::new(), [0; 20]);
@@ -17,12 +19,18 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style, delim
             match cell {
                 Cell::Missing => record.push_field(b""),
                 Cell::Number(number) if !style.human => record.push_field(decimal(*number, &mut digits)),
+                Cell::Text(_) => record.push_field(safe(cell_text(cell, column.unit, style.human), style).as_bytes()),
                 _ => record.push_field(cell_text(cell, column.unit, style.human).as_bytes()),
             }
         }
         writer.write_byte_record(&record).map_err(as_io)?;
     }
     writer.flush()
+}
+
+/// The text, behind a mark where a spreadsheet would take it for a formula, and marks are asked for.
+fn safe<'t>(text: Cow<'t, str>, style: &Style) -> Cow<'t, str> {
+    if style.csv_safe && text.starts_with(['=', '+', '-', '@']) { format!("'{text}").into() } else { text }
 }
 
 /// The digits of a number: what most fields are, without the machinery of formatting.

@@ -98,7 +98,16 @@ mod tests {
     use crate::report::Format;
 
     fn style(terminal: bool, width: usize) -> Style {
-        Style { format: Format::Table, terminal, width, human: true, header: true, color: false, ascii: false }
+        Style {
+            format: Format::Table,
+            terminal,
+            width,
+            human: true,
+            header: true,
+            color: false,
+            ascii: false,
+            csv_safe: false,
+        }
     }
 
     #[test]

@@ -83,6 +83,8 @@ pub struct Style {
     pub color: bool,
     /// Frames and marks in ASCII: the terminal shows nothing else.
     pub ascii: bool,
+    /// Texts that a spreadsheet would run as formulas get a mark, in CSV and TSV.
+    pub csv_safe: bool,
 }
 
 impl Style {

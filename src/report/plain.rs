@@ -161,6 +161,7 @@ mod tests {
             header: true,
             color: false,
             ascii: false,
+            csv_safe: false,
         };
         assert!(write(&table, &mut Broken, &style).is_err());
         assert!(asked.get() <= MEASURED, "{} rows before the first line", asked.get());

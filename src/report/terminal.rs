@@ -161,7 +161,16 @@ mod tests {
 
     fn drawn(table: &Table<'_>, width: usize) -> String {
         let format = super::super::Format::Table;
-        let style = Style { format, terminal: true, width, human: true, header: true, color: false, ascii: false };
+        let style = Style {
+            format,
+            terminal: true,
+            width,
+            human: true,
+            header: true,
+            color: false,
+            ascii: false,
+            csv_safe: false,
+        };
         let mut out = Vec::new();
         write(table, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()

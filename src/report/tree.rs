@@ -209,6 +209,7 @@ mod tests {
             header: true,
             color: false,
             ascii: false,
+            csv_safe: false,
         };
         let mut out = Vec::new();
         write(&tree, &mut out, &style).unwrap();
@@ -247,7 +248,16 @@ mod tests {
         };
         let text = |deepest: usize, width: usize| {
             let (format, color) = (Format::Table, false);
-            let style = Style { format, terminal: true, width, human: true, header: true, color, ascii: false };
+            let style = Style {
+                format,
+                terminal: true,
+                width,
+                human: true,
+                header: true,
+                color,
+                ascii: false,
+                csv_safe: false,
+            };
             let mut out = Vec::new();
             write(&tree(deepest), &mut out, &style).unwrap();
             let text = String::from_utf8(out).unwrap();

@@ -317,3 +317,62 @@ fn colours_are_for_terminals_that_want_them() {
     assert!(on_terminal(&format!("NO_COLOR=1 {plain} --color always")));
     assert!(!run(&["stats", GAME, "-n", "1"]).stdout.contains('\u{1b}'));
 }
+
+/// Finding C11: a file name is bytes.
+#[cfg(target_os = "linux")]
+#[test]
+fn every_command_takes_a_file_whose_name_is_not_unicode() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &[u8], from: &str| {
+        let path = folder.path().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::copy(project(from), &path).unwrap();
+        path
+    };
+    let xna = file(b"d\xff.txt", GAME);
+    let java = file(b"d\xfe.hprof", "fixtures/hprof/tiny-4byte.hprof");
+    let output = folder.path().join(std::ffi::OsStr::from_bytes(b"out\xff"));
+    let output = output.as_os_str();
+    let id = run(&["list", GAME, "--ids", "-n", "1", "--type", "Bubble"]).expect_code(0).stdout.trim().to_string();
+    for (dump, line) in [
+        (&xna, "info"),
+        (&xna, "stats"),
+        (&xna, "list"),
+        (&xna, "show ID"),
+        (&xna, "roots ID"),
+        (&xna, "roots --type Bubble"),
+        (&xna, "dominators ID"),
+        (&xna, "dominators --type Bubble"),
+        (&xna, "referrers ID"),
+        (&xna, "referrers --type Bubble"),
+        (&xna, "breakdown"),
+        (&xna, "breakdown ID"),
+        (&xna, "leaks"),
+        (&xna, "report -o OUT"),
+        (&xna, "export --to folded -o OUT"),
+        (&xna, "index"),
+        (&xna, "index --check"),
+        (&java, "threads"),
+        (&java, "threads main"),
+        (&java, "strings"),
+        (&java, "waste"),
+    ] {
+        let mut command = heapdump(&[]);
+        for word in line.split(' ') {
+            match word {
+                "ID" => command.arg(&id),
+                "OUT" => command.arg(output),
+                word => command.arg(word),
+            };
+        }
+        command.arg(dump);
+        let ran = finish(command);
+        // What is asked may not be there: the dump was read.
+        assert!(matches!(ran.code, 0 | 1), "{line}: {}", ran.stderr);
+    }
+    for line in ["diff", "trend", "leaks"] {
+        let mut command = heapdump(&[line]);
+        command.arg(&xna).arg(&xna);
+        assert!(matches!(finish(command).code, 0 | 1), "{line}");
+    }
+}

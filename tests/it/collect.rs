@@ -158,15 +158,17 @@ fn a_jvm_that_is_silent_times_out() {
 
 #[test]
 fn what_comes_in_bytes_is_a_dump_when_it_is_whole() {
-    let peer = UnixPeer::start(|mut stream: UnixStream| {
+    let whole = unpacked("fixtures/hprof/tiny-4byte.hprof");
+    let dump = whole.clone();
+    let peer = UnixPeer::start(move |mut stream: UnixStream| {
         let request = attach_request(&mut stream);
         let mut fifo = std::fs::File::options().write(true).open(path_in(&request)).expect("a FIFO");
-        for byte in 0..200u8 {
-            fifo.write_all(&[byte]).expect("written");
+        for bytes in dump.chunks(7) {
+            fifo.write_all(bytes).expect("written");
             std::thread::sleep(Duration::from_millis(1));
         }
         drop(fifo);
-        for byte in b"0\nHeap dump file created [200 bytes in 0.125 secs]\n" {
+        for byte in b"0\nHeap dump file created [3947 bytes in 0.125 secs]\n" {
             stream.write_all(&[*byte]).expect("written");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -180,12 +182,44 @@ fn what_comes_in_bytes_is_a_dump_when_it_is_whole() {
     assert_eq!(left, ["x"]);
     assert_eq!(
         (&answer["bytes"], &answer["complete"], &answer["pause_ms"]),
-        (&200.into(), &true.into(), &125.0.into())
+        (&3947.into(), &true.into(), &125.0.into())
     );
     assert_eq!(answer["refusal"], serde_json::Value::Null);
     let path = folder.path().join("x");
-    assert_eq!(std::fs::read(&path).expect("there"), (0..200).collect::<Vec<u8>>());
+    assert_eq!(std::fs::read(&path).expect("there"), whole);
     assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+}
+
+/// Finding C9: a count that fits says nothing of the bytes.
+#[test]
+fn what_a_jvm_writes_must_be_a_dump() {
+    let sending = |bytes: Vec<u8>| {
+        UnixPeer::start(move |mut stream: UnixStream| {
+            let request = attach_request(&mut stream);
+            let mut fifo = std::fs::File::options().write(true).open(path_in(&request)).expect("a FIFO");
+            fifo.write_all(&bytes).expect("written");
+            drop(fifo);
+            let answer = format!("0\nHeap dump file created [{} bytes in 0.125 secs]\n", bytes.len());
+            stream.write_all(answer.as_bytes()).expect("written");
+        })
+    };
+    let whole = unpacked("fixtures/hprof/tiny-8byte-segments.hprof");
+    // The head and the segments' end of a dump without a class.
+    let empty = [&whole[..31], &[0x1C, 0, 0, 0, 0, 0, 0, 0, 1, 7, 0x2C, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    for (bytes, expected) in [
+        (Vec::new(), "wrote 0 bytes, which are no whole heap dump"),
+        (vec![0xA5; 100_000], "wrote 100000 bytes, which are no whole heap dump"),
+        (whole[..whole.len() - 1].to_vec(), "which are no whole heap dump"),
+        (empty, "which are no whole heap dump"),
+    ] {
+        let ran = ask_jvm(&sending(bytes), &[], &["incomplete"]);
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+    let idle = Process::idle();
+    let folder = tempfile::tempdir().expect("a folder");
+    let peer = sending(whole);
+    let args = [&idle.pid(), "-o", "x", "--runtime", "hotspot", "--socket", &peer.name()];
+    collect_in(folder.path(), &args).0.expect_code(0);
 }
 
 /// A JVM that knows no `-overwrite`: it writes this into a file of ours.
@@ -414,6 +448,9 @@ fn chunk(text: &str) -> Vec<u8> {
 
 const DONE: &[u8] = br#"{"id":2,"result":{}}"#;
 
+/// How a websocket answers the one key that is sent, by RFC 6455.
+const UPGRADED: &str = "HTTP/1.1 101 Switching Protocols\r\nsec-websocket-accept: Jy5jBgmwEchesryBnAk/B9qeOGA=\r\n\r\n";
+
 /// An inspector with one target, whose websocket is served by a function behind the handshake and the first requests.
 pub fn node(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
     inspector(move |path, mut stream, port| match path {
@@ -423,7 +460,7 @@ pub fn node(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
             http(&mut stream, &format!(r#"[{{"type":"node","title":"x","webSocketDebuggerUrl":"{url}"}}]"#));
         }
         "/u" => {
-            let _ = stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n");
+            let _ = stream.write_all(UPGRADED.as_bytes());
             // Its first question is how large the heap is; it may have gone.
             let Some(asked) = client_text(&mut stream) else { return };
             assert!(asked.contains("Runtime.getHeapUsage"), "{asked}");
@@ -460,6 +497,49 @@ fn what_is_no_inspector_is_refused() {
     });
     ask_inspector(&empty, &["no-target"]);
     ask_inspector("ftp://127.0.0.1:1", &["no-target"]);
+}
+
+/// Finding C12: what answers 101 to anything is no websocket.
+#[test]
+fn what_does_not_take_the_key_is_no_websocket() {
+    let inspector = inspector(|path, mut stream, port| match path {
+        "/json/list" => {
+            let url = format!("ws://127.0.0.1:{port}/u");
+            http(&mut stream, &format!(r#"[{{"type":"node","title":"x","webSocketDebuggerUrl":"{url}"}}]"#));
+        }
+        "/u" => drop(stream.write_all(UPGRADED.replace("Jy5j", "Jy5k").as_bytes())),
+        _ => http(&mut stream, r#"{"Browser":"node.js/v20.1.0","Protocol-Version":"1.1"}"#),
+    });
+    ask_inspector(&inspector, &["protocol"]);
+}
+
+/// Finding C12: of many targets ten are listed.
+#[test]
+fn many_targets_are_ten_and_a_number() {
+    let targets: Vec<String> = (1..=3000).map(|at| format!(r#"{{"type":"page","title":"page {at}"}}"#)).collect();
+    let list = format!("[{}]", targets.join(","));
+    let inspector = inspector(move |path, mut stream, _| match path {
+        "/json/list" => http(&mut stream, &list),
+        _ => http(&mut stream, r#"{"Browser":"Chrome/120","Protocol-Version":"1.3"}"#),
+    });
+    let ran = ask_inspector(&inspector, &["no-target"]);
+    assert!(ran.stderr.contains("10 page \"page 10\" ; 2990 more: collect --list --url"), "{}", ran.stderr);
+    assert!(ran.stderr.len() < 1000);
+}
+
+/// Finding C12: a stream that does not end.
+#[test]
+fn no_more_comes_than_may() {
+    let endless = node(|mut stream: TcpStream| {
+        let frames = frame(0x81, &chunk(&" ".repeat(50_000)));
+        while stream.write_all(&frames).is_ok() {}
+    });
+    for name in ["x", "x.gz"] {
+        let args = ["--url", &endless, "-o", name, "--timeout", "1s", "--max-size", "2MiB"];
+        let ran = refused(&args, &["too-large"]);
+        assert!(ran.stderr.contains(&format!("more than 2.0 MiB came for {name} [too-large]")), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--max-size allows more"), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::common::cmd::run_with_input;
 use crate::common::fixtures::{Fixture, all};
 use crate::common::read;
 use heapdump::allocations::AllocationDump;
@@ -240,4 +241,51 @@ fn hostile_texts_are_read_in_bounded_time() {
         // A hang, not a speed: these take milliseconds.
         assert!(started.elapsed().as_secs() < 10, "{}", String::from_utf8_lossy(&text[..60.min(text.len())]));
     }
+}
+
+/// Lengths of a zstd frame cut behind each of its blocks.
+fn block_ends(frame: &[u8]) -> Vec<usize> {
+    let descriptor = frame[4];
+    let is_single = descriptor & 0x20 != 0;
+    let size_bytes = [usize::from(is_single), 2, 4, 8][usize::from(descriptor >> 6)];
+    let mut at = 5 + usize::from(!is_single) + size_bytes;
+    let mut ends = Vec::new();
+    loop {
+        let head = u32::from_le_bytes([frame[at], frame[at + 1], frame[at + 2], 0]);
+        at += 3 + if head >> 1 & 3 == 1 { 1 } else { (head >> 3) as usize };
+        ends.push(at);
+        if head & 1 != 0 {
+            return ends;
+        }
+    }
+}
+
+/// Finding A19: all that was decoded counts, the last window too, which the decoder keeps to the end of the frame.
+#[test]
+fn a_cut_zstd_frame_gives_all_of_its_whole_blocks() {
+    const BLOCK_BYTES: usize = 128 << 10;
+    let mut plain = String::from("a 1 cut.exe 1\nt 1 App.Node\n");
+    (1..40_000).for_each(|at| plain += &format!("o {:x} 1 18 {:x}\n", at * 16, (at * 7919 % 40_000) * 16));
+    plain += "r 10 4 0 1\nc cut.exe 2\n";
+    let packed = ruzstd::encoding::compress_to_vec(plain.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    let ends = block_ends(&packed);
+    assert!(ends.len() > 4);
+    let stats = |bytes: &[u8]| {
+        let ran = run_with_input(&["stats", "-f", "json", "-"], bytes).expect_code(0);
+        (ran.json()["totals"].clone(), ran.stderr)
+    };
+    for blocks in [1, 2, ends.len() - 1] {
+        let (expected, _) = stats(&plain.as_bytes()[..blocks * BLOCK_BYTES]);
+        // Behind a block, within the head of the next one, and within that.
+        for cut in [ends[blocks - 1], ends[blocks - 1] + 2, ends[blocks] - 1] {
+            let (totals, messages) = stats(&packed[..cut]);
+            assert_eq!(totals, expected, "cut at {cut}");
+            assert!(messages.contains("a zstd frame is cut or damaged"), "{messages}");
+        }
+    }
+    let (whole, _) = stats(plain.as_bytes());
+    // The checksum alone is missing.
+    let (totals, messages) = stats(&packed[..packed.len() - 2]);
+    assert_eq!(totals, whole);
+    assert!(messages.contains("a zstd frame is cut or damaged"), "{messages}");
 }

@@ -54,3 +54,60 @@ fn text_around_a_dump_leaves_it_recognisable() {
     let source = Source::from_reader(std::io::Cursor::new(wrapped.to_vec())).unwrap();
     assert_eq!(detect(&source, &ReadOptions::default()).unwrap().name(), "ibm-classic");
 }
+
+/// Files that users have at hand beside dumps: what each is, and what to do.
+#[test]
+fn files_that_are_no_dumps_are_called_by_their_names() {
+    use std::io::Write;
+    let mut tar = vec![0; 1024];
+    tar[..10].copy_from_slice(b"dump.hprof");
+    tar[257..265].copy_from_slice(b"ustar\x0000");
+    let packed = |bytes: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    };
+    let core = [b"\x7fELF\x02\x01\x01", &[0; 9][..], &[4, 0], &[0; 40]].concat();
+    for (bytes, what, advice) in [
+        (b"{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x7f\"]}\n".to_vec(), "a heap dump of Ruby", "heapy"),
+        (
+            b"{\"address\":\"0x7f01\", \"type\":\"STRING\", \"class\":\"0x7f\"}\n".to_vec(),
+            "a heap dump of Ruby",
+            "heapy",
+        ),
+        (br#"{"head":{"callFrame":{"functionName":"(root)"}}}"#.to_vec(), "sampling heap profile", ".heapsnapshot"),
+        (packed(&tar), "a tar archive", "unpack it and name the dump in it"),
+        (tar, "a tar archive", "unpack it and name the dump in it"),
+        (b"PK\x03\x04\x14\0\0\0".to_vec(), "a zip archive", "unpack it and name the dump in it"),
+        (packed(b"\x5a\x04\x08\x01\x10\x02\x60\x01\x0a\x04\x08\x03\x10\x04"), "a pprof profile", "go tool pprof"),
+        (b"heap profile: 1: 2 [1: 2] @ heapprofile\n".to_vec(), "gperftools", "pprof"),
+        (core, "an ELF core dump", "jhsdb jmap"),
+        (
+            b"0SECTION       TITLE subcomponent dump routine\nNULL\n".to_vec(),
+            "a Java core",
+            "the heap dump is a file beside it",
+        ),
+        (b"\x0a\x03\x52\x01\x00".repeat(100), "a Perfetto trace", "ui.perfetto.dev"),
+        (b"\xca\xfe\xba\xbe\0\0\0\x41\0\x10\x0a\0".to_vec(), "a Java class file", "name a heap dump"),
+        (b"<!DOCTYPE html>\n<html><p>Sign in</p>\n".to_vec(), "an HTML page", "fetch the dump again"),
+        (b"Dear all,\nthe dump is attached.\n".to_vec(), "plain text", "--input-format"),
+    ] {
+        for command in ["stats", "info"] {
+            let ran = crate::common::cmd::run_with_input(&[command, "-"], &bytes).expect_code(2);
+            assert!(ran.stderr.contains(what) && ran.stderr.contains(advice), "{what}: {}", ran.stderr);
+        }
+    }
+    // What a page or JSON may still hold is looked for.
+    let ran = crate::common::cmd::run_with_input(&["stats", "-"], b"{\"a\":1}").expect_code(2);
+    assert!(ran.stderr.contains("no trace events in it"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_address_is_no_file() {
+    for line in ["stats URL", "info URL", "stats --shallow URL", "roots 12 URL", "show URL", "leaks URL", "index URL"] {
+        let words: Vec<&str> =
+            line.split(' ').map(|word| if word == "URL" { "https://example.org/a.hprof" } else { word }).collect();
+        let ran = crate::common::cmd::run(&words).expect_code(2);
+        assert!(ran.stderr.contains("fetches nothing: curl -sS URL | heapdump"), "{line}: {}", ran.stderr);
+    }
+}

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::common::cmd::{Ran, finish, heapdump, run, run_on_terminal, run_with_input};
+use crate::common::fixtures::unpacked;
 
 const XNA: &str = "tests/findings/escape_xna.txt";
 const TRACE: &str = "tests/findings/escape_memory_infra.json";
@@ -129,6 +130,49 @@ fn no_command_steers_a_terminal() {
     }
 }
 
+/// `from` in place of `to`, wherever it stands.
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(from.len()).position(|window| window == from) {
+        out.extend([&rest[..at], to].concat());
+        rest = &rest[at + from.len()..];
+    }
+    [&out, rest].concat()
+}
+
+/// Finding C6: pages of hostile dumps of all formats; names of threads and types, frames, what lies on stacks, texts.
+#[test]
+fn no_page_holds_a_raw_control_character() {
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let mut pages = vec![hostile_dump().into_bytes(), hostile_trace().into_bytes()];
+    for (dump, words) in [
+        ("fixtures/hprof/zoo-jdk17-serial.hprof.zst", &["Zoo", "zoo", "main", "Thread", "Bus"][..]),
+        ("fixtures/hprof/android.hprof", &["java"]),
+        ("fixtures/phd/every-record-v5-64bit.phd", &["java", "String"]),
+    ] {
+        let dump = words.iter().fold(unpacked(dump), |dump, word| {
+            let mut bytes = if word.len() == 3 { "\u{1b}\u{9b}" } else { "\u{1b}\u{202e}" }.as_bytes().to_vec();
+            bytes.resize(word.len(), 0x7f);
+            replaced(&dump, word.as_bytes(), &bytes)
+        });
+        pages.push(dump);
+    }
+    for dump in ["fixtures/nettrace/small-net9.nettrace.zst", "fixtures/gcdump/small-net9.gcdump.zst"] {
+        let dump = replaced(&unpacked(dump), &utf16("Demo"), &utf16("\u{1b}\u{9b}\u{202e}\u{2028}"));
+        pages.push(replaced(&dump, b"Demo", b"\x1b\x7f\x07\x1b"));
+    }
+    let snapshot = unpacked("fixtures/v8_snapshot/page156.heapsnapshot.zst");
+    pages.push(replaced(&snapshot, b"Array", br"\u001b\u009b\u202e\u2028\u007f"));
+    let text = unpacked("fixtures/ibm_classic/small.native.txt.gz");
+    pages.push(replaced(&text, b"java", "\u{1b}\u{9b}\u{202e}".as_bytes()));
+    for (number, dump) in pages.iter().enumerate() {
+        let ran = run_with_input(&["report", "-o", "-", "-"], dump).expect_code(0);
+        assert!(ran.stdout.contains(r"\u{1b}"), "{number}: nothing hostile came through");
+        check(&format!("page {number}"), &ran);
+    }
+}
+
 #[test]
 fn json_and_its_exports_hold_the_names_themselves() {
     let (dump, trace) = (hostile_dump(), hostile_trace());
@@ -150,6 +194,37 @@ fn a_record_of_csv_is_one_line() {
         assert_eq!((stats.lines().count(), stats.matches('\t').count() % 4), (2, 0), "{stats}");
         assert!(stats.contains("N\\u{a}\\u{1b}\\u{7}\\u{9}\\u{d}\\u{7f}\\u{9b}\\u{ad}"), "{stats}");
     }
+}
+
+/// Finding C13: what a spreadsheet would run, marked on request; numbers are numbers.
+#[test]
+fn no_cell_is_a_formula_where_that_is_asked_for() {
+    let names = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(1)", "plain=1"];
+    let lines = |kind: &dyn Fn(usize, &str) -> String| -> String {
+        names.iter().enumerate().map(|(at, name)| kind(at + 1, name)).collect()
+    };
+    let dump = format!(
+        "a 2 x 1\n{}{}c x 2\n",
+        lines(&|at, name| format!("t {at} {name}\n")),
+        lines(&|at, _| format!("o {at}0 {at} 20\nr {at}0 4 0 {at}\n"))
+    );
+    for form in ["csv", "tsv"] {
+        let bare = run_with_input(&["stats", "-f", form], dump.as_bytes()).expect_code(0).stdout;
+        let safe = run_with_input(&["stats", "-f", form, "--csv-safe"], dump.as_bytes()).expect_code(0).stdout;
+        for name in names {
+            assert!(bare.contains(name) && !bare.contains(&format!("'{name}")), "{bare}");
+            assert_eq!(safe.contains(&format!("'{name}")), name != "plain=1", "{safe}");
+        }
+    }
+    let folder = temporary_folder("csv_safe");
+    let path = |name: &str| folder.join(name).display().to_string();
+    std::fs::write(path("old"), &dump).unwrap();
+    std::fs::write(path("new"), dump.replace("o 10 1 20\nr 10 4 0 1\n", "")).unwrap();
+    let diff = run(&["diff", &path("old"), &path("new"), "-f", "csv", "--csv-safe"]).expect_code(0).stdout;
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(diff.contains(",-32,") && !diff.contains("'-32"), "{diff}");
+    let ran = run_with_input(&["stats", "-f", "json", "--csv-safe"], dump.as_bytes()).expect_code(2);
+    assert!(ran.stderr.contains("--csv-safe is of -f csv"), "{}", ran.stderr);
 }
 
 #[test]

@@ -275,6 +275,14 @@ mod unix {
             assert!(ran.stderr.contains("cannot write out"), "{command}: {}", ran.stderr);
             assert_eq!((folder.read("out"), folder.names()), (b"older".to_vec(), all.clone()), "{command}");
         }
+        // Newcomers' finding 17: nor do the folders stay that were made for it, but those that were there.
+        let export = "$H export --to parquet d.txt -o a/t";
+        shell(&folder, &format!("trap '' XFSZ; ulimit -f 1; {export}")).expect_code(2);
+        assert_eq!(folder.names(), all);
+        fs::create_dir_all(folder.path("a/t/types")).expect("made");
+        shell(&folder, &format!("trap '' XFSZ; ulimit -f 1; {export}")).expect_code(2);
+        assert_eq!(fs::read_dir(folder.path("a/t")).expect("there").count(), 1);
+        fs::remove_dir_all(folder.path("a")).expect("removed");
         // A folder that may not be written to; root may all the same.
         fs::create_dir(folder.path("locked")).expect("made");
         set_mode(&folder.path("locked"), 0o555);
@@ -383,6 +391,7 @@ mod unix {
                 "index -q wide.txt -o new",
                 "index -q wide.txt -o old",
                 "export -q --to memory-infra --min-bytes 0 less.txt -o new",
+                "export -q --to parquet wide.txt -o tables",
             ] {
                 let mut met = 0;
                 for attempt in 0..40 {
@@ -390,7 +399,7 @@ mod unix {
                     // The first look whether it can be written makes a file too; both must go.
                     let least = attempt % 2;
                     let bytes = |name: &String| folder.path(name).metadata().map_or(0, |facts| facts.len());
-                    let is_part = |name: &String| name.ends_with(".part") && bytes(name) >= least;
+                    let is_part = |name: &String| name.ends_with(".part") && bytes(name) >= least || name == "tables";
                     let part = || folder.names().iter().any(is_part);
                     wait_for("a file or the end", || part() || child.try_wait().expect("asked").is_some());
                     if child.try_wait().expect("asked").is_none() {
@@ -401,6 +410,9 @@ mod unix {
                     met += usize::from(ended_by.is_some());
                     assert!(ended_by == Some(number) || status.success(), "{command} {signal}: {status}");
                     drop(fs::remove_file(folder.path("new")));
+                    if status.success() {
+                        drop(fs::remove_dir_all(folder.path("tables")));
+                    }
                     // The signal can come when all is done, just before the end.
                     if status.success() || folder.read("old") == whole {
                         fs::write(folder.path("old"), "older").expect("written");

@@ -414,6 +414,72 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     assert!(nowhere.stderr.contains("cannot write /nowhere/at/all.hdx"), "{}", nowhere.stderr);
 }
 
+/// Finding C10: a change in the middle that keeps length, time and both ends is seen by `--check`.
+#[test]
+fn the_whole_dump_is_compared_on_request() {
+    let (folder, dump) = folder_with(&project("fixtures/hprof/zoo-jdk17-serial.hprof.zst"));
+    let check = |file: &str, code: i32, words: &str| {
+        let ran = run(&["index", "--check", file]).expect_code(code);
+        assert!(ran.stderr.contains(words) && ran.stdout.is_empty(), "{}", ran.stderr);
+    };
+    check(&dump, 2, "cannot compare");
+    run(&["index", &dump]).expect_code(0);
+    let index = index_of(&dump).display().to_string();
+    check(&dump, 0, "all bytes of both are as they were");
+    check(&index, 0, "all bytes of both are as they were");
+    let (written, modified) = (fs::read(&dump).expect("there"), fs::metadata(&dump).expect("there").modified());
+    assert!(written.len() > 150_000, "larger than the ends that are compared");
+    let mut changed = written.clone();
+    changed[100_000] ^= 1;
+    fs::write(&dump, &changed).expect("written");
+    let file = fs::File::options().write(true).open(&dump).expect("opened");
+    file.set_modified(modified.expect("a time")).expect("set back");
+    assert!(run(&["stats", &dump]).expect_code(0).stderr.is_empty(), "believed without a look at the middle");
+    check(&dump, 1, "does not belong to this dump as it is now");
+    fs::write(&dump, &written).expect("written");
+    check(&dump, 0, "all bytes of both are as they were");
+    let mut damaged = fs::read(&index).expect("there");
+    damaged[70_000] ^= 1;
+    fs::write(&index, damaged).expect("written");
+    check(&dump, 1, "is damaged");
+    fs::remove_file(&dump).expect("removed");
+    check(&index, 2, "is not beside it");
+    drop(folder);
+}
+
+/// Finding C7: the name was not typed, and in a folder of others somebody may have put something there.
+#[cfg(unix)]
+#[test]
+fn an_index_beside_its_dump_replaces_regular_files_alone() {
+    let (folder, dump) = small_dump();
+    let (index, other) = (index_of(&dump), folder.path().join("other"));
+    let refused = || {
+        let ran = run(&["index", &dump]).expect_code(2);
+        let expected = format!("heapdump: {} is a link or no regular file", index.display());
+        assert!(
+            ran.stderr.starts_with(&expected) && ran.stderr.contains("-o puts the index elsewhere"),
+            "{}",
+            ran.stderr
+        );
+        fs::remove_file(&index).expect("still there");
+    };
+    fs::write(&other, "the user's own").expect("written");
+    std::os::unix::fs::symlink(&other, &index).expect("linked");
+    refused();
+    assert_eq!(fs::read(&other).expect("readable"), b"the user's own");
+    std::os::unix::fs::symlink(folder.path().join("nothing"), &index).expect("linked");
+    refused();
+    // Nobody reads it: what opens it waits for ever.
+    assert!(Command::new("mkfifo").arg(&index).status().expect("mkfifo").success());
+    refused();
+    run(&["index", &dump]).expect_code(0);
+    run(&["index", &dump]).expect_code(0);
+    // What was typed is followed.
+    std::os::unix::fs::symlink(&other, folder.path().join("typed")).expect("linked");
+    run(&["index", &dump, "-o", &folder.path().join("typed").display().to_string()]).expect_code(0);
+    assert_eq!(fs::read(&other).expect("readable")[..4], *b"\x89HDX");
+}
+
 #[test]
 fn allocation_totals_have_no_index() {
     let (folder, trace) = folder_with(&project("fixtures/memory_infra/seed-example.trace"));

@@ -55,6 +55,9 @@ pub(crate) struct Args {
     /// End when nothing comes for so long (2s, 5m) [default: 30s without CPU time]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, hide_short_help = true)]
     timeout: Option<Duration>,
+    /// End when more comes [default: the free disk less a tenth, ten times that in .gz]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    max_size: Option<u64>,
     /// Do not ask before a long pause; go on even if memory or disk may run out
     #[arg(long)]
     pub(crate) yes: bool,
@@ -82,6 +85,7 @@ impl Args {
             buffer: self.buffer,
             no_names: self.no_names,
             timeout: self.timeout,
+            max_size: self.max_size,
             yes: self.yes,
             socket: self.socket.clone(),
         }

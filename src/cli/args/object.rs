@@ -1,29 +1,40 @@
 //! The words behind a command with `OBJID [FILE]`, or `OBJID... [FILE]`.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
 use crate::answers::ObjectId;
+use crate::cli::terminal::load::{URL_ADVICE, is_url};
 
 /// What the words mean: a lone one is FILE when such a file exists or it is `-`.
-pub(crate) fn split_object_and_file(words: &[String]) -> (Option<String>, Option<PathBuf>) {
+pub(crate) fn split_object_and_file(words: &[OsString]) -> (Option<String>, Option<PathBuf>) {
     match words {
         [] => (None, None),
-        [word] if word == "-" || Path::new(word).exists() => (None, Some(PathBuf::from(word))),
-        [word] => (Some(word.clone()), None),
-        [object, file, ..] => (Some(object.clone()), Some(PathBuf::from(file))),
+        [word] if is_file(word) => (None, Some(PathBuf::from(word))),
+        [word] => (Some(text_of(word)), None),
+        [object, file, ..] => (Some(text_of(object)), Some(PathBuf::from(file))),
     }
 }
 
+fn is_file(word: &OsStr) -> bool {
+    word == "-" || Path::new(word).exists()
+}
+
+/// An id or a name. What is not Unicode is neither.
+fn text_of(word: &OsString) -> String {
+    word.to_string_lossy().into_owned()
+}
+
 /// The same of any number of objects: the last word is FILE when it is `-`, such a file exists, or it is no id behind ids.
-pub(crate) fn split_objects_and_file(words: &[String]) -> (Vec<String>, Option<PathBuf>) {
-    let is_file = |last: &str| last == "-" || Path::new(last).exists();
+pub(crate) fn split_objects_and_file(words: &[OsString]) -> (Vec<String>, Option<PathBuf>) {
+    let texts = |words: &[OsString]| words.iter().map(text_of).collect();
     match words.split_last() {
-        Some((last, ids)) if is_file(last) || !ids.is_empty() && last.parse::<ObjectId>().is_err() => {
-            (ids.to_vec(), Some(last.into()))
+        Some((last, ids)) if is_file(last) || !ids.is_empty() && text_of(last).parse::<ObjectId>().is_err() => {
+            (texts(ids), Some(last.into()))
         }
-        _ => (words.to_vec(), None),
+        _ => (texts(words), None),
     }
 }
 
@@ -41,6 +52,7 @@ pub(crate) fn read_object_ids(from: &Path) -> Result<Vec<String>> {
 pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
     text.parse().map_err(|_| match Path::new(text).exists() {
         true => anyhow!("\"{text}\" is a file, not an object id: the id comes first, then FILE"),
+        false if is_url(text) => anyhow!("{URL_ADVICE}"),
         false => anyhow!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it)"),
     })
 }

@@ -60,6 +60,9 @@ pub(crate) struct OutputArgs {
     /// Rows alone, without a header line
     #[arg(long, hide_short_help = true)]
     pub(crate) no_header: bool,
+    /// With -f csv and tsv: a ' before texts that begin with =, +, - or @, which spreadsheets run as formulas
+    #[arg(long, hide_short_help = true)]
+    pub(crate) csv_safe: bool,
     /// Colours; auto honours NO_COLOR
     #[arg(long, value_parser = words(COLORS), default_value = "auto", value_name = "WHEN", hide_short_help = true)]
     pub(crate) color: ColorArg,

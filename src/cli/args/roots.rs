@@ -1,5 +1,7 @@
 //! Arguments of `roots`.
 
+use std::ffi::OsString;
+
 use crate::cli::args::options::{Common, LimitArgs, ScopeArgs};
 
 /// Why an object is alive: paths to it from GC roots
@@ -25,7 +27,7 @@ use crate::cli::args::options::{Common, LimitArgs, ScopeArgs};
 pub(crate) struct Args {
     /// The object's id as the dump writes it, and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
-    pub(crate) words: Vec<String>,
+    pub(crate) words: Vec<OsString>,
     /// Paths from this many different rooted objects, shortest first; 0 for all
     #[arg(long, default_value_t = 1, default_value_if("merge", "true", "0"), value_name = "N", conflicts_with_all = ["type_pattern", "not_type", "filter"])]
     pub(crate) paths: usize,

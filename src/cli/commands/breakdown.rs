@@ -1,5 +1,7 @@
 //! `heapdump breakdown`: where the bytes are, as a tree of backtraces and types.
 
+use std::ffi::OsString;
+
 use anyhow::Result;
 
 use crate::answers::breakdown::{BreakdownBy, small_share};
@@ -26,7 +28,7 @@ use crate::cli::terminal::{asking::ask, session::Session};
 pub(crate) struct Args {
     /// The object to begin at [default: the top], and the dump; - for standard input
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<String>,
+    words: Vec<OsString>,
     /// Which axis comes first; both: every backtrace broken down along both
     #[arg(long, value_parser = words(BreakdownBy::WORDS), default_value = "backtrace", value_name = "AXIS")]
     by: BreakdownBy,

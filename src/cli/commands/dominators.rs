@@ -1,5 +1,7 @@
 //! `heapdump dominators [OBJID]`: what would be freed with what.
 
+use std::ffi::OsString;
+
 use anyhow::{Result, bail};
 
 use crate::answers::{DominatorTreeOptions, GroupBy, dominator_tree};
@@ -21,7 +23,7 @@ use crate::cli::terminal::{asking::ask, session::Session};
 pub(crate) struct Args {
     /// The object to begin at [default: the top], and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<String>,
+    words: Vec<OsString>,
     /// Levels below the start, at most 500; not every reader of JSON takes so many: -f jsonl has them flat
     #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "by", value_parser = clap::value_parser!(u32).range(1..=500))]
     depth: u32,

@@ -1,7 +1,7 @@
 //! `heapdump index`: parse once, ask again at once.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 
@@ -10,15 +10,18 @@ use crate::cli::args::options::ReadArgs;
 use crate::cli::terminal::load::{Input, open_options};
 use crate::cli::terminal::notes::warn;
 use crate::cli::terminal::session::Session;
-use crate::cli::terminal::target::find_target_of_index;
-use crate::dump::{IndexUse, OpenOptions, WriteIndexError, path_of_index, write_index};
+use crate::cli::terminal::target::{find_target_beside, find_target_of_index};
+use crate::dump::{
+    IndexUse, OpenOptions, WriteIndexError, dump_named, find_index_mismatch, path_of_index, write_index,
+};
 use crate::index::{SourceKey, is_index};
 use crate::report::format_bytes;
 
 /// Parse once, ask again at once: writes an index beside the dump
 ///
 /// Commands find FILE.hdx by themselves while it belongs to FILE as it is now, and take the .hdx itself as well; they
-/// ignore it under --no-index. A stale or damaged index is never believed: commands say so and read the dump.
+/// ignore it under --no-index. A stale or damaged index is never believed: commands say so and read the dump. They compare
+/// length, time and both ends of the dump; --check compares all of it.
 ///
 /// Example: heapdump index dump.txt && heapdump roots 7fe45 dump.txt
 ///
@@ -31,6 +34,9 @@ pub(crate) struct Args {
     /// Where to write; - for standard output [default: FILE.hdx]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write nothing: compare all bytes of the dump, and of its index, with what they were when the index was written
+    #[arg(long, conflicts_with = "output")]
+    check: bool,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -42,13 +48,18 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         Input::Path(path) if path.is_file() || !path.exists() => Some(path.as_path()),
         _ => None,
     };
+    if args.check {
+        return check(file, args, session);
+    }
     if let Some(path) = file.filter(|path| is_index(path)) {
         bail!("{} is an index already; name its dump to make it anew", path.display());
     }
     let target = match (&args.output, file) {
         (Some(output), _) => find_target_of_index(&input, output)?,
-        (None, Some(path)) if !path.exists() => bail!("{}: no such file", path.display()),
-        (None, Some(path)) => find_target_of_index(&input, &path_of_index(path))?,
+        (None, Some(path)) if !path.exists() => {
+            return Err(input.unless_url(anyhow!("no such file")).context(input.name()));
+        }
+        (None, Some(path)) => find_target_beside(&input, path)?,
         (None, None) => bail!("the dump comes through a pipe: say with -o where the index shall be"),
     };
     if target.is_standard_output() && std::io::stdout().is_terminal() {
@@ -74,4 +85,23 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         session.print_sentence(&format!("wrote {} ({})", target.name(), format_bytes(bytes)));
     }
     Ok(Outcome::Done)
+}
+
+fn check(file: Option<&Path>, args: &Args, session: &Session) -> Result<Outcome> {
+    let Some(file) = file else { bail!("--check: of a dump that comes through a pipe there is no index") };
+    let dump = dump_named(file);
+    if is_index(&dump) {
+        bail!("--check: the dump of {} is not beside it", file.display());
+    }
+    let index = if is_index(file) { file.to_path_buf() } else { path_of_index(&dump) };
+    let unread = || format!("cannot compare {} with {}", index.display(), dump.display());
+    let (words, outcome) = match find_index_mismatch(&index, &dump).with_context(unread)? {
+        None => (format!("is of {}: all bytes of both are as they were", dump.display()), Outcome::Done),
+        Some(why) => (why, Outcome::No),
+    };
+    session.progress.end();
+    if !args.read.quiet {
+        session.print_sentence(&format!("{} {words}", index.display()));
+    }
+    Ok(outcome)
 }

@@ -1,5 +1,7 @@
 //! `heapdump referrers`: who refers to it.
 
+use std::ffi::OsString;
+
 use anyhow::{Result, bail};
 
 use crate::answers::referrers;
@@ -24,7 +26,7 @@ use crate::cli::terminal::{asking::ask, session::Session};
 pub(crate) struct Args {
     /// The object's id as the dump writes it, and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<String>,
+    words: Vec<OsString>,
     /// Levels of referrers, at most 500
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
     depth: u32,

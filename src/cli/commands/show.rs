@@ -1,5 +1,6 @@
 //! `heapdump show OBJID...`: single objects.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -30,7 +31,7 @@ use crate::export::write_whole;
 pub(crate) struct Args {
     /// The objects' ids as the dump writes them, and the dump
     #[arg(value_names = ["OBJID", "FILE"], num_args = 0..)]
-    words: Vec<String>,
+    words: Vec<OsString>,
     /// More ids: the first word of each line of a file; - for standard input
     #[arg(long, value_name = "FILE")]
     ids_from: Option<PathBuf>,

@@ -1,5 +1,7 @@
 //! `heapdump threads`: what each thread holds and was doing.
 
+use std::ffi::OsString;
+
 use anyhow::Result;
 
 use crate::answers::{ThreadsOptions, threads};
@@ -26,7 +28,7 @@ use crate::report::Format;
 pub(crate) struct Args {
     /// The thread's name or id [default: all], and the dump; - for standard input
     #[arg(value_names = ["NAME|OBJID", "FILE"], num_args = 0..=2)]
-    words: Vec<String>,
+    words: Vec<OsString>,
     #[command(flatten)]
     rows: RowArgs,
     #[command(flatten)]

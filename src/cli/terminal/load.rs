@@ -145,8 +145,24 @@ impl Input {
             Input::Path(path) => options.open(path),
             Input::Stdin => options.open_reader(std::io::stdin()),
         };
-        opened.map_err(|error| memory.explain_open(error)).with_context(|| self.name())
+        opened.map_err(|error| self.unless_url(memory.explain_open(error))).with_context(|| self.name())
     }
+
+    /// An address in place of a file says more than that there is none of that name.
+    pub(crate) fn unless_url(&self, error: Error) -> Error {
+        match self.path() {
+            Some(path) if !path.exists() && is_url(&path.to_string_lossy()) => anyhow!(URL_ADVICE),
+            _ => error,
+        }
+    }
+}
+
+/// What to do with an address.
+pub(crate) const URL_ADVICE: &str = "heapdump reads files and fetches nothing: curl -sS URL | heapdump stats -";
+
+/// Returns true for the address of something elsewhere.
+pub(crate) fn is_url(word: &str) -> bool {
+    ["http://", "https://", "ftp://", "s3://", "gs://", "file://"].iter().any(|scheme| word.starts_with(scheme))
 }
 
 /// How a dump is opened with the roots that were asked for. `file` is its name where there are several.
@@ -190,7 +206,7 @@ pub(crate) fn count_types(session: &Session, input: &Input, file: Option<&str>, 
                 anyhow!("{error}; `heapdump stats` without --shallow shows them")
             }
             OpenError::Memory(error) => memory.explain_counting(error),
-            error => memory.explain_open(error),
+            error => input.unless_url(memory.explain_open(error)),
         })
         .with_context(|| input.name())
 }

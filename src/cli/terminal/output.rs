@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::cli::Outcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
@@ -32,7 +32,16 @@ impl OutputArgs {
             header: !self.no_header,
             color: self.color.0.unwrap_or(terminal && !no_color),
             ascii: terminal && !locale_has_unicode(),
+            csv_safe: self.csv_safe,
         }
+    }
+
+    /// Options that the form has no use for.
+    fn check(&self) -> Result<()> {
+        if self.csv_safe && !matches!(self.format, Format::Csv | Format::Tsv) {
+            bail!("--csv-safe is of -f csv and -f tsv");
+        }
+        Ok(())
     }
 
     /// Returns true if somebody reads it: on a terminal, or where that is asked for.
@@ -87,6 +96,7 @@ impl WhereArgs {
 impl Session {
     /// Prints an answer.
     pub(crate) fn print_answer<A: Present>(&self, answer: &A, output: &OutputArgs) -> Result<()> {
+        output.check()?;
         self.print(|out| write(answer, out, &output.style()))
     }
 
@@ -97,6 +107,7 @@ impl Session {
 
     /// Prints the answers of several files; nothing when there are none.
     pub(crate) fn print_each<A: Present>(&self, answers: &[(String, A)], output: &OutputArgs) -> Result<()> {
+        output.check()?;
         match answers {
             [] => Ok(()),
             _ => self.print(|out| write_each(answers, out, &output.style())),

@@ -10,8 +10,9 @@ use anyhow::{Context, Error, Result, anyhow};
 use crate::cli::terminal::asking::Asked;
 use crate::cli::terminal::load::Input;
 use crate::dump::inputs_of;
+use crate::dump::path_of_index;
 #[cfg(feature = "explore")]
-use crate::dump::{OpenDump, OpenOptions, path_of_index, write_index};
+use crate::dump::{OpenDump, OpenOptions, write_index};
 use crate::export::{ExportError, MAX_FLAMEGRAPH_BYTES};
 use crate::files::{Inputs, Target, TargetError};
 #[cfg(feature = "explore")]
@@ -31,13 +32,21 @@ pub(crate) fn find_target_of_index(dump: &Input, output: &Path) -> Result<Target
     checked(Some(output), &inputs)
 }
 
+/// The same beside the dump's file, under a name that nobody typed.
+pub(crate) fn find_target_beside(dump: &Input, file: &Path) -> Result<Target> {
+    let mut inputs = Inputs::new();
+    inputs.add_dump(dump.path());
+    let index = path_of_index(file);
+    writable(Target::find_own(&index, &inputs), &index.display().to_string())
+}
+
 /// What writes the index of a dump beside it, once it is open; `None` of what is no file, or an index itself. The dump's file is looked at
 /// now: what is written to it from now on makes the index stale.
 #[cfg(feature = "explore")]
 pub(crate) fn index_writer(dump: &Input, options: &OpenOptions) -> Option<crate::explore::WriteIndex> {
     let path = dump.path().filter(|path| path.is_file() && !is_index(path))?;
     let key = SourceKey::of(path).ok()?;
-    let target = match find_target_of_index(dump, &path_of_index(path)) {
+    let target = match find_target_beside(dump, path) {
         Ok(target) => target,
         Err(why) => return Some(std::sync::Arc::new(move |_: &OpenDump| Err(format!("{why:#}")))),
     };
@@ -55,10 +64,15 @@ pub(crate) fn index_writer(dump: &Input, options: &OpenOptions) -> Option<crate:
 
 /// Before the work, not after it.
 fn checked(output: Option<&Path>, inputs: &Inputs) -> Result<Target> {
-    let name = || output.map_or("standard output".into(), |output| output.display().to_string());
-    let target = Target::find(output, inputs).map_err(|error| match error {
-        TargetError::Io(error) => anyhow!(error).context(format!("cannot write {}", name())),
-        error => anyhow!("{} {error}", name()),
+    let name = output.map_or("standard output".into(), |output| output.display().to_string());
+    writable(Target::find(output, inputs), &name)
+}
+
+fn writable(found: Result<Target, TargetError>, name: &str) -> Result<Target> {
+    let target = found.map_err(|error| match error {
+        TargetError::Io(error) => anyhow!(error).context(format!("cannot write {name}")),
+        TargetError::NotOwn => anyhow!("{name} {}; -o puts the index elsewhere", TargetError::NotOwn),
+        error => anyhow!("{name} {error}"),
     })?;
     target.check_writable().with_context(|| format!("cannot write {}; -o puts it elsewhere", target.name()))?;
     Ok(target)

@@ -1,15 +1,16 @@
-//! Is a dump whole? Java 8 does not say how many bytes it wrote. The records must follow each other to the last byte, and one
-//! of them must hold the heap.
+//! Is a dump whole? Java 8 does not say how many bytes it wrote, and a right count says nothing of the bytes. The records must
+//! follow each other to the last byte, one of them must hold the heap, and another one a class.
 
 /// `JAVA PROFILE 1.0.1` and 0, then `u32 size of ids, u64 time`.
 const NAME: &[u8] = b"JAVA PROFILE 1.0.";
 const BEHIND_NAME_BYTES: usize = 3 + 12 - 1;
 /// `u8 tag, u32 time, u32 length`.
 const RECORD_HEAD_BYTES: usize = 9;
+const CLASS: u8 = 0x02;
 const HEAP_DUMP: u8 = 0x0C;
 const HEAP_DUMP_SEGMENT: u8 = 0x1C;
 const HEAP_DUMP_END: u8 = 0x2C;
-const TAGS: [u8; 14] = [1, 2, 3, 4, 5, 6, 7, 0x0A, 0x0B, HEAP_DUMP, 0x0D, 0x0E, HEAP_DUMP_SEGMENT, HEAP_DUMP_END];
+const TAGS: [u8; 14] = [1, CLASS, 3, 4, 5, 6, 7, 0x0A, 0x0B, HEAP_DUMP, 0x0D, 0x0E, HEAP_DUMP_SEGMENT, HEAP_DUMP_END];
 
 /// A look at a dump's records as they pass.
 #[derive(Debug, Default)]
@@ -20,6 +21,7 @@ pub(super) struct HprofCheck {
     /// What is left of a record's content.
     content: u64,
     has_heap: bool,
+    has_class: bool,
     /// A segment has come, and no end of them.
     is_open: bool,
     is_broken: bool,
@@ -55,6 +57,7 @@ impl HprofCheck {
         let length = length.try_into().map_or(0, u32::from_be_bytes);
         self.is_broken = !TAGS.contains(tag);
         self.has_heap |= [HEAP_DUMP, HEAP_DUMP_SEGMENT].contains(tag) && length > 0;
+        self.has_class |= *tag == CLASS;
         match *tag {
             HEAP_DUMP_SEGMENT => self.is_open = true,
             HEAP_DUMP_END => self.is_open = false,
@@ -66,7 +69,7 @@ impl HprofCheck {
     /// Has all of it come?
     pub(super) fn is_whole(&self) -> bool {
         let is_between = self.pending.is_empty() && self.content == 0;
-        is_between && self.has_heap && !self.is_open && !self.is_broken
+        is_between && self.has_heap && self.has_class && !self.is_open && !self.is_broken
     }
 }
 
@@ -92,21 +95,28 @@ mod tests {
 
     #[test]
     fn a_dump_is_whole_at_its_last_record() {
-        for records in [&[(1, 20), (2, 24), (HEAP_DUMP, 300)][..], &[(HEAP_DUMP_SEGMENT, 9), (HEAP_DUMP_END, 0)]] {
+        for records in
+            [&[(1, 20), (2, 24), (HEAP_DUMP, 300)][..], &[(2, 24), (HEAP_DUMP_SEGMENT, 9), (HEAP_DUMP_END, 0)]]
+        {
             let bytes = dump(records);
             for size in [1, 10, 1000] {
                 assert!(is_whole(&bytes, size), "{records:?}");
             }
             for cut in 0..bytes.len() {
-                // Where a record ends, only what follows tells.
-                let is_end = records.len() == 3 && cut == bytes.len();
-                assert!(!is_whole(&bytes[..cut], 50) || is_end, "{cut}");
+                assert!(!is_whole(&bytes[..cut], 50), "{cut}");
             }
         }
-        for records in [&[(1, 20)][..], &[(HEAP_DUMP, 0)], &[(HEAP_DUMP, 9), (0x55, 1)], &[(HEAP_DUMP_SEGMENT, 9)]] {
+        let class = (CLASS, 24);
+        for records in [
+            &[class][..],
+            &[(HEAP_DUMP, 9)],
+            &[class, (HEAP_DUMP, 0)],
+            &[class, (HEAP_DUMP, 9), (0x55, 1)],
+            &[class, (HEAP_DUMP_SEGMENT, 9)],
+        ] {
             assert!(!is_whole(&dump(records), 50), "{records:?}");
         }
-        assert!(!is_whole(&[dump(&[(HEAP_DUMP, 9)]), vec![1]].concat(), 50));
+        assert!(!is_whole(&[dump(&[class, (HEAP_DUMP, 9)]), vec![1]].concat(), 50));
         assert!(!is_whole(&[7; 300], 50));
     }
 

@@ -105,6 +105,7 @@ pub(super) struct Transfer<'a> {
     fifo: Option<File>,
     reply: Reply,
     arrivals: Arrivals,
+    check: HprofCheck,
 }
 
 impl<'a> Transfer<'a> {
@@ -140,6 +141,7 @@ impl<'a> Transfer<'a> {
             fifo,
             reply: Reply::default(),
             arrivals: Arrivals::begin(),
+            check: HprofCheck::default(),
         })
     }
 
@@ -159,24 +161,25 @@ impl<'a> Transfer<'a> {
             return Ok((Answer::CannotOverwrite, self.watch));
         }
         let Some(created) = created(&text) else { return Err(self.refused(&text)) };
-        let mut check = HprofCheck::default();
         if self.way == Way::File {
             let most = match created {
                 Created::Counted { bytes, .. } => Some(bytes),
                 Created::Uncounted => None,
             };
-            count = self.copy_file(most, &mut check, pump)?;
+            count = self.copy_file(most, pump)?;
         }
-        let (is_whole, pause, wrote) = match created {
-            Created::Counted { bytes, pause } => {
-                (bytes == count, pause.saturating_sub(copied), format!("{bytes} bytes"))
-            }
+        let (said, pause) = match created {
+            Created::Counted { bytes, pause } => (bytes, pause.saturating_sub(copied)),
             // No time either: from the request to the answer it was at work.
-            Created::Uncounted => (check.is_whole(), took, "a dump that ends in the middle".into()),
+            Created::Uncounted => (count, took),
         };
-        if !is_whole {
-            let text = format!("process {} wrote {wrote}, of which {count} came", self.process.pid);
-            return Err(self.unless_dying(Refusal::new(RefusalCode::Incomplete, text)));
+        let incomplete = |text: String| self.unless_dying(Refusal::new(RefusalCode::Incomplete, text));
+        let pid = self.process.pid;
+        if said != count {
+            return Err(incomplete(format!("process {pid} wrote {said} bytes, of which {count} came")));
+        }
+        if !self.check.is_whole() {
+            return Err(incomplete(format!("process {pid} wrote {count} bytes, which are no whole heap dump")));
         }
         Ok((Answer::Created(pause), self.watch))
     }
@@ -235,6 +238,7 @@ impl<'a> Transfer<'a> {
                     drop(self.folder.take());
                 }
                 count += read as u64;
+                self.check.feed(&chunk[..read]);
                 pump.write(&chunk[..read], &mut self.watch)?;
                 self.arrivals.waiting_since = Instant::now();
                 progressed = true;
@@ -271,7 +275,7 @@ impl<'a> Transfer<'a> {
 
     /// Copies the file that the JVM has written: `most` bytes, where it says how many, and one more: that would say that it is
     /// not the file of which the reply speaks.
-    fn copy_file(&mut self, most: Option<u64>, check: &mut HprofCheck, pump: &mut Pump) -> Result<u64, Refusal> {
+    fn copy_file(&mut self, most: Option<u64>, pump: &mut Pump) -> Result<u64, Refusal> {
         let Some(folder) = self.folder.take() else { return Ok(0) };
         let file = folder.open_file().map(File::from).map_err(|error| self.system("its file", error))?;
         let facts = file.metadata().map_err(|error| self.system("its file", error))?;
@@ -289,7 +293,7 @@ impl<'a> Transfer<'a> {
                 break;
             }
             count += read as u64;
-            check.feed(&chunk[..read]);
+            self.check.feed(&chunk[..read]);
             pump.write(&chunk[..read], &mut self.watch)?;
         }
         folder.remove();

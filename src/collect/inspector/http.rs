@@ -37,9 +37,10 @@ impl Head {
         line.strip_prefix("HTTP/1.")?.split_whitespace().nth(1)?.parse().ok()
     }
 
-    fn content_length(&self) -> Option<usize> {
+    /// The value of a field, by its name in any case.
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.text.lines().skip(1).filter_map(|line| line.split_once(':'));
-        fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?.1.trim().parse().ok()
+        Some(fields.find(|(other, _)| other.eq_ignore_ascii_case(name))?.1.trim())
     }
 }
 
@@ -76,7 +77,7 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
 pub(super) fn get(stream: &TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Vec<u8>, Refusal> {
     let text = format!("GET {path} HTTP/1.1\r\nHost: {peer}\r\nConnection: close\r\n\r\n");
     let head = request(stream, peer, &text, limit)?;
-    let length = head.content_length();
+    let length: Option<usize> = head.field("content-length").and_then(|length| length.parse().ok());
     let status = head.status();
     let mut body = head.rest;
     let started = Instant::now();

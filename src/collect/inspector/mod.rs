@@ -141,13 +141,20 @@ fn first_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, R
     Err(refusal.unwrap_or_else(|| Refusal::new(RefusalCode::NoTarget, "no address")))
 }
 
+/// Targets that a refusal lists.
+const TARGETS_LISTED: usize = 10;
+
 /// The one that is meant: by number from 1, by a part of its title or address, or the only one.
 fn choose(targets: &[TargetInfo], asked: Option<&str>) -> Result<TargetInfo, Refusal> {
     let none = |text: String| Refusal::new(RefusalCode::NoTarget, text);
     let listed = || {
-        let lines = targets.iter().enumerate();
+        let lines = targets.iter().enumerate().take(TARGETS_LISTED);
         let lines = lines.map(|(at, target)| format!("{} {} \"{}\" {}", at + 1, target.kind, target.title, target.url));
-        format!("--target N or a part of a title: {}", lines.collect::<Vec<_>>().join("; "))
+        let more = match targets.len().saturating_sub(TARGETS_LISTED) {
+            0 => String::new(),
+            more => format!("; {more} more: collect --list --url"),
+        };
+        format!("--target N or a part of a title: {}{more}", lines.collect::<Vec<_>>().join("; "))
     };
     let matches = |at: usize, target: &TargetInfo| match asked {
         Some(asked) => match asked.parse::<usize>() {

@@ -11,6 +11,10 @@ use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::files::AtEnd;
 
 const CHUNK_BYTES: usize = 64 << 10;
+/// Any 16 bytes: they tell a websocket from what answers 101 to anything, and keep nothing secret.
+const KEY: &str = "aGVhcGR1bXAgY29sbGVjdA==";
+/// What a websocket makes of them: SHA-1 of the key and of RFC 6455's own name for the protocol.
+const ACCEPT: &str = "Jy5jBgmwEchesryBnAk/B9qeOGA=";
 /// For a request to go out, which is some hundred bytes.
 const SEND: Duration = Duration::from_secs(5);
 /// For the other side to close.
@@ -55,13 +59,12 @@ impl WebSocket {
     /// # Errors
     /// As [`WebSocket::open`].
     pub(super) fn upgrade(stream: TcpStream, peer: &str, path: &str, limit: Duration) -> Result<Self, Refusal> {
-        // Any 16 bytes; who answers is known, so the answer to them is not looked at.
         let text = format!(
             "GET {path} HTTP/1.1\r\nHost: {peer}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Key: aGVhcGR1bXAgY29sbGVjdA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+             Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
         );
         let head = http::request(&stream, peer, &text, limit)?;
-        if head.status() != Some(101) {
+        if head.status() != Some(101) || head.field("sec-websocket-accept") != Some(ACCEPT) {
             return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
         }
         let mut frames = Frames::default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::hash::Hasher;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -11,13 +11,12 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use twox_hash::XxHash3_64;
 
 use super::{DatasetError, DumpWriter, TableName};
-use crate::files::{Inputs, Output, Target, remove_leftover};
+use crate::files::{Inputs, Output, Target, create_folders, hash_file, remove_empty_folders, remove_leftover};
 
 /// Bytes of a file's stem that go into its dump's id.
 const STEM_BYTES: usize = 120;
 /// Bytes of an id: names of files end at 255.
 const ID_BYTES: usize = 200;
-const READ_BYTES: usize = 1 << 20;
 
 /// A dump's way into the dataset.
 #[derive(Debug)]
@@ -71,7 +70,12 @@ impl Writing {
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        WRITING.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        let mut writing = WRITING.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writing.remove(&self.0);
+        if writing.is_empty() {
+            remove_empty_folders();
+        }
+        drop(writing);
         WRITING.1.notify_all();
     }
 }
@@ -104,9 +108,9 @@ impl Place<'_> {
     /// Begins the file of a table, in a folder that is made where it is not there.
     pub(super) fn begin(&self, table: TableName, inputs: &Inputs) -> Result<Output, DatasetError> {
         let (folder, path) = (self.folder_of(table), self.path_of(table));
-        std::fs::create_dir_all(&folder).map_err(|error| DatasetError::Write(folder.clone(), error))?;
+        create_folders(&folder).map_err(|error| DatasetError::Write(folder.clone(), error))?;
         let find = |path: &Path| {
-            Target::find(Some(path), inputs).map_err(|error| DatasetError::Place(path.to_path_buf(), error))
+            Target::find_own(path, inputs).map_err(|error| DatasetError::Place(path.to_path_buf(), error))
         };
         let name = self.unfinished_name();
         find(&folder.join(&name))?;
@@ -135,12 +139,16 @@ impl Place<'_> {
     /// The checksum of the dump that is there under this id; `None` when none is there.
     pub(super) fn content(&self) -> Result<Option<String>, DatasetError> {
         let path = self.path_of(TableName::Dumps);
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(|error| DatasetError::Write(path.clone(), error))?,
-        };
-        let parsed = ParquetMetaDataReader::new().parse_and_finish(&file);
         let foreign = || DatasetError::Write(path.clone(), io::Error::other("what is there is no table of a dataset"));
+        let facts = match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            facts => facts.map_err(|error| DatasetError::Write(path.clone(), error))?,
+        };
+        if !facts.is_file() {
+            return Err(foreign());
+        }
+        let file = File::open(&path).map_err(|error| DatasetError::Write(path.clone(), error))?;
+        let parsed = ParquetMetaDataReader::new().parse_and_finish(&file);
         let parsed = parsed.map_err(|_| foreign())?;
         let notes = parsed.file_metadata().key_value_metadata().into_iter().flatten();
         let content = notes.filter(|note| note.key == CONTENT).find_map(|note| note.value.clone());
@@ -154,16 +162,7 @@ pub(super) const CONTENT: &str = "heapdump.content";
 /// The checksum of a dump: its bytes, and what was asked of reading them.
 pub(super) fn content_of(file: &Path, reading: &[String]) -> io::Result<String> {
     let mut hasher = XxHash3_64::new();
-    let mut file = File::open(file)?;
-    let mut buffer = vec![0; READ_BYTES];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => hasher.write(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    hash_file(file, &mut hasher)?;
     for word in reading {
         hasher.write(word.as_bytes());
         hasher.write(&[0]);
