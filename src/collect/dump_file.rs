@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::part_file::{link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
-use crate::files::{AtEnd, Raw};
+use crate::files::{AtEnd, Raw, free_bytes};
 use crate::units::format_bytes;
 
 /// Permissions of a dump and of what becomes one.
@@ -272,11 +272,6 @@ impl DumpFile {
         }
         Ok(())
     }
-}
-
-/// Free bytes on the file system of `place`.
-fn free_bytes(place: impl AsFd) -> Option<u64> {
-    rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
 /// Is there room for `expected` bytes and a tenth on the file system of `place`?

@@ -105,7 +105,10 @@ impl fmt::Display for NoValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoValues::Format(format) => write!(f, "{format} dumps hold no values"),
-            NoValues::Pipe => f.write_str("no values from a pipe: they are read again from the file"),
+            NoValues::Pipe => f.write_str(
+                "no values from a pipe of which not all was kept: fields, texts and names of references are read again; \
+                 name the file, or let --spool SIZE keep more",
+            ),
             NoValues::OnlyAnIndex => f.write_str("no values: they are in the dump, which is not beside its index"),
             NoValues::Unreadable(why) => write!(f, "no values: the dump cannot be read again: {why}"),
         }

@@ -1,5 +1,6 @@
 //! Opening a dump: by its index where that serves, else by reading it.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -53,7 +54,22 @@ impl OpenOptions {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_reader(&self, reader: impl Read + Send + 'static) -> Result<OpenDump, OpenError> {
-        let loaded = self.read(Source::from_reader_observed(reader, Arc::clone(&self.observer))?)?;
+        self.open_source(Source::from_reader_spooled(reader, Arc::clone(&self.observer), self.spool_bytes)?)
+    }
+
+    /// Opens a dump in a file that is open twice: what is read again of it comes from `again`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_file(&self, reader: impl Read + Send + 'static, again: File) -> Result<OpenDump, OpenError> {
+        self.open_source(Source::from_file(reader, Arc::clone(&self.observer), again)?)
+    }
+
+    fn open_source(&self, mut source: Source) -> Result<OpenDump, OpenError> {
+        if !input::detect(&source, &self.read).is_ok_and(|reader| reader.has_values()) {
+            source.forget_spool();
+        }
+        let loaded = self.read(source)?;
         self.finish(loaded, None)
     }
 

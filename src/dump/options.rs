@@ -27,6 +27,9 @@ pub struct OpenOptions {
     pub memory: MemoryLimit,
     /// Is an index used? Default: yes, where there is a fresh one.
     pub index: IndexUse,
+    /// Bytes that a temporary file may keep of a dump that comes from a reader, for its fields, texts and names of references
+    /// to be read again. Default: 0, they are missing.
+    pub spool_bytes: u64,
     /// Who watches. Default: nobody.
     pub observer: Arc<dyn Observer>,
 }
@@ -38,6 +41,7 @@ impl Default for OpenOptions {
             roots: RootPolicy::default(),
             memory: MemoryLimit::default(),
             index: IndexUse::WhereFresh,
+            spool_bytes: 0,
             observer: Arc::new(NoObserver),
         }
     }
@@ -45,9 +49,10 @@ impl Default for OpenOptions {
 
 impl std::fmt::Debug for OpenOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let OpenOptions { read, roots, memory, index, observer: _ } = self;
+        let OpenOptions { read, roots, memory, index, spool_bytes, observer: _ } = self;
         let mut text = f.debug_struct("OpenOptions");
         text.field("read", read).field("roots", roots).field("memory", memory).field("index", index);
+        text.field("spool_bytes", spool_bytes);
         text.finish_non_exhaustive()
     }
 }

@@ -21,7 +21,9 @@ pub use at_end::AtEnd;
 pub(crate) use inputs::hash_file;
 pub use inputs::{Inputs, is_trusted_owner, owner_of};
 pub use lazy_output::LazyOutput;
-pub use output::{Output, Settled, nameless_file};
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use output::free_bytes;
+pub use output::{Output, Settled, free_temporary_bytes, nameless_file};
 #[cfg(feature = "parquet")]
 pub(crate) use own::remove_leftover;
 #[cfg(all(feature = "collect", target_os = "linux"))]

@@ -177,6 +177,22 @@ fn remove_leftovers(folder: &Path, prefix: &str) {
     }
 }
 
+/// Free bytes where [`nameless_file`] makes its files; `None` where the system does not tell.
+pub fn free_temporary_bytes() -> Option<u64> {
+    File::open(std::env::temp_dir()).ok().and_then(free_bytes)
+}
+
+/// Free bytes on the file system of an open file or folder.
+#[cfg(unix)]
+pub(crate) fn free_bytes(place: impl std::os::fd::AsFd) -> Option<u64> {
+    rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_: File) -> Option<u64> {
+    None
+}
+
 /// A file without a name, for what is only passed on: it is gone when it is closed, however the program ends.
 ///
 /// # Errors

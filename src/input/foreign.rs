@@ -81,9 +81,7 @@ pub(super) fn name_of_text(start: &[u8], formats: &[&str]) -> Option<String> {
     }
     let is_text = text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{c}' | '\u{1b}'));
     let formats = formats.join("|");
-    is_text.then(|| {
-        format!("is plain text, unknown format; name a heap dump, or, if it is one, say --input-format {formats}")
-    })
+    is_text.then(|| format!("unknown format, plain text; if it is a heap dump, say --input-format {formats}"))
 }
 
 fn sentence(what: &str, advice: &str) -> String {

@@ -38,6 +38,7 @@ mod reread;
 mod runtime;
 mod sink;
 mod source;
+mod spool;
 mod stored;
 mod text;
 mod unpack;

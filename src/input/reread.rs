@@ -1,10 +1,10 @@
-//! A dump's file, to be read again after its graph was made.
+//! A dump's file, to be read again after its graph was made; of a pipe a copy in a temporary file, where that is wanted.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use super::spool::{FromStart, SharedFile};
 use super::{Encoding, ReadError, Source};
 use crate::graph::{HeapGraph, MemoryBudget};
 
@@ -13,10 +13,17 @@ const MOST_BYTES_IN_MEMORY: u64 = 64 << 20;
 /// Bytes that are unpacked at a time.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A file that a dump was read from. None for a pipe: what it gave is gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where a dump can be read again.
+#[derive(Debug, Clone)]
+pub(super) enum Origin {
+    Path(PathBuf),
+    Spool(SharedFile),
+}
+
+/// A file that a dump was read from, or what was kept of a pipe.
+#[derive(Debug, Clone)]
 pub struct Reread {
-    path: PathBuf,
+    origin: Origin,
     is_packed: bool,
     limit_bytes: Option<u64>,
 }
@@ -24,7 +31,7 @@ pub struct Reread {
 impl Reread {
     /// The file at `path`; `is_packed` when its bytes are not those of the dump.
     pub fn new(path: &Path, is_packed: bool) -> Self {
-        Reread { path: path.to_path_buf(), is_packed, limit_bytes: None }
+        Reread { origin: Origin::Path(path.to_path_buf()), is_packed, limit_bytes: None }
     }
 
     /// The same with a limit to the memory that what is read again may take beside its graph.
@@ -38,9 +45,12 @@ impl Reread {
         MemoryBudget::new(self.limit_bytes.map(|limit| limit.saturating_sub((a + b + c) as u64)))
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Returns true unless it came through a pipe of which not all was kept. To be asked when all was read.
+    pub(super) fn is_there(&self) -> bool {
+        match &self.origin {
+            Origin::Path(_) => true,
+            Origin::Spool(kept) => kept.is_open(),
+        }
     }
 
     /// Returns true if the file's bytes are not those of the dump.
@@ -57,9 +67,12 @@ impl Reread {
         if self.is_packed {
             return self.unpacked();
         }
-        let file = File::open(&self.path)?;
-        let bytes = file.metadata()?.len();
-        Ok(RandomAccess { bytes, place: Place::File(Mutex::new(file)) })
+        let file = match &self.origin {
+            Origin::Path(path) => SharedFile::new(File::open(path)?),
+            Origin::Spool(kept) => kept.clone(),
+        };
+        let bytes = file.with(|file| Ok(file.metadata()?.len()))?;
+        Ok(RandomAccess { bytes, place: Place::File(file) })
     }
 
     fn unpacked(&self) -> Result<RandomAccess, ReadError> {
@@ -79,7 +92,7 @@ impl Reread {
                 unpacked.clear();
             }
             if got < STEP_BYTES {
-                let place = file.map_or(Place::Memory(unpacked), |file| Place::File(Mutex::new(file)));
+                let place = file.map_or(Place::Memory(unpacked), |file| Place::File(SharedFile::new(file)));
                 return Ok(RandomAccess { bytes, place });
             }
         }
@@ -90,15 +103,20 @@ impl Reread {
     /// # Errors
     /// As [`Source::open`].
     pub fn from_start(&self) -> Result<Source, ReadError> {
-        Source::open(&self.path)
+        match &self.origin {
+            Origin::Path(path) => Source::open(path),
+            Origin::Spool(kept) => Source::from_reader(FromStart::of(kept)),
+        }
     }
 }
 
 impl Source {
-    /// The file, to be read again after this source was used up; `None` for a pipe.
+    /// The file, to be read again after this source was used up; `None` for a pipe of which nothing is kept.
     pub fn reread(&self) -> Option<Reread> {
         let is_packed = !self.compression().is_empty() || self.encoding() != Encoding::Utf8;
-        self.path().map(|path| Reread::new(path, is_packed).limited(self.budget().limit_bytes()))
+        let path = self.path().map(|path| Origin::Path(path.to_path_buf()));
+        let origin = path.or_else(|| self.spool().cloned().map(Origin::Spool))?;
+        Some(Reread { origin, is_packed, limit_bytes: self.budget().limit_bytes() })
     }
 }
 
@@ -118,7 +136,7 @@ pub struct RandomAccess {
 
 #[derive(Debug)]
 enum Place {
-    File(Mutex<File>),
+    File(SharedFile),
     Memory(Vec<u8>),
 }
 
@@ -139,11 +157,10 @@ impl RandomAccess {
     /// When the dump has fewer, or cannot be read.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         match &self.place {
-            Place::File(file) => {
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            Place::File(file) => file.with(|file| {
                 file.seek(SeekFrom::Start(offset))?;
                 file.read_exact(out)
-            }
+            }),
             Place::Memory(bytes) => {
                 let start = usize::try_from(offset).ok();
                 let there = start.and_then(|start| bytes.get(start..)?.get(..out.len()));
@@ -156,7 +173,10 @@ impl RandomAccess {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::input::NoObserver;
 
     #[test]
     fn a_file_is_read_at_any_place_and_again_from_its_start() {
@@ -172,8 +192,27 @@ mod tests {
         }
         assert!(file.read_at(8, &mut out).is_err());
         assert_eq!(reread.from_start().unwrap().start(), b"0123456789");
-        assert_eq!(Source::from_reader(&b"0123"[..]).unwrap().reread(), None);
+        assert!(Source::from_reader(&b"0123"[..]).unwrap().reread().is_none());
     }
+
+    #[test]
+    fn a_pipe_is_read_again_where_all_of_it_was_kept() {
+        let bytes: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
+        for (most_bytes, is_kept) in [(0, false), (bytes.len() as u64 - 1, false), (bytes.len() as u64, true)] {
+            let pipe = io::Cursor::new(bytes.clone());
+            let mut source = Source::from_reader_spooled(pipe, Arc::new(NoObserver), most_bytes).unwrap();
+            let reread = source.reread();
+            assert_eq!(source.fill(&mut vec![0; bytes.len() + 1]).unwrap(), bytes.len());
+            let reread = reread.filter(Reread::is_there);
+            assert_eq!(reread.is_some(), is_kept, "{most_bytes}");
+            let Some(reread) = reread else { continue };
+            let (one, other, mut word) = (reread.by_position().unwrap(), reread.from_start().unwrap(), [0; 4]);
+            one.read_at(4 * 70_000, &mut word).unwrap();
+            assert_eq!((u32::from_le_bytes(word), one.len()), (70_000, bytes.len() as u64));
+            assert_eq!(other.start(), &bytes[..other.start().len()]);
+        }
+    }
+
     #[test]
     fn a_packed_dump_is_unpacked_once_and_read_at_any_place() {
         use std::io::Write;

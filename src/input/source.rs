@@ -10,6 +10,7 @@ use super::encoding::{Encoding, Utf8Reader};
 use super::error::{Cancelled, ReadError, ReadErrorKind};
 use super::members::{Windows, Workers};
 use super::observer::{NoObserver, ObjectTally, Observer};
+use super::spool::{SharedFile, Spooled};
 use super::unpack::{BrokenNote, Packing};
 use crate::graph::{MemoryBudget, MemoryShare};
 
@@ -36,6 +37,7 @@ pub struct Source {
     budget: MemoryBudget,
     windows_share: MemoryShare,
     path: Option<PathBuf>,
+    spool: Option<SharedFile>,
 }
 
 /// How a source ends, known after its last byte.
@@ -93,6 +95,50 @@ impl Source {
         Self::build(reader, Observed { observer, total_bytes: None })
     }
 
+    /// The same, and keeps what it gives, `most_bytes` at most, in a temporary file without a name: a dump with values is
+    /// read again from there.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn from_reader_spooled(
+        reader: impl Read + Send + 'static,
+        observer: Arc<dyn Observer>,
+        most_bytes: u64,
+    ) -> Result<Self, ReadError> {
+        let file = if most_bytes > 0 { tempfile::tempfile().ok() } else { None };
+        let Some(kept) = file.map(SharedFile::new) else { return Self::from_reader_observed(reader, observer) };
+        let reader = Spooled::new(reader, kept.clone(), most_bytes);
+        let mut source = Self::from_reader_observed(reader, observer)?;
+        source.spool = Some(kept);
+        Ok(source)
+    }
+
+    /// The same of a file that is open twice: it is read again from `again`, from its start.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn from_file(
+        reader: impl Read + Send + 'static,
+        observer: Arc<dyn Observer>,
+        again: File,
+    ) -> Result<Self, ReadError> {
+        let mut source = Self::from_reader_observed(reader, observer)?;
+        source.spool = Some(SharedFile::new(again));
+        Ok(source)
+    }
+
+    /// What is kept of a pipe.
+    pub(super) fn spool(&self) -> Option<&SharedFile> {
+        self.spool.as_ref()
+    }
+
+    /// Keeps nothing of a pipe: nobody will read it again.
+    pub(crate) fn forget_spool(&mut self) {
+        if let Some(spool) = self.spool.take() {
+            spool.close();
+        }
+    }
+
     fn build(reader: impl Read + Send + 'static, observed: Observed) -> Result<Self, ReadError> {
         let (file_bytes, observer) = (observed.total_bytes, Arc::clone(&observed.observer));
         let broken = BrokenNote::default();
@@ -135,6 +181,7 @@ impl Source {
             budget,
             windows_share,
             path: None,
+            spool: None,
         };
         if source.start.is_empty() {
             return Err(ReadError::new(match source.ended_early() {

@@ -132,6 +132,7 @@ mod tests {
             header: true,
             color: false,
             ascii: false,
+            csv_safe: false,
         };
         let mut out = Vec::new();
         write(&table, &mut out, &style).unwrap();

@@ -10,7 +10,7 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::{CommandLine, Limits, Order, ScopeOptions};
 use crate::filter::Filter;
 use crate::input::{ReadOptions, Rules, SizeRadix};
-use crate::report::Format;
+use crate::report::{Format, parse_size};
 
 /// What every command that asks a dump has: the form of the answer, and how the dump is read.
 #[derive(Debug, Args)]
@@ -210,6 +210,9 @@ pub(crate) struct ReadArgs {
     /// Memory limit, e.g. 4GiB [default: what is free]
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub(crate) max_memory: Option<String>,
+    /// Of standard input, how much a temporary file may keep to read fields and names again [default: a tenth of the free disk]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    pub(crate) spool: Option<u64>,
     /// No warnings, no progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::answers::{FileOrder, Info, InfoOfFiles, InfoOptions, info};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, RowArgs};
-use crate::cli::terminal::asking::{Asked, ask, ask_input};
+use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
 use crate::cli::terminal::{each_file::ask_each, session::Session};
 
 /// What is this file: format, sections, records, problems
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         bail!("{option}: what is told of one file has an order of its own; of several there is a table");
     }
     let file = args.files.first().map(PathBuf::as_path);
-    ask(session, file, &args.common.input, |asked| {
+    ask_with(session, file, &args.common.input, args.properties, |asked| {
         session.print_answer(&args.ask(asked)?, &args.common.output)?;
         Ok(Outcome::Done)
     })

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         // On a terminal it stands in the answer.
         let is_told = args.common.output.style().terminal;
         answer.unreached_note().iter().filter(|_| !is_told).for_each(|note| asked.note(note));
-        if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_))) {
+        if let Some(why) = answer.no_values().filter(|why| !matches!(why, NoValues::Format(_) | NoValues::Pipe)) {
             asked.note(&why.to_string());
         }
         Ok(Outcome::Done)

@@ -9,7 +9,7 @@ use crate::answers::{Histogram, HistogramOptions, histogram};
 use crate::cli::Outcome;
 use crate::cli::args::heaps::fuller_dump_note;
 use crate::cli::args::histogram::HistogramArgs;
-use crate::cli::terminal::asking::{Asked, ask, ask_input};
+use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
 use crate::cli::terminal::load::{Input, count_types};
 use crate::cli::terminal::{each_file::ask_each, notes, session::Session};
 
@@ -54,7 +54,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     };
     match args.shallow {
         true => print(count(args, session, &options, &Input::find(file)?, None)?),
-        false => ask(session, file, input, |asked| print(answer(args, &options, asked)?)),
+        false => {
+            let with_values = args.scope.filter.words().is_some();
+            ask_with(session, file, input, with_values, |asked| print(answer(args, &options, asked)?))
+        }
     }
 }
 

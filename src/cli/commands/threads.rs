@@ -4,11 +4,12 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 
-use crate::answers::{ThreadsOptions, threads};
+use crate::answers::{AnswerError, ThreadsOptions, threads};
 use crate::cli::Outcome;
 use crate::cli::args::object::split_object_and_file;
 use crate::cli::args::options::{Common, RowArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
+use crate::dump::NoValues;
 use crate::report::Format;
 
 /// Threads: what each retains, its stack, and the objects on it
@@ -42,7 +43,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         asked.warn();
         let answer = threads(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
-        if let Some(why) = &answer.no_values {
+        if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::Pipe)))
+        {
             asked.note(&why.to_string());
         }
         let Some(which) = options.which.as_ref().filter(|_| answer.threads.is_empty()) else {

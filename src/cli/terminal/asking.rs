@@ -10,7 +10,7 @@ use crate::cli::args::options::InputArgs;
 use crate::cli::terminal::load::{Input, Memory, read_dump};
 use crate::cli::terminal::notes;
 use crate::cli::terminal::session::Session;
-use crate::dump::{Content, OpenDump};
+use crate::dump::{Content, NoValues, OpenDump};
 
 /// A dump that a command asks, and what its errors need to be explained.
 pub(crate) struct Asked<'d> {
@@ -29,7 +29,23 @@ pub(crate) fn ask(
     args: &InputArgs,
     question: impl FnOnce(&Asked<'_>) -> Result<Outcome>,
 ) -> Result<Outcome> {
-    let (dump, outcome) = ask_input(session, &Input::find(file)?, None, args, question)?;
+    ask_with(session, file, args, true, question)
+}
+
+/// The same; a question without values has no use for fields, texts and names of references.
+pub(crate) fn ask_with(
+    session: &Session,
+    file: Option<&Path>,
+    args: &InputArgs,
+    with_values: bool,
+    question: impl FnOnce(&Asked<'_>) -> Result<Outcome>,
+) -> Result<Outcome> {
+    let (dump, memory) = read_dump(session, &Input::find(file)?, None, args, with_values)?;
+    let asked = Asked { session, dump: &dump, file: None, memory: &memory, is_quiet: args.read.quiet };
+    let outcome = question(&asked)?;
+    if with_values {
+        asked.note_missing_values();
+    }
     session.keep(dump);
     Ok(outcome)
 }
@@ -47,12 +63,13 @@ pub(crate) fn ask_together(
     }
     let mut opened = Vec::new();
     for file in files {
-        let new = read_dump(session, &Input::find(Some(file))?, None, args)?;
+        let new = read_dump(session, &Input::find(Some(file))?, None, args, true)?;
         asked(session, &new, args).warn();
         opened.push(new);
     }
     let dumps: Vec<Asked<'_>> = opened.iter().map(|dump| asked(session, dump, args)).collect();
     let outcome = question(&dumps)?;
+    dumps.iter().for_each(Asked::note_missing_values);
     opened.into_iter().for_each(|(dump, _)| session.keep(dump));
     Ok(outcome)
 }
@@ -65,7 +82,7 @@ pub(crate) fn ask_input<T>(
     args: &InputArgs,
     question: impl FnOnce(&Asked<'_>) -> Result<T>,
 ) -> Result<(OpenDump, T)> {
-    let (dump, memory) = read_dump(session, input, file, args)?;
+    let (dump, memory) = read_dump(session, input, file, args, true)?;
     let answer = question(&Asked { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet })?;
     Ok((dump, answer))
 }
@@ -84,6 +101,13 @@ impl Asked<'_> {
     pub(crate) fn note(&self, text: &str) {
         if !self.is_quiet {
             self.session.print_sentence(text);
+        }
+    }
+
+    /// Says what an answer of a pipe does not have.
+    fn note_missing_values(&self) {
+        if let Err(why @ NoValues::Pipe) = self.dump.values() {
+            self.note(&why.to_string());
         }
     }
 

@@ -1,6 +1,9 @@
 //! Opening the dump that a command works on, with everything the options of input ask for.
 
+use std::fs::File;
 use std::io::IsTerminal;
+#[cfg(target_os = "linux")]
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +18,7 @@ use crate::dump::{
     Counted, IndexUse, MemoryError, MemoryLimit, MemoryUse, OpenDump, OpenError, OpenOptions, RootPolicy, excluded_kind,
 };
 use crate::files::end_program;
+use crate::files::free_temporary_bytes;
 use crate::input::{ReadError, ReadErrorKind};
 use crate::report::{format_bytes, parse_size};
 
@@ -143,7 +147,10 @@ impl Input {
     pub(crate) fn open(&self, options: &OpenOptions, memory: &Memory) -> Result<OpenDump> {
         let opened = match self {
             Input::Path(path) => options.open(path),
-            Input::Stdin => options.open_reader(std::io::stdin()),
+            Input::Stdin => match standard_input_again() {
+                Some(again) => options.open_file(std::io::stdin(), again),
+                None => options.open_reader(std::io::stdin()),
+            },
         };
         opened.map_err(|error| self.unless_url(memory.explain_open(error))).with_context(|| self.name())
     }
@@ -155,6 +162,22 @@ impl Input {
             _ => error,
         }
     }
+}
+
+/// Standard input once more, where it is a file that is read from its start; nothing of it needs to be kept then.
+#[cfg(target_os = "linux")]
+fn standard_input_again() -> Option<File> {
+    use std::os::fd::AsFd;
+    let mut own = File::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
+    let is_file = own.metadata().is_ok_and(|facts| facts.is_file());
+    // Another open file, at a place of its own.
+    let again = (is_file && own.stream_position().ok()? == 0).then(|| File::open("/dev/stdin"));
+    again?.ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn standard_input_again() -> Option<File> {
+    None
 }
 
 /// What to do with an address.
@@ -177,14 +200,19 @@ pub(crate) fn dump_options(session: &Session, file: Option<&str>, args: &InputAr
     Ok((options, memory))
 }
 
-/// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several.
+/// Reads a dump and gives it the roots that were asked for. `file` is its name where there are several; `with_values` keeps of
+/// standard input what is read again.
 pub(crate) fn read_dump(
     session: &Session,
     input: &Input,
     file: Option<&str>,
     args: &InputArgs,
+    with_values: bool,
 ) -> Result<(OpenDump, Memory)> {
-    let (options, memory) = dump_options(session, file, args)?;
+    let (mut options, memory) = dump_options(session, file, args)?;
+    if !with_values {
+        options.spool_bytes = 0;
+    }
     let dump = input.open(&options, &memory)?;
     session.indexes.remember(&dump, args.read.quiet);
     Ok((dump, memory))
@@ -217,7 +245,9 @@ pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArg
     let memory = Memory::find(session, args)?;
     let read = args.read_options()?;
     session.set_threads(read.threads)?;
-    Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, memory))
+    let spool_bytes = args.spool.unwrap_or_else(|| free_temporary_bytes().unwrap_or(0) / 10);
+    let options = OpenOptions { read, memory: memory.limit.clone(), observer, spool_bytes, ..OpenOptions::default() };
+    Ok((options, memory))
 }
 
 /// Kinds of roots that are left out, as the graph names them.

@@ -111,7 +111,9 @@ impl Reader for Hprof {
         reading.info.sizes = Some(sizes.describe());
         reading.info.has_no_roots = has_no_roots;
         reading.info.loss = loss::loss_of(&assembler, has_no_roots);
-        reading.details = reread.map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
+        reading.details = reread
+            .filter(Reread::is_there)
+            .map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
         let builder = std::mem::take(&mut assembler.content.builder);
         let objects = Objects::new(builder).then(move |graph, _, reading| describe(graph, reading, is_soon_read));

@@ -94,7 +94,8 @@ impl Reader for V8Snapshot {
         let has_edges = snapshot.has_edges;
         let samples = std::mem::take(&mut snapshot.samples);
         let assembled = assemble::assemble(snapshot, applied, share, &mut reading.diagnostics)?;
-        reading.details = reread.map(|reread| Box::new(V8Details::new(reread)) as Box<dyn ObjectDetails>);
+        reading.details =
+            reread.filter(Reread::is_there).map(|reread| Box::new(V8Details::new(reread)) as Box<dyn ObjectDetails>);
         let extent = Extent { end, objects: assembled.objects, lost: &LOST };
         let objects = Objects::new(assembled.builder).then(move |graph, _, _| {
             graph.put_unheld_in_tree();

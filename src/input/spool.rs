@@ -1,0 +1,80 @@
+//! Bytes of a pipe, kept in a temporary file while they are read, for a dump to be read again. Not here: what is read again
+//! (`reread`).
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An open file that is read by several, each at a place of its own; none where what a pipe gave was not kept.
+#[derive(Debug, Clone)]
+pub(super) struct SharedFile(Arc<Mutex<Option<File>>>);
+
+impl SharedFile {
+    pub(super) fn new(file: File) -> Self {
+        SharedFile(Arc::new(Mutex::new(Some(file))))
+    }
+
+    /// Does something with the file.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
+    }
+
+    /// Closes it: a temporary file is gone.
+    pub(super) fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+/// Passes on what a pipe gives, and keeps it: all of it, or nothing where that is too much or there is no room.
+pub(super) struct Spooled<R> {
+    inner: R,
+    kept: SharedFile,
+    left_bytes: u64,
+}
+
+impl<R> Spooled<R> {
+    pub(super) fn new(inner: R, kept: SharedFile, most_bytes: u64) -> Self {
+        Spooled { inner, kept, left_bytes: most_bytes }
+    }
+}
+
+impl<R: Read> Read for Spooled<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buf)?;
+        let left_bytes = self.left_bytes.checked_sub(count as u64);
+        self.left_bytes = left_bytes.unwrap_or(0);
+        if left_bytes.is_none() || self.kept.with(|file| file.write_all(&buf[..count])).is_err() {
+            self.kept.close();
+        }
+        Ok(count)
+    }
+}
+
+/// A shared file from its start.
+pub(super) struct FromStart {
+    file: SharedFile,
+    offset: u64,
+}
+
+impl FromStart {
+    pub(super) fn of(file: &SharedFile) -> Self {
+        FromStart { file: file.clone(), offset: 0 }
+    }
+}
+
+impl Read for FromStart {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let offset = self.offset;
+        let count = self.file.with(|file| {
+            file.seek(SeekFrom::Start(offset))?;
+            file.read(buf)
+        })?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
