@@ -78,7 +78,9 @@ fn packed() -> &'static Path {
             let name = if target.contains("windows") { "heapdump.exe" } else { "heapdump" };
             let path = programs.join(&target).join(name);
             fs::create_dir(programs.join(&target)).expect("a folder");
-            if target == "x86_64-unknown-linux-musl" || target == format!("{}-unknown-linux-musl", std::env::consts::ARCH) {
+            if target == "x86_64-unknown-linux-musl"
+                || target == format!("{}-unknown-linux-musl", std::env::consts::ARCH)
+            {
                 fs::copy(PROGRAM, path).expect("a copy");
             } else {
                 fs::write(path, &target).expect("a file");
