@@ -178,6 +178,12 @@ fn the_npm_package_is_installed_and_run() {
         return;
     }
     let (packages, folder) = (packed().join("npm"), empty_folder("npm"));
+    // The package asks for all the others, in its version.
+    let package: Value =
+        serde_json::from_slice(&fs::read(packages.join("heapdump-cli/package.json")).unwrap()).unwrap();
+    let asked = package["optionalDependencies"].as_object().expect("packages");
+    assert!(asked.iter().all(|(name, version)| packages.join(name).is_dir() && version == VERSION), "{asked:?}");
+    assert_eq!(asked.len() + 1, fs::read_dir(&packages).unwrap().count());
     let platform = succeeds(&folder, "node", &["-p", "`${process.platform}-${process.arch}`"]).stdout;
     let name = format!("heapdump-cli-{}", platform.trim());
     let out = folder.display().to_string();
