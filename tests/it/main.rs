@@ -48,6 +48,8 @@ mod objects;
 mod oracle;
 mod owners;
 mod package;
+#[cfg(unix)]
+mod packaging;
 mod phd;
 mod readme;
 mod referrers;
