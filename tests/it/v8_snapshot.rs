@@ -459,3 +459,13 @@ fn fields_and_entries_of_a_large_map_are_read_in_one_pass() {
     let names: Vec<&str> = names.collect();
     assert_eq!(names.first_chunk(), Some(&["Map key", "Map[\"k0\"]", "Map key", "Map[\"k1\"]"]));
 }
+
+#[test]
+fn a_header_is_no_longer_than_headers_are() {
+    let mut bytes = std::fs::read(fixture("tiny-one-line.heapsnapshot")).expect("readable");
+    let at = memchr::memmem::find(&bytes, b"\"node_count\"").expect("a header");
+    let list = format!("\"more\":[{}0],", "0,".repeat(1 << 20));
+    bytes.splice(at..at, list.into_bytes());
+    let ran = run_with_input(&["stats", "--max-memory", "200MiB"], &bytes).expect_code(2);
+    assert!(ran.stderr.contains("whose header has 65536 bytes or more"), "{}", ran.stderr);
+}
