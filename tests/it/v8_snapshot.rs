@@ -461,6 +461,18 @@ fn fields_and_entries_of_a_large_map_are_read_in_one_pass() {
 }
 
 #[test]
+fn a_file_has_as_many_objects_as_its_histogram() {
+    let path = fixture("page156.heapsnapshot.zst").display().to_string();
+    let totals = run(&["stats", "-f", "json", &path]).expect_code(0).json()["totals"].clone();
+    let info = run(&["info", "-f", "json", &path]).expect_code(0).json();
+    for key in ["objects", "objects_without_bytes", "reachable_objects", "shallow_bytes"] {
+        assert_eq!(info["sections"][0][key], totals[key], "{key}");
+    }
+    let table = run(&["info", &path]).expect_code(0).stdout;
+    assert!(table.contains("objects_without_bytes"), "{table}");
+}
+
+#[test]
 fn a_header_is_no_longer_than_headers_are() {
     let mut bytes = std::fs::read(fixture("tiny-one-line.heapsnapshot")).expect("readable");
     let at = memchr::memmem::find(&bytes, b"\"node_count\"").expect("a header");
