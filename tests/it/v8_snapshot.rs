@@ -461,6 +461,28 @@ fn fields_and_entries_of_a_large_map_are_read_in_one_pass() {
 }
 
 #[test]
+fn objects_of_the_embedder_have_their_names_and_roots_of_their_own() {
+    let nodes = [
+        made("synthetic", "", 0).edge("element", 1, 1).edge("element", 2, 2),
+        made("synthetic", "(GC roots)", 0).edge("element", 0, 3),
+        made("synthetic", "Node / TCPServerWrap", 408).edge("internal", "native_to_javascript", 4),
+        made("object", "Held", 16),
+        made("object", "TCP", 56),
+    ];
+    let (_folder, path) = written(&nodes);
+    for words in [&["stats"][..], &["stats", "--shallow"], &["stats", "--raw-types"]] {
+        let stats = run(&[words, &["-f", "json", &path]].concat()).expect_code(0).json();
+        let rows = stats["types"].as_array().expect("rows");
+        assert!(rows.iter().any(|row| row["type"] == "Node / TCPServerWrap"), "{stats}");
+    }
+    let roots = run(&["roots", "@9", "-f", "json", &path]).expect_code(0).json();
+    assert_eq!(roots["paths"][0]["root"]["kind"], "embedder");
+    let words = run(&["roots", "@9", "-p", &path]).expect_code(0).stdout;
+    assert!(words.contains("native code around V8") && !words.contains("collector"), "{words}");
+    assert_eq!(run(&["roots", "@7", "-f", "json", &path]).expect_code(0).json()["paths"][0]["root"]["kind"], "gc");
+}
+
+#[test]
 fn a_file_has_as_many_objects_as_its_histogram() {
     let path = fixture("page156.heapsnapshot.zst").display().to_string();
     let totals = run(&["stats", "-f", "json", &path]).expect_code(0).json()["totals"].clone();
