@@ -461,6 +461,18 @@ fn fields_and_entries_of_a_large_map_are_read_in_one_pass() {
 }
 
 #[test]
+fn a_field_that_no_object_has_is_said() {
+    let (_folder, path) = written(&map(2));
+    for words in [&["--select", ".size"][..], &["--where", ".size > 5"]] {
+        let ran = run(&[&["list"], words, &[&path]].concat());
+        assert!(ran.stderr.contains("no object has a field .size; a V8 snapshot"), "{}", ran.stderr);
+        let quiet = run(&[&["list", "-q"], words, &[&path]].concat());
+        assert_eq!(quiet.stderr, "");
+    }
+    assert_eq!(run(&["list", "--select", ".id", &path]).expect_code(0).stderr, "");
+}
+
+#[test]
 fn objects_of_the_embedder_have_their_names_and_roots_of_their_own() {
     let nodes = [
         made("synthetic", "", 0).edge("element", 1, 1).edge("element", 2, 2),

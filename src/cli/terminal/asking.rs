@@ -53,6 +53,10 @@ pub(crate) fn ask_together(
     }
     let dumps: Vec<Asked<'_>> = opened.iter().map(|dump| asked(session, dump, args)).collect();
     let outcome = question(&dumps)?;
+    dumps
+        .iter()
+        .filter_map(|asked| Some((asked, asked.dump.missing_fields_note()?)))
+        .for_each(|(asked, note)| asked.note(&note));
     opened.into_iter().for_each(|(dump, _)| session.keep(dump));
     Ok(outcome)
 }
@@ -66,7 +70,9 @@ pub(crate) fn ask_input<T>(
     question: impl FnOnce(&Asked<'_>) -> Result<T>,
 ) -> Result<(OpenDump, T)> {
     let (dump, memory) = read_dump(session, input, file, args)?;
-    let answer = question(&Asked { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet })?;
+    let asked = Asked { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet };
+    let answer = question(&asked)?;
+    dump.missing_fields_note().iter().for_each(|note| asked.note(note));
     Ok((dump, answer))
 }
 
