@@ -507,6 +507,19 @@ fn a_file_has_as_many_objects_as_its_histogram() {
 }
 
 #[test]
+fn packages_of_javascript_are_refused_with_what_to_group_by() {
+    let path = fixture("tiny.heapsnapshot").display().to_string();
+    for words in [&["stats"][..], &["stats", "--shallow"], &["dominators"], &["diff", &path]] {
+        let ran = run(&[words, &["--by", "package", &path]].concat()).expect_code(2);
+        assert!(ran.stderr.contains("--by owner"), "{words:?}: {}", ran.stderr);
+    }
+    let ran = run(&["show", "zz", &path]).expect_code(2);
+    assert!(ran.stderr.contains("of a V8 snapshot @ and decimal"), "{}", ran.stderr);
+    let page = tempfile::tempdir().expect("a folder");
+    run(&["report", &path, "-o", &page.path().join("page.html").display().to_string()]).expect_code(0);
+}
+
+#[test]
 fn a_header_is_no_longer_than_headers_are() {
     let mut bytes = std::fs::read(fixture("tiny-one-line.heapsnapshot")).expect("readable");
     let at = memchr::memmem::find(&bytes, b"\"node_count\"").expect("a header");
