@@ -7,6 +7,9 @@ use super::{AnswerError, GroupBy};
 const GENERATIONS_HINT: &str =
     "; a .nettrace does when the keyword GCHeapSurvivalAndMovement (0x400000) was asked for as well: 0x1D80001";
 
+const PACKAGES_HINT: &str =
+    ": JavaScript has none; --by owner counts by type of the program, --by interval by time in a recording";
+
 impl AnswerError {
     /// The error with the options that it is about, and what to do.
     pub fn advice(&self) -> String {
@@ -30,7 +33,11 @@ impl AnswerError {
             AnswerError::NoSuchObject(_) => format!("{self}; `heapdump list --ids` prints all ids"),
             AnswerError::AmbiguousObject(..) => format!("{self}; write it so, or say --domain"),
             AnswerError::NoSuchGroups(by, _) => {
-                let hint = if *by == GroupBy::Generation { GENERATIONS_HINT } else { "" };
+                let hint = match by {
+                    GroupBy::Generation => GENERATIONS_HINT,
+                    GroupBy::Package | GroupBy::PackageLevels(_) => PACKAGES_HINT,
+                    _ => "",
+                };
                 format!("--by {}: {self}{hint}", by.name())
             }
             AnswerError::TooMuchWork(what) => format!(

@@ -72,7 +72,8 @@ pub enum AnswerError {
     NoPages,
     /// Ids of the format do not stay with their objects.
     NoLastingIds,
-    /// The dumps are of two processes: of the objects that have one id, so many are alike.
+    /// The dumps are of two processes, or of sessions that numbered the objects anew: of the objects that have one id, so
+    /// many are alike.
     OtherProcess {
         /// Of the same type and size in both.
         alike: u64,
@@ -174,8 +175,10 @@ impl fmt::Display for AnswerError {
             ),
             AnswerError::OtherProcess { alike, of } => write!(
                 f,
-                "these are snapshots of two processes: of the {of} ids in both, {alike} are of the same type and size; \
-                 only snapshots of one process keep the ids of objects"
+                "of the {of} ids in both snapshots, {alike} are of objects of the same type and size: these are not the same \
+                 objects. Either the snapshots are of two processes, or of two inspector sessions of one, each of which \
+                 numbers objects anew (two runs of `heapdump collect` are two); snapshots of one session keep the ids, \
+                 and those that Node.js writes itself (--heapsnapshot-signal, v8.writeHeapSnapshot)"
             ),
             AnswerError::Unreachable(id) => {
                 write!(f, "{id} is not reachable from any strong root, so it retains nothing")

@@ -88,6 +88,10 @@ impl GroupBy {
         Self::OF_HISTOGRAMS.iter().find(|(_, by)| *by == self).map_or("", |(name, _)| name)
     }
 
+    pub(super) fn is_package(self) -> bool {
+        matches!(self, GroupBy::Package | GroupBy::PackageLevels(_))
+    }
+
     /// What one group is called above a column, and several in a sentence.
     pub fn titles(self) -> (&'static str, &'static str) {
         match self {
@@ -170,6 +174,9 @@ impl<'d> Groups<'d> {
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: TypesApart) -> Result<Self, AnswerError> {
         let graph = scope.graph();
         let apart = if graph.types().have_places() { TypesApart::Always } else { apart };
+        if by.is_package() && !graph.has_packages() {
+            return Err(AnswerError::NoSuchGroups(by, "which package a type is in"));
+        }
         if by == GroupBy::Module && !graph.types().have_modules() {
             return Err(AnswerError::NoSuchGroups(by, "which module a type is from"));
         }

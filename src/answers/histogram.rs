@@ -21,6 +21,7 @@ use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set, retained_lower_bound_by_set};
 use crate::dump::{AnswerNeed, Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
+use crate::input::Runtime;
 
 /// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
 ///
@@ -181,6 +182,9 @@ fn add_retained(
 pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
+    }
+    if options.group_by.is_package() && Runtime::of_format(&counted.info.format) == Some(Runtime::JavaScript) {
+        return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
     }
     let mut groups = BTreeMap::<&str, (u64, u64)>::new();
     for (name, objects, shallow_bytes) in &counted.types {

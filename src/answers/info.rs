@@ -161,9 +161,12 @@ pub struct SectionRow {
     pub complete: bool,
     /// Types the section declares, used or not.
     pub types: u64,
-    /// Objects.
+    /// Objects that histograms count.
     pub objects: u64,
-    /// Their shallow bytes.
+    /// Objects that they do not count, in formats where those without bytes are parts of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects_without_bytes: Option<u64>,
+    /// Shallow bytes of all.
     pub shallow_bytes: u64,
     /// Objects that strong roots reach.
     pub reachable_objects: u64,
@@ -403,6 +406,7 @@ fn section_row(
         complete: section.complete,
         types: section.declared_types,
         objects: tally.objects,
+        objects_without_bytes: graph.counts_bytes_only().then(|| graph.section_nodes(id).len() as u64 - tally.objects),
         shallow_bytes: tally.shallow_bytes,
         reachable_objects: tally.reachable_objects,
         reachable_bytes: tally.reachable_bytes,

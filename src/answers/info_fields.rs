@@ -50,6 +50,7 @@ impl Fields {
             self.add(field("ended"), section.ended_ms);
             self.add(field("complete"), Some(section.complete));
             self.add(field("objects"), Some(section.objects));
+            self.add(field("objects_without_bytes"), section.objects_without_bytes);
             self.add(field("shallow_bytes"), Some(section.shallow_bytes));
         }
         for snapshot in &info.snapshots {

@@ -44,7 +44,13 @@ impl<S: Fn(u64) -> String> Lines<S> {
         for section in &info.sections {
             let times = section.times();
             let (objects, size) = (count_of(section.objects, "objects"), (self.size)(section.shallow_bytes));
-            self.add(format!("section {}", section.number), format!("{}: {objects}, {size}{times}", section.name));
+            let others = section.objects_without_bytes.filter(|&others| others > 0);
+            let others =
+                others.map_or(String::new(), |others| format!(", {} without bytes", count_of(others, "objects")));
+            self.add(
+                format!("section {}", section.number),
+                format!("{}: {objects}, {size}{others}{times}", section.name),
+            );
         }
         for snapshot in &info.snapshots {
             self.add(format!("snapshot {}", snapshot.number), snapshot.text(|bytes| (self.size)(bytes)));

@@ -39,7 +39,7 @@ pub struct ChangedTotals {
     pub new_bytes: u64,
     /// Bytes of those that are gone.
     pub gone_bytes: u64,
-    /// Bytes that would be freed if all new ones went.
+    /// Bytes that would be freed if all new ones went, with those of new ones that no root reaches.
     pub new_retained_bytes: u64,
 }
 
@@ -93,7 +93,8 @@ pub(super) fn changes_of(old: &OpenDump, new: &OpenDump) -> Result<ObjectChanges
     }
 }
 
-/// Bytes that would be freed if all objects of a set went.
+/// Bytes that would be freed if all objects of a set went, and those of its objects that no strong root reaches: at least
+/// the bytes of all its objects.
 ///
 /// # Errors
 /// When it takes too much work or memory.
@@ -103,7 +104,10 @@ pub(super) fn retained_of(dump: &OpenDump, graph: &HeapGraph, set: &NodeSet) -> 
     let set_of = |node: NodeId| if set.contains(node) { 0 } else { NO_SET };
     let bytes = retained_exact_by_set(graph, &[0], set_of, max_steps_of_exact(graph), |_| {});
     let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(set.len() as u64))?;
-    Ok(bytes.first().copied().unwrap_or(0))
+    let reachable = dump.reachable();
+    let unreached =
+        graph.objects(0..graph.node_count()).filter(|(node, ..)| set.contains(*node) && !reachable.contains(*node));
+    Ok(unreached.fold(bytes.first().copied().unwrap_or(0), |sum, (_, _, bytes)| sum.saturating_add(bytes)))
 }
 
 /// The answer. O(objects + references) of the new dump, O(objects) of the old one.

@@ -12,8 +12,9 @@ mod open;
 mod options;
 mod roots;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
@@ -31,7 +32,7 @@ use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
 use crate::graph::{HeapGraph, NodeSet};
-use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails, READERS};
+use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails, READERS, Runtime};
 use index::IndexedResults;
 
 /// What a dump holds.
@@ -68,6 +69,8 @@ pub struct OpenDump {
     dominators: OnceLock<Dominators>,
     retained: OnceLock<Retained>,
     parents: OnceLock<ShortestParents>,
+    /// Names of fields that were asked for, and that no object has.
+    missing_fields: Mutex<BTreeSet<String>>,
 }
 
 impl std::fmt::Debug for OpenDump {
@@ -83,6 +86,24 @@ impl OpenDump {
             Dump::Graph(graph) => Content::Objects(graph),
             Dump::Allocations(dump) => Content::Allocations(dump),
         }
+    }
+
+    /// Keeps in mind that a field was asked for which no object has.
+    pub(crate) fn miss_field(&self, name: &str) {
+        self.missing_fields.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_string());
+    }
+
+    /// The fields that were asked for and that no object has, in a sentence.
+    pub fn missing_fields_note(&self) -> Option<String> {
+        let missing = self.missing_fields.lock().unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<String> = missing.iter().map(|name| format!(".{name}")).collect();
+        let why = match Runtime::of_format(&self.info.format) {
+            Some(Runtime::JavaScript) => {
+                "; a V8 snapshot has those with small numbers only if it was taken with numbers, as `heapdump collect` does"
+            }
+            _ => "",
+        };
+        (!names.is_empty()).then(|| format!("no object has a field {}{why}", names.join(" or ")))
     }
 
     /// The object graph; `None` for a dump of allocation totals.

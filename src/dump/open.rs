@@ -153,6 +153,7 @@ impl OpenOptions {
             also_held,
             held_results: OnceLock::new(),
             parents: OnceLock::new(),
+            missing_fields: Default::default(),
             observer: Arc::clone(&self.observer),
             indexed: None,
             reachable: OnceLock::new(),

@@ -12,7 +12,7 @@ use super::view::{Context, Tab, View};
 use crate::answers::browse::Browser;
 use crate::answers::cut_word;
 use crate::dump::Phase;
-use crate::graph::NodeId;
+use crate::graph::{HeapGraph, NodeId};
 use crate::units::{count_of, format_bytes};
 
 /// What happened.
@@ -225,7 +225,8 @@ impl State {
         let known = Tab::WORDS.iter().map(|(_, tab)| *tab);
         let is_there = |tab: &Tab| match tab {
             Tab::Growth => dumps.old.is_some(),
-            Tab::Dominators | Tab::Packages => graph.is_some(),
+            Tab::Dominators => graph.is_some(),
+            Tab::Packages => graph.is_some_and(HeapGraph::has_packages),
             Tab::Suspects | Tab::Types => true,
         };
         let is_objects = self.context.is_objects;

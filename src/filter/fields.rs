@@ -116,6 +116,7 @@ pub(crate) fn read_fields(
     names.dedup();
     check_memory(dump, graph, &names)?;
     let columns = details.values_of_fields(graph, &names).map_err(unreadable)?;
+    names.iter().zip(&columns).filter(|(_, column)| column.is_empty()).for_each(|(name, _)| dump.miss_field(name));
     let column = |name: &str| names.binary_search(&name).map_or(&[][..], |at| columns[at].as_slice());
     let value_of = |name: &str, node: NodeId| {
         let column = column(name);

@@ -446,6 +446,11 @@ impl HeapGraph {
         self.id_style == IdStyle::Decimal
     }
 
+    /// Returns true if names of types may have packages before them: those of JavaScript have none.
+    pub fn has_packages(&self) -> bool {
+        !self.has_lasting_ids()
+    }
+
     /// The object of an id in a dump of one section. O(1).
     #[inline]
     pub fn node_of_id(&self, id: u64) -> Option<NodeId> {

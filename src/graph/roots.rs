@@ -74,6 +74,8 @@ root_kinds! {
     ReferenceCleanup "reference-cleanup" "the queue of cleared reference objects" Strong,
     /// Held by COM or WinRT code outside the runtime.
     Com "com" "COM or WinRT code" Strong,
+    /// An object of the program around V8: of Node.js, Electron or a browser.
+    Embedder "embedder" "native code around V8 (of Node.js, Electron or the browser)" Strong,
     /// The value of a dependent handle in a dump that has lost which key it hangs on.
     Dependent "dependent" "a dependent handle (the dump has lost its key)" Strong,
     /// Held by an attached debugger (Android).

@@ -19,7 +19,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
 /// 2: who says that an object is a root; every type of a .gcdump is a type of its own, with its own multiplier.
 /// 3: weak references, more of types (superclass, loader, fields), threads and frames; roots name these.
 /// 4: parts of the heap, soft references.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 /// Reads otherwise where bytes are in another order.
 pub(super) const BYTE_ORDER: u32 = 0x0102_0304;
 /// Bytes of the header, and what columns begin at multiples of.

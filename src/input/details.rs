@@ -250,19 +250,8 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`fields`](Self::fields).
-    fn values_of_fields(&self, graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
-        let mut columns = vec![Vec::new(); names.len()];
-        for node in graph.nodes() {
-            for (nth, reference) in graph.references(node).enumerate() {
-                let Some(ReferenceName::Property(name)) = self.reference_name(graph, node, nth)? else { continue };
-                if let Ok(at) = names.binary_search(&name.as_str())
-                    && columns[at].last().is_none_or(|(known, _)| *known != node)
-                {
-                    columns[at].push((node, Value::Object(reference.node)));
-                }
-            }
-        }
-        Ok(columns)
+    fn values_of_fields(&self, _graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
+        Ok(vec![Vec::new(); names.len()])
     }
 
     /// Where in the source a function stands, or the constructor of an object; `None` where the dump does not say.

@@ -569,6 +569,11 @@ fn a_whole_snapshot_is_a_dump_in_whatever_frames_it_comes() {
     ]
     .concat();
     let url = node(move |mut stream| {
+        let asked = client_text(&mut stream).expect("a request");
+        assert!(
+            asked.contains("HeapProfiler.takeHeapSnapshot") && asked.contains("\"captureNumericValue\":true"),
+            "{asked}"
+        );
         for byte in &frames {
             let _ = stream.write_all(&[*byte]);
             std::thread::sleep(Duration::from_micros(500));

@@ -115,13 +115,31 @@ fn what_lives_since_then_is_shown_with_a_path() {
 }
 
 #[test]
+fn new_objects_retain_at_least_their_own_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [first, ..] = three();
+    let mut second = three()[0].clone();
+    // Nothing holds the first, which holds the second.
+    for bytes in [500, 30] {
+        second.object("Plain", bytes);
+    }
+    second.refer(12, 13);
+    let old = write(folder.path(), "a.heapsnapshot", &first);
+    let new = write(folder.path(), "b.heapsnapshot", &second);
+    let answer = run(&["diff", &old, &new, "--by", "object", "-f", "json", "-q"]).expect_code(0).json();
+    assert_eq!((&answer["objects"]["new_bytes"], &answer["objects"]["new_retained_bytes"]), (&530.into(), &530.into()));
+}
+
+#[test]
 fn other_processes_and_formats_are_refused_with_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let [first, ..] = three();
     let old = write(folder.path(), "a.heapsnapshot", &first);
     let other = write(folder.path(), "b.heapsnapshot", &heap(&[("Plain", 8); 14], &[(0, 1)]));
     let zoo = "fixtures/hprof/tiny-8byte-segments.hprof";
-    for (files, sentence) in [([&old, &*other], "two processes"), ([zoo, zoo], "only V8 heap snapshots keep the ids")] {
+    for (files, sentence) in
+        [([&old, &*other], "of two inspector sessions of one"), ([zoo, zoo], "only V8 heap snapshots keep the ids")]
+    {
         let ran = run(&["diff", files[0], files[1], "--by", "object"]).expect_code(2);
         assert!(ran.stderr.contains(sentence), "{}", ran.stderr);
         let ran = run(&["leaks", "--since", files[0], "--until", files[0], files[1]]).expect_code(2);

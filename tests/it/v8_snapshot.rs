@@ -5,6 +5,7 @@ use std::io::Read;
 use serde_json::Value;
 
 use crate::common::cmd::{project, run, run_with_input};
+use crate::common::synth_v8::{Node, node as made, v8_nodes};
 use heapdump::analysis::dominators::Dominator;
 use heapdump::dump::{self, OpenOptions};
 use heapdump::graph::{HeapGraph, Lookup, NodeId};
@@ -313,4 +314,217 @@ fn recordings_tell_who_allocated_what_and_when() {
     let types = run(&["breakdown", "--by", "type", "-f", "json", &path]).expect_code(0).json();
     assert_eq!(types["heaps"].as_array().map(Vec::len), Some(1));
     run(&["stats", "--by", "interval", &fixture("tiny.heapsnapshot").display().to_string()]).expect_code(2);
+}
+
+/// A snapshot in a folder of its own.
+fn written(nodes: &[Node]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("made.heapsnapshot");
+    std::fs::write(&path, v8_nodes(nodes)).expect("written");
+    let path = path.display().to_string();
+    (folder, path)
+}
+
+/// A program that adds to a text 60,000 times; the list holds what it had each time, or the last alone.
+fn added_to_a_text(holds_all: bool) -> Vec<Node> {
+    const TIMES: usize = 60_000;
+    let ropes = 4..4 + TIMES;
+    let mut list = made("object", "List", 16);
+    for (at, rope) in ropes.clone().enumerate().filter(|(_, rope)| holds_all || *rope == ropes.end - 1) {
+        list = list.edge("element", at, rope);
+    }
+    let mut nodes = vec![
+        made("synthetic", "", 0).edge("shortcut", "global", 1),
+        list,
+        made("string", "abcdefg; ", 24),
+        made("string", "begun: ", 24),
+    ];
+    for rope in ropes {
+        nodes.push(
+            made("concatenated string", "(concatenated string)", 32)
+                .edge("internal", "first", rope - 1)
+                .edge("internal", "second", 2),
+        );
+    }
+    nodes
+}
+
+#[test]
+fn texts_that_were_added_to_are_read_once_and_compared_whole() {
+    let (_folder, path) = written(&added_to_a_text(true));
+    let strings = |words: &[&str]| run(&[&["strings", "-q", "-f", "json", "-n", "3"], words, &[&path]].concat());
+    let totals = strings(&[]).expect_code(0).json()["totals"].clone();
+    let figures = ["strings", "distinct", "wasted_bytes"].map(|key| totals[key].as_u64().expect("a count"));
+    assert_eq!(figures, [60_002, 60_002, 0]);
+    assert_eq!(strings(&["--duplicates"]).json()["found"], 0);
+    let found = strings(&["--grep", "begun: abcdefg; abcdefg; abcdefg; abcdefg; "]).expect_code(0).json();
+    assert_eq!(found["found"], 59_997);
+    // Every text is printed.
+    let all = run(&["strings", "-q", "-f", "csv", &path]).expect_code(0).stdout;
+    assert_eq!(all.lines().count(), 60_003);
+    run(&["waste", "-q", "-f", "json", &path]);
+    let listed = run(&["list", "-q", "-f", "csv", "--values", "-t", "concatenated", &path]).expect_code(0).stdout;
+    assert_eq!(listed.lines().count(), 60_001);
+}
+
+#[test]
+fn parts_of_ropes_are_no_texts_of_their_own() {
+    let (_folder, path) = written(&added_to_a_text(false));
+    let answer = run(&["strings", "-q", "-f", "json", &path]).expect_code(0).json();
+    let rows = answer["strings"].as_array().expect("rows");
+    let row = |example: &str| rows.iter().find(|row| row["example"] == example).expect("a row");
+    assert_eq!(rows.len(), 3);
+    let last = row("@120007");
+    assert_eq!((&last["truncated"], &last["bytes"]), (&true.into(), &32.into()));
+    assert!(last["text"].as_str().is_some_and(|text| text.starts_with("begun: abcdefg; ") && text.len() == 1024));
+}
+
+#[test]
+fn what_is_not_known_of_a_rope_is_equal_to_nothing() {
+    let rope = |first: usize, second: usize| {
+        made("concatenated string", "(concatenated string)", 32)
+            .edge("internal", "first", first)
+            .edge("internal", "second", second)
+    };
+    let list = (4..11).fold(made("object", "List", 16), |list, text| list.edge("element", text, text));
+    let long = "x".repeat(1024);
+    let nodes = [
+        made("synthetic", "", 0).edge("shortcut", "global", 1),
+        list,
+        made("string", "GET ", 24),
+        made("sliced string", "(sliced string)", 32).edge("internal", "parent", 6),
+        // Two with a slice, one of two texts, and the same as one text; three that V8 cut, of which two are as long.
+        rope(2, 3),
+        rope(2, 3),
+        rope(2, 2),
+        made("string", "GET GET ", 24),
+        made("string", long.clone(), 1048),
+        made("string", long.clone(), 1048),
+        made("string", long, 2000),
+    ];
+    let (_folder, path) = written(&nodes);
+    let answer = run(&["strings", "-q", "-f", "json", &path]).expect_code(0).json();
+    let mut rows: Vec<(String, bool, u64)> = answer["strings"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| {
+            let text: String = row["text"].as_str().expect("a text").chars().take(9).collect();
+            (text, row["truncated"] == true, row["copies"].as_u64().expect("a count"))
+        })
+        .collect();
+    rows.sort();
+    let expected = [
+        ("GET ", false, 1),
+        ("GET ", true, 1),
+        ("GET ", true, 1),
+        ("GET GET ", false, 2),
+        ("xxxxxxxxx", true, 1),
+        ("xxxxxxxxx", true, 2),
+    ];
+    assert_eq!(rows, expected.map(|(text, is_cut, copies)| (text.to_string(), is_cut, copies)));
+    assert!(run(&["show", "-q", "-f", "json", "@7", &path]).expect_code(0).json()["object"]["value"].is_null());
+}
+
+/// A Map of objects by their texts.
+fn map(entries: usize) -> Vec<Node> {
+    const BUCKETS: u64 = 1 << 16;
+    let mut table = made("array", "", 16 + 8 * (3 + 7 * BUCKETS));
+    let mut nodes = vec![
+        made("synthetic", "", 0).edge("shortcut", "global", 1),
+        made("object", "Map", 32).edge("internal", "table", 2),
+        made("array", "", 0),
+    ];
+    for entry in 0..entries {
+        let (slot, key) = (3 + BUCKETS as usize + 3 * entry, nodes.len());
+        table = table.edge("internal", slot, key).edge("internal", slot + 1, key + 1);
+        nodes.push(made("string", format!("k{entry}"), 16));
+        nodes.push(made("object", "Session", 24).edge("property", "key", key).edge("property", "id", key));
+    }
+    nodes[2] = table;
+    nodes
+}
+
+#[test]
+fn fields_and_entries_of_a_large_map_are_read_in_one_pass() {
+    let (_folder, path) = written(&map(100_000));
+    let list = |words: &[&str]| run(&[&["list", "-t", "Session", "-f", "csv"], words, &[&path]].concat());
+    let selected = list(&["--select", ".id,.key"]).expect_code(0).stdout;
+    assert_eq!(selected.lines().count(), 100_001);
+    assert!(selected.contains(",k99999,k99999"), "{}", &selected[..200]);
+    let found = run(&["list", "--where", ".id = 'k77'", "--ids", &path]).expect_code(0).stdout;
+    assert_eq!(found, format!("@{}\n", 2 * (3 + 2 * 77 + 1) + 1));
+    let shown = run(&["show", "@5", "-n", "0", "-f", "json", &path]).expect_code(0).json();
+    let names = shown["references"].as_array().expect("rows").iter().filter_map(|row| row["reference"].as_str());
+    let names: Vec<&str> = names.collect();
+    assert_eq!(names.first_chunk(), Some(&["Map key", "Map[\"k0\"]", "Map key", "Map[\"k1\"]"]));
+}
+
+#[test]
+fn a_field_that_no_object_has_is_said() {
+    let (_folder, path) = written(&map(2));
+    for words in [&["--select", ".size"][..], &["--where", ".size > 5"]] {
+        let ran = run(&[&["list"], words, &[&path]].concat());
+        assert!(ran.stderr.contains("no object has a field .size; a V8 snapshot"), "{}", ran.stderr);
+        let quiet = run(&[&["list", "-q"], words, &[&path]].concat());
+        assert_eq!(quiet.stderr, "");
+    }
+    assert_eq!(run(&["list", "--select", ".id", &path]).expect_code(0).stderr, "");
+}
+
+#[test]
+fn objects_of_the_embedder_have_their_names_and_roots_of_their_own() {
+    let nodes = [
+        made("synthetic", "", 0).edge("element", 1, 1).edge("element", 2, 2),
+        made("synthetic", "(GC roots)", 0).edge("element", 0, 3),
+        made("synthetic", "Node / TCPServerWrap", 408).edge("internal", "native_to_javascript", 4),
+        made("object", "Held", 16),
+        made("object", "TCP", 56),
+    ];
+    let (_folder, path) = written(&nodes);
+    for words in [&["stats"][..], &["stats", "--shallow"], &["stats", "--raw-types"]] {
+        let stats = run(&[words, &["-f", "json", &path]].concat()).expect_code(0).json();
+        let rows = stats["types"].as_array().expect("rows");
+        assert!(rows.iter().any(|row| row["type"] == "Node / TCPServerWrap"), "{stats}");
+    }
+    let roots = run(&["roots", "@9", "-f", "json", &path]).expect_code(0).json();
+    assert_eq!(roots["paths"][0]["root"]["kind"], "embedder");
+    let words = run(&["roots", "@9", "-p", &path]).expect_code(0).stdout;
+    assert!(words.contains("native code around V8") && !words.contains("collector"), "{words}");
+    assert_eq!(run(&["roots", "@7", "-f", "json", &path]).expect_code(0).json()["paths"][0]["root"]["kind"], "gc");
+}
+
+#[test]
+fn a_file_has_as_many_objects_as_its_histogram() {
+    let path = fixture("page156.heapsnapshot.zst").display().to_string();
+    let totals = run(&["stats", "-f", "json", &path]).expect_code(0).json()["totals"].clone();
+    let info = run(&["info", "-f", "json", &path]).expect_code(0).json();
+    for key in ["objects", "objects_without_bytes", "reachable_objects", "shallow_bytes"] {
+        assert_eq!(info["sections"][0][key], totals[key], "{key}");
+    }
+    let table = run(&["info", &path]).expect_code(0).stdout;
+    assert!(table.contains("objects_without_bytes"), "{table}");
+}
+
+#[test]
+fn packages_of_javascript_are_refused_with_what_to_group_by() {
+    let path = fixture("tiny.heapsnapshot").display().to_string();
+    for words in [&["stats"][..], &["stats", "--shallow"], &["dominators"], &["diff", &path]] {
+        let ran = run(&[words, &["--by", "package", &path]].concat()).expect_code(2);
+        assert!(ran.stderr.contains("--by owner"), "{words:?}: {}", ran.stderr);
+    }
+    let ran = run(&["show", "zz", &path]).expect_code(2);
+    assert!(ran.stderr.contains("of a V8 snapshot @ and decimal"), "{}", ran.stderr);
+    let page = tempfile::tempdir().expect("a folder");
+    run(&["report", &path, "-o", &page.path().join("page.html").display().to_string()]).expect_code(0);
+}
+
+#[test]
+fn a_header_is_no_longer_than_headers_are() {
+    let mut bytes = std::fs::read(fixture("tiny-one-line.heapsnapshot")).expect("readable");
+    let at = memchr::memmem::find(&bytes, b"\"node_count\"").expect("a header");
+    let list = format!("\"more\":[{}0],", "0,".repeat(1 << 20));
+    bytes.splice(at..at, list.into_bytes());
+    let ran = run_with_input(&["stats", "--max-memory", "200MiB"], &bytes).expect_code(2);
+    assert!(ran.stderr.contains("whose header has 65536 bytes or more"), "{}", ran.stderr);
 }

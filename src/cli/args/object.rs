@@ -48,11 +48,13 @@ pub(crate) fn read_object_ids(from: &Path) -> Result<Vec<String>> {
     Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_string).collect())
 }
 
-/// Reads an object id as users type it: hexadecimal, with or without 0x, after `SECTION#` where there are several.
+/// Reads an object id as users type it: as the dump writes it, hexadecimal with or without 0x, after `SECTION#` where there are several.
 pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
     text.parse().map_err(|_| match Path::new(text).exists() {
         true => anyhow!("\"{text}\" is a file, not an object id: the id comes first, then FILE"),
         false if is_url(text) => anyhow!("{URL_ADVICE}"),
-        false => anyhow!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it)"),
+        false => anyhow!(
+            "\"{text}\" is neither a file nor an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal)"
+        ),
     })
 }

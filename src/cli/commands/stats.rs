@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 
 use crate::answers::histogram::histogram_of_counts;
 use crate::answers::{Histogram, HistogramOptions, histogram};
@@ -88,7 +88,7 @@ fn count(
     if !args.common.input.read.quiet {
         notes::warn_of_counted(session, &counted.diagnostics, file);
     }
-    Ok(histogram_of_counts(&counted, &options)?)
+    histogram_of_counts(&counted, &options).map_err(|error| Error::msg(error.advice()))
 }
 
 /// How the command ends, with the limits of each file on standard error.

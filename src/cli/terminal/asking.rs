@@ -43,6 +43,7 @@ pub(crate) fn ask_with(
     let (dump, memory) = read_dump(session, &Input::find(file)?, None, args, with_values)?;
     let asked = Asked { session, dump: &dump, file: None, memory: &memory, is_quiet: args.read.quiet };
     let outcome = question(&asked)?;
+    asked.note_missing_fields();
     if with_values {
         asked.note_missing_values();
     }
@@ -69,7 +70,10 @@ pub(crate) fn ask_together(
     }
     let dumps: Vec<Asked<'_>> = opened.iter().map(|dump| asked(session, dump, args)).collect();
     let outcome = question(&dumps)?;
-    dumps.iter().for_each(Asked::note_missing_values);
+    dumps.iter().for_each(|dump| {
+        dump.note_missing_fields();
+        dump.note_missing_values();
+    });
     opened.into_iter().for_each(|(dump, _)| session.keep(dump));
     Ok(outcome)
 }
@@ -83,7 +87,9 @@ pub(crate) fn ask_input<T>(
     question: impl FnOnce(&Asked<'_>) -> Result<T>,
 ) -> Result<(OpenDump, T)> {
     let (dump, memory) = read_dump(session, input, file, args, true)?;
-    let answer = question(&Asked { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet })?;
+    let asked = Asked { session, dump: &dump, file, memory: &memory, is_quiet: args.read.quiet };
+    let answer = question(&asked)?;
+    asked.note_missing_fields();
     Ok((dump, answer))
 }
 
@@ -102,6 +108,11 @@ impl Asked<'_> {
         if !self.is_quiet {
             self.session.print_sentence(text);
         }
+    }
+
+    /// Says which fields that were asked for no object has.
+    fn note_missing_fields(&self) {
+        self.dump.missing_fields_note().iter().for_each(|note| self.note(note));
     }
 
     /// Says what an answer of a pipe does not have.

@@ -36,8 +36,9 @@ use websocket::{Received, WebSocket};
 const MIB: u64 = 1 << 20;
 /// Memory of a Node.js that has nothing in its heap.
 const BARE: u64 = 45 * MIB;
-/// What a snapshot takes, in heaps: measured 7.5 of 84 MB.
+/// What a snapshot takes, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 630 for 84.
 const MEMORY_PER_HEAP: u64 = 7;
+const MEMORY_BESIDES: u64 = 224 * MIB;
 /// CPU time for 100 MB of heap: measured 5 s for 84 MB.
 const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
 /// The inspector's usual port.
@@ -216,8 +217,8 @@ pub(super) fn dump(
             let inspector = match find(process, true) {
                 Some(inspector) => inspector,
                 None => {
-                    if let Some(plan) = plan(process, runtime, "", &request) {
-                        request.announce(plan)?;
+                    if runtime == Runtime::Node {
+                        request.announce(plan(process, "", None, &request))?;
                     }
                     let (inspector, closing) = signal::open(process, runtime, options.open_inspector, limit)?;
                     opened = Some(closing);
@@ -244,19 +245,17 @@ pub(super) fn dump(
     }
     // A page's memory and CPU time are those of a process of its own, which cannot be told.
     let watched = process.filter(|_| runtime == Runtime::Node);
-    if opened.is_none()
-        && let Some(plan) = watched.and_then(|process| plan(process, runtime, &version, &request))
-    {
-        request.announce(plan)?;
-    }
     // An inspector that is just being closed for a signal is left alone.
     crate::files::give_way_to_signals();
     let stream = connect(process, address)?;
     let mut socket = WebSocket::open(stream, &address.to_string(), &path, limit)?;
     crate::files::give_way_to_signals();
-    if watched.is_none() {
+    if opened.is_none() {
         let heap = heap_bytes(&mut socket)?;
-        request.announce(plan_of_page(&address.to_string(), collected, heap, &request))?;
+        request.announce(match watched {
+            Some(process) => plan(process, &version, heap, &request),
+            None => plan_of_page(&address.to_string(), collected, heap, &request),
+        })?;
     }
     let Request { file, observer, .. } = request;
     let watch = Watch::new(watched, options.timeout, observer);
@@ -275,14 +274,12 @@ fn is_too_old(version: &str, runtime: Runtime) -> bool {
     runtime == Runtime::Node && major.is_some_and(|major| major < FIRST)
 }
 
-/// What it will cost. Not known of a page.
-fn plan(process: &Process, runtime: Runtime, version: &str, request: &Request<'_>) -> Option<Plan> {
-    if runtime != Runtime::Node {
-        return None;
-    }
+/// What it will cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
+/// snapshots may still be.
+fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'_>) -> Plan {
     let rss = process.rss_bytes();
-    let heap = rss.saturating_sub(BARE);
-    let needed = heap.saturating_mul(MEMORY_PER_HEAP);
+    let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE)).min(rss);
+    let needed = memory_of(heap);
     let pause = pause_of(heap);
     let risk = free_memory(process).filter(|&free| free < needed).map(|free| {
         let (needed, free) = (format_bytes(needed), format_bytes(free));
@@ -300,7 +297,7 @@ fn plan(process: &Process, runtime: Runtime, version: &str, request: &Request<'_
         seconds(pause),
         format_bytes(needed),
     );
-    Some(Plan { text, pause, risk: risk.or_else(|| request.check_space(rss)) })
+    Plan { text, pause, risk: risk.or_else(|| request.check_space(rss)) }
 }
 
 /// The same of what is behind an address.
@@ -310,13 +307,17 @@ fn plan_of_page(peer: &str, collected: &Collected, heap: Option<u64>, request: &
     let (pause, cost) = match heap {
         Some(heap) => {
             let pause = pause_of(heap);
-            let needed = format_bytes(heap.saturating_mul(MEMORY_PER_HEAP));
+            let needed = format_bytes(memory_of(heap));
             (pause, format!("{} of CPU, and it takes up to {needed} more", seconds(pause)))
         }
         None => (Duration::ZERO, "4 s of CPU for 100 MB of its heap".into()),
     };
     let text = format!("{runtime}{version} at {peer}: its thread stops while its heap is written: about {cost}");
     Plan { text, pause, risk: heap.and_then(|heap| request.check_space(heap / 4 * 5)) }
+}
+
+fn memory_of(heap: u64) -> u64 {
+    heap.saturating_mul(MEMORY_PER_HEAP).saturating_add(MEMORY_BESIDES)
 }
 
 fn pause_of(heap: u64) -> Duration {
@@ -359,7 +360,8 @@ impl Snapshot<'_> {
     fn run(mut self) -> Result<Outcome, Refusal> {
         self.socket.send(&request(ENABLE, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
-        let options = json!({ "reportProgress": false });
+        // Without numbers an object of small ones has no fields. V8 before 9 does not know of them, and passes that over.
+        let options = json!({ "reportProgress": false, "captureNumericValue": true });
         self.socket.send(&request(SNAPSHOT, "HeapProfiler.takeHeapSnapshot", options))?;
         let mut progressed = false;
         loop {

@@ -1,19 +1,17 @@
 //! A snapshot that was read again, with all its strings, to tell of single objects.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rayon::prelude::*;
 
 use super::block::NOWHERE;
-use super::layout::Kind;
+use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::Stacks;
 use crate::graph::NodeId;
 
-/// Characters of a text that is put together; V8 cuts others there.
-pub(super) const MOST_TEXT_CHARS: usize = 1024;
-/// Parts of a text that is asked for whole: more than any program has, and no more work than a moment.
-const MOST_PARTS_OF_WHOLE: usize = 1 << 24;
-/// Parts of a text that are looked at.
-const MOST_PARTS: usize = 100_000;
+/// UTF-16 units of a text that is put together; V8 cuts others there.
+pub(super) const MOST_TEXT_UNITS: usize = 1024;
 
 /// A snapshot that was read again.
 #[derive(Debug)]
@@ -25,83 +23,51 @@ pub(super) struct Read {
     pub(super) tables: Vec<(u32, u32)>,
     /// Stacks, in recordings of allocations.
     pub(super) stacks: Stacks,
+    /// Edges that lead to no object, ascending.
+    pub(super) no_references: Vec<u32>,
+    /// Entries of maps that have keys: the edge to the value, ascending, and the key. Once they are asked for.
+    pub(super) keys: OnceLock<Vec<(u32, u32)>>,
+    /// Once they are asked for.
+    pub(super) ropes: OnceLock<Ropes>,
     pub(super) distances: Mutex<Option<Arc<Vec<u32>>>>,
 }
 
 impl Read {
+    /// A snapshot whose ids are all different.
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
+        ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
+        let leads_nowhere = |&target: &u32| target == NOWHERE || snapshot.is_category(target);
+        let edges = (0..).zip(&snapshot.targets);
+        Read {
+            ordinals,
+            tables: super::names::tables(&snapshot),
+            stacks: Stacks::read(&snapshot),
+            no_references: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
+            keys: OnceLock::new(),
+            ropes: OnceLock::new(),
+            distances: Mutex::new(None),
+            snapshot,
+        }
+    }
+
     pub(super) fn ordinal(&self, node: NodeId) -> Option<u32> {
         self.ordinals.get(node.index()).copied()
     }
 
-    /// The edge of a node's reference, counted as the graph counts them.
+    /// The edge of a node's reference, counted as the graph counts them. O(log edges that are no references).
     pub(super) fn edge(&self, ordinal: u32, nth: usize) -> Option<usize> {
-        let snapshot = &self.snapshot;
-        let is_kept = |&edge: &usize| {
-            let target = snapshot.targets[edge];
-            target != NOWHERE && !snapshot.is_category(target)
-        };
-        snapshot.edges(ordinal).filter(is_kept).nth(nth)
-    }
-
-    /// Hands the whole text of a string node to `take`, part by part until that returns false. Returns whether the snapshot
-    /// has all of it; `None` for what is no string.
-    pub(super) fn whole(&self, ordinal: u32, take: &mut dyn FnMut(&[u8]) -> bool) -> Option<bool> {
-        let snapshot = &self.snapshot;
-        if !matches!(snapshot.kind(ordinal), Kind::String | Kind::ConsString | Kind::SlicedString) {
-            return None;
-        }
-        let (mut open, mut is_whole) = (vec![ordinal], true);
-        for _ in 0..MOST_PARTS_OF_WHOLE {
-            let Some(part) = open.pop() else { return Some(is_whole) };
-            let before = open.len();
-            if snapshot.kind(part) == Kind::ConsString {
-                open.extend(["second", "first"].iter().filter_map(|side| snapshot.field(part, side)));
-            }
-            if open.len() == before {
-                let text = snapshot.strings.name(snapshot.names[part as usize]);
-                let units = text.chars().map(char::len_utf16).sum::<usize>();
-                is_whole &= units != MOST_TEXT_CHARS && snapshot.field(part, "truncated").is_none();
-                if !take(text.as_bytes()) {
-                    return Some(false);
-                }
+        let edges = self.snapshot.edges(ordinal);
+        let behind = &self.no_references[self.no_references.partition_point(|&edge| (edge as usize) < edges.start)..];
+        // How many of these come before: so many that as many references as are passed over lie between.
+        let (mut least, mut most) = (0, behind.partition_point(|&edge| (edge as usize) < edges.end));
+        while least < most {
+            let middle = (least + most) / 2;
+            match behind[middle] as usize - edges.start - middle > nth {
+                true => most = middle,
+                false => least = middle + 1,
             }
         }
-        Some(false)
-    }
-
-    /// UTF-16 units of a string node that is not put together: those that the snapshot has, or how many it says there were.
-    pub(super) fn length(&self, ordinal: u32) -> Option<u64> {
-        let snapshot = &self.snapshot;
-        let name = |node: u32| snapshot.strings.name(snapshot.names[node as usize]);
-        if let Some(number) = snapshot.field(ordinal, "length") {
-            return name(snapshot.field(number, "value").unwrap_or(number)).parse().ok();
-        }
-        let units = |node: u32| name(node).chars().map(|next| next.len_utf16() as u64).sum();
-        matches!(snapshot.kind(ordinal), Kind::String | Kind::SlicedString).then(|| units(ordinal))
-    }
-
-    /// The text of a string node; a concatenated one is put together from its parts.
-    pub(super) fn text(&self, ordinal: u32) -> Option<String> {
-        let snapshot = &self.snapshot;
-        let name = || snapshot.strings.name(snapshot.names[ordinal as usize]).into_owned();
-        match snapshot.kind(ordinal) {
-            Kind::String | Kind::SlicedString => return Some(name()),
-            Kind::ConsString => {}
-            _ => return None,
-        }
-        let (mut text, mut chars) = (String::new(), 0);
-        let mut open = vec![ordinal];
-        for _ in 0..MOST_PARTS {
-            let Some(part) = open.pop().filter(|_| chars < MOST_TEXT_CHARS) else { break };
-            if snapshot.kind(part) == Kind::ConsString {
-                open.extend(["second", "first"].iter().filter_map(|side| snapshot.field(part, side)));
-            } else {
-                let own = snapshot.strings.name(snapshot.names[part as usize]);
-                let more = own.chars().take(MOST_TEXT_CHARS - chars);
-                text.extend(more);
-                chars = text.chars().count();
-            }
-        }
-        Some(if text.is_empty() { name() } else { text })
+        Some(edges.start + nth + least).filter(|edge| edges.contains(edge))
     }
 }

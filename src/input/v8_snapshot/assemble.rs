@@ -259,7 +259,11 @@ fn add_roots(
             continue;
         }
         let is_shortcut = snapshot.is_kind(edge, EdgeKind::Shortcut);
-        let kind = if is_root && is_shortcut { RootKind::Static } else { kind_of(&category_name) };
+        let kind = match is_root {
+            true if is_shortcut => RootKind::Static,
+            true if snapshot.kind(target) == Kind::Synthetic => RootKind::Embedder,
+            _ => kind_of(&category_name),
+        };
         let flags = if holding.holds(snapshot, category, edge, target) { 0 } else { RootFlags::WEAK };
         let name = if is_root && is_shortcut {
             Some(builder.text(&snapshot.strings.name(snapshot.names[target as usize])))

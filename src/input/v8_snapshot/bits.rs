@@ -31,6 +31,10 @@ impl Bits {
         (word & bit != 0).then(|| ranks[at as usize >> 6] as usize + (word & (bit - 1)).count_ones() as usize)
     }
 
+    pub(super) fn remove(&mut self, at: u32) {
+        self.0[at as usize >> 6] &= !(1 << (at & 63));
+    }
+
     /// Adds one; returns true if it is new.
     #[inline]
     pub(super) fn insert(&mut self, at: u32) -> bool {

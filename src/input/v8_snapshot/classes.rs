@@ -59,7 +59,7 @@ impl Numbering {
 pub(super) fn classify(snapshot: &Snapshot, raw: bool) -> Classes {
     let mut numbering = Numbering::default();
     let mut by_kind = [NONE; 256];
-    // Classes of a name: objects and natives as such, and natives that are detached.
+    // Classes of a name: objects, natives and the embedder's as such, and natives that are detached.
     let mut of_name = vec![NONE; snapshot.strings.len() + 1];
     let mut of_detached: FxHashMap<u32, u32> = FxHashMap::default();
     let detached = detached_nodes(snapshot);
@@ -73,7 +73,13 @@ pub(super) fn classify(snapshot: &Snapshot, raw: bool) -> Classes {
     for node in 0..snapshot.len() as u32 {
         let kind = snapshot.kind(node);
         let location = locations.next_if(|&(ordinal, _)| ordinal == node).map(|(_, location)| location);
-        if !matches!(kind, Kind::Object | Kind::Native) {
+        let is_named = match kind {
+            Kind::Object | Kind::Native => true,
+            // Objects of the embedder.
+            Kind::Synthetic => !snapshot.is_category(node),
+            _ => false,
+        };
+        if !is_named {
             let number = snapshot.kinds[node as usize];
             let class = &mut by_kind[usize::from(number)];
             if *class == NONE {

@@ -5,19 +5,19 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
-use super::again::{MOST_TEXT_CHARS, Read};
+use super::again::{MOST_TEXT_UNITS, Read};
 use super::distances::{SYSTEM, distances};
-use super::layout::Kind;
+use super::layout::{EdgeKind, Kind};
 use super::snapshot::Snapshot;
-use super::stacks::Stacks;
 use super::strings::Keep;
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, HeapGraph, NodeId, SourcePlace};
 use crate::input::{
     ContentKey, Contents, Diagnostics, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings,
-    Text, WantedContents,
+    Text, Value, WantedContents,
 };
 
 /// What reads a snapshot again.
@@ -43,32 +43,11 @@ impl V8Details {
         let (mut snapshot, _share) =
             Snapshot::read(self.input.from_start()?, Keep::All, threads, &budget, &mut problems)?;
         snapshot.ids.make_unique();
-        let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
-        ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
-        let tables = super::names::tables(&snapshot);
-        let stacks = Stacks::read(&snapshot);
-        let distances = Mutex::new(None);
-        Ok(Arc::clone(read.insert(Arc::new(Read { snapshot, ordinals, tables, stacks, distances }))))
+        Ok(Arc::clone(read.insert(Arc::new(Read::new(snapshot)))))
     }
 }
 
-/// Strings of a snapshot: nodes with bytes that are a text of their own. Those that are put together count, unless one of
-/// their two parts is empty: then the other part is the text.
 impl Read {
-    fn is_text(&self, ordinal: u32) -> bool {
-        let is_empty = |part: u32| {
-            self.snapshot.kind(part) != Kind::ConsString
-                && self.snapshot.strings.get(self.snapshot.names[part as usize]) == Some("")
-        };
-        match self.snapshot.kind(ordinal) {
-            Kind::String => true,
-            Kind::ConsString => {
-                !["first", "second"].iter().any(|side| self.snapshot.field(ordinal, side).is_some_and(is_empty))
-            }
-            _ => false,
-        }
-    }
-
     /// What tells texts apart that begin alike and were cut, where the snapshot says it: length and hash.
     fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
         self.snapshot.field(ordinal, "truncated")?;
@@ -80,13 +59,20 @@ impl Read {
         Some([number("length")?, number("hash")?])
     }
 
+    /// Of a text that V8 cut the key of its start, and of what else tells such texts apart: at least their bytes. A rope
+    /// with a part that is not in the snapshot is a copy of none.
     fn content_key(&self, ordinal: u32) -> ContentKey {
-        let mut text = self.text(ordinal).unwrap_or_default();
-        for part in self.end_of_cut(ordinal).into_iter().flatten() {
-            text += "\0";
-            text += &part;
-        }
-        ContentKey::new(XxHash3_128::oneshot(text.as_bytes()), false)
+        let Some(Text { text, is_cut }) = self.text(ordinal, MOST_TEXT_UNITS) else { return ContentKey::UNKNOWN };
+        let content = match (self.snapshot.kind(ordinal), self.end_of_cut(ordinal)) {
+            (_, Some([length, hash])) => format!("{text}\0{length}\0{hash}"),
+            _ if !is_cut => text,
+            (Kind::ConsString, None) => match self.whole_text(ordinal) {
+                Some(whole) => format!("\0{}\0{}", whole.bytes, whole.hash),
+                None => format!("\0{}", self.snapshot.ids.get(ordinal as usize)),
+            },
+            _ => format!("{text}\0{}", self.snapshot.self_size(ordinal)),
+        };
+        ContentKey::new(XxHash3_128::oneshot(content.as_bytes()), false)
     }
 }
 
@@ -105,7 +91,8 @@ impl ObjectDetails for V8Details {
 
     fn text(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<String>, ReadError> {
         let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| read.text(ordinal)))
+        let text = read.ordinal(node).and_then(|ordinal| read.text(ordinal, MOST_TEXT_UNITS));
+        Ok(text.map(|text| text.text))
     }
 
     fn whole(
@@ -124,8 +111,13 @@ impl ObjectDetails for V8Details {
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
         let read = self.read(graph)?;
+        let ropes = read.whole_ropes();
         let is_text = |node: &NodeId| {
-            graph.shallow_bytes(*node) > 0 && read.ordinal(*node).is_some_and(|ordinal| read.is_text(ordinal))
+            graph.shallow_bytes(*node) > 0
+                && read.ordinal(*node).is_some_and(|ordinal| match read.snapshot.kind(ordinal) {
+                    Kind::String => true,
+                    _ => ropes.has(ordinal),
+                })
         };
         let nodes: Vec<NodeId> = graph.nodes().filter(is_text).collect();
         let key = |node: &NodeId| read.ordinal(*node).map_or(ContentKey::UNKNOWN, |ordinal| read.content_key(ordinal));
@@ -149,11 +141,8 @@ impl ObjectDetails for V8Details {
     ) -> Result<(), ReadError> {
         let read = self.read(graph)?;
         for &at in wanted {
-            let Some(text) = read.ordinal(strings.node(at)).and_then(|ordinal| read.text(ordinal)) else { continue };
-            let start: String = text.chars().take(most_units).collect();
-            // V8 cuts at a length, and so does what puts texts together.
-            let is_cut = start.len() < text.len() || text.chars().count() >= MOST_TEXT_CHARS;
-            take(at, Text { text: start, is_cut });
+            let text = read.ordinal(strings.node(at)).and_then(|ordinal| read.text(ordinal, most_units));
+            text.into_iter().for_each(|text| take(at, text));
         }
         Ok(())
     }
@@ -170,6 +159,31 @@ impl ObjectDetails for V8Details {
         let read = self.read(graph)?;
         let say = |node: &NodeId| read.ordinal(*node).and_then(|ordinal| read.saying(ordinal, most_units));
         Ok(nodes.iter().map(say).collect())
+    }
+
+    fn values_of_fields(&self, graph: &HeapGraph, names: &[&str]) -> Result<Vec<Vec<(NodeId, Value)>>, ReadError> {
+        let read = self.read(graph)?;
+        let snapshot = &read.snapshot;
+        let places =
+            |(at, name): (usize, &&str)| snapshot.strings.indices_of(name).into_iter().map(move |index| (index, at));
+        let places: FxHashMap<u32, usize> = names.iter().enumerate().flat_map(places).collect();
+        let mut columns = vec![Vec::new(); names.len()];
+        for node in graph.nodes() {
+            let Some(ordinal) = read.ordinal(node) else { break };
+            let mut edges = snapshot.edges(ordinal).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
+            if !edges.any(|edge| places.contains_key(&snapshot.edge_number(edge))) {
+                continue;
+            }
+            for (nth, reference) in graph.references(node).enumerate() {
+                let edge = read.edge(ordinal, nth).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Property));
+                if let Some(&at) = edge.and_then(|edge| places.get(&snapshot.edge_number(edge)))
+                    && columns[at].last().is_none_or(|(known, _)| *known != node)
+                {
+                    columns[at].push((node, Value::Object(reference.node)));
+                }
+            }
+        }
+        Ok(columns)
     }
 
     fn place(&self, graph: &HeapGraph, node: NodeId) -> Result<Option<SourcePlace>, ReadError> {

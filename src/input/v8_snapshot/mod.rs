@@ -24,6 +24,7 @@ mod distances;
 mod layout;
 mod names;
 mod numbers;
+mod ropes;
 mod rules;
 mod scan;
 mod shapes;

@@ -1,16 +1,15 @@
 //! What references, functions and numbers are called.
 
 use super::again::Read;
+use super::block::NOWHERE;
 use super::layout::{EdgeKind, Kind};
 use super::rules::WeakMapPair;
 use super::snapshot::Snapshot;
 use crate::graph::SourcePlace;
 use crate::input::{ReferenceName, Saying, Text, Value};
 
-/// UTF-16 units after which V8 cuts texts.
-const UNITS_OF_TEXT: usize = 1024;
-/// Characters of a key in the name of a map's entry.
-const MOST_KEY_CHARS: usize = 60;
+/// UTF-16 units of a key in the name of a map's entry.
+const MOST_KEY_UNITS: usize = 60;
 
 /// The two kinds of hash tables that programs see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +31,26 @@ pub(super) fn tables(snapshot: &Snapshot) -> Vec<(u32, u32)> {
         }
     }
     tables.sort_unstable();
+    tables.dedup_by_key(|&mut (table, _)| table);
     tables
+}
+
+/// The edges of tables whose slot is behind another: that to a value, and the key before it. O(edges of the tables).
+fn keys(snapshot: &Snapshot, tables: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let (mut keys, mut slots) = (Vec::new(), Vec::new());
+    for &(table, _) in tables {
+        slots.clear();
+        for edge in snapshot.edges(table) {
+            let name = Some(edge).filter(|&edge| snapshot.is_kind(edge, EdgeKind::Internal));
+            let slot = name.and_then(|edge| snapshot.strings.get(snapshot.edge_number(edge))?.parse::<u64>().ok());
+            slots.extend(slot.filter(|_| snapshot.targets[edge] != NOWHERE).map(|slot| (slot, edge)));
+        }
+        slots.sort_unstable();
+        let pairs = slots.windows(2).filter(|pair| pair[0].0 + 1 == pair[1].0);
+        keys.extend(pairs.map(|pair| (pair[1].1 as u32, snapshot.targets[pair[0].1])));
+    }
+    keys.sort_unstable();
+    keys
 }
 
 /// The first slot of the entries in a table of so many bytes: behind the buckets, of which there is a power of two.
@@ -73,13 +91,13 @@ impl Read {
             let text = text();
             match WeakMapPair::parse(&text) {
                 Some(pair) => ReferenceName::Internal(format!("value in WeakMap (table @{})", pair.table)),
-                None => self.entry(node, &text).map_or(ReferenceName::Internal(text), ReferenceName::OfMap),
+                None => self.entry(node, edge, &text).map_or(ReferenceName::Internal(text), ReferenceName::OfMap),
             }
         }
     }
 
-    /// The name of what lies in a slot of the table of a map or a set.
-    fn entry(&self, table: u32, slot: &str) -> Option<String> {
+    /// The name of what lies in a slot of the table of a map or a set: where `edge` leads.
+    fn entry(&self, table: u32, edge: usize, slot: &str) -> Option<String> {
         let at = self.tables.binary_search_by_key(&table, |&(table, _)| table).ok()?;
         let slot: u64 = slot.parse().ok()?;
         let snapshot = &self.snapshot;
@@ -91,8 +109,9 @@ impl Read {
         match (collection, place % slots) {
             (_, 0) => Some(format!("{word} key")),
             (Collection::Map, 1) => {
-                let key = snapshot.field(table, &(slot - 1).to_string());
-                Some(key.map_or_else(|| "Map value".into(), |key| format!("Map[{}]", self.key(key))))
+                let keys = self.keys.get_or_init(|| keys(snapshot, &self.tables));
+                let key = keys.binary_search_by_key(&(edge as u32), |&(edge, _)| edge).ok();
+                Some(key.map_or_else(|| "Map value".into(), |at| format!("Map[{}]", self.key(keys[at].1))))
             }
             _ => None,
         }
@@ -100,11 +119,8 @@ impl Read {
 
     /// A key in words: a text in quotes, anything else by its id.
     fn key(&self, node: u32) -> String {
-        match self.text(node) {
-            Some(text) => {
-                let shown: String = text.chars().take(MOST_KEY_CHARS).collect();
-                format!("{shown:?}{}", if shown.len() < text.len() { "…" } else { "" })
-            }
+        match self.text(node, MOST_KEY_UNITS) {
+            Some(key) => format!("{:?}{}", key.text, if key.is_cut { "…" } else { "" }),
             None => format!("@{}", self.snapshot.ids.get(node as usize)),
         }
     }
@@ -134,17 +150,7 @@ impl Read {
         let name = || snapshot.strings.name(snapshot.names[node as usize]).into_owned();
         let said = |text: String| Text { text, is_cut: false };
         match snapshot.kind(node) {
-            Kind::String | Kind::ConsString | Kind::SlicedString => {
-                let text = self.text(node)?;
-                let mut units = 0;
-                let end = text.char_indices().find(|(_, next)| {
-                    units += next.len_utf16();
-                    units > most_units
-                });
-                let end = end.map_or(text.len(), |(at, _)| at);
-                let is_cut = end < text.len() || units >= UNITS_OF_TEXT;
-                Some(Saying::Text(Text { text: text[..end].into(), is_cut }))
-            }
+            Kind::String | Kind::ConsString | Kind::SlicedString => self.text(node, most_units).map(Saying::Text),
             Kind::Number => {
                 let text = snapshot.field(node, "value")?;
                 Some(Saying::Boxed(number(snapshot.strings.get(snapshot.names[text as usize])?)))

@@ -9,8 +9,8 @@ use crate::input::blocks::{BlockSource, Buffer};
 use crate::input::{ReadError, ReadErrorKind, Source};
 
 const WINDOW_BYTES: usize = 1 << 20;
-/// A header that is longer is none.
-const MOST_HEADER_BYTES: usize = 16 << 20;
+/// A header that is longer is none: those of all writers so far have 2 to 4 KiB.
+const MOST_HEADER_BYTES: usize = 64 << 10;
 /// Keys of the one object are words.
 const MOST_KEY_BYTES: usize = 1 << 10;
 
@@ -122,7 +122,7 @@ impl Scanner {
         self.at = 0;
         let wanted = self.len + WINDOW_BYTES;
         if self.window.len() < wanted {
-            self.share.hold(2 * wanted as u64)?;
+            self.share.hold((2 * wanted + self.stacks.capacity()) as u64)?;
             self.window.resize(wanted, 0);
         }
         let filled = self.source.fill(&mut self.window[self.len..wanted])?;
@@ -186,6 +186,9 @@ impl Scanner {
             }
             self.at += 1;
             if kept.len() < most {
+                if kept.len() == kept.capacity() {
+                    self.share.hold((2 * self.window.len() + 3 * kept.len()) as u64)?;
+                }
                 kept.push(byte);
             }
             if is_text {
@@ -236,6 +239,11 @@ impl Scanner {
                         b"strings" => Region::Strings,
                         b"snapshot" => {
                             let Some(json) = self.value(MOST_HEADER_BYTES)? else { return self.end_here() };
+                            if json.len() == MOST_HEADER_BYTES {
+                                let text =
+                                    format!("a V8 heap snapshot whose header has {MOST_HEADER_BYTES} bytes or more");
+                                return Err(ReadError::new(ReadErrorKind::NotSupported(text)));
+                            }
                             self.layout = Some(Arc::new(Layout::parse(&json)?));
                             continue;
                         }

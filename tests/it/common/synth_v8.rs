@@ -4,6 +4,62 @@ use std::fmt::Write;
 
 use super::heap::{Heap, Target};
 
+/// A node of a snapshot: its type (of [`NODE_TYPES`]), name, bytes, and edges: their type (of [`EDGE_TYPES`]), name or
+/// number, and the node they lead to. The id of node `n` is `2 n + 1`; node 0 is the root.
+pub struct Node {
+    pub kind: &'static str,
+    pub name: String,
+    pub bytes: u64,
+    pub edges: Vec<(&'static str, String, usize)>,
+}
+
+const NODE_TYPES: [&str; 7] =
+    ["synthetic", "object", "string", "array", "concatenated string", "sliced string", "native"];
+const EDGE_TYPES: [&str; 5] = ["element", "property", "internal", "shortcut", "weak"];
+
+/// A node without edges.
+pub fn node(kind: &'static str, name: impl Into<String>, bytes: u64) -> Node {
+    Node { kind, name: name.into(), bytes, edges: Vec::new() }
+}
+
+impl Node {
+    pub fn edge(mut self, kind: &'static str, name: impl std::fmt::Display, to: usize) -> Node {
+        self.edges.push((kind, name.to_string(), to));
+        self
+    }
+}
+
+/// A snapshot of these nodes.
+pub fn v8_nodes(nodes: &[Node]) -> Vec<u8> {
+    let mut numbers = std::collections::HashMap::new();
+    let mut strings = Vec::new();
+    let mut string = |text: &str| {
+        *numbers.entry(text.to_string()).or_insert_with(|| {
+            strings.push(text.to_string());
+            strings.len() - 1
+        })
+    };
+    let (mut rows, mut edges) = (Vec::new(), Vec::new());
+    for (number, node) in nodes.iter().enumerate() {
+        let kind = NODE_TYPES.iter().position(|&kind| kind == node.kind).expect("a type");
+        let name = string(&node.name);
+        rows.push(format!("{kind},{name},{},{},{}", 2 * number + 1, node.bytes, node.edges.len()));
+        for (kind, name, to) in &node.edges {
+            let kind = EDGE_TYPES.iter().position(|known| known == kind).expect("a type");
+            let name = if kind == 0 { name.parse().expect("a number") } else { string(name) };
+            edges.push(format!("{kind},{name},{}", 5 * to));
+        }
+    }
+    format!(
+        "{{\"snapshot\":{{\"meta\":{{\"node_fields\":[\"type\",\"name\",\"id\",\"self_size\",\"edge_count\"],\"node_types\":\
+         [{NODE_TYPES:?}],\"edge_fields\":[\"type\",\"name_or_index\",\"to_node\"],\"edge_types\":[{EDGE_TYPES:?}]}}}},\
+         \"nodes\":[{}],\"edges\":[{}],\"strings\":{strings:?}}}",
+        rows.join(","),
+        edges.join(",")
+    )
+    .into_bytes()
+}
+
 /// How a snapshot is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {

@@ -1,0 +1,485 @@
+//! Texts that V8 keeps as two others behind one another: ropes, which programs build by adding to a text. A rope is as deep
+//! as the program added often, and shares its parts with others: what is known of each is computed once, from its parts.
+//!
+//! V8 cuts texts that are no ropes; of a rope as much is shown, unless the whole of one is asked for.
+
+use super::again::{MOST_TEXT_UNITS, Read};
+use super::bits::Bits;
+use super::block::NOWHERE;
+use super::layout::{EdgeKind, Kind};
+use super::snapshot::Snapshot;
+use crate::input::Text;
+
+/// Bytes in UTF-8 that have as many UTF-16 units as are shown of a text, whatever they are.
+const MOST_TEXT_BYTES: u32 = 3 * MOST_TEXT_UNITS as u32;
+
+/// A text that the snapshot has whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WholeText {
+    /// The value of its bytes plus one, as digits of a number to the base [`BASE`], modulo 2^127 - 1: that of two texts
+    /// behind one another follows from those of both.
+    pub(super) hash: u128,
+    /// In UTF-8.
+    pub(super) bytes: u32,
+}
+
+/// Parts of a text that is asked for whole: more than any program has, and no more work than a moment.
+const MOST_PARTS_OF_WHOLE: usize = 1 << 24;
+
+const MODULUS: u128 = (1 << 127) - 1;
+/// Any number: one that no file was made for.
+const BASE: u128 = 0x2D6F_93A1_58C4_7E0B_9137_C5E2_4A8D_F06B;
+
+impl WholeText {
+    const EMPTY: WholeText = WholeText { hash: 0, bytes: 0 };
+
+    fn of(text: &str) -> Option<Self> {
+        let hash = text.bytes().fold(0, |hash, byte| add(multiply(hash, BASE), u128::from(byte) + 1));
+        Some(WholeText { hash, bytes: u32::try_from(text.len()).ok()? })
+    }
+
+    /// `None` for one that is longer than V8 makes them.
+    fn then(self, next: WholeText) -> Option<Self> {
+        let bytes = self.bytes.checked_add(next.bytes)?;
+        let (mut shifted, mut power, mut left) = (self.hash, BASE, next.bytes);
+        while left > 0 {
+            if left & 1 == 1 {
+                shifted = multiply(shifted, power);
+            }
+            power = multiply(power, power);
+            left >>= 1;
+        }
+        Some(WholeText { hash: add(shifted, next.hash), bytes })
+    }
+}
+
+/// Both below the modulus.
+fn add(a: u128, b: u128) -> u128 {
+    let sum = a + b;
+    if sum >= MODULUS { sum - MODULUS } else { sum }
+}
+
+/// Both below the modulus. 2^127 is 1, so that what stands above it is added.
+fn multiply(a: u128, b: u128) -> u128 {
+    const LOW: u128 = (1 << 64) - 1;
+    let (a_high, a_low, b_high, b_low) = (a >> 64, a & LOW, b >> 64, b & LOW);
+    let reduce = |number: u128| add(number & MODULUS, number >> 127);
+    let middle = a_high * b_low + a_low * b_high;
+    let middle = add(reduce((middle & (LOW >> 1)) << 64), middle >> 63);
+    add(add(reduce(a_low * b_low), middle), reduce(2 * a_high * b_high))
+}
+
+/// What is known of a rope.
+#[derive(Debug, Clone, Copy)]
+struct Rope {
+    /// Its text; `None` where a part is not in the snapshot.
+    whole: Option<WholeText>,
+    /// The text or rope whose first units are its own: itself, where its first part is too short.
+    start: u32,
+    /// The other part is the text.
+    has_empty_part: bool,
+}
+
+/// What is known of all ropes. 64 bytes each, and 3 bits for each node.
+#[derive(Debug)]
+pub(super) struct Ropes {
+    are: Bits,
+    ranks: Vec<u32>,
+    ropes: Vec<Rope>,
+}
+
+impl Ropes {
+    /// O(nodes, and bytes of the parts).
+    pub(super) fn new(snapshot: &Snapshot) -> Self {
+        let mut are = Bits::new(snapshot.len());
+        let nodes = (0..snapshot.len() as u32).filter(|&node| snapshot.kind(node) == Kind::ConsString);
+        let count = nodes.map(|node| are.insert(node)).count();
+        let mut ropes = Ropes {
+            ranks: are.ranks(),
+            are,
+            ropes: vec![Rope { whole: None, start: NOWHERE, has_empty_part: false }; count],
+        };
+        // A rope, and behind its parts the same again, when these are known. One that is a part of itself stays unknown.
+        let mut open = Vec::new();
+        for node in 0..snapshot.len() as u32 {
+            open.extend(ropes.at(node).map(|_| (node, false)));
+            while let Some((rope, is_behind_parts)) = open.pop() {
+                let Some(at) = ropes.at(rope) else { continue };
+                let parts = parts(snapshot, rope);
+                if is_behind_parts {
+                    ropes.ropes[at] = ropes.join(snapshot, rope, parts);
+                } else if ropes.ropes[at].start == NOWHERE {
+                    ropes.ropes[at].start = rope;
+                    open.push((rope, true));
+                    open.extend(parts.into_iter().flatten().map(|part| (part, false)));
+                }
+            }
+        }
+        ropes
+    }
+
+    fn at(&self, node: u32) -> Option<usize> {
+        self.are.rank(node, &self.ranks)
+    }
+
+    fn join(&self, snapshot: &Snapshot, rope: u32, parts: [Option<u32>; 2]) -> Rope {
+        let [first, second] = parts.map(|part| part.and_then(|part| self.whole(snapshot, part)));
+        let begins_as = match (first, second) {
+            (Some(WholeText::EMPTY), _) => parts[1],
+            (_, Some(WholeText::EMPTY)) | (None, _) => parts[0],
+            (Some(first), _) => parts[0].filter(|_| first.bytes >= MOST_TEXT_BYTES),
+        };
+        let whole = first.zip(second).and_then(|(first, second)| first.then(second));
+        let has_empty_part = [first, second].contains(&Some(WholeText::EMPTY));
+        Rope { whole, start: begins_as.map_or(rope, |part| self.start(part)), has_empty_part }
+    }
+
+    /// What begins as this text or rope does, and is neither of an empty part nor of a first one that is long enough.
+    fn start(&self, node: u32) -> u32 {
+        self.at(node).map_or(node, |at| self.ropes[at].start)
+    }
+
+    /// What is known of a whole text; of a rope O(1), of any other its bytes.
+    pub(super) fn whole(&self, snapshot: &Snapshot, node: u32) -> Option<WholeText> {
+        match self.at(node) {
+            Some(at) => self.ropes[at].whole,
+            None => own_text(snapshot, node).filter(|text| !is_cut(text)).and_then(WholeText::of),
+        }
+    }
+
+    /// The first units of a text, as many as are shown and are known, and how many parts were looked at for them: each
+    /// has a byte, or is a rope of such parts, however deep the rope is and however many ropes share its parts.
+    fn first_units(&self, snapshot: &Snapshot, node: u32) -> (String, usize) {
+        let (mut text, mut units, mut steps) = (String::new(), 0, 0);
+        let mut open = vec![node];
+        while let Some(part) = open.pop() {
+            steps += 1;
+            let part = self.start(part);
+            if self.at(part).is_none() {
+                let Some(own) = own_text(snapshot, part) else { break };
+                let (start, own_units) = first_units(own, MOST_TEXT_UNITS - units);
+                text.push_str(start);
+                units += own_units;
+                if start.len() < own.len() || units >= MOST_TEXT_UNITS {
+                    break;
+                }
+                continue;
+            }
+            let [first, second] = parts(snapshot, part);
+            // Of one that begins with itself no more is known.
+            let Some(first) = first.filter(|&first| self.whole(snapshot, first).is_some()) else { break };
+            open.extend(second);
+            open.push(first);
+        }
+        (text, steps)
+    }
+}
+
+/// The two parts of a rope.
+fn parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
+    ["first", "second"].map(|side| snapshot.field(rope, side))
+}
+
+/// The text of a node that is no rope, as far as the snapshot has it. Of a part of another text V8 does not say where it
+/// begins.
+fn own_text(snapshot: &Snapshot, node: u32) -> Option<&str> {
+    let text = || snapshot.strings.get(snapshot.names[node as usize]);
+    match snapshot.kind(node) {
+        Kind::String => text(),
+        Kind::SlicedString => text().filter(|&text| text != "(sliced string)"),
+        _ => None,
+    }
+}
+
+/// Returns true for a text that V8 cut, or that is just as long.
+fn is_cut(text: &str) -> bool {
+    text.len() >= MOST_TEXT_UNITS && first_units(text, MOST_TEXT_UNITS).1 >= MOST_TEXT_UNITS
+}
+
+/// The start of a text with so many UTF-16 units at most, and how many it has.
+fn first_units(text: &str, most: usize) -> (&str, usize) {
+    let mut units = 0;
+    for (at, character) in text.char_indices() {
+        let more = units + character.len_utf16();
+        if more > most {
+            return (&text[..at], units);
+        }
+        units = more;
+    }
+    (text, units)
+}
+
+impl Read {
+    /// The start of a text, so many units at most: of a string node as V8 has it, of a rope put together from its parts.
+    pub(super) fn text(&self, node: u32, most_units: usize) -> Option<Text> {
+        let snapshot = &self.snapshot;
+        if snapshot.kind(node) != Kind::ConsString {
+            let text = own_text(snapshot, node)?;
+            let start = first_units(text, most_units.min(MOST_TEXT_UNITS)).0;
+            return Some(Text { text: start.into(), is_cut: start.len() < text.len() || is_cut(text) });
+        }
+        let ropes = self.ropes();
+        let known = ropes.first_units(snapshot, node).0;
+        let whole = ropes.whole(snapshot, node);
+        if known.is_empty() && whole.is_none() {
+            return None;
+        }
+        let text = first_units(&known, most_units).0.to_string();
+        let is_cut = whole.is_none_or(|whole| whole.bytes as usize > text.len());
+        Some(Text { text, is_cut })
+    }
+
+    /// Hands the whole text of a string node to `take`, part by part until that returns false. Returns whether the snapshot
+    /// has all of it; `None` for what is no string.
+    pub(super) fn whole(&self, node: u32, take: &mut dyn FnMut(&[u8]) -> bool) -> Option<bool> {
+        let snapshot = &self.snapshot;
+        if !matches!(snapshot.kind(node), Kind::String | Kind::ConsString | Kind::SlicedString) {
+            return None;
+        }
+        let (mut open, mut is_whole) = (vec![node], true);
+        for _ in 0..MOST_PARTS_OF_WHOLE {
+            let Some(part) = open.pop() else { return Some(is_whole) };
+            if snapshot.kind(part) == Kind::ConsString {
+                let [first, second] = parts(snapshot, part);
+                is_whole &= first.is_some() && second.is_some();
+                open.extend(second.into_iter().chain(first));
+                continue;
+            }
+            let Some(text) = own_text(snapshot, part) else {
+                is_whole = false;
+                continue;
+            };
+            is_whole &= !is_cut(text) && snapshot.field(part, "truncated").is_none();
+            if !take(text.as_bytes()) {
+                return Some(false);
+            }
+        }
+        Some(false)
+    }
+
+    /// UTF-16 units of a string node that is no rope: those that the snapshot has, or how many it says there were.
+    pub(super) fn length(&self, node: u32) -> Option<u64> {
+        let snapshot = &self.snapshot;
+        if let Some(number) = snapshot.field(node, "length") {
+            let value = snapshot.field(number, "value").unwrap_or(number);
+            return snapshot.strings.name(snapshot.names[value as usize]).parse().ok();
+        }
+        own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64)
+    }
+
+    /// What is known of a whole text.
+    pub(super) fn whole_text(&self, node: u32) -> Option<WholeText> {
+        self.ropes().whole(&self.snapshot, node)
+    }
+
+    /// Ropes that are texts of their own: those that only others hold are parts, and of one with an empty part the other
+    /// part is the text. O(edges).
+    pub(super) fn whole_ropes(&self) -> Bits {
+        let (snapshot, ropes) = (&self.snapshot, self.ropes());
+        let (mut parts, mut held) = (Bits::new(snapshot.len()), Bits::new(snapshot.len()));
+        for node in 0..snapshot.len() as u32 {
+            let own = ropes.at(node).map(|at| ropes.ropes[at]);
+            let holders = if own.is_some_and(|own| !own.has_empty_part) { &mut parts } else { &mut held };
+            for edge in snapshot.edges(node) {
+                let target = snapshot.targets[edge];
+                if ropes.are.has(target) && !snapshot.is_kind(edge, EdgeKind::Weak) {
+                    holders.insert(target);
+                }
+            }
+        }
+        let mut whole = ropes.are.clone();
+        for (node, at) in (0..snapshot.len() as u32).filter_map(|node| Some((node, ropes.at(node)?))) {
+            if ropes.ropes[at].has_empty_part || (parts.has(node) && !held.has(node)) {
+                whole.remove(node);
+            }
+        }
+        whole
+    }
+
+    fn ropes(&self) -> &Ropes {
+        self.ropes.get_or_init(|| Ropes::new(&self.snapshot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::super::strings::Keep;
+    use super::*;
+    use crate::graph::MemoryBudget;
+    use crate::input::{Diagnostics, Source};
+
+    /// A text as a program made it; others by their numbers.
+    #[derive(Debug, Clone)]
+    enum Made {
+        Text(String),
+        /// A part of another text: V8 does not say which.
+        Slice,
+        Rope(usize, usize),
+    }
+
+    /// A snapshot of texts, some of which its root holds.
+    fn read(made: &[Made], held: &[bool], is_descending: bool) -> (Read, impl Fn(usize) -> u32 + use<>) {
+        let count = made.len();
+        let ordinal = move |number: usize| 1 + if is_descending { count - 1 - number } else { number } as u32;
+        let mut strings =
+            ["", "first", "second", "(sliced string)", "(concatenated string)"].map(String::from).to_vec();
+        let roots: Vec<usize> = (0..count).filter(|&number| held[number]).collect();
+        let mut nodes = vec![format!("0,0,1,0,{}", roots.len())];
+        let mut edges: Vec<String> = roots.iter().map(|&root| format!("1,0,{}", 5 * ordinal(root))).collect();
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|&number| ordinal(number));
+        for number in order {
+            let (kind, name, parts) = match &made[number] {
+                Made::Text(text) => {
+                    strings.push(text.clone());
+                    (1, strings.len() - 1, None)
+                }
+                Made::Slice => (2, 3, None),
+                Made::Rope(first, second) => (3, 4, Some([*first, *second])),
+            };
+            nodes.push(format!("{kind},{name},{},20,{}", 2 * number + 3, parts.map_or(0, |_| 2)));
+            let parts = parts.into_iter().flatten().enumerate();
+            edges.extend(parts.map(|(side, part)| format!("0,{},{}", 1 + side, 5 * ordinal(part))));
+        }
+        let json = format!(
+            r#"{{"snapshot":{{"meta":{{"node_fields":["type","name","id","self_size","edge_count"],"node_types":[["synthetic",
+            "string","sliced string","concatenated string"]],"edge_fields":["type","name_or_index","to_node"],"edge_types":
+            [["internal","element"]]}}}},"nodes":[{}],"edges":[{}],"strings":{}}}"#,
+            nodes.join(","),
+            edges.join(","),
+            serde_json::to_string(&strings).expect("texts")
+        );
+        let source = Source::from_reader(Cursor::new(json.into_bytes())).expect("readable");
+        let (budget, mut problems) = (MemoryBudget::new(None), Diagnostics::default());
+        let (snapshot, _) = Snapshot::read(source, Keep::All, 1, &budget, &mut problems).expect("a snapshot");
+        (Read::new(snapshot), ordinal)
+    }
+
+    /// What a snapshot has of each text, by definition: its start up to what is not there, and whether that is all.
+    fn known(made: &[Made]) -> Vec<(String, bool)> {
+        let mut known: Vec<(String, bool)> = Vec::new();
+        for made in made {
+            known.push(match made {
+                Made::Text(text) => (text.clone(), text.encode_utf16().count() < MOST_TEXT_UNITS),
+                Made::Slice => (String::new(), false),
+                Made::Rope(first, second) => match &known[*first] {
+                    (start, true) => (start.clone() + &known[*second].0, known[*second].1),
+                    cut => cut.clone(),
+                },
+            });
+        }
+        known
+    }
+
+    fn steps(read: &Read, node: u32) -> usize {
+        read.ropes().first_units(&read.snapshot, node).1
+    }
+
+    fn texts() -> impl Strategy<Value = Vec<Made>> {
+        let text = prop_oneof![
+            4 => "[ab]{0,3}",
+            2 => "[a€😀]{1,4}",
+            1 => (1000..1030usize, "[ab]").prop_map(|(units, letter)| letter.repeat(units.min(MOST_TEXT_UNITS))),
+        ];
+        let leaf = prop_oneof![9 => text.prop_map(Made::Text), 1 => Just(Made::Slice)];
+        let index = any::<prop::sample::Index>;
+        let step = (index(), index(), prop_oneof![9 => 1..4usize, 1 => 1000..1500usize], any::<bool>());
+        (prop::collection::vec(leaf, 1..6), prop::collection::vec(step, 1..16)).prop_map(|(mut made, steps)| {
+            let bytes = |made: &Made| if let Made::Text(text) = made { text.len() } else { 0 };
+            let mut bytes: Vec<usize> = made.iter().map(bytes).collect();
+            for (first, second, times, is_left) in steps {
+                let (mut last, added) = (first.index(made.len()), second.index(made.len()));
+                for _ in 0..times {
+                    let sum = bytes[last] + bytes[added];
+                    if sum > 10_000 {
+                        break;
+                    }
+                    made.push(if is_left { Made::Rope(last, added) } else { Made::Rope(added, last) });
+                    bytes.push(sum);
+                    last = made.len() - 1;
+                }
+            }
+            made
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn texts_are_those_of_their_definition(made in texts(), holding: u64, is_descending: bool) {
+            let held: Vec<bool> = (0..made.len()).map(|number| holding >> (number % 61) & 1 == 1).collect();
+            let (read, ordinal) = read(&made, &held, is_descending);
+            let known = known(&made);
+            let mut by_hash = std::collections::HashMap::new();
+            for (number, (text, is_all)) in known.iter().enumerate() {
+                let node = ordinal(number);
+                let start = first_units(text, MOST_TEXT_UNITS).0;
+                let shown = read.text(node, MOST_TEXT_UNITS);
+                prop_assert_eq!(shown.as_ref().map_or("", |text| &text.text), start, "text {}", number);
+                prop_assert_eq!(shown.is_none_or(|text| text.is_cut), !is_all || start.len() < text.len());
+                prop_assert!(steps(&read, node) <= 2 * MOST_TEXT_BYTES as usize + 2);
+                let whole = read.whole_text(node);
+                prop_assert_eq!(whole.is_some(), *is_all);
+                if let Some(whole) = whole {
+                    prop_assert_eq!(whole.bytes as usize, text.len());
+                    prop_assert_eq!(Some(whole), WholeText::of(text));
+                    prop_assert_eq!(*by_hash.entry(whole.hash).or_insert(text), text);
+                }
+            }
+            let has_empty_part = |first: usize, second: usize| [first, second].iter().any(|&part| known[part] == (String::new(), true));
+            let is_part = |of: usize| made.iter().any(|made| matches!(*made, Made::Rope(first, second) if [first, second].contains(&of) && !has_empty_part(first, second)));
+            let is_held = |of: usize| held[of] || made.iter().any(|made| matches!(*made, Made::Rope(first, second) if [first, second].contains(&of) && has_empty_part(first, second)));
+            let ropes = read.whole_ropes();
+            for number in (0..made.len()).rev().take(40) {
+                let Made::Rope(first, second) = made[number] else { continue };
+                let is_text = !has_empty_part(first, second) && (is_held(number) || !is_part(number));
+                prop_assert_eq!(ropes.has(ordinal(number)), is_text, "rope {}", number);
+            }
+        }
+    }
+
+    #[test]
+    fn a_rope_costs_the_same_however_deep_it_is() {
+        const DEPTH: usize = 20_000;
+        for is_left in [true, false] {
+            let mut made = vec![Made::Text("x".into()), Made::Text(String::new())];
+            for number in 0..DEPTH {
+                // Every other one adds nothing.
+                let (last, added) = (number + 1, number % 2);
+                made.push(if is_left { Made::Rope(last, added) } else { Made::Rope(added, last) });
+            }
+            let held = vec![true; made.len()];
+            let (read, ordinal) = read(&made, &held, is_left);
+            for number in (0..made.len()).step_by(97) {
+                assert!(steps(&read, ordinal(number)) <= 2 * MOST_TEXT_BYTES as usize, "{number}");
+            }
+            let last = ordinal(made.len() - 1);
+            assert_eq!(read.whole_text(last), WholeText::of(&"x".repeat(DEPTH / 2)));
+            let expected = Text { text: "x".repeat(MOST_TEXT_UNITS), is_cut: true };
+            assert_eq!(read.text(last, MOST_TEXT_UNITS), Some(expected));
+        }
+    }
+
+    #[test]
+    fn ropes_of_themselves_and_endless_ones_are_not_known() {
+        let doubled = (0..100).map(|number| Made::Rope(number, number));
+        let mut made: Vec<Made> = [Made::Text("ab".into())].into_iter().chain(doubled).collect();
+        // 101 begins with itself, 102 ends with itself, 103 and 104 are parts of each other.
+        made.extend([Made::Rope(101, 0), Made::Rope(0, 102), Made::Rope(0, 104), Made::Rope(103, 0)]);
+        let (read, ordinal) = read(&made, &vec![false; made.len()], false);
+        let start = |text: &str| Some(Text { text: text.into(), is_cut: true });
+        assert_eq!(read.whole_text(ordinal(100)), None);
+        assert_eq!(read.text(ordinal(100), 5), start("ababa"));
+        assert_eq!(read.text(ordinal(101), 5), None);
+        assert_eq!(read.text(ordinal(102), 5), start("ababa"));
+        for number in 101..=104 {
+            assert_eq!(read.whole_text(ordinal(number)), None);
+            assert!(steps(&read, ordinal(number)) <= 2 * MOST_TEXT_BYTES as usize);
+        }
+        assert_eq!(read.whole_ropes().has(ordinal(100)), true);
+    }
+}
