@@ -457,7 +457,7 @@ fn merged_paths_name_their_references() {
         let end: Vec<&str> = names.iter().rev().take(4).rev().map(String::as_str).collect();
         assert_eq!(end, ["static Zoo.bus", ".listeners", ".elementData", "[*]"], "{name}");
         let csv = run(&["roots", "--type", "zoo.Zoo$Ring", &file, "-q", "-f", "csv"]).expect_code(0).stdout;
-        assert!(csv.starts_with("level,objects,retained_bytes,reference,type\n"), "{csv}");
+        assert!(csv.starts_with("level,objects,retained_bytes,chain_objects,reference,type\n"), "{csv}");
         assert!(csv.contains(",static Zoo.ring,zoo.Zoo$Ring\n"), "{csv}");
         let drawn = run_on_terminal(&format!("heapdump roots --type 'zoo.Zoo$Ring' {file} -q --color never"), 120);
         assert!(drawn.stdout.contains("static Zoo.ring  zoo.Zoo$Ring"), "{}", drawn.stdout);
