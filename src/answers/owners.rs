@@ -96,7 +96,10 @@ fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32>
     for root in graph.roots().iter().filter(|root| root.is_strong()) {
         let class = root.container.filter(|_| root.kind == RootKind::Static);
         let group = class.map_or(LIBRARY, |class| of_type[class.index()]);
-        groups.entry(root.node).and_modify(|known| *known = if *known == group { group } else { LIBRARY }).or_insert(group);
+        groups
+            .entry(root.node)
+            .and_modify(|known| *known = if *known == group { group } else { LIBRARY })
+            .or_insert(group);
     }
     groups
 }
