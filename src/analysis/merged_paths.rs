@@ -246,7 +246,17 @@ impl MergedPaths {
     fn push(&mut self, root: Option<Root>, type_id: TypeId, step: Option<u32>, above: Option<usize>) -> usize {
         let depth = above.map_or(0, |above| self.rows[above].depth + 1);
         let (examples, chain_objects) = (Examples::default(), 1);
-        self.rows.push(PathRow { root, type_id, above, depth, step, chain_objects, objects: 0, weight_bytes: 0, examples });
+        self.rows.push(PathRow {
+            root,
+            type_id,
+            above,
+            depth,
+            step,
+            chain_objects,
+            objects: 0,
+            weight_bytes: 0,
+            examples,
+        });
         self.rows.len() - 1
     }
 

@@ -183,7 +183,8 @@ impl TypeTree {
         }
         let grandparent = self.places[parent].above?;
         let alternates = |top: usize| self.places[top].type_id == self.places[parent].type_id;
-        let is_repeat = self.places[grandparent].type_id == type_id && self.places[grandparent].above.is_some_and(alternates);
+        let is_repeat =
+            self.places[grandparent].type_id == type_id && self.places[grandparent].above.is_some_and(alternates);
         is_repeat.then_some(grandparent)
     }
 

@@ -223,10 +223,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
-        tree: MergedPathRows {
-            names,
-            ..MergedPathRows::new(graph, options.kept_rows, merged, options.limits)
-        },
+        tree: MergedPathRows { names, ..MergedPathRows::new(graph, options.kept_rows, merged, options.limits) },
         avoids: !avoided.is_empty(),
     })
 }

@@ -335,7 +335,8 @@ fn merged_paths_have_every_step_and_count_chains() {
     let object = dump.class("java.lang.Object", 0, &[], &[]);
     let statics = [("root", Held::Reference(0x10)), ("list", Held::Reference(0x1000)), ("tree", Held::Reference(0x90))];
     dump.class("app.T", object, &[], &statics);
-    let (a, b) = (dump.class("app.A", object, &[("next", none)], &[]), dump.class("app.B", object, &[("b", none)], &[]));
+    let (a, b) =
+        (dump.class("app.A", object, &[("next", none)], &[]), dump.class("app.B", object, &[("b", none)], &[]));
     let node = dump.class("app.Node", object, &[("next", none), ("value", none)], &[]);
     let fork = dump.class("app.Fork", object, &[("left", none), ("right", none)], &[]);
     let leaves = ["First", "Second", "Third"].map(|name| dump.class(&format!("app.{name}Leaf"), object, &[], &[]));
@@ -346,7 +347,11 @@ fn merged_paths_have_every_step_and_count_chains() {
     for number in 0..LENGTH {
         let is_last = number + 1 == LENGTH;
         let next = if is_last { 0 } else { 0x1000 + 16 * (number + 1) };
-        dump.instance(0x1000 + 16 * number, node, &[Held::Reference(next), Held::Reference(if is_last { 0x50 } else { 0 })]);
+        dump.instance(
+            0x1000 + 16 * number,
+            node,
+            &[Held::Reference(next), Held::Reference(if is_last { 0x50 } else { 0 })],
+        );
     }
     dump.instance(0x50, leaves[1], &[]);
     // Left, right, left, right: the last holds the leaf.
@@ -394,7 +399,8 @@ fn paths_of_types_fold_repeats_alone() {
     dump += "o 30 5 8 31\no 31 5 8 32\no 32 5 8\n";
     (0x40..0x440).for_each(|id| dump += &format!("o {id:x} {} 8 {:x}\n", 2 + id % 2, id + 1));
     dump += "o 440 4 8\n";
-    let folded = run_with_input(&["export", "--to", "folded", "--min-bytes", "0"], dump.as_bytes()).expect_code(0).stdout;
+    let folded =
+        run_with_input(&["export", "--to", "folded", "--min-bytes", "0"], dump.as_bytes()).expect_code(0).stdout;
     let paths: Vec<&str> = folded.lines().map(|line| line.rsplit_once(' ').unwrap().0).collect();
     let expected = ["All", "All;A", "All;A;B", "All;A;B;A", "All;A;B;A;C", "All;A;B;Leaf", "All;C"];
     assert_eq!(BTreeSet::from_iter(paths), BTreeSet::from(expected));
