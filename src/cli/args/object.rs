@@ -41,6 +41,7 @@ pub(crate) fn read_object_ids(from: &Path) -> Result<Vec<String>> {
 pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
     text.parse().map_err(|_| match Path::new(text).exists() {
         true => anyhow!("\"{text}\" is a file, not an object id: the id comes first, then FILE"),
-        false => anyhow!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it)"),
+        false => anyhow!("\"{text}\" is neither a file nor an object id (hexadecimal, as the dump writes it); all objects of a type are \
+             chosen with --type {text}, by list, roots, referrers and dominators"),
     })
 }
