@@ -12,7 +12,7 @@ use crate::common::cmd::{project, run};
 const PAIRS: [[&str; 2]; 4] = [
     ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pair_after.txt"],
     ["fixtures/gcdump/small-net31.gcdump.zst", "fixtures/nettrace/small-net9.nettrace.zst"],
-    ["fixtures/ibm_classic/small.native.txt.gz", "fixtures/hprof/zoo-jdk17-serial.hprof.zst"],
+    ["fixtures/ibm_classic/small.native.txt.gz", "fixtures/hprof/android.hprof"],
     ["fixtures/memory_infra/chromium49-heaps.trace.gz", "fixtures/memory_infra/chromium66-heaps.trace.gz"],
 ];
 

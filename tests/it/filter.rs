@@ -584,7 +584,8 @@ fn selected_fields_are_those_of_the_objects() {
             groups += 1;
             let group = fields_of(id);
             assert_eq!(selected[".group.name"], field(&group, "name")["value"]);
-            assert!(selected[".group"] == id || selected[".group"] == field(&fields, "group")["value"]);
+            let with_type = format!("{id} {}", field(&fields, "group")["target_type"].as_str().unwrap_or_default());
+            assert!(selected[".group"] == with_type.as_str() || selected[".group"] == field(&fields, "group")["value"]);
         }
     }
     assert!(rows.iter().any(|row| row["fields"][".name"] == "main"));
