@@ -375,3 +375,26 @@ fn the_page_of_a_cut_dump_says_so() {
         assert!(words.is_none_or(|words| head.contains(words)), "{dump}");
     }
 }
+
+/// What leads on where a command line asks for what is not there.
+#[test]
+fn errors_name_the_option_that_was_meant() {
+    let said = |args: &[&str], code: i32| run(args).expect_code(code).stderr;
+    let excluded = said(&["roots", "--type", "Level", "--exclude", "nosuch.Class", GAME, "-n", "1"], 0);
+    assert!(excluded.contains("no type matches --exclude nosuch.Class"), "{excluded}");
+    assert!(!said(&["roots", "--type", "Level", "--exclude", "String", GAME, "-n", "1"], 0).contains("--exclude"));
+    for command in [&["stats", GAME][..], &["diff", BEFORE, AFTER]] {
+        let sorted = said(&[command, &["--sort", "retained"]].concat(), 2);
+        assert!(sorted.contains("add --retained"), "{sorted}");
+        run(&[command, &["--sort", "retained", "--retained", "-q"]].concat()).expect_code(0);
+    }
+    let a_type = said(&["roots", "Big", GAME], 2);
+    assert!(a_type.contains("--type Big"), "{a_type}");
+    let negative = said(&["stats", GAME, "-n", "-5"], 2);
+    assert!(negative.contains("'-5'") && !negative.contains("-- -5"), "{negative}");
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("a.json");
+    std::fs::write(&json, "{\"a\":1}\n").unwrap();
+    let other = said(&["stats", json.to_str().unwrap()], 2);
+    assert!(other.contains("no trace events") && !other.contains("a page"), "{other}");
+}
