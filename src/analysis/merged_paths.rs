@@ -1,8 +1,8 @@
 //! What keeps a type alive: the shortest root paths of all its objects, merged by type from the roots down.
 //!
 //! One breadth-first walk from all roots gives every object its shortest path; paths are never followed one by one, so
-//! a million objects at the end of long lists cost no more than any others. A chain of one type, or one that alternates
-//! between two, folds into one row, as in `type_tree`.
+//! a million objects at the end of long lists cost no more than any others. A chain of one type (a linked list, a tree)
+//! folds into one row as far as its references repeat; every other step is a row.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ use super::root_paths::RootPath;
 use super::roots_by_node::display_rank;
 use crate::graph::{HeapGraph, NodeId, Root, TypeId};
 
-/// Rows deeper than this count for the one at this depth.
+/// What is deeper than this counts for the row at this depth.
 pub const MAX_DEPTH: usize = 200;
 
 /// A row of the merged tree; it comes after the row above it.
@@ -24,6 +24,10 @@ pub struct PathRow {
     pub above: Option<usize>,
     /// Rows from the top, 0 at the top.
     pub depth: usize,
+    /// Of a row below one of its type: the name of the first reference between the two, as the caller numbers names.
+    step: Option<u32>,
+    /// Objects of the longest chain of the type that folded into this row; 1 where none did.
+    pub chain_objects: u32,
     /// Wanted objects at this row and below.
     pub objects: u64,
     /// Their weights, added up.
@@ -84,15 +88,19 @@ type TopKey<'g> = (String, u32, Option<TypeId>, Option<&'g str>, TypeId);
 const UNSEEN: u32 = u32::MAX;
 const FROM_ROOT: u32 = u32::MAX - 1;
 
+/// Numbers the name of the reference between two objects of one type; the same number for the same name.
+pub type NumberOfName<'n> = &'n mut dyn FnMut(NodeId, NodeId) -> u32;
+
 /// Merges the shortest paths to all wanted objects. Paths never touch an `avoided` object. `weight_of` is asked for
-/// each wanted object that is reached. With `all_kinds` weak roots count as well. O(objects + references); 16 bytes
-/// per object.
+/// each wanted object that is reached, `name_of` where objects of one type follow one another, if references have names.
+/// With `all_kinds` weak roots count as well. O(objects + references); 16 bytes per object.
 pub fn merge_root_paths(
     graph: &HeapGraph,
     is_wanted: impl Fn(NodeId) -> bool,
     is_avoided: impl Fn(NodeId) -> bool,
     all_kinds: bool,
     weight_of: impl Fn(NodeId) -> u64,
+    name_of: Option<NumberOfName<'_>>,
 ) -> MergedPaths {
     let roots = roots_by_node(graph, all_kinds);
     let mut parents = vec![UNSEEN; graph.node_count()];
@@ -123,14 +131,19 @@ pub fn merge_root_paths(
             needed.insert(NodeId::new(parents[node.index()] as usize));
         }
     }
-    let mut merger = Merger::new(graph);
+    let mut merger = Merger::new(graph, name_of);
     let mut row_of = vec![UNSEEN; graph.node_count()];
     for &node in order.iter().filter(|&&node| needed.contains(node)) {
-        let row = match parents[node.index()] {
-            FROM_ROOT => merger.top(roots[roots.partition_point(|root| root.node < node)], node),
-            parent => merger.below(row_of[parent as usize] as usize, NodeId::new(parent as usize), node),
+        let (row, chain) = match parents[node.index()] {
+            FROM_ROOT => (merger.top(roots[roots.partition_point(|root| root.node < node)], node), 1),
+            parent => {
+                let above = (row_of[parent as usize] as usize, parents[parent as usize]);
+                merger.below(above, NodeId::new(parent as usize), node)
+            }
         };
         row_of[node.index()] = row as u32;
+        // Its parent is done with: the length of the chain that it ends, for what it holds.
+        parents[node.index()] = chain;
         if is_wanted(node) {
             merger.count(row, weight_of(node));
         }
@@ -142,31 +155,37 @@ pub fn merge_root_paths(
 const MOST_OF_A_PATH: usize = 1000;
 
 /// Merges paths to one object by type from the roots down: what rows count are paths. O(paths x 1,000).
-pub fn merge_paths<'p>(graph: &HeapGraph, paths: impl Iterator<Item = RootPath<'p>>) -> MergedPaths {
-    let mut merger = Merger::new(graph);
+pub fn merge_paths<'p>(
+    graph: &HeapGraph,
+    paths: impl Iterator<Item = RootPath<'p>>,
+    name_of: Option<NumberOfName<'_>>,
+) -> MergedPaths {
+    let mut merger = Merger::new(graph, name_of);
     for path in paths {
         let mut last = path.start();
-        let mut row = merger.top(path.root, last);
+        let mut above = (merger.top(path.root, last), 1);
         for node in path.nodes().take(MOST_OF_A_PATH).skip(1) {
-            row = merger.below(row, last, node);
+            above = merger.below(above, last, node);
             last = node;
         }
-        merger.count(row, 0);
+        merger.count(above.0, 0);
     }
     merger.finish()
 }
 
 /// Rows while they are found.
-struct Merger<'g> {
+struct Merger<'g, 'n> {
     graph: &'g HeapGraph,
+    name_of: Option<NumberOfName<'n>>,
     merged: MergedPaths,
     tops: FxHashMap<TopKey<'g>, usize>,
-    below: FxHashMap<(usize, TypeId), usize>,
+    below: FxHashMap<(usize, TypeId, Option<u32>), usize>,
 }
 
-impl<'g> Merger<'g> {
-    fn new(graph: &'g HeapGraph) -> Self {
-        Merger { graph, merged: MergedPaths::default(), tops: FxHashMap::default(), below: FxHashMap::default() }
+impl<'g, 'n> Merger<'g, 'n> {
+    fn new(graph: &'g HeapGraph, name_of: Option<NumberOfName<'n>>) -> Self {
+        let (merged, tops, below) = (MergedPaths::default(), FxHashMap::default(), FxHashMap::default());
+        Merger { graph, name_of, merged, tops, below }
     }
 
     /// The row of an object that a root holds.
@@ -174,18 +193,31 @@ impl<'g> Merger<'g> {
         let (graph, type_id) = (self.graph, self.graph.shown_type_of(node));
         let container = root.container.map(|container| graph.shown_type(container));
         let key = (root.kind.name(), root.flags.0, container, graph.root_name(root), type_id);
-        *self.tops.entry(key).or_insert_with(|| self.merged.push(Some(root.clone()), type_id, None))
+        *self.tops.entry(key).or_insert_with(|| self.merged.push(Some(root.clone()), type_id, None, None))
     }
 
-    /// The row of an object that `parent`, of the row `above`, holds.
-    fn below(&mut self, above: usize, parent: NodeId, node: NodeId) -> usize {
+    /// The row of an object that `parent` holds, and how many objects of the chain that folded into the row it ends; `above`
+    /// is both of `parent`.
+    fn below(&mut self, (above, chain): (usize, u32), parent: NodeId, node: NodeId) -> (usize, u32) {
         let type_id = self.graph.shown_type_of(node);
-        self.merged.folded(above, type_id).unwrap_or_else(|| {
-            let new = || self.merged.push(None, type_id, Some(above));
-            let row = *self.below.entry((above, type_id)).or_insert_with(new);
-            self.merged.rows[row].examples.add(parent, node);
-            row
-        })
+        let own = &self.merged.rows[above];
+        if own.depth >= MAX_DEPTH {
+            return (above, chain);
+        }
+        let mut step = None;
+        if own.type_id == type_id {
+            step = self.name_of.as_mut().map(|name_of| name_of(parent, node));
+            if step.is_none() || self.merged.steps_of_chain(above).any(|known| Some(known) == step) {
+                let row = &mut self.merged.rows[above];
+                row.examples.add(parent, node);
+                row.chain_objects = row.chain_objects.max(chain + 1);
+                return (above, chain + 1);
+            }
+        }
+        let new = || self.merged.push(None, type_id, step, Some(above));
+        let row = *self.below.entry((above, type_id, step)).or_insert_with(new);
+        self.merged.rows[row].examples.add(parent, node);
+        (row, 1)
     }
 
     /// One more ends in a row.
@@ -211,20 +243,27 @@ impl<'g> Merger<'g> {
 }
 
 impl MergedPaths {
-    fn push(&mut self, root: Option<Root>, type_id: TypeId, above: Option<usize>) -> usize {
+    fn push(&mut self, root: Option<Root>, type_id: TypeId, step: Option<u32>, above: Option<usize>) -> usize {
         let depth = above.map_or(0, |above| self.rows[above].depth + 1);
-        let examples = Examples::default();
-        self.rows.push(PathRow { root, type_id, above, depth, objects: 0, weight_bytes: 0, examples });
+        let (examples, chain_objects) = (Examples::default(), 1);
+        self.rows.push(PathRow {
+            root,
+            type_id,
+            above,
+            depth,
+            step,
+            chain_objects,
+            objects: 0,
+            weight_bytes: 0,
+            examples,
+        });
         self.rows.len() - 1
     }
 
-    fn folded(&self, above: usize, type_id: TypeId) -> Option<usize> {
-        let row = &self.rows[above];
-        if row.type_id == type_id || row.depth >= MAX_DEPTH {
-            return Some(above);
-        }
-        let grandparent = row.above?;
-        (self.rows[grandparent].type_id == type_id).then_some(grandparent)
+    /// The names of the references by which objects of one type follow one another, from a row up.
+    fn steps_of_chain(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
+        let rows = std::iter::successors(Some(&self.rows[row]), |row| Some(&self.rows[row.above?]));
+        rows.map_while(|row| row.step)
     }
 }
 
@@ -267,7 +306,7 @@ mod tests {
             builder.add_root_record(section, RootRecord { name, ..RootRecord::new(id, RootKind::Static, id) });
         }
         let (graph, _) = builder.resolve(ResolveOptions::default());
-        let merged = merge_root_paths(&graph, |_| true, |_| false, false, |node| graph.shallow_bytes(node));
+        let merged = merge_root_paths(&graph, |_| true, |_| false, false, |node| graph.shallow_bytes(node), None);
         let row =
             |row: &PathRow| (row.root.as_ref().and_then(|root| graph.root_name(root)).map(str::to_string), row.objects);
         let rows: Vec<_> = merged.rows.iter().map(row).collect();

@@ -53,8 +53,9 @@ impl<'g> RootsByNode<'g> {
     }
 }
 
-/// Orders the root records of an object: the one with the smallest rank is shown. Strong before weak, then by kind, then
-/// those that name a variable, method or class.
-pub(super) fn display_rank(root: &Root) -> (bool, RootKind, bool) {
-    (root.is_weak(), root.kind, root.container.is_none() && root.name.is_none())
+/// Orders the root records of an object: the one with the smallest rank is shown. Strong before weak, then by kind (that it
+/// is a thread before its locals: a thread that runs is its own `this`), then those that name a variable, method or class.
+pub(super) fn display_rank(root: &Root) -> (bool, bool, RootKind, bool) {
+    let is_telling = matches!(root.kind, RootKind::Static | RootKind::Thread);
+    (root.is_weak(), !is_telling, root.kind, root.container.is_none() && root.name.is_none())
 }

@@ -102,13 +102,6 @@ impl TypePattern {
         }
     }
 
-    /// Which of some rows a limit is about: a whole name means that row alone, though it is part of others (`A.B` is not
-    /// `A.B[]`). O(rows).
-    pub fn choice_of<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> impl Fn(&str) -> bool {
-        let is_whole = names.any(|name| name == self.text);
-        move |name| if is_whole { name == self.text } else { self.matches(name) }
-    }
-
     /// The types whose names match any of the patterns. O(types x patterns).
     pub fn select_any(patterns: &[TypePattern], graph: &HeapGraph) -> TypeSet {
         TypeSet::of(graph, |type_id| patterns.iter().any(|pattern| pattern.matches(graph.type_name(type_id))))

@@ -1,8 +1,8 @@
 //! The dominator tree merged by type: what hangs where, without its millions of objects.
 //!
 //! All objects of one type below one place of the merged tree are one place. A chain of one type (a linked list, a
-//! tree of nodes) folds into a single place, and so does one that alternates between two types, so that the depth is
-//! that of the program's structures and not of its data.
+//! tree of nodes) folds into a single place. Of one that alternates between two types every pair behind the first folds
+//! into that: the depth is that of the program's structures and not of its data, and each path of places is one of the heap.
 
 use rustc_hash::FxHashMap;
 
@@ -27,7 +27,8 @@ pub struct Place {
     pub shallow_bytes: u64,
     /// Shallow bytes of this place and of all below it.
     pub retained_bytes: u64,
-    /// Objects of the longest chain below one another that folded into this place; 1 where none did.
+    /// Objects of the longest chain that folded into this place, below one another or with one of the type above between
+    /// them; 1 where none did.
     pub levels: u64,
 }
 
@@ -39,11 +40,11 @@ pub struct TypeTree {
 }
 
 /// Objects still to be placed: their number in the dominator tree, the place above them, and how many objects of the
-/// chain that folded into that place are above them.
+/// chains that folded into that place and the one above it are above them.
 struct Pending {
     number: DomNode,
     above: Option<usize>,
-    levels: u64,
+    levels: [u32; 2],
 }
 
 impl TypeTree {
@@ -72,12 +73,17 @@ impl TypeTree {
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
         let mut pending: Vec<Pending> =
-            starts.into_iter().filter(leads).map(|number| Pending { number, above: None, levels: 0 }).collect();
+            starts.into_iter().filter(leads).map(|number| Pending { number, above: None, levels: [0; 2] }).collect();
         while let Some(Pending { number, above, levels }) = pending.pop() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
             let folded = tree.folded(above, type_id, max_depth);
-            let levels = if folded.is_some() && folded == above { levels + 1 } else { 1 };
+            let levels = match folded {
+                Some(place) if tree.places[place].type_id != type_id => levels,
+                Some(place) if Some(place) == above => [levels[0] + 1, levels[1]],
+                Some(_) => [levels[1] + 1, levels[0]],
+                None => [1, levels[0]],
+            };
             let place = folded.unwrap_or_else(|| {
                 *known.entry((above, type_id)).or_insert_with(|| {
                     let depth = above.map_or(0, |above| tree.places[above].depth + 1);
@@ -94,7 +100,7 @@ impl TypeTree {
                     tree.places.len() - 1
                 })
             });
-            tree.places[place].levels = tree.places[place].levels.max(levels);
+            tree.places[place].levels = tree.places[place].levels.max(levels[0].into());
             if chosen.is_none_or(|chosen| chosen.has(node)) {
                 tree.places[place].objects += 1;
                 let bytes = &mut tree.places[place].shallow_bytes;
@@ -168,14 +174,18 @@ impl TypeTree {
         }
     }
 
-    /// The place that an object of this type below a place folds into, if any: that place, or the one above it.
+    /// The place that an object of this type below a place folds into, if any: that place, or the one above it where that
+    /// and the two around it alternate between two types.
     pub fn folded(&self, above: Option<usize>, type_id: TypeId, max_depth: usize) -> Option<usize> {
         let parent = above?;
         if self.places[parent].type_id == type_id || self.places[parent].depth >= max_depth {
             return Some(parent);
         }
         let grandparent = self.places[parent].above?;
-        (self.places[grandparent].type_id == type_id).then_some(grandparent)
+        let alternates = |top: usize| self.places[top].type_id == self.places[parent].type_id;
+        let is_repeat =
+            self.places[grandparent].type_id == type_id && self.places[grandparent].above.is_some_and(alternates);
+        is_repeat.then_some(grandparent)
     }
 
     /// Types from the top down to a place. O(depth).

@@ -1,14 +1,16 @@
 //! What grew between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
-//! so that the dumps may be of different formats.
+//! so that the dumps may be of different formats of one runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use super::diff_limits::{GrowthLimit, GrowthLimits, OverLimit};
 pub use super::diff_rows::*;
 pub use super::diff_words::DiffFlags;
+use super::diff_words::check_runtimes;
 use super::groups::{Groups, TypesApart};
 use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
 use super::object_diff::object_diff;
+use super::problems::problems_of;
 use super::{AnswerError, CommandLine, GroupBy, Limits, Scope, ScopeOptions};
 use crate::allocations::{AllocationDump, AllocationHeap};
 use crate::analysis::allocation_diff::AllocationDiff;
@@ -139,8 +141,14 @@ impl DiffOptions {
 /// When one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
 /// answer takes more memory than it may.
 pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
+    let [old_problems, new_problems] = [old, new].map(|dump| problems_of(dump.diagnostics()));
+    Ok(Diff { problems: DiffProblems { old: old_problems, new: new_problems }, ..compare(old, new, options)? })
+}
+
+fn compare(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
     match (old.content(), new.content()) {
         (Content::Objects(old_graph), Content::Objects(new_graph)) => {
+            check_runtimes(old, new)?;
             options.heaps.check_on_objects()?;
             if options.by == DiffBy::Backtraces {
                 return Err(AnswerError::NotAllocations);
@@ -261,7 +269,8 @@ fn of_objects(old: Side, new: Side, by_object: Option<ChangedObjects>, options: 
     let rows = join(old.rows, new.rows);
     let whole = if options.scope.is_choice() { "what matches" } else { "the heap" };
     let whole = (whole, old_totals.bytes(), new_totals.bytes());
-    let sizes = rows.iter().map(|(name, change)| (name.as_str(), change.old.bytes, change.new.bytes));
+    let bytes_of = |amounts: &Amounts| if options.retained { amounts.retained_bytes } else { amounts.bytes };
+    let sizes = rows.iter().map(|(name, change)| (name.as_str(), bytes_of(&change.old), bytes_of(&change.new)));
     let over_limits = options.growth_limits.check(whole, &sizes.collect::<Vec<_>>());
     let rows = match by_object {
         Some(rows) => DiffRows::ByObject(rows),
@@ -279,6 +288,7 @@ impl Diff {
             shallow_bytes_delta: None,
             roots_inferred: false,
             rows,
+            problems: DiffProblems::default(),
             over_limits: Vec::new(),
             unmatched_heaps: UnmatchedHeaps::default(),
             fuller_dumps: Vec::new(),

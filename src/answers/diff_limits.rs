@@ -14,7 +14,7 @@ use crate::units::{count_of, format_bytes};
 pub struct GrowthLimit {
     /// As it was written.
     text: String,
-    /// Which types, together; `None` for the whole heap. A whole name means that type alone, though it is part of others.
+    /// Which types, together; `None` for the whole heap.
     of: Option<TypePattern>,
     /// How much; a share is one of the old bytes.
     most: Threshold,
@@ -109,8 +109,7 @@ impl GrowthLimit {
             None => whole,
             Some(pattern) => {
                 let text = pattern.text();
-                let is_own = pattern.choice_of(rows.iter().map(|(name, ..)| *name));
-                let mut own = rows.iter().filter(|(name, ..)| is_own(name)).peekable();
+                let mut own = rows.iter().filter(|(name, ..)| pattern.matches(name)).peekable();
                 if own.peek().is_none() {
                     return Some(OverLimit::of_nothing("type", &self.text));
                 }
@@ -165,10 +164,12 @@ mod tests {
             ("173", true),
             ("15.02%", false),
             ("15%", true),
-            // A whole name is that type, a part of names all that have it.
-            ("A=10", false),
-            ("A=10%", false),
-            ("A=9", true),
+            // As for --type: a part of names is all that have it.
+            ("A=210", false),
+            ("A=209", true),
+            ("/^A$/=10", false),
+            ("/^A$/=10%", false),
+            ("/^A$/=9", true),
             ("A*=210", false),
             ("A*=209", true),
             ("A[]=20%", false),

@@ -11,6 +11,7 @@ use super::diff::{DiffBy, DiffOptions, DiffOrder, OverLimit};
 use super::diff_limits::Sizes;
 use super::heaps::FullerDump;
 pub use super::object_diff::{ChangedObjects, ChangedTotals, ChangedType};
+use super::problems::ProblemRow;
 use crate::allocations::NameId;
 use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::Amount;
@@ -34,6 +35,9 @@ pub struct Diff {
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: DiffRows,
+    /// What is wrong with the dumps.
+    #[serde(skip_serializing_if = "DiffProblems::is_empty")]
+    pub problems: DiffProblems,
     /// Limits that were passed, and those that no type matches.
     #[serde(skip)]
     pub over_limits: Vec<OverLimit>,
@@ -43,6 +47,22 @@ pub struct Diff {
     /// Memory dumps with more heaps than those that were chosen by default.
     #[serde(skip)]
     pub fuller_dumps: Vec<FullerDump>,
+}
+
+/// What is wrong with two dumps.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct DiffProblems {
+    /// With the old one.
+    pub old: Vec<ProblemRow>,
+    /// With the new one.
+    pub new: Vec<ProblemRow>,
+}
+
+impl DiffProblems {
+    fn is_empty(&self) -> bool {
+        self.old.is_empty() && self.new.is_empty()
+    }
 }
 
 impl Diff {

@@ -1,7 +1,8 @@
 //! The words for rows and orders of a diff, and which go together.
 
-use super::GroupBy;
 use super::diff::{DiffBy, DiffOrder};
+use super::{AnswerError, GroupBy};
+use crate::dump::OpenDump;
 
 /// Switches beside what rows are grouped by.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,6 +43,28 @@ impl DiffBy {
             DiffBy::Backtraces => Err("--by backtrace: the dumps hold objects; --paths shows where what grew hangs"),
             by => Ok(by),
         }
+    }
+}
+
+/// The runtime whose dumps are of a format.
+fn runtime_of(format: &str) -> &str {
+    match format {
+        "hprof" | "phd" | "ibm-classic" => "Java",
+        "nettrace" | "gcdump" | "xna-cf" => ".NET",
+        "v8-snapshot" => "V8",
+        other => other,
+    }
+}
+
+/// Types of two dumps compare, or an error.
+///
+/// # Errors
+/// When the dumps are of different runtimes.
+pub(super) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
+    let [old, new] = [old, new].map(|dump| &*dump.info().format);
+    match runtime_of(old) == runtime_of(new) {
+        true => Ok(()),
+        false => Err(AnswerError::MixedFormats(old.to_string(), new.to_string())),
     }
 }
 

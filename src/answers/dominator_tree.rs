@@ -12,6 +12,7 @@ use super::groups::{Groups, TypesApart};
 use super::histogram_rows::{RowName, is_false};
 use super::loader_row::{LoaderRow, loader_or_null, loaders_of_repeated_names, name_with_loader};
 use super::object_rows::FEW_ROWS;
+use super::problems::{ProblemRow, problems_of};
 use super::tree::{Level, preorder};
 use super::values::{ShownValue, Values};
 use super::{
@@ -112,6 +113,9 @@ pub struct DominatorTree<'d> {
     /// The rows.
     #[serde(flatten)]
     pub rows: DominatorRows<'d>,
+    /// What is wrong with the dump.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ProblemRow>,
     /// Some roots were given on request.
     #[serde(skip)]
     pub has_requested_roots: bool,
@@ -272,6 +276,7 @@ pub fn dominator_tree<'d>(
         reachable_objects,
         roots_inferred: graph.roots_inferred(),
         rows,
+        problems: problems_of(dump.diagnostics()),
         has_requested_roots: graph.roots().iter().any(Root::is_requested),
         unreachable: start.filter(|_| from.is_none()).map(|node| graph.display_id(node)),
     })

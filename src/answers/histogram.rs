@@ -314,9 +314,10 @@ impl Histogram {
 
 impl SizeLimit {
     fn check(&self, rows: &[HistogramRow]) -> LimitCheck {
-        let is_own = self.types.choice_of(rows.iter().map(HistogramRow::name));
-        let mut own = rows.iter().filter(|row| is_own(row.name())).peekable();
-        let bytes = own.peek().is_some().then(|| own.fold(0u64, |sum, row| sum.saturating_add(row.bytes())));
-        LimitCheck { pattern: self.types.text().to_string(), limit_bytes: self.bytes, bytes }
+        let mut own = rows.iter().filter(|row| self.types.matches(row.name())).peekable();
+        let bytes_of = |row: &HistogramRow| row.retained_bytes.unwrap_or_else(|| row.bytes());
+        let is_retained = own.peek().is_some_and(|row| row.retained_bytes.is_some());
+        let bytes = own.peek().is_some().then(|| own.map(bytes_of).fold(0, u64::saturating_add));
+        LimitCheck { pattern: self.types.text().to_string(), limit_bytes: self.bytes, bytes, is_retained }
     }
 }

@@ -99,13 +99,16 @@ pub struct LimitCheck {
     pub limit_bytes: u64,
     /// What is taken; `None` when no type matches.
     pub bytes: Option<u64>,
+    /// The bytes are retained ones; else shallow ones.
+    pub is_retained: bool,
 }
 
 impl LimitCheck {
     /// What is taken, and the limit, in words.
     pub fn statement(&self) -> String {
         let (bytes, limit) = (self.bytes.unwrap_or(0), format_bytes(self.limit_bytes));
-        format!("{} takes {} ({bytes} bytes), over the limit of {limit}", self.pattern, format_bytes(bytes))
+        let takes = if self.is_retained { "retains" } else { "takes" };
+        format!("{} {takes} {} ({bytes} bytes), over the limit of {limit}", self.pattern, format_bytes(bytes))
     }
 
     /// Returns true if more is taken than may be.

@@ -19,8 +19,10 @@ pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPat
 use growth::Growth;
 
 use super::detached::{DetachedRow, detached_trees};
+use super::diff_words::check_runtimes;
 use super::histogram_rows::is_false;
 use super::libraries::library_types;
+use super::problems::{ProblemRow, problems_of};
 use super::reference_names::ReferenceNames;
 use super::values::Values;
 use super::{AnswerError, CommandLine, ObjectRow, PathRow, ScopeOptions};
@@ -93,6 +95,9 @@ pub struct Leaks<'d> {
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
+    /// What is wrong with the dump.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ProblemRow>,
     /// What is left out.
     #[serde(skip)]
     pub omitted: Omitted,
@@ -123,6 +128,7 @@ pub fn leaks_since<'d>(
 ) -> Result<Leaks<'d>, AnswerError> {
     old.graph().ok_or(AnswerError::NotObjects)?;
     dump.graph().ok_or(AnswerError::NotObjects)?;
+    check_runtimes(old, dump)?;
     let growth = Growth::find(old, dump, &options.scope)?;
     search(dump, options, Some(&growth))
 }
@@ -184,6 +190,7 @@ fn search<'d>(
         reachable_bytes,
         threshold_bytes,
         roots_inferred: graph.roots_inferred(),
+        problems: problems_of(dump.diagnostics()),
         omitted: Omitted { beyond_limit: of_types - shown, of_other_types: found - of_types },
         suspects: Suspects {
             graph,

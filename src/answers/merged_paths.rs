@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
@@ -9,7 +10,7 @@ use super::reference_names::ReferenceNames;
 use super::root_paths::{RootPathsOptions, find_paths};
 use super::tree::{Level, preorder};
 use super::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, ScopeOptions, Tree, TreeRow};
-use crate::analysis::merged_paths::{MergedPaths, merge_paths, merge_root_paths};
+use crate::analysis::merged_paths::{MergedPaths, NumberOfName, merge_paths, merge_root_paths};
 use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::roots_by_node::RootsByNode;
@@ -136,6 +137,10 @@ pub struct MergedPathRow<'d> {
     /// The name of their type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
+    /// Objects of the longest chain of this type, held by one another through these references, that the row stands for;
+    /// 1 where none does.
+    #[serde(skip_serializing_if = "is_one")]
+    pub chain_objects: u32,
     /// Paths to the one object that is asked for, here and below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<u64>,
@@ -145,6 +150,13 @@ pub struct MergedPathRow<'d> {
     /// Bytes that would be freed with the topmost of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retained_bytes: Option<u64>,
+}
+
+impl MergedPathRow<'_> {
+    /// Behind the type of a row that stands for a chain: ` × 12`.
+    pub fn chain_text(&self) -> String {
+        if self.chain_objects > 1 { format!(" × {}", format_count(self.chain_objects.into())) } else { String::new() }
+    }
 }
 
 impl MergedRootPaths<'_> {
@@ -197,7 +209,12 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     };
     dump.phase(Phase::MergingPaths);
     let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
-    let merged = merge_root_paths(graph, |node| scope.contains(node), is_avoided, options.all_kinds, weight_of);
+    let names = ReferenceNames::of(dump);
+    let mut number_of = names.map(StepNumbers::new);
+    let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
+    let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
+    let is_wanted = |node| scope.contains(node);
+    let merged = merge_root_paths(graph, is_wanted, is_avoided, options.all_kinds, weight_of, name_of);
     Ok(MergedRootPaths {
         object: None,
         path_count: None,
@@ -206,10 +223,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
-        tree: MergedPathRows {
-            names: ReferenceNames::of(dump),
-            ..MergedPathRows::new(graph, options.kept_rows, merged, options.limits)
-        },
+        tree: MergedPathRows { names, ..MergedPathRows::new(graph, options.kept_rows, merged, options.limits) },
         avoids: !avoided.is_empty(),
     })
 }
@@ -231,7 +245,11 @@ pub fn merged_paths_to<'d>(
     dump.phase(Phase::MergingPaths);
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options);
-    let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter));
+    let names = ReferenceNames::of(dump);
+    let mut number_of = names.map(StepNumbers::new);
+    let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
+    let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
+    let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter), name_of);
     Ok(MergedRootPaths {
         object: Some(ObjectRow::new(graph, node)),
         pattern: None,
@@ -241,7 +259,7 @@ pub fn merged_paths_to<'d>(
         reachable_objects: u64::from(merged.reached_objects > 0),
         roots_inferred: graph.roots_inferred(),
         tree: MergedPathRows {
-            names: ReferenceNames::of(dump),
+            names,
             is_of_one: true,
             ..MergedPathRows::new(graph, kept_rows, merged, options.limits)
         },
@@ -254,8 +272,7 @@ impl<'d> MergedPathRows<'d> {
     fn new(graph: &'d HeapGraph, kept_rows: KeptRows, merged: MergedPaths, limits: Limits) -> Self {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
-        // Of rows that only led back to one above nothing is left.
-        for (number, row) in merged.rows.iter().enumerate().filter(|(_, row)| row.objects > 0) {
+        for (number, row) in merged.rows.iter().enumerate() {
             match row.above {
                 Some(above) => children[above].push(number as u32),
                 None => tops.push(number as u32),
@@ -357,10 +374,40 @@ impl<'d> MergedPathRows<'d> {
             root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
             reference: self.names.and_then(|names| names.of_examples(row.examples.chosen())),
             type_name: self.graph.type_name(row.type_id),
+            chain_objects: row.chain_objects,
             paths: self.is_of_one.then_some(row.objects),
             objects: (!self.is_of_one).then_some(row.objects),
             retained_bytes: (!self.is_of_one).then_some(row.weight_bytes),
         }
+    }
+}
+
+fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
+/// Numbers for the names of references between objects of one type.
+struct StepNumbers<'d> {
+    names: ReferenceNames<'d>,
+    numbers: FxHashMap<String, u32>,
+    /// The object whose references were named last, and how many of them were.
+    last: (NodeId, usize),
+}
+
+impl<'d> StepNumbers<'d> {
+    /// References of one object that are told apart: finding a name takes time with the number of its references.
+    const MOST_OF_AN_OBJECT: usize = 64;
+
+    fn new(names: ReferenceNames<'d>) -> Self {
+        StepNumbers { names, numbers: FxHashMap::default(), last: (NodeId::new(0), 0) }
+    }
+
+    fn of(&mut self, from: NodeId, to: NodeId) -> u32 {
+        self.last = if self.last.0 == from { (from, self.last.1 + 1) } else { (from, 1) };
+        let is_told = self.last.1 <= Self::MOST_OF_AN_OBJECT;
+        let name = is_told.then(|| self.names.of_examples(&[(from, to)])).flatten();
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(name.unwrap_or_else(|| "[*]".into())).or_insert(next)
     }
 }
 
@@ -370,17 +417,16 @@ fn keep_largest(merged: &MergedPaths, largest_first: &[u32], most: usize, is_kep
     let rows = merged.rows.len();
     let mut rank = vec![0; rows];
     largest_first.iter().enumerate().for_each(|(at, &number)| rank[number as usize] = at);
-    let is_row = |number: usize| merged.rows[number].objects > 0;
     // Of each level, by the row above; behind them the level at the top.
     let level_of = |number: usize| merged.rows[number].above.unwrap_or(rows);
     let mut sizes = vec![0u32; rows + 1];
-    (0..rows).filter(|&number| is_row(number)).for_each(|number| sizes[level_of(number)] += 1);
+    (0..rows).for_each(|number| sizes[level_of(number)] += 1);
     let mut hidden = sizes.clone();
     let mut is_shown = vec![true; rows + 1];
     let mut lines_with = |count: usize, is_kept: &[bool]| {
         hidden.copy_from_slice(&sizes);
         for number in 0..rows {
-            let is_in = is_row(number) && (is_kept[number] || rank[number] < count);
+            let is_in = is_kept[number] || rank[number] < count;
             is_shown[number] = is_in && is_shown[level_of(number)];
             hidden[level_of(number)] -= u32::from(is_shown[number]);
         }
@@ -430,8 +476,6 @@ impl Serialize for MergedPathRows<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rustc_hash::FxHashMap;
-
     use super::*;
     use crate::OpenDump;
     use crate::analysis::threshold::Percent;

@@ -366,7 +366,7 @@ impl Serialize for ObjectRows<'_> {
     }
 }
 
-/// A field's value; of an object that says nothing of itself its id.
+/// A field's value; of an object that says nothing of itself its id and type.
 fn shown_value(graph: &HeapGraph, value: &FieldValue) -> ShownValue {
     match value {
         FieldValue::Integer(number) => ShownValue::Integer(*number),
@@ -374,7 +374,10 @@ fn shown_value(graph: &HeapGraph, value: &FieldValue) -> ShownValue {
         FieldValue::Double(number) => ShownValue::Double(*number),
         FieldValue::Boolean(value) => ShownValue::Boolean(*value),
         FieldValue::Text(text) => ShownValue::Text(Text { text: text.clone(), is_cut: false }),
-        FieldValue::Object(node) => ShownValue::Name(Text { text: graph.display_id(*node), is_cut: false }),
+        FieldValue::Object(node) => {
+            let text = format!("{} {}", graph.display_id(*node), graph.type_name(graph.type_of(*node)));
+            ShownValue::Name(Text { text, is_cut: false })
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Whose the bytes are: what libraries allocate, charged to the program's own type that keeps it alive.
+//! Whose the bytes are: what libraries allocate, charged to the program's own type that keeps it alive. A class object and
+//! what static variables refer to belong to the class.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use super::{AnswerError, GroupBy, Scope};
 use crate::analysis::histogram::package_of;
 use crate::analysis::selection::TypePattern;
 use crate::dump::OpenDump;
-use crate::graph::{HeapGraph, NodeId, TypeId};
+use crate::graph::{HeapGraph, NodeId, RootKind, TypeId};
 
 /// Which types are not the program's own, besides those of the runtime's libraries.
 #[derive(Debug, Clone, Default)]
@@ -45,11 +46,18 @@ pub(super) fn rows_of_owners(
     let (mut names, of_type) = program_types(dump, graph, by, own);
     let [no_owner, unreachable, frozen] = [0, 1, 2].map(|place| names.len() as u32 + place);
     names.extend([NO_OWNER, UNREACHABLE, FROZEN].map(String::from));
+    let of_statics = owners_by_statics(graph, &of_type);
+    let group_of = |node: NodeId| {
+        let class = graph.types().of_class_object(node);
+        match of_type[class.unwrap_or(graph.type_of(node)).index()] {
+            LIBRARY => of_statics.get(&node).copied().unwrap_or(LIBRARY),
+            group => group,
+        }
+    };
     // By number in the tree: the nearest group at or above. A number is greater than that of its dominator.
     let mut owners = vec![no_owner; dominators.reached_count() + 1];
     for number in dominators.all() {
-        let group = of_type[graph.type_of(dominators.node_at(number)).index()];
-        owners[number.index()] = match group {
+        owners[number.index()] = match group_of(dominators.node_at(number)) {
             LIBRARY => owners[dominators.immediate_of(number).index()],
             group => group,
         };
@@ -80,6 +88,20 @@ pub(super) fn rows_of_owners(
             HistogramRow { group: group as u32, ..HistogramRow::new(name, by, amount) }
         };
     Ok(rows.map(row).collect())
+}
+
+/// By object: the group of the program's class whose static variables are all the roots that it has.
+fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32> {
+    let mut groups = HashMap::new();
+    for root in graph.roots().iter().filter(|root| root.is_strong()) {
+        let class = root.container.filter(|_| root.kind == RootKind::Static);
+        let group = class.map_or(LIBRARY, |class| of_type[class.index()]);
+        groups
+            .entry(root.node)
+            .and_modify(|known| *known = if *known == group { group } else { LIBRARY })
+            .or_insert(group);
+    }
+    groups
 }
 
 /// Advice where more than half of all bytes have no owner.

@@ -46,7 +46,7 @@ pub fn cut_word(diagnostics: &Diagnostics) -> Option<&'static str> {
 }
 
 /// The problems of a dump, by code.
-pub(super) fn problems_of(diagnostics: &Diagnostics) -> Vec<ProblemRow> {
+pub fn problems_of(diagnostics: &Diagnostics) -> Vec<ProblemRow> {
     let row = |problem: &&crate::input::Problem| ProblemRow {
         code: problem.code.to_string(),
         count: problem.count,

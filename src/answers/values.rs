@@ -7,6 +7,7 @@ use super::{AnswerError, ObjectRow};
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{FieldKind, HeapGraph, NodeId};
 use crate::input::{Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Saying, Text, Value};
+use crate::units::format_count;
 
 /// UTF-16 units of a text that are read; the rest is cut off.
 pub const MOST_UNITS: usize = 1024;
@@ -215,6 +216,14 @@ impl ShownValue {
         }
     }
 
+    /// The value in a cell of a table: of a text that is all zero, as redaction leaves it, how long it is.
+    pub fn cell_text(&self) -> String {
+        match self {
+            ShownValue::Text(text) => zeros_in_words(text).unwrap_or_else(|| text.text.clone()),
+            value => value.plain(),
+        }
+    }
+
     /// The value in a line for people: texts in quotes, long ones cut.
     pub fn words(&self) -> String {
         match self {
@@ -226,8 +235,18 @@ impl ShownValue {
     }
 }
 
+/// Of a text of several characters that are all zero: `(1,024 characters, all zero)`.
+pub(super) fn zeros_in_words(text: &Text) -> Option<String> {
+    let is_zero = text.text.len() > 1 && text.text.bytes().all(|byte| byte == 0);
+    let least = if text.is_cut { " or more" } else { "" };
+    is_zero.then(|| format!("({} characters{least}, all zero)", format_count(text.text.len() as u64)))
+}
+
 /// A text in a line for people: in quotes, a long one cut.
 pub(super) fn text_words(text: &Text) -> String {
+    if let Some(zeros) = zeros_in_words(text) {
+        return zeros;
+    }
     let shown: String = text.text.chars().take(MOST_CHARACTERS).collect();
     let more = if shown.len() < text.text.len() || text.is_cut { "…" } else { "" };
     format!("\"{shown}\"{more}")
@@ -394,6 +413,7 @@ mod tests {
             (ShownValue::Text(text("a\"b", false)), "\"a\\\"b\"", "a\"b", "\"a\"b\""),
             (ShownValue::Text(text("a", true)), "\"a\"", "a", "\"a\"…"),
             (ShownValue::Text(text(&long, false)), &format!("\"{long}\""), &long, &shown),
+            (ShownValue::Text(text("\0\0", true)), "\"\\u0000\\u0000\"", "\0\0", "(2 characters or more, all zero)"),
             (ShownValue::Name(text("main", false)), "\"main\"", "main", "main"),
         ] {
             assert_eq!(serde_json::to_string(&value).unwrap(), json);

@@ -12,7 +12,7 @@ use crate::common::cmd::{project, run};
 const PAIRS: [[&str; 2]; 4] = [
     ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pair_after.txt"],
     ["fixtures/gcdump/small-net31.gcdump.zst", "fixtures/nettrace/small-net9.nettrace.zst"],
-    ["fixtures/ibm_classic/small.native.txt.gz", "fixtures/xna_cf/small_1k.txt"],
+    ["fixtures/ibm_classic/small.native.txt.gz", "fixtures/hprof/android.hprof"],
     ["fixtures/memory_infra/chromium49-heaps.trace.gz", "fixtures/memory_infra/chromium66-heaps.trace.gz"],
 ];
 
@@ -136,4 +136,88 @@ fn models_are_not_mixed() {
     let pair = HeapChoice { dump: Some("1,1".into()), ..HeapChoice::default() };
     let answer = diff(&allocations, &allocations, &DiffOptions { heaps: pair, ..DiffOptions::default() });
     assert!(matches!(answer.map(|answer| answer.rows), Ok(DiffRows::Allocations(rows)) if rows.is_empty()));
+}
+
+/// Types of different runtimes have nothing in common but their names.
+#[test]
+fn dumps_of_different_runtimes_do_not_compare() {
+    let files = ["fixtures/hprof/android.hprof", "fixtures/xna_cf/small_1k.txt"];
+    for command in ["diff", "leaks", "trend"] {
+        let ran = run(&[command, files[0], files[1], "-q"]).expect_code(2);
+        assert!(ran.stderr.contains("types of different runtimes do not compare"), "{command}: {}", ran.stderr);
+    }
+}
+
+/// What is missing of a cut dump is under every limit.
+#[test]
+fn a_cut_dump_passes_no_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = folder.path().join("cut.txt");
+    let whole = std::fs::read(project(PAIRS[0][1])).unwrap();
+    std::fs::write(&cut, &whole[..whole.len() / 3]).unwrap();
+    let (old, cut) = (PAIRS[0][0], cut.to_str().unwrap());
+    for limited in [
+        &["diff", old, cut, "--fail-over", "10%"][..],
+        &["diff", old, cut, "--fail-over-type", "1000%", "--min-bytes", "1GiB"],
+        &["trend", old, cut, "--fail-over", "10%"],
+        &["stats", cut, "--fail-over", "System=1GiB"],
+        &["stats", "--shallow", cut, "--fail-over", "System=1GiB"],
+    ] {
+        let ran = run(&[limited, &["-q"]].concat()).expect_code(2);
+        assert!(ran.stderr.contains("cut at") && ran.stderr.contains("--lenient"), "{limited:?}: {}", ran.stderr);
+        assert!(!ran.stdout.is_empty(), "{limited:?}");
+        run(&[limited, &["-q", "--lenient"]].concat()).expect_code(0);
+    }
+    run(&["stats", cut, "--fail-over", "System=1", "-q"]).expect_code(1);
+    let said = run(&["leaks", cut, "-q"]).expect_code(0).stdout;
+    assert!(said.contains("cut at"), "{said}");
+    for command in [&["leaks", cut][..], &["dominators", cut]] {
+        let json = run(&[command, &["-q", "-f", "json"]].concat()).expect_code(0).json();
+        assert!(json["problems"][0]["code"].is_string(), "{json}");
+    }
+    let json = run(&["diff", old, cut, "-q", "-f", "json"]).expect_code(0).json();
+    assert!(
+        json["problems"]["new"][0]["code"].is_string() && json["problems"]["old"] == serde_json::json!([]),
+        "{json}"
+    );
+}
+
+/// Limits are of shallow bytes, with `--retained` of retained ones, of all types that match as for `--type`.
+#[test]
+fn limits_are_of_the_bytes_that_are_asked_for() {
+    let [old, new] = PAIRS[0];
+    let row = run(&["diff", old, new, "--retained", "-t", "/^BubbleGame.Level$/", "-f", "json", "-q"]).json();
+    let grown = |key: &str| row["types"][0][key].as_i64().expect("a number");
+    let (shallow, retained) = (grown("shallow_bytes_delta"), grown("retained_bytes_delta"));
+    assert!(shallow > 0 && retained > 2 * shallow, "{row}");
+    let limit = |bytes: i64| format!("/^BubbleGame.Level$/={bytes}");
+    for (bytes, options, code) in [
+        (shallow, &[][..], 0),
+        (shallow - 1, &[], 1),
+        (retained, &["--retained"], 0),
+        (retained - 1, &["--retained"], 1),
+    ] {
+        run(&[&["diff", old, new, "-q", "--fail-over", &limit(bytes)], options].concat()).expect_code(code);
+    }
+    let row = run(&["stats", new, "--retained", "-t", "/^BubbleGame.Level$/", "-f", "json", "-q"]).json();
+    let bytes = |key: &str| row["types"][0][key].as_i64().expect("a number");
+    for (bytes, options, code) in [
+        (bytes("shallow_bytes"), &[][..], 0),
+        (bytes("shallow_bytes"), &["--retained"], 1),
+        (bytes("retained_bytes"), &["--retained"], 0),
+    ] {
+        run(&[&["stats", new, "-q", "--fail-over", &limit(bytes)], options].concat()).expect_code(code);
+    }
+    // All types that have the text in their names, as for --type.
+    let all = run(&["stats", new, "-t", "System.String", "-f", "json", "-q"]).json();
+    let sum: i64 = all["types"].as_array().unwrap().iter().map(|row| row["shallow_bytes"].as_i64().unwrap()).sum();
+    assert!(all["types"].as_array().unwrap().len() > 1);
+    run(&["stats", new, "-q", "--fail-over", &format!("System.String={}", sum - 1)]).expect_code(1);
+    run(&["stats", new, "-q", "--fail-over", &format!("System.String={sum}")]).expect_code(0);
+    for args in [&["diff", old, new][..], &["trend", old, new], &["stats", new]] {
+        let args = [args, &["--fail-over", "NoSuchType=1GB"]].concat();
+        run(&args).expect_code(0);
+        let ran = run(&[&args[..], &["--strict"]].concat()).expect_code(2);
+        assert!(ran.stderr.contains("matches --fail-over NoSuchType"), "{}", ran.stderr);
+    }
 }

@@ -237,6 +237,23 @@ fn a_cut_or_changed_index_never_changes_an_answer() {
     assert!(noticed > 300, "{noticed}");
 }
 
+#[test]
+fn a_page_is_written_once_whatever_the_index_is_like() {
+    let (_folder, dump) = small_dump();
+    run(&["index", &dump]).expect_code(0);
+    let good = fs::read(index_of(&dump)).expect("readable");
+    let mut noticed = 0;
+    for at in (100..good.len()).step_by(good.len() / 40) {
+        let mut flipped = good.clone();
+        flipped[at] ^= 0x10;
+        fs::write(index_of(&dump), &flipped).expect("written");
+        let ran = run(&["report", &dump, "-o", "-"]).expect_code(0);
+        assert_eq!(ran.stdout.matches("</html>").count(), 1, "byte {at}: {}", ran.stderr);
+        noticed += usize::from(ran.stderr.contains("damaged"));
+    }
+    assert!(noticed > 10, "{noticed}");
+}
+
 /// The index with checks that fit what is in it, as docs/index.md describes them.
 fn sealed(mut index: Vec<u8>) -> Vec<u8> {
     use twox_hash::XxHash3_64;

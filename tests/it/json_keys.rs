@@ -217,7 +217,8 @@ fn occurring() -> BTreeMap<String, Keys> {
     for line in crate::collect::lines_with_all_keys() {
         add(&line.iter().map(String::as_str).collect::<Vec<_>>());
     }
-    add(&["diff", "fixtures/ibm_classic/small.native.txt.gz", OLD]);
+    add(&["diff", "fixtures/ibm_classic/small.native.txt.gz", "fixtures/hprof/android.hprof"]);
+    add(&["diff", "fixtures/xna_cf/12_missing_targets.txt", "fixtures/xna_cf/12_missing_targets.txt"]);
     found
 }
 

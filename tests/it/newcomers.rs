@@ -205,14 +205,17 @@ fn nested_types_belong_to_their_module() {
         let name = text(row, "type");
         let name = &name[..name.find(['[', '<', '(', '`', ',', '+']).unwrap_or(name.len())];
         if !name.contains('.') && row["module"].is_string() {
-            *expected.entry(format!("{} (nested)", text(row, "module"))).or_default() += number(row, "objects");
+            *expected.entry(text(row, "module").to_string()).or_default() += number(row, "objects");
         }
     }
     let answer = run(&["stats", NET, "--by", "package", "-f", "json", "-q"]).json();
-    let nested = rows(&answer, "groups").iter().filter(|row| text(row, "group").ends_with(" (nested)"));
-    let nested: BTreeMap<String, u64> =
-        nested.map(|row| (text(row, "group").to_string(), number(row, "objects"))).collect();
-    assert!(!nested.is_empty());
+    let mut nested: BTreeMap<String, u64> = BTreeMap::new();
+    for word in [" (nested)", " (no namespace)"] {
+        let groups = rows(&answer, "groups").iter();
+        let mut groups = groups.filter_map(|row| Some((text(row, "group").strip_suffix(word)?, row))).peekable();
+        assert!(groups.peek().is_some(), "{word}");
+        groups.for_each(|(module, row)| *nested.entry(module.to_string()).or_default() += number(row, "objects"));
+    }
     assert_eq!(nested, expected);
 }
 
@@ -371,4 +374,27 @@ fn the_page_of_a_cut_dump_says_so() {
         assert_eq!(head.contains("The dump is "), words.is_some(), "{dump}");
         assert!(words.is_none_or(|words| head.contains(words)), "{dump}");
     }
+}
+
+/// What leads on where a command line asks for what is not there.
+#[test]
+fn errors_name_the_option_that_was_meant() {
+    let said = |args: &[&str], code: i32| run(args).expect_code(code).stderr;
+    let excluded = said(&["roots", "--type", "Level", "--exclude", "nosuch.Class", GAME, "-n", "1"], 0);
+    assert!(excluded.contains("no type matches --exclude nosuch.Class"), "{excluded}");
+    assert!(!said(&["roots", "--type", "Level", "--exclude", "String", GAME, "-n", "1"], 0).contains("--exclude"));
+    for command in [&["stats", GAME][..], &["diff", BEFORE, AFTER]] {
+        let sorted = said(&[command, &["--sort", "retained"]].concat(), 2);
+        assert!(sorted.contains("add --retained"), "{sorted}");
+        run(&[command, &["--sort", "retained", "--retained", "-q"]].concat()).expect_code(0);
+    }
+    let a_type = said(&["roots", "Big", GAME], 2);
+    assert!(a_type.contains("--type Big"), "{a_type}");
+    let negative = said(&["stats", GAME, "-n", "-5"], 2);
+    assert!(negative.contains("'-5'") && !negative.contains("-- -5"), "{negative}");
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("a.json");
+    std::fs::write(&json, "{\"a\":1}\n").unwrap();
+    let other = said(&["stats", json.to_str().unwrap()], 2);
+    assert!(other.contains("no trace events") && !other.contains("a page"), "{other}");
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::common::cmd::run;
+use crate::common::synth_java::{Held, JavaDump};
 
 /// Objects, bytes, charged objects, charged bytes.
 type Sums = BTreeMap<String, [u64; 4]>;
@@ -25,7 +26,7 @@ fn reached(file: &str, is_library: &dyn Fn(&str) -> bool) -> Vec<(String, String
     let mut lines = tree.lines();
     let titles: Vec<&str> = lines.next().expect("a header").split('\t').collect();
     let column = |name: &str| titles.iter().position(|title| *title == name).unwrap_or_else(|| panic!("{titles:?}"));
-    let (level, bytes, type_name) = (column("level"), column("shallow_bytes"), column("type"));
+    let (level, bytes, type_name, id) = (column("level"), column("shallow_bytes"), column("type"), column("id"));
     let mut above: Vec<String> = Vec::new();
     let mut seen = Vec::new();
     for line in lines {
@@ -33,13 +34,26 @@ fn reached(file: &str, is_library: &dyn Fn(&str) -> bool) -> Vec<(String, String
         let level: usize = cells[level].parse().expect("a number");
         above.truncate(level);
         let owner = match is_library(cells[type_name]) {
-            true => above.last().map_or("(no owner)", String::as_str),
-            false => cells[type_name],
+            true if level == 0 => of_static(file, cells[id], is_library),
+            true => above[level - 1].clone(),
+            false => cells[type_name].to_string(),
         };
-        seen.push((cells[type_name].to_string(), owner.to_string(), cells[bytes].parse().expect("a number")));
-        above.push(owner.to_string());
+        seen.push((cells[type_name].to_string(), owner.clone(), cells[bytes].parse().expect("a number")));
+        above.push(owner);
     }
     seen
+}
+
+/// The class of the program whose static variables are all that holds an object at the top.
+fn of_static(file: &str, id: &str, is_library: &dyn Fn(&str) -> bool) -> String {
+    let roots = run(&["show", id, file, "-q", "-f", "json"]).expect_code(0).json()["roots"].clone();
+    let class = |root: &Value| {
+        let class = root["container"].as_str().filter(|class| root["kind"] == "static" && !is_library(class));
+        class.unwrap_or("(no owner)").to_string()
+    };
+    let mut classes: Vec<String> = roots.as_array().expect("roots").iter().map(class).collect();
+    classes.dedup();
+    if let [class] = &classes[..] { class.clone() } else { "(no owner)".into() }
 }
 
 fn by_definition(file: &str, is_library: &dyn Fn(&str) -> bool) -> Sums {
@@ -116,4 +130,22 @@ fn owners_by_package_are_sums_of_owners() {
         (0..4).for_each(|at| sum[at] += sums[at]);
     }
     assert_eq!(owners(file, &["--by", "owner=package"]), packages);
+}
+
+/// A class object is its class's, and so is what only its static variables hold.
+#[test]
+fn statics_belong_to_the_class_that_declares_them() {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let class = dump.class("java.lang.Class", object, &[], &[]);
+    let cache = dump.class("app.Cache", object, &[], &[("BYTES", Held::Reference(0x50))]);
+    dump.primitives(0x50, 8, 1, &[7; 1000]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), dump.finish()).unwrap();
+    let sums = owners(file.path().to_str().unwrap(), &["--by", "owner"]);
+    let [objects, bytes, charged, charged_bytes] = sums["app.Cache"];
+    assert_eq!((objects, bytes, charged), (0, 0, 2), "{sums:?} {class:x} {cache:x}");
+    assert!(charged_bytes > 1000, "{sums:?}");
+    let nobody = sums.get("(no owner)").copied().unwrap_or_default();
+    assert!(nobody[3] < 1000, "{sums:?}");
 }

@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::common::cmd::{run, run_with_input};
 use crate::common::heap::Heap;
 use crate::common::synth::xna_cf;
+use crate::common::synth_java::{Held, JavaDump};
 use crate::oracle::heaps;
 
 const GAME: &str = "fixtures/xna_cf/small_1k.txt";
@@ -323,4 +324,99 @@ fn command_lines_ask_the_same() {
     let line = options.command_line().for_shell(Some(GAME.as_ref()));
     assert_eq!(line, format!("heapdump roots --exclude X -n 0 --type Level {GAME}"));
     assert_same(&merged_paths(&dump, &options).unwrap(), &line.split(' ').skip(1).collect::<Vec<_>>());
+}
+
+/// `T.root` is an `A`, behind which a `B` and an `A` again hold the leaf; a list of 3,000 nodes ends with one, and so does the
+/// way down a tree.
+#[test]
+fn merged_paths_have_every_step_and_count_chains() {
+    let mut dump = JavaDump::new();
+    let none = Held::Reference(0);
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let statics = [("root", Held::Reference(0x10)), ("list", Held::Reference(0x1000)), ("tree", Held::Reference(0x90))];
+    dump.class("app.T", object, &[], &statics);
+    let (a, b) =
+        (dump.class("app.A", object, &[("next", none)], &[]), dump.class("app.B", object, &[("b", none)], &[]));
+    let node = dump.class("app.Node", object, &[("next", none), ("value", none)], &[]);
+    let fork = dump.class("app.Fork", object, &[("left", none), ("right", none)], &[]);
+    let leaves = ["First", "Second", "Third"].map(|name| dump.class(&format!("app.{name}Leaf"), object, &[], &[]));
+    for (id, class, held) in [(0x10, a, 0x20), (0x20, b, 0x30), (0x30, a, 0x40), (0x40, leaves[0], 0)] {
+        dump.instance(id, class, &[Held::Reference(held)][..usize::from(held != 0)]);
+    }
+    const LENGTH: u64 = 3000;
+    for number in 0..LENGTH {
+        let is_last = number + 1 == LENGTH;
+        let next = if is_last { 0 } else { 0x1000 + 16 * (number + 1) };
+        dump.instance(
+            0x1000 + 16 * number,
+            node,
+            &[Held::Reference(next), Held::Reference(if is_last { 0x50 } else { 0 })],
+        );
+    }
+    dump.instance(0x50, leaves[1], &[]);
+    // Left, right, left, right: the last holds the leaf.
+    for (id, left, right) in [(0x90, 0xa0, 0), (0xa0, 0, 0xb0), (0xb0, 0xc0, 0), (0xc0, 0, 0xd0), (0xd0, 0x60, 0)] {
+        dump.instance(id, fork, &[Held::Reference(left), Held::Reference(right)]);
+    }
+    dump.instance(0x60, leaves[2], &[]);
+    let bytes = dump.finish();
+    let path = |args: &[&str]| -> Vec<(String, String, u64)> {
+        let tree = run_with_input_file(args, &bytes);
+        let mut row = &tree["tree"][0];
+        let mut rows = Vec::new();
+        loop {
+            let text = |key: &str| row[key].as_str().unwrap_or_default().to_string();
+            rows.push((text("reference"), text("type"), row["chain_objects"].as_u64().unwrap_or(1)));
+            let Some(below) = row["children"].get(0) else { return rows };
+            row = below;
+        }
+    };
+    let expected = |rows: &[(&str, &str, u64)]| -> Vec<(String, String, u64)> {
+        rows.iter().map(|&(name, type_name, chain)| (name.into(), type_name.into(), chain)).collect()
+    };
+    for args in [&["--type", "app.FirstLeaf"][..], &["0x40", "--merge"]] {
+        let steps = [("", "java.lang.Class", 1), ("static T.root", "app.A", 1), (".next", "app.B", 1)];
+        let ends = [(".b", "app.A", 1), (".next", "app.FirstLeaf", 1)];
+        assert_eq!(path(args), expected(&[&steps[..], &ends].concat()), "{args:?}");
+    }
+    let list = [("static T.list", "app.Node", 1), (".next", "app.Node", LENGTH - 1), (".value", "app.SecondLeaf", 1)];
+    assert_eq!(path(&["--type", "app.SecondLeaf"])[1..], expected(&list));
+    let tree = [(".left", "app.Fork", 1), (".right, .left", "app.Fork", 3), (".left", "app.ThirdLeaf", 1)];
+    assert_eq!(path(&["--type", "app.ThirdLeaf"])[2..], expected(&tree));
+    let (_folder, file) = as_file(&bytes);
+    let text = run(&["roots", "--type", "app.SecondLeaf", &file, "-q", "--pretty", "--color", "never"]).stdout;
+    assert!(text.contains(".next  app.Node × 2,999\n"), "{text}");
+    let csv = run(&["roots", "--type", "app.SecondLeaf", &file, "-q", "-f", "csv"]).stdout;
+    assert!(csv.contains("\n2,1,16,2999,.next,app.Node\n"), "{csv}");
+}
+
+/// Chains of one type and of two fold, and the path of types that is left is one of the heap.
+#[test]
+fn paths_of_types_fold_repeats_alone() {
+    let mut dump = String::from("a 1 App 1\nt 1 All\nt 2 A\nt 3 B\nt 4 Leaf\nt 5 C\n");
+    // All holds A > B > A > C, and A > B > A > B > ... > Leaf, and C > C > C.
+    dump += "o 10 1 8 20 40 30\nr 10 4 0 1\no 20 2 8 21\no 21 3 8 22\no 22 2 8 23\no 23 5 8\n";
+    dump += "o 30 5 8 31\no 31 5 8 32\no 32 5 8\n";
+    (0x40..0x440).for_each(|id| dump += &format!("o {id:x} {} 8 {:x}\n", 2 + id % 2, id + 1));
+    dump += "o 440 4 8\n";
+    let folded =
+        run_with_input(&["export", "--to", "folded", "--min-bytes", "0"], dump.as_bytes()).expect_code(0).stdout;
+    let paths: Vec<&str> = folded.lines().map(|line| line.rsplit_once(' ').unwrap().0).collect();
+    let expected = ["All", "All;A", "All;A;B", "All;A;B;A", "All;A;B;A;C", "All;A;B;Leaf", "All;C"];
+    assert_eq!(BTreeSet::from_iter(paths), BTreeSet::from(expected));
+}
+
+fn as_file(bytes: &[u8]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump");
+    std::fs::write(&file, bytes).unwrap();
+    let name = file.to_str().unwrap().to_string();
+    (folder, name)
+}
+
+/// `roots` on a dump, as JSON.
+fn run_with_input_file(args: &[&str], bytes: &[u8]) -> serde_json::Value {
+    let (_folder, file) = as_file(bytes);
+    let (before, after) = if args[0] == "--type" { (&args[..2], &args[2..]) } else { (&args[..1], &args[1..]) };
+    run(&[&["roots"], before, &[file.as_str()], after, &["-q", "-f", "json"]].concat()).expect_code(0).json()
 }

@@ -52,12 +52,12 @@ impl TrendLimit {
         let (what, values) = match &self.of {
             None => (trend.whole.to_string(), trend.total_values.clone()),
             Some(pattern) => {
-                let is_one = pattern.choice_of(rows.iter().map(|(row, _)| row.name.as_str()));
-                if !rows.iter().any(|(row, _)| is_one(&row.name)) {
+                let is_one = |row: &TrendRow| pattern.matches(&row.name);
+                if !rows.iter().any(|(row, _)| is_one(row)) {
                     return Some(OverLimit::of_nothing(trend.by, &self.text));
                 }
                 let mut sums = vec![0u64; trend.total_values.len()];
-                for (_, row) in rows.iter().filter(|(row, _)| is_one(&row.name)) {
+                for (_, row) in rows.iter().filter(|(row, _)| is_one(row)) {
                     sums.iter_mut().zip(bytes_of(*row)).for_each(|(sum, bytes)| *sum = sum.saturating_add(bytes));
                 }
                 (pattern.text().to_string(), sums)

@@ -2,10 +2,11 @@
 
 use anyhow::{Error, Result};
 
-use super::options::words;
+use super::options::{LenientArgs, words};
 use crate::analysis::threshold::{Percent, Threshold, parse_share};
-use crate::answers::DiffBy;
-use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits};
+use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, OverLimit};
+use crate::answers::{DiffBy, ProblemRow};
+use crate::cli::Outcome;
 
 /// What the rows of a diff are.
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,8 @@ pub(crate) struct DiffRowArgs {
 /// What may not be outgrown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GrowthArgs {
-    /// Fail when the heap grew by more (10%, 20MiB), or types that match did ('*Cache=1MiB')
+    /// Fail when the heap grew by more shallow bytes (10%, 20MiB), or all types that match did ('*Cache=1MiB'; PATTERN as
+    /// for --type); with --retained types by their retained bytes, added up
     #[arg(long, value_name = "[TYPE=]SIZE")]
     fail_over: Vec<GrowthLimit>,
     /// Fail when any type grew by more than this share, or is new
@@ -39,9 +41,20 @@ pub(crate) struct GrowthArgs {
     /// With --fail-over-type: ignore types that grew by less: a size, or a share of the old heap
     #[arg(long, value_name = "SIZE", requires = "fail_over_type", hide_short_help = true)]
     min_bytes: Option<Threshold>,
+    #[command(flatten)]
+    lenient: LenientArgs,
 }
 
 impl GrowthArgs {
+    /// How the command ends, where `over` is what the limits came to; a cut dump passes none.
+    pub(crate) fn outcome(&self, over: &[OverLimit], is_strict: bool, new: &[ProblemRow]) -> Result<Outcome> {
+        if over.iter().any(|over| over.is_over) {
+            return Ok(Outcome::No);
+        }
+        self.lenient.check(!self.fail_over.is_empty() || self.fail_over_type.is_some(), [new])?;
+        Ok(if is_strict && !over.is_empty() { Outcome::Failed } else { Outcome::Done })
+    }
+
     /// The limits.
     pub(crate) fn limits(&self) -> GrowthLimits {
         GrowthLimits { of_some: self.fail_over.clone(), of_each: self.fail_over_type, min_bytes: self.min_bytes }

@@ -7,7 +7,7 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::histogram::{HistogramOrder, SizeLimit};
 use crate::answers::{GroupBy, HistogramOptions, OwnTypes, RetainedBy};
 use crate::cli::args::heaps::HeapArgs;
-use crate::cli::args::options::{Common, RowArgs, ScopeArgs, parse_patterns, words};
+use crate::cli::args::options::{Common, LenientArgs, RowArgs, ScopeArgs, parse_patterns, words};
 use crate::units::parse_size;
 
 /// The question of `stats`.
@@ -26,9 +26,12 @@ pub(crate) struct HistogramArgs {
     /// Types of the program, whatever they are called
     #[arg(long, value_name = "PATTERN", hide_short_help = true)]
     mine: Vec<String>,
-    /// Fail when the objects of all types that match take more, for instance --fail-over 'System.Byte[]=20MB'; PATTERN as for --type
+    /// Fail when the objects of all types that match take more, for instance --fail-over 'System.Byte[]=20MB': shallow bytes,
+    /// with --retained retained ones, added up; PATTERN as for --type
     #[arg(long, value_name = "TYPE=SIZE")]
-    fail_over: Vec<String>,
+    pub(crate) fail_over: Vec<String>,
+    #[command(flatten)]
+    pub(crate) lenient: LenientArgs,
     /// Histogram only, in one pass with memory for types alone
     #[arg(long, conflicts_with_all = ["retained", "filter", "domain", "keep_unreachable", "exclude_roots", "dump", "process", "allocator"])]
     pub(crate) shallow: bool,
@@ -92,6 +95,7 @@ impl HistogramArgs {
         with_graph: bool,
         of_allocations: bool,
     ) -> Result<HistogramOptions> {
+        self.rows.check_retained(of_allocations || self.retained.is_some())?;
         let order = self.rows.order_of(&HistogramOrder::words(options, with_graph, of_allocations))?;
         Ok(HistogramOptions { order: order.unwrap_or_default(), ..options.clone() })
     }

@@ -53,8 +53,7 @@ pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
     text.parse().map_err(|_| match Path::new(text).exists() {
         true => anyhow!("\"{text}\" is a file, not an object id: the id comes first, then FILE"),
         false if is_url(text) => anyhow!("{URL_ADVICE}"),
-        false => anyhow!(
-            "\"{text}\" is neither a file nor an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal)"
-        ),
+        false => anyhow!("\"{text}\" is neither a file nor an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal); \
+             all objects of a type are chosen with --type {text}, by list, roots, referrers and dominators"),
     })
 }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::{Percent, Threshold};
-use crate::answers::{CommandLine, Limits, Order, ScopeOptions};
+use crate::answers::{CommandLine, Limits, Order, ProblemRow, ScopeOptions, cut_sentence};
 use crate::filter::Filter;
 use crate::input::{ReadOptions, Rules, SizeRadix};
 use crate::report::{Format, parse_size};
@@ -73,8 +73,30 @@ pub(crate) struct OutputArgs {
 #[command(next_help_heading = "Output")]
 pub(crate) struct LimitArgs {
     /// Rows of each table, or of each level of a tree; 0 for all [default: 30 on a terminal, else all]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
+}
+
+/// What limits are worth on a part of a dump.
+#[derive(Debug, Args)]
+pub(crate) struct LenientArgs {
+    /// Check limits on a cut dump as on a whole one, not as an error
+    #[arg(long, hide_short_help = true)]
+    lenient: bool,
+}
+
+impl LenientArgs {
+    /// An error where no limit was passed by what is left of a dump that is cut.
+    pub(crate) fn check<'p>(
+        &self,
+        has_limits: bool,
+        problems: impl IntoIterator<Item = &'p [ProblemRow]>,
+    ) -> Result<()> {
+        let Some(cut) = problems.into_iter().find_map(cut_sentence).filter(|_| has_limits && !self.lenient) else {
+            return Ok(());
+        };
+        bail!("no limit is passed, but that says nothing. {cut}. --lenient checks limits on what there is")
+    }
 }
 
 /// The order of a table.
@@ -82,7 +104,7 @@ pub(crate) struct LimitArgs {
 #[command(next_help_heading = "Output")]
 pub(crate) struct SortArgs {
     /// Order the rows by this column
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", value_hint = clap::ValueHint::Other)]
     pub(crate) sort: Option<String>,
     /// Reverse the order
     #[arg(long, hide_short_help = true)]
@@ -308,6 +330,16 @@ impl RowArgs {
     /// As the library takes it, here and now.
     pub(crate) fn limits(&self, output: &OutputArgs) -> Limits {
         Limits { rows: self.limit.limit_here(output), reverse: self.sort.reverse }
+    }
+
+    /// An error that names the option where rows are to be sorted by what only `--retained` computes.
+    pub(crate) fn check_retained(&self, is_computed: bool) -> Result<()> {
+        match self.sort.sort.as_deref() {
+            Some(asked @ ("retained" | "retained_bytes")) if !is_computed => {
+                bail!("--sort {asked}: add --retained, which computes the column")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What `--sort` asks for.

@@ -16,7 +16,8 @@ use crate::cli::terminal::{asking::ask, session::Session};
 ///
 /// For dumps of allocation totals: what each backtrace allocated with all it called. "Other" is what the dump does not
 /// tell apart, "self" what a frame allocated itself. For dumps of objects: the types on the way down the dominator tree,
-/// each with what its objects retain, from the top or below one object (exit code 1 when no strong root reaches that).
+/// each with what its objects retain, from the top or below one object (exit code 1 when no strong root reaches that);
+/// allocations are objects there, in a pipe and in CSV too.
 ///
 /// Example: heapdump breakdown trace.json.gz --process Browser --min-percent 1
 ///

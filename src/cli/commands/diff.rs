@@ -14,7 +14,7 @@ use crate::cli::terminal::{asking::ask_together, session::Session};
 
 /// What grew between two dumps, by type
 ///
-/// Joined by name and never by object id, so the dumps may be of different formats. Types that changed only, largest
+/// Joined by name and never by object id, so the dumps may be of different formats of one runtime. Types that changed only, largest
 /// growth first. Exit code 1 when something grew by more than --fail-over or --fail-over-type.
 ///
 /// Of allocation totals two dumps of one trace can be compared too, with --dump OLD,NEW; of V8 snapshots of one process
@@ -61,8 +61,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         answer.unmatched_heaps.sentences().for_each(|sentence| old.note(&format!("note: {sentence}")));
         session.print_answer(&answer, &args.common.output)?;
         answer.over_limits.iter().for_each(|over| session.print_sentence(&over.text));
-        let is_over = answer.over_limits.iter().any(|over| over.is_over);
-        if answer.rows.is_empty() && options.scope.is_choice() && !is_over {
+        let outcome = args.growth.outcome(&answer.over_limits, args.common.input.read.strict, &answer.problems.new)?;
+        if answer.rows.is_empty() && options.scope.is_choice() && outcome == Outcome::Done {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();
             if !is_empty {
                 old.note("what matches is the same in both dumps");
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             args.scope.outcome(session, is_empty, args.common.input.read.quiet);
             return Ok(Outcome::No);
         }
-        Ok(if is_over { Outcome::No } else { Outcome::Done })
+        Ok(outcome)
     })
 }
 
@@ -79,6 +79,7 @@ impl Args {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
         let growth_limits = self.growth.limits();
         let by = self.rows.rows(of_objects, growth_limits.are_of_types())?;
+        self.order.check_retained(!of_objects || self.rows.retained)?;
         let orders = DiffOrder::words(self.rows.by, of_objects, self.rows.retained);
         if !of_objects && files < 2 && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");

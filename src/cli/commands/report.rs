@@ -59,6 +59,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             PageError::Answer(error) => new.explain(error),
             error => error.into(),
         })?;
+        // The command is run again without a damaged index: this page may be wrong.
+        let mut dumps = old.iter().copied().chain([new]).map(|asked| asked.dump);
+        if let Some(why) = dumps.find_map(|dump| dump.index_check()?.damage()) {
+            bail!("the index is damaged: {why}");
+        }
         write(&target, &page)?;
         Ok(Outcome::Done)
     };

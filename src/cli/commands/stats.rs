@@ -44,13 +44,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             false => Ok(ask_input(session, place, Some(file), input, |asked| answer(args, &options, asked))?.1),
         })?;
         session.print_each(&answers, output)?;
-        let outcome = outcome(args, session, &answers);
+        let outcome = outcome(args, session, &answers)?;
         return Ok(failed.unwrap_or(outcome));
     }
     let file = files.first().map(PathBuf::as_path);
     let print = |answer| {
         session.print_answer(&answer, output)?;
-        Ok(outcome(args, session, &[(String::new(), answer)]))
+        outcome(args, session, &[(String::new(), answer)])
     };
     match args.shallow {
         true => print(count(args, session, &options, &Input::find(file)?, None)?),
@@ -92,11 +92,16 @@ fn count(
 }
 
 /// How the command ends, with the limits of each file on standard error.
-fn outcome(args: &HistogramArgs, session: &Session, answers: &[(String, Histogram)]) -> Outcome {
+fn outcome(args: &HistogramArgs, session: &Session, answers: &[(String, Histogram)]) -> Result<Outcome> {
     let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
     let outcome = args.scope.outcome(session, is_empty, args.common.input.read.quiet);
     let sentences = answers.iter().flat_map(|(file, answer)| answer.limit_sentences(file));
     sentences.for_each(|text| session.print_sentence(&text));
-    let is_over = answers.iter().flat_map(|(_, answer)| &answer.limit_checks).any(|check| check.is_over());
-    if is_over { Outcome::No } else { outcome }
+    let mut checks = answers.iter().flat_map(|(_, answer)| &answer.limit_checks);
+    if checks.clone().any(|check| check.is_over()) {
+        return Ok(Outcome::No);
+    }
+    args.lenient.check(!args.fail_over.is_empty(), answers.iter().map(|(_, answer)| &answer.problems[..]))?;
+    let is_of_nothing = args.common.input.read.strict && checks.any(|check| check.bytes.is_none());
+    Ok(if is_of_nothing { Outcome::Failed } else { outcome })
 }

@@ -1,13 +1,15 @@
 //! `heapdump trend`: what grew over many dumps.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Error, Result, bail};
 
 use crate::analysis::threshold::Threshold;
+use crate::answers::problems::problems_of;
 use crate::answers::{AnswerError, DiffBy, GroupBy, Limits, MIN_JUDGED, TrendLimit, TrendOfDumps, TrendOptions};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, LimitArgs, ScopeArgs, words};
+use crate::cli::args::options::{Common, LenientArgs, LimitArgs, ScopeArgs, words};
 use crate::cli::terminal::{asking::ask_input, each_file::ask_each, session::Session};
 
 /// What grew over many dumps: what never shrinks first
@@ -47,9 +49,12 @@ pub(crate) struct Args {
     /// Fail when a row grows and never shrinks, over 4 dumps or more
     #[arg(long)]
     grows: bool,
-    /// Fail when the heap grows by more, or rows that match do: 10%, 20MiB, 100KiB/dump, '*Cache=1MiB'
+    /// Fail when the heap grows by more, or rows that match do: 10%, 20MiB, 100KiB/dump, '*Cache=1MiB'; of shallow bytes,
+    /// with --retained of retained ones; PATTERN as for --type
     #[arg(long, value_name = "[PATTERN=]SIZE[/dump]")]
     fail_over: Vec<TrendLimit>,
+    #[command(flatten)]
+    lenient: LenientArgs,
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
@@ -64,10 +69,12 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     }
     let dumps = TrendOfDumps::new(args.options()?);
     let input = &args.common.input;
+    let problems = Mutex::new(Vec::new());
     let (_, failed) = ask_each(session, &args.files, false, input, |place, file| {
         dumps.expect(file);
         ask_input(session, place, Some(file), input, |asked| {
             asked.warn();
+            problems.lock().unwrap_or_else(PoisonError::into_inner).push(problems_of(asked.dump.diagnostics()));
             dumps.add(asked.dump).map_err(|error| asked.explain(error))
         })
         .map(drop)
@@ -78,8 +85,15 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let growing = answer.growing.iter().filter(|_| args.grows);
     answer.over.iter().map(|over| &over.text).chain(growing.clone()).for_each(|text| session.print_sentence(text));
     let is_over = answer.over.iter().any(|over| over.is_over) || growing.count() > 0;
-    let outcome = args.scope.outcome(session, answer.is_of_nothing(), input.read.quiet);
-    Ok(failed.unwrap_or(if is_over { Outcome::No } else { outcome }))
+    if is_over || failed.is_some() {
+        return Ok(failed.unwrap_or(Outcome::No));
+    }
+    let problems = problems.into_inner().unwrap_or_else(PoisonError::into_inner);
+    args.lenient.check(args.grows || !args.fail_over.is_empty(), problems.iter().map(Vec::as_slice))?;
+    if input.read.strict && !answer.over.is_empty() {
+        return Ok(Outcome::Failed);
+    }
+    Ok(args.scope.outcome(session, answer.is_of_nothing(), input.read.quiet))
 }
 
 impl Args {

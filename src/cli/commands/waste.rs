@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 
 use crate::answers::holders::KnownCollections;
+use crate::answers::problems::problems_of;
 use crate::answers::{Limits, WasteKind, WasteOptions, waste};
 use crate::cli::Outcome;
-use crate::cli::args::options::{Common, RowArgs, WhereArgs, words};
+use crate::cli::args::options::{Common, LenientArgs, RowArgs, WhereArgs, words};
 use crate::cli::terminal::{asking::ask, session::Session};
 
 /// What could be smaller, by the field that holds it
@@ -33,6 +34,8 @@ pub(crate) struct Args {
     /// Fail when more is wasted: a size, or a share of the heap as 5%
     #[arg(long, value_name = "SIZE|SHARE")]
     fail_over: Option<String>,
+    #[command(flatten)]
+    lenient: LenientArgs,
     #[command(flatten)]
     filter: WhereArgs,
     #[command(flatten)]
@@ -67,6 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         [answer.redaction_note(), answer.untold_note()].iter().flatten().for_each(|note| asked.note(note));
         session.print_answer(&answer, &args.common.output)?;
         let Some(over) = answer.over_limit() else {
+            args.lenient.check(args.fail_over.is_some(), [&problems_of(asked.dump.diagnostics())[..]])?;
             return Ok(args.filter.outcome(session, "", answer.is_of_nothing, args.common.input.read.quiet));
         };
         session.print_sentence(&over);

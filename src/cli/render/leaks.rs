@@ -2,7 +2,7 @@
 
 use crate::answers::leaks::SuspectRow;
 use crate::answers::survivors::SurvivorRow;
-use crate::answers::{Leaks, Survivors};
+use crate::answers::{Leaks, Survivors, cut_sentence};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, escape_markdown};
 
 impl Present for Leaks<'_> {
@@ -41,8 +41,14 @@ impl Present for Leaks<'_> {
         if self.omitted.beyond_limit > 0 {
             page.line(format!("{} more; -n 0 shows all", self.omitted.beyond_limit));
         }
-        if self.roots_inferred {
+        let cut = cut_sentence(&self.problems);
+        if let Some(cut) = &cut {
+            page.paragraph(format!("{cut}."));
+        }
+        if self.roots_inferred && cut.is_none() {
             page.paragraph("Roots are inferred: the dump has no root records.");
+        } else if self.roots_inferred {
+            page.paragraph("Roots are inferred: none were read.");
         }
     }
 

@@ -19,6 +19,7 @@ impl Present for MergedRootPaths<'_> {
             .add_if(of_one, Column::count("paths", "Paths"), |place| place.row.paths)
             .add_if(!of_one, Column::count("objects", "Objects"), |place| place.row.objects)
             .add_if(!of_one, Column::bytes("retained_bytes", "Retained"), |place| place.row.retained_bytes)
+            .add(Column::count("chain_objects", "Chain"), |place| place.row.chain_objects)
             .add_if(self.tree.have_names(), REFERENCE, |place| place.row.reference.take())
             .add(TYPE, |place| match &place.row.root {
                 Some(root) => Cell::text(format!("{} <- {}", place.row.type_name, root_text(root))),
@@ -48,11 +49,12 @@ impl Present for MergedRootPaths<'_> {
             row: Box::new(move |at| {
                 let place = self.tree.get(at);
                 let row = place.row;
-                let name = match (&row.root, &row.reference) {
+                let mut name = match (&row.root, &row.reference) {
                     (Some(root), _) => format!("{}: {}", root_words(root), escape_controls(row.type_name)),
                     (None, Some(reference)) => format!("{reference}  {}", row.type_name),
                     (None, None) => row.type_name.to_string(),
                 };
+                name += &row.chain_text();
                 let figures = |count: Option<u64>, bytes: Option<u64>| {
                     let (count, bytes) = (count.map(format_count), bytes.map(|bytes| style.size(bytes)));
                     count.into_iter().chain(bytes).collect::<Vec<_>>()

@@ -81,7 +81,7 @@ pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Li
             figures: vec![row.retained_bytes.map(signed), row.objects.map(signed)],
             lead,
             level: Some(depth as u32),
-            ..Row::new(row.type_name, Target::Type(row.type_name.to_string()))
+            ..Row::new(format!("{}{}", row.type_name, row.chain_text()), Target::Type(row.type_name.to_string()))
         });
     }
     let all = answer.tree.iter().count();

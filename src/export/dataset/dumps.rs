@@ -12,7 +12,7 @@ use super::place::CONTENT;
 use super::table::{Column, SCHEMA_VERSION, Table, signed, small, text_of};
 use crate::answers::heaps::processes_of;
 use crate::answers::histogram::Totals;
-use crate::answers::{HeapChoice, HistogramOptions, histogram};
+use crate::answers::{HeapChoice, HistogramOptions, cut_word, histogram};
 use crate::dump::{Content, OpenDump};
 
 /// What the row says besides what the dump has.
@@ -109,16 +109,12 @@ pub(super) fn write<W: Write + Send>(dump: &OpenDump, origin: &Origin<'_>, out: 
     Ok(table.finish()?)
 }
 
-/// Codes of problems that say that a dump ends too early.
-const CUT: [&str; 5] = ["truncated", "truncated-line", "missing-trailer", "missing-end-record", "broken-compression"];
-
 /// Is all of the dump there, as far as its format tells?
 fn is_complete(dump: &OpenDump) -> bool {
     let info = dump.info();
     let sections = dump.graph().map_or(&[][..], |graph| graph.sections());
-    let is_cut = dump.diagnostics().sorted().iter().any(|problem| CUT.iter().any(|code| problem.code == *code));
     let mut snapshots = info.snapshots.iter().filter(|snapshot| snapshot.chosen);
-    !is_cut
+    cut_word(dump.diagnostics()).is_none()
         && info.loss.is_none()
         && sections.iter().all(|section| section.complete)
         && snapshots.all(|snapshot| snapshot.complete)

@@ -152,7 +152,7 @@ impl Reader for MemoryInfra {
 /// Why there is nothing to show.
 fn without_heaps(events: u64, dump_events: u64) -> String {
     match (events, dump_events) {
-        (0, _) => "no trace events in it: neither a Chromium trace with heap dumps nor a V8 heap snapshot".into(),
+        (0, _) => "JSON or HTML in which there are no trace events: neither a Chromium trace with heap dumps nor a V8 heap snapshot".into(),
         (_, 0) => format!(
             "a trace of {events} events without memory dumps: record it with the category \
              disabled-by-default-memory-infra and with heap profiling on"
