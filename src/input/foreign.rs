@@ -116,6 +116,10 @@ fn name_of_messages(start: &[u8]) -> Option<(&'static str, &'static str)> {
     if let [FIELD | PERIOD_TYPE, 4..=255, 0x08, 0..=0x7F, 0x10, 0..=0x7F, ..] = start {
         return Some(("a pprof profile", PPROF));
     }
+    // Lines of a text begin with the same byte where they are empty.
+    if start.iter().take(64).all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) {
+        return None;
+    }
     let mut rest = start;
     for _ in 0..PACKETS {
         rest = rest.strip_prefix(&[FIELD])?;
@@ -157,7 +161,7 @@ mod tests {
         named(b"\x5a\x04\x08\x01\x10\x02\x60\x01", "a pprof profile");
         named(b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08", "a pprof profile");
         named(&b"\x0a\x03\x52\x01\x00".repeat(4), "a Perfetto trace");
-        for nobodys in [&b"a 2 x\n"[..], b"", b"\n\n\n\n\n\n\n", b"\xca\xfe\xba\xbe\0\0\0\x02"] {
+        for nobodys in [&b"a 2 x\n"[..], b"", &[b'\n'; 100], b"\xca\xfe\xba\xbe\0\0\0\x02"] {
             assert_eq!(name(nobodys), None);
         }
         let text = |start: &[u8]| name_of_text(start, &["a", "b"]);

@@ -185,6 +185,9 @@ pub(crate) struct InputArgs {
     /// Do not use an index beside the file
     #[arg(long, hide_short_help = true)]
     pub(crate) no_index: bool,
+    /// Of standard input, how much a temporary file may keep to read fields and names again [default: a tenth of the free disk]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    pub(crate) spool: Option<u64>,
 }
 
 impl InputArgs {
@@ -232,9 +235,6 @@ pub(crate) struct ReadArgs {
     /// Memory limit, e.g. 4GiB [default: what is free]
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub(crate) max_memory: Option<String>,
-    /// Of standard input, how much a temporary file may keep to read fields and names again [default: a tenth of the free disk]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
-    pub(crate) spool: Option<u64>,
     /// No warnings, no progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         bail!("-o -: an index is nothing for a terminal to show");
     }
     let (options, memory) = open_options(session, None, &args.read)?;
-    let options = OpenOptions { index: IndexUse::Never, spool_bytes: 0, ..options };
+    let options = OpenOptions { index: IndexUse::Never, ..options };
     // Before it is read: what is written to it meanwhile makes the index stale.
     let key = file.map(SourceKey::of).transpose().with_context(|| input.name())?;
     let dump = input.open(&options, &memory)?;

@@ -195,6 +195,7 @@ pub(crate) fn dump_options(session: &Session, file: Option<&str>, args: &InputAr
     let options = OpenOptions {
         roots: RootPolicy { without, keep_unreachable: args.keep_unreachable },
         index: if args.no_index || session.indexes.are_ignored() { IndexUse::Never } else { IndexUse::WhereFresh },
+        spool_bytes: args.spool.unwrap_or_else(|| free_temporary_bytes().unwrap_or(0) / 10),
         ..options
     };
     Ok((options, memory))
@@ -245,9 +246,7 @@ pub(crate) fn open_options(session: &Session, file: Option<&str>, args: &ReadArg
     let memory = Memory::find(session, args)?;
     let read = args.read_options()?;
     session.set_threads(read.threads)?;
-    let spool_bytes = args.spool.unwrap_or_else(|| free_temporary_bytes().unwrap_or(0) / 10);
-    let options = OpenOptions { read, memory: memory.limit.clone(), observer, spool_bytes, ..OpenOptions::default() };
-    Ok((options, memory))
+    Ok((OpenOptions { read, memory: memory.limit.clone(), observer, ..OpenOptions::default() }, memory))
 }
 
 /// Kinds of roots that are left out, as the graph names them.
