@@ -136,9 +136,9 @@ mod tests {
         };
         let mut out = Vec::new();
         write(&table, &mut out, &style).unwrap();
-        let expected = "of       n reference              type\n\
+        let expected = "of        n reference              type\n\
                         a\\u{20}b  1 local of f (F.java:1)  A B\n\
-                        c       23 -                      C\n";
+                        c        23 -                      C\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
