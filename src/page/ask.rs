@@ -85,8 +85,8 @@ impl<'d> Page<'d> {
         let histogram_of = |by: GroupBy| histogram(dump, &HistogramOptions { group_by: by, ..types.clone() });
         let mut groups = Vec::new();
         if is_graph {
-            let by = [GroupBy::Module, GroupBy::Package].into_iter();
-            groups.extend(by.filter_map(|by| Some((by, histogram_of(by).ok()?))).next());
+            let mut by = [GroupBy::Module, GroupBy::Package].into_iter();
+            groups.extend(by.find_map(|by| Some((by, histogram_of(by).ok()?))));
             if dump.graph().is_some_and(|graph| graph.sections().len() > 1) {
                 groups.push((GroupBy::Section, histogram_of(GroupBy::Section)?));
             }

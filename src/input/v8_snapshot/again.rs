@@ -9,9 +9,7 @@ use super::ropes::Ropes;
 use super::snapshot::Snapshot;
 use super::stacks::Stacks;
 use crate::graph::NodeId;
-
-/// UTF-16 units of a text that is put together; V8 cuts others there.
-pub(super) const MOST_TEXT_UNITS: usize = 1024;
+use crate::input::Text;
 
 /// A snapshot that was read again.
 #[derive(Debug)]
@@ -33,15 +31,15 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// A snapshot whose ids are all different.
-    pub(super) fn new(snapshot: Snapshot) -> Self {
+    /// A snapshot whose ids are all different, and its tables of maps and sets.
+    pub(super) fn new(snapshot: Snapshot, tables: Vec<(u32, u32)>) -> Self {
         let mut ordinals: Vec<u32> = (0..snapshot.len() as u32).filter(|&node| !snapshot.is_category(node)).collect();
         ordinals.par_sort_by_key(|&ordinal| snapshot.ids.get(ordinal as usize));
         let leads_nowhere = |&target: &u32| target == NOWHERE || snapshot.is_category(target);
         let edges = (0..).zip(&snapshot.targets);
         Read {
             ordinals,
-            tables: super::names::tables(&snapshot),
+            tables,
             stacks: Stacks::read(&snapshot),
             no_references: edges.filter(|(_, target)| leads_nowhere(target)).map(|(edge, _)| edge).collect(),
             keys: OnceLock::new(),
@@ -49,6 +47,15 @@ impl Read {
             distances: Mutex::new(None),
             snapshot,
         }
+    }
+
+    pub(super) fn ropes(&self) -> &Ropes {
+        self.ropes.get_or_init(|| Ropes::new(&self.snapshot))
+    }
+
+    /// The start of a text, so many units at most.
+    pub(super) fn text(&self, ordinal: u32, most_units: usize) -> Option<Text> {
+        self.ropes().text(&self.snapshot, ordinal, most_units)
     }
 
     pub(super) fn ordinal(&self, node: NodeId) -> Option<u32> {

@@ -8,9 +8,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
 
-use super::again::{MOST_TEXT_UNITS, Read};
+use super::again::Read;
 use super::distances::{SYSTEM, distances};
 use super::layout::{EdgeKind, Kind};
+use super::ropes::{MOST_TEXT_UNITS, length, visit_whole};
 use super::snapshot::Snapshot;
 use super::strings::Keep;
 use crate::allocations::AllocationDump;
@@ -43,7 +44,8 @@ impl V8Details {
         let (mut snapshot, _share) =
             Snapshot::read(self.input.from_start()?, Keep::All, threads, &budget, &mut problems)?;
         snapshot.ids.make_unique();
-        Ok(Arc::clone(read.insert(Arc::new(Read::new(snapshot)))))
+        let tables = super::names::tables(&snapshot);
+        Ok(Arc::clone(read.insert(Arc::new(Read::new(snapshot, tables)))))
     }
 }
 
@@ -66,7 +68,7 @@ impl Read {
         let content = match (self.snapshot.kind(ordinal), self.end_of_cut(ordinal)) {
             (_, Some([length, hash])) => format!("{text}\0{length}\0{hash}"),
             _ if !is_cut => text,
-            (Kind::ConsString, None) => match self.whole_text(ordinal) {
+            (Kind::ConsString, None) => match self.ropes().whole(&self.snapshot, ordinal) {
                 Some(whole) => format!("\0{}\0{}", whole.bytes, whole.hash),
                 None => format!("\0{}", self.snapshot.ids.get(ordinal as usize)),
             },
@@ -102,7 +104,7 @@ impl ObjectDetails for V8Details {
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, ReadError> {
         let read = self.read(graph)?;
-        Ok(read.ordinal(node).and_then(|ordinal| read.whole(ordinal, take)))
+        Ok(read.ordinal(node).and_then(|ordinal| visit_whole(&read.snapshot, ordinal, take)))
     }
 
     fn has_texts(&self) -> bool {
@@ -111,7 +113,7 @@ impl ObjectDetails for V8Details {
 
     fn contents(&self, graph: &HeapGraph, wanted: &WantedContents) -> Result<Contents, ReadError> {
         let read = self.read(graph)?;
-        let ropes = read.whole_ropes();
+        let ropes = read.ropes().texts(&read.snapshot);
         let is_text = |node: &NodeId| {
             graph.shallow_bytes(*node) > 0
                 && read.ordinal(*node).is_some_and(|ordinal| match read.snapshot.kind(ordinal) {
@@ -123,7 +125,7 @@ impl ObjectDetails for V8Details {
         let key = |node: &NodeId| read.ordinal(*node).map_or(ContentKey::UNKNOWN, |ordinal| read.content_key(ordinal));
         let keys = nodes.par_iter().map(key).collect();
         let length = |node: &NodeId| {
-            let units = read.ordinal(*node).and_then(|ordinal| read.length(ordinal));
+            let units = read.ordinal(*node).and_then(|ordinal| length(&read.snapshot, ordinal));
             units.map(|units| (*node, units))
         };
         let lengths = if wanted.lengths { nodes.iter().filter_map(length).collect() } else { Vec::new() };

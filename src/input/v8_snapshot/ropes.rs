@@ -3,13 +3,14 @@
 //!
 //! V8 cuts texts that are no ropes; of a rope as much is shown, unless the whole of one is asked for.
 
-use super::again::{MOST_TEXT_UNITS, Read};
 use super::bits::Bits;
 use super::block::NOWHERE;
 use super::layout::{EdgeKind, Kind};
 use super::snapshot::Snapshot;
 use crate::input::Text;
 
+/// UTF-16 units of a text that is put together; V8 cuts others there.
+pub(super) const MOST_TEXT_UNITS: usize = 1024;
 /// Bytes in UTF-8 that have as many UTF-16 units as are shown of a text, whatever they are.
 const MOST_TEXT_BYTES: u32 = 3 * MOST_TEXT_UNITS as u32;
 
@@ -173,6 +174,46 @@ impl Ropes {
         }
         (text, steps)
     }
+
+    /// The start of a text, so many units at most: of a string node as V8 has it, of a rope put together from its parts.
+    pub(super) fn text(&self, snapshot: &Snapshot, node: u32, most_units: usize) -> Option<Text> {
+        if snapshot.kind(node) != Kind::ConsString {
+            let text = own_text(snapshot, node)?;
+            let start = first_units(text, most_units.min(MOST_TEXT_UNITS)).0;
+            return Some(Text { text: start.into(), is_cut: start.len() < text.len() || is_cut(text) });
+        }
+        let known = self.first_units(snapshot, node).0;
+        let whole = self.whole(snapshot, node);
+        if known.is_empty() && whole.is_none() {
+            return None;
+        }
+        let text = first_units(&known, most_units).0.to_string();
+        let is_cut = whole.is_none_or(|whole| whole.bytes as usize > text.len());
+        Some(Text { text, is_cut })
+    }
+
+    /// Ropes that are texts of their own: those that only others hold are parts, and of one with an empty part the other
+    /// part is the text. O(edges).
+    pub(super) fn texts(&self, snapshot: &Snapshot) -> Bits {
+        let (mut parts, mut held) = (Bits::new(snapshot.len()), Bits::new(snapshot.len()));
+        for node in 0..snapshot.len() as u32 {
+            let own = self.at(node).map(|at| self.ropes[at]);
+            let holders = if own.is_some_and(|own| !own.has_empty_part) { &mut parts } else { &mut held };
+            for edge in snapshot.edges(node) {
+                let target = snapshot.targets[edge];
+                if self.are.has(target) && !snapshot.is_kind(edge, EdgeKind::Weak) {
+                    holders.insert(target);
+                }
+            }
+        }
+        let mut texts = self.are.clone();
+        for (node, at) in (0..snapshot.len() as u32).filter_map(|node| Some((node, self.at(node)?))) {
+            if self.ropes[at].has_empty_part || (parts.has(node) && !held.has(node)) {
+                texts.remove(node);
+            }
+        }
+        texts
+    }
 }
 
 /// The two parts of a rope.
@@ -209,96 +250,40 @@ fn first_units(text: &str, most: usize) -> (&str, usize) {
     (text, units)
 }
 
-impl Read {
-    /// The start of a text, so many units at most: of a string node as V8 has it, of a rope put together from its parts.
-    pub(super) fn text(&self, node: u32, most_units: usize) -> Option<Text> {
-        let snapshot = &self.snapshot;
-        if snapshot.kind(node) != Kind::ConsString {
-            let text = own_text(snapshot, node)?;
-            let start = first_units(text, most_units.min(MOST_TEXT_UNITS)).0;
-            return Some(Text { text: start.into(), is_cut: start.len() < text.len() || is_cut(text) });
-        }
-        let ropes = self.ropes();
-        let known = ropes.first_units(snapshot, node).0;
-        let whole = ropes.whole(snapshot, node);
-        if known.is_empty() && whole.is_none() {
-            return None;
-        }
-        let text = first_units(&known, most_units).0.to_string();
-        let is_cut = whole.is_none_or(|whole| whole.bytes as usize > text.len());
-        Some(Text { text, is_cut })
+/// Hands the whole text of a string node to `take`, part by part until that returns false. Returns whether the snapshot
+/// has all of it; `None` for what is no string.
+pub(super) fn visit_whole(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&[u8]) -> bool) -> Option<bool> {
+    if !matches!(snapshot.kind(node), Kind::String | Kind::ConsString | Kind::SlicedString) {
+        return None;
     }
+    let (mut open, mut is_whole) = (vec![node], true);
+    for _ in 0..MOST_PARTS_OF_WHOLE {
+        let Some(part) = open.pop() else { return Some(is_whole) };
+        if snapshot.kind(part) == Kind::ConsString {
+            let [first, second] = parts(snapshot, part);
+            is_whole &= first.is_some() && second.is_some();
+            open.extend(second.into_iter().chain(first));
+            continue;
+        }
+        let Some(text) = own_text(snapshot, part) else {
+            is_whole = false;
+            continue;
+        };
+        is_whole &= !is_cut(text) && snapshot.field(part, "truncated").is_none();
+        if !take(text.as_bytes()) {
+            return Some(false);
+        }
+    }
+    Some(false)
+}
 
-    /// Hands the whole text of a string node to `take`, part by part until that returns false. Returns whether the snapshot
-    /// has all of it; `None` for what is no string.
-    pub(super) fn whole(&self, node: u32, take: &mut dyn FnMut(&[u8]) -> bool) -> Option<bool> {
-        let snapshot = &self.snapshot;
-        if !matches!(snapshot.kind(node), Kind::String | Kind::ConsString | Kind::SlicedString) {
-            return None;
-        }
-        let (mut open, mut is_whole) = (vec![node], true);
-        for _ in 0..MOST_PARTS_OF_WHOLE {
-            let Some(part) = open.pop() else { return Some(is_whole) };
-            if snapshot.kind(part) == Kind::ConsString {
-                let [first, second] = parts(snapshot, part);
-                is_whole &= first.is_some() && second.is_some();
-                open.extend(second.into_iter().chain(first));
-                continue;
-            }
-            let Some(text) = own_text(snapshot, part) else {
-                is_whole = false;
-                continue;
-            };
-            is_whole &= !is_cut(text) && snapshot.field(part, "truncated").is_none();
-            if !take(text.as_bytes()) {
-                return Some(false);
-            }
-        }
-        Some(false)
+/// UTF-16 units of a string node that is no rope: those that the snapshot has, or how many it says there were.
+pub(super) fn length(snapshot: &Snapshot, node: u32) -> Option<u64> {
+    if let Some(number) = snapshot.field(node, "length") {
+        let value = snapshot.field(number, "value").unwrap_or(number);
+        return snapshot.strings.name(snapshot.names[value as usize]).parse().ok();
     }
-
-    /// UTF-16 units of a string node that is no rope: those that the snapshot has, or how many it says there were.
-    pub(super) fn length(&self, node: u32) -> Option<u64> {
-        let snapshot = &self.snapshot;
-        if let Some(number) = snapshot.field(node, "length") {
-            let value = snapshot.field(number, "value").unwrap_or(number);
-            return snapshot.strings.name(snapshot.names[value as usize]).parse().ok();
-        }
-        own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64)
-    }
-
-    /// What is known of a whole text.
-    pub(super) fn whole_text(&self, node: u32) -> Option<WholeText> {
-        self.ropes().whole(&self.snapshot, node)
-    }
-
-    /// Ropes that are texts of their own: those that only others hold are parts, and of one with an empty part the other
-    /// part is the text. O(edges).
-    pub(super) fn whole_ropes(&self) -> Bits {
-        let (snapshot, ropes) = (&self.snapshot, self.ropes());
-        let (mut parts, mut held) = (Bits::new(snapshot.len()), Bits::new(snapshot.len()));
-        for node in 0..snapshot.len() as u32 {
-            let own = ropes.at(node).map(|at| ropes.ropes[at]);
-            let holders = if own.is_some_and(|own| !own.has_empty_part) { &mut parts } else { &mut held };
-            for edge in snapshot.edges(node) {
-                let target = snapshot.targets[edge];
-                if ropes.are.has(target) && !snapshot.is_kind(edge, EdgeKind::Weak) {
-                    holders.insert(target);
-                }
-            }
-        }
-        let mut whole = ropes.are.clone();
-        for (node, at) in (0..snapshot.len() as u32).filter_map(|node| Some((node, ropes.at(node)?))) {
-            if ropes.ropes[at].has_empty_part || (parts.has(node) && !held.has(node)) {
-                whole.remove(node);
-            }
-        }
-        whole
-    }
-
-    fn ropes(&self) -> &Ropes {
-        self.ropes.get_or_init(|| Ropes::new(&self.snapshot))
-    }
+    own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64)
 }
 
 #[cfg(test)]
@@ -322,7 +307,7 @@ mod tests {
     }
 
     /// A snapshot of texts, some of which its root holds.
-    fn read(made: &[Made], held: &[bool], is_descending: bool) -> (Read, impl Fn(usize) -> u32 + use<>) {
+    fn read(made: &[Made], held: &[bool], is_descending: bool) -> (Snapshot, Ropes, impl Fn(usize) -> u32 + use<>) {
         let count = made.len();
         let ordinal = move |number: usize| 1 + if is_descending { count - 1 - number } else { number } as u32;
         let mut strings =
@@ -356,7 +341,8 @@ mod tests {
         let source = Source::from_reader(Cursor::new(json.into_bytes())).expect("readable");
         let (budget, mut problems) = (MemoryBudget::new(None), Diagnostics::default());
         let (snapshot, _) = Snapshot::read(source, Keep::All, 1, &budget, &mut problems).expect("a snapshot");
-        (Read::new(snapshot), ordinal)
+        let ropes = Ropes::new(&snapshot);
+        (snapshot, ropes, ordinal)
     }
 
     /// What a snapshot has of each text, by definition: its start up to what is not there, and whether that is all.
@@ -373,10 +359,6 @@ mod tests {
             });
         }
         known
-    }
-
-    fn steps(read: &Read, node: u32) -> usize {
-        read.ropes().first_units(&read.snapshot, node).1
     }
 
     fn texts() -> impl Strategy<Value = Vec<Made>> {
@@ -412,17 +394,17 @@ mod tests {
         #[test]
         fn texts_are_those_of_their_definition(made in texts(), holding: u64, is_descending: bool) {
             let held: Vec<bool> = (0..made.len()).map(|number| holding >> (number % 61) & 1 == 1).collect();
-            let (read, ordinal) = read(&made, &held, is_descending);
+            let (snapshot, ropes, ordinal) = read(&made, &held, is_descending);
             let known = known(&made);
             let mut by_hash = std::collections::HashMap::new();
             for (number, (text, is_all)) in known.iter().enumerate() {
                 let node = ordinal(number);
                 let start = first_units(text, MOST_TEXT_UNITS).0;
-                let shown = read.text(node, MOST_TEXT_UNITS);
+                let shown = ropes.text(&snapshot, node, MOST_TEXT_UNITS);
                 prop_assert_eq!(shown.as_ref().map_or("", |text| &text.text), start, "text {}", number);
                 prop_assert_eq!(shown.is_none_or(|text| text.is_cut), !is_all || start.len() < text.len());
-                prop_assert!(steps(&read, node) <= 2 * MOST_TEXT_BYTES as usize + 2);
-                let whole = read.whole_text(node);
+                prop_assert!(ropes.first_units(&snapshot, node).1 <= 2 * MOST_TEXT_BYTES as usize + 2);
+                let whole = ropes.whole(&snapshot, node);
                 prop_assert_eq!(whole.is_some(), *is_all);
                 if let Some(whole) = whole {
                     prop_assert_eq!(whole.bytes as usize, text.len());
@@ -433,11 +415,11 @@ mod tests {
             let has_empty_part = |first: usize, second: usize| [first, second].iter().any(|&part| known[part] == (String::new(), true));
             let is_part = |of: usize| made.iter().any(|made| matches!(*made, Made::Rope(first, second) if [first, second].contains(&of) && !has_empty_part(first, second)));
             let is_held = |of: usize| held[of] || made.iter().any(|made| matches!(*made, Made::Rope(first, second) if [first, second].contains(&of) && has_empty_part(first, second)));
-            let ropes = read.whole_ropes();
+            let texts = ropes.texts(&snapshot);
             for number in (0..made.len()).rev().take(40) {
                 let Made::Rope(first, second) = made[number] else { continue };
                 let is_text = !has_empty_part(first, second) && (is_held(number) || !is_part(number));
-                prop_assert_eq!(ropes.has(ordinal(number)), is_text, "rope {}", number);
+                prop_assert_eq!(texts.has(ordinal(number)), is_text, "rope {}", number);
             }
         }
     }
@@ -453,14 +435,14 @@ mod tests {
                 made.push(if is_left { Made::Rope(last, added) } else { Made::Rope(added, last) });
             }
             let held = vec![true; made.len()];
-            let (read, ordinal) = read(&made, &held, is_left);
+            let (snapshot, ropes, ordinal) = read(&made, &held, is_left);
             for number in (0..made.len()).step_by(97) {
-                assert!(steps(&read, ordinal(number)) <= 2 * MOST_TEXT_BYTES as usize, "{number}");
+                assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MOST_TEXT_BYTES as usize, "{number}");
             }
             let last = ordinal(made.len() - 1);
-            assert_eq!(read.whole_text(last), WholeText::of(&"x".repeat(DEPTH / 2)));
+            assert_eq!(ropes.whole(&snapshot, last), WholeText::of(&"x".repeat(DEPTH / 2)));
             let expected = Text { text: "x".repeat(MOST_TEXT_UNITS), is_cut: true };
-            assert_eq!(read.text(last, MOST_TEXT_UNITS), Some(expected));
+            assert_eq!(ropes.text(&snapshot, last, MOST_TEXT_UNITS), Some(expected));
         }
     }
 
@@ -470,16 +452,16 @@ mod tests {
         let mut made: Vec<Made> = [Made::Text("ab".into())].into_iter().chain(doubled).collect();
         // 101 begins with itself, 102 ends with itself, 103 and 104 are parts of each other.
         made.extend([Made::Rope(101, 0), Made::Rope(0, 102), Made::Rope(0, 104), Made::Rope(103, 0)]);
-        let (read, ordinal) = read(&made, &vec![false; made.len()], false);
+        let (snapshot, ropes, ordinal) = read(&made, &vec![false; made.len()], false);
         let start = |text: &str| Some(Text { text: text.into(), is_cut: true });
-        assert_eq!(read.whole_text(ordinal(100)), None);
-        assert_eq!(read.text(ordinal(100), 5), start("ababa"));
-        assert_eq!(read.text(ordinal(101), 5), None);
-        assert_eq!(read.text(ordinal(102), 5), start("ababa"));
+        assert_eq!(ropes.whole(&snapshot, ordinal(100)), None);
+        assert_eq!(ropes.text(&snapshot, ordinal(100), 5), start("ababa"));
+        assert_eq!(ropes.text(&snapshot, ordinal(101), 5), None);
+        assert_eq!(ropes.text(&snapshot, ordinal(102), 5), start("ababa"));
         for number in 101..=104 {
-            assert_eq!(read.whole_text(ordinal(number)), None);
-            assert!(steps(&read, ordinal(number)) <= 2 * MOST_TEXT_BYTES as usize);
+            assert_eq!(ropes.whole(&snapshot, ordinal(number)), None);
+            assert!(ropes.first_units(&snapshot, ordinal(number)).1 <= 2 * MOST_TEXT_BYTES as usize);
         }
-        assert_eq!(read.whole_ropes().has(ordinal(100)), true);
+        assert!(ropes.texts(&snapshot).has(ordinal(100)));
     }
 }
