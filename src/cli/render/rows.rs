@@ -16,7 +16,7 @@ pub(crate) const VALUE: Column = Column::text("value", "Value");
 
 impl From<ShownValue> for Cell<'_> {
     fn from(value: ShownValue) -> Self {
-        if value.is_literal() { Cell::Literal(value.plain()) } else { Cell::text(value.cell_text()) }
+        if value.is_literal() { Cell::Literal(value.plain()) } else { Cell::text(value.plain()) }
     }
 }
 

@@ -24,7 +24,10 @@ impl Present for StringsAnswer<'_> {
                 // The texts have the rest of the line.
                 held_by.map(|text| if is_drawn { style.fit(style.width * 2 / 3, &text) } else { text })
             })
-            .add(Column::text("text", "Text"), move |row| if is_drawn { row.words() } else { row.cell_text() })
+            .add(
+                Column::text("text", "Text"),
+                move |row| if is_drawn { row.words() } else { std::mem::take(&mut row.text) },
+            )
             .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
     }
 
