@@ -118,12 +118,9 @@ impl GroupBy {
     }
 
     /// The package of a type. Of nested .NET types the dump names neither the namespace nor the type around them, as of types
-    /// outside any namespace: those belong to their module, as `System.Private.CoreLib.dll (no namespace)`. That compilers
-    /// nest what they make in other types is known: `(nested)`.
+    /// outside any namespace: those belong to their module, as `System.Private.CoreLib.dll (no namespace)`.
     fn package(self, graph: &HeapGraph, type_id: TypeId) -> String {
-        let name = graph.type_name(type_id);
-        match (self.of_type_name(name), graph.types().module(type_id)) {
-            (NO_PACKAGE, Some(module)) if name.starts_with("<>") => format!("{module} (nested)"),
+        match (self.of_type_name(graph.type_name(type_id)), graph.types().module(type_id)) {
             (NO_PACKAGE, Some(module)) => format!("{module} (no namespace)"),
             (package, _) => package.to_string(),
         }

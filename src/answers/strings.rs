@@ -10,7 +10,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::holders::{HeldBy, Holders, KnownCollections};
-use super::values::{MOST_UNITS, text_words, zeros_in_words};
+use super::values::{MOST_UNITS, text_words};
 use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
 use crate::analysis::selection::TypePattern;
 use crate::dump::{NoValues, OpenDump};
@@ -593,12 +593,6 @@ impl TextRow {
             true => "(not in the dump)".into(),
             false => text_words(&Text { text: self.text.clone(), is_cut: self.truncated }),
         }
-    }
-
-    /// The text in a cell: of one that is all zero, as redaction leaves it, how long it is.
-    pub fn cell_text(&self) -> String {
-        let text = Text { text: self.text.clone(), is_cut: self.truncated };
-        zeros_in_words(&text).unwrap_or(text.text)
     }
 
     /// The fields that hold the copies: so many at most, each with its copies where there are several.

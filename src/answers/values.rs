@@ -216,14 +216,6 @@ impl ShownValue {
         }
     }
 
-    /// The value in a cell of a table: of a text that is all zero, as redaction leaves it, how long it is.
-    pub fn cell_text(&self) -> String {
-        match self {
-            ShownValue::Text(text) => zeros_in_words(text).unwrap_or_else(|| text.text.clone()),
-            value => value.plain(),
-        }
-    }
-
     /// The value in a line for people: texts in quotes, long ones cut.
     pub fn words(&self) -> String {
         match self {
@@ -236,7 +228,7 @@ impl ShownValue {
 }
 
 /// Of a text of several characters that are all zero: `(1,024 characters, all zero)`.
-pub(super) fn zeros_in_words(text: &Text) -> Option<String> {
+fn zeros_in_words(text: &Text) -> Option<String> {
     let is_zero = text.text.len() > 1 && text.text.bytes().all(|byte| byte == 0);
     let least = if text.is_cut { " or more" } else { "" };
     is_zero.then(|| format!("({} characters{least}, all zero)", format_count(text.text.len() as u64)))

@@ -28,8 +28,8 @@ pub(super) struct Group {
 
 /// What a group is called whose objects have no name for it.
 const NO_GROUP: &str = "(none)";
-/// Ends the name of a group of types that stand inside others.
-const NESTED: &str = " (nested)";
+/// Ends the name of a group of a module's types without a namespace.
+const NO_NAMESPACE: &str = " (no namespace)";
 
 impl Group {
     /// The objects of a group; `None` where there is no way to ask for them. `number`: its place among the groups.
@@ -43,7 +43,7 @@ impl Group {
                     // A type without a package belongs to its module, where that is known.
                     NO_GROUP if by == GroupBy::Package && have_modules => "package is null and module is null".into(),
                     NO_GROUP => format!("{} is null", by.name()),
-                    name => match name.strip_suffix(NESTED).filter(|_| by == GroupBy::Package && have_modules) {
+                    name => match name.strip_suffix(NO_NAMESPACE).filter(|_| by == GroupBy::Package && have_modules) {
                         Some(module) => format!("package is null and {}", equals("module", module)),
                         None => equals(by.name(), name),
                     },

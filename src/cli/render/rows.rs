@@ -19,7 +19,7 @@ pub(crate) const TRUNCATED: Column = Column::word("truncated", "Truncated");
 
 impl From<ShownValue> for Cell<'_> {
     fn from(value: ShownValue) -> Self {
-        if value.is_literal() { Cell::Literal(value.plain()) } else { Cell::text(value.cell_text()) }
+        if value.is_literal() { Cell::Literal(value.plain()) } else { Cell::text(value.plain()) }
     }
 }
 

@@ -27,8 +27,8 @@ impl Present for StringsAnswer<'_> {
             })
             .add(Column::text("text", "Text"), move |row| match is_drawn {
                 true => row.words(),
-                false if style.is_for_people() && row.truncated => format!("{}…", row.cell_text()),
-                false => row.cell_text(),
+                false if style.is_for_people() && row.truncated => format!("{}…", row.text),
+                false => std::mem::take(&mut row.text),
             })
             .add_if(!style.is_for_people(), TRUNCATED, |row| row.truncated)
             .table(rows.len(), self.found - rows.len(), |at| rows.get(at))
