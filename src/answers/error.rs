@@ -83,8 +83,6 @@ pub enum AnswerError {
     BadCollections(String),
     /// The dump's values cannot be had.
     NoValues(NoValues),
-    /// The dump does not say which threads there were.
-    NoThreads,
     /// Dumps of two formats: types of different runtimes do not compare.
     MixedFormats(String, String),
     /// Dumps are to be put in order by their times, and one has none.
@@ -162,7 +160,6 @@ impl fmt::Display for AnswerError {
             }
             AnswerError::TooFewDumps(_, least) => write!(f, "a trend takes {least} dumps or more that can be read"),
             AnswerError::NoTimes => f.write_str("not every dump says when it was taken"),
-            AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
             AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),
             AnswerError::NoLastingIds => f.write_str(
                 "only V8 heap snapshots keep the ids of objects: elsewhere they are addresses, which change",
