@@ -176,36 +176,46 @@ impl CollectionTable {
         Ok(())
     }
 
-    /// What the table means for the types of a graph. O(types x depth).
+    /// What the table means for the types of a graph. O(types + fields), but for the classes of the table that are derived
+    /// from each other.
     pub fn resolve(&self, graph: &HeapGraph) -> TypeFields {
         let types = graph.types();
         let names: Vec<String> = types.ids().map(|type_id| types.name(type_id).replace('/', ".")).collect();
-        let mut resolved = TypeFields { inner: vec![false; types.len()], ..TypeFields::default() };
+        let mut resolved = TypeFields::default();
         let mut behind: Vec<(&str, &str)> = Vec::new();
+        let field_counts = types.from_superclasses(|type_id, above: Option<&usize>| {
+            let own = types.fields(type_id).iter().filter(|field| !field.is_static).count();
+            own + above.copied().unwrap_or(0)
+        });
+        let fields = FieldNumbers { graph, field_counts };
+        // By type: it, or else the nearest that it is derived from, of a name.
+        let nearest = |is_named: &dyn Fn(&String) -> bool| {
+            types.from_superclasses(|type_id, above: Option<&Option<TypeId>>| {
+                if is_named(&names[type_id.index()]) { Some(type_id) } else { above.copied().flatten() }
+            })
+        };
+        let ruled = nearest(&|name| self.rules.contains_key(name));
         for type_id in types.ids() {
-            let mut chain = types.chain(type_id);
-            let found = chain.find_map(|class| {
+            let above = |class: &TypeId| ruled[types.superclass(*class)?.index()];
+            let mut classes = std::iter::successors(ruled[type_id.index()], above);
+            let found = classes.find_map(|class| {
                 let rule = self.rules.get(&names[class.index()])?;
-                resolved.collection(graph, type_id, class, rule, &mut behind)
+                resolved.collection(&fields, type_id, class, rule, &mut behind)
             });
             if let Some(collection) = found {
                 resolved.collections.insert(type_id, collection);
             }
-            let is_inner = |name: &str| {
-                let fits = |(inner, is_start): &(String, bool)| {
-                    if *is_start { name.starts_with(inner.as_str()) } else { name == inner }
-                };
-                self.inner.iter().any(fits)
-            };
-            let is_inside = types.chain(type_id).any(|class| is_inner(&names[class.index()]));
-            resolved.inner[type_id.index()] = is_inside;
         }
+        let fits = |name: &str, (inner, is_start): &(String, bool)| {
+            if *is_start { name.starts_with(inner.as_str()) } else { name == inner }
+        };
+        let inside = nearest(&|name| self.inner.iter().any(|inner| fits(name, inner)));
+        resolved.inner = inside.iter().map(Option::is_some).collect();
         for (number, (class, field)) in behind.iter().enumerate() {
+            let declaring = nearest(&|name| name == class);
             for type_id in types.ids() {
-                let Some(declaring) = types.chain(type_id).find(|class_id| names[class_id.index()] == *class) else {
-                    continue;
-                };
-                if let Some(field) = field_of(graph, type_id, declaring, field) {
+                let Some(declaring) = declaring[type_id.index()] else { continue };
+                if let Some((field, _)) = fields.number(type_id, declaring, field) {
                     let place = resolved.place(type_id, field);
                     resolved.behind.insert((type_id, number), place);
                 }
@@ -252,13 +262,23 @@ impl Term {
     }
 }
 
-/// Which of a type's fields has this name, of those that `class` and its superclasses declare; of names with `|` between
-/// them the first that there is.
-fn field_of(graph: &HeapGraph, type_id: TypeId, class: TypeId, name: &str) -> Option<usize> {
-    let types = graph.types();
-    let fields = || types.instance_fields(type_id).enumerate().skip_while(|(_, (declaring, _))| *declaring != class);
-    let named = |name: &str| fields().find(|(_, (_, field))| types.text(field.name) == name).map(|(at, _)| at);
-    name.split('|').find_map(named)
+/// The numbers of fields among those of a type's instances.
+struct FieldNumbers<'g> {
+    graph: &'g HeapGraph,
+    /// Fields of instances by type.
+    field_counts: Vec<usize>,
+}
+
+impl FieldNumbers<'_> {
+    /// Which of a type's fields has this name, of those that `class` and its superclasses declare; of names with `|` between
+    /// them the first that there is.
+    fn number(&self, type_id: TypeId, class: TypeId, name: &str) -> Option<(usize, FieldKind)> {
+        let types = self.graph.types();
+        let of_others = self.field_counts[type_id.index()] - self.field_counts[class.index()];
+        let fields = || types.instance_fields(class).enumerate();
+        let named = |name: &str| fields().find(|(_, (_, field))| types.text(field.name) == name);
+        name.split('|').find_map(named).map(|(at, (_, field))| (of_others + at, field.kind))
+    }
 }
 
 impl TypeFields {
@@ -270,29 +290,23 @@ impl TypeFields {
     /// How a type's objects are what a rule says of one of their classes; `None` where that has not the fields.
     fn collection<'r>(
         &mut self,
-        graph: &HeapGraph,
+        fields: &FieldNumbers<'_>,
         type_id: TypeId,
         class: TypeId,
         rule: &'r Rule,
         behind: &mut Vec<(&'r str, &'r str)>,
     ) -> Option<Collection> {
-        let number = |name: &String| field_of(graph, type_id, class, name);
-        let reference = |name: &String| {
-            number(name).filter(|&at| {
-                graph
-                    .types()
-                    .instance_fields(type_id)
-                    .nth(at)
-                    .is_some_and(|(_, field)| field.kind == FieldKind::Reference)
-            })
-        };
+        let number = |name: &String| fields.number(type_id, class, name);
+        let reference =
+            |name: &String| number(name).filter(|(_, kind)| *kind == FieldKind::Reference).map(|(at, _)| at);
         let table = rule.table.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
         let wraps = rule.wraps.as_ref().map(|name| reference(name).ok_or(())).transpose().ok()?;
         let size = match &rule.size {
             None => None,
             Some(Size::UsedSlots) => Some(SizeRule::UsedSlots),
             Some(Size::Sum(terms)) => {
-                let fields: Vec<usize> = terms.iter().map(|term| number(&term.field)).collect::<Option<_>>()?;
+                let fields: Vec<usize> =
+                    terms.iter().map(|term| Some(number(&term.field)?.0)).collect::<Option<_>>()?;
                 let terms = terms.iter().zip(fields).map(|(term, field)| SizeTerm {
                     is_negative: term.is_negative,
                     field: self.place(type_id, field),

@@ -86,8 +86,6 @@ pub enum AnswerError {
     NoValues(NoValues),
     /// The object is no string and no array of characters or bytes: its id.
     NoText(String),
-    /// The dump does not say which threads there were.
-    NoThreads,
     /// Dumps of two formats: types of different runtimes do not compare.
     MixedFormats(String, String),
     /// Dumps are to be put in order by their times, and one has none.
@@ -168,7 +166,6 @@ impl fmt::Display for AnswerError {
             AnswerError::NoText(id) => {
                 write!(f, "{id} is no string and no array of characters or bytes with contents in this dump")
             }
-            AnswerError::NoThreads => f.write_str("this dump does not say which threads there were"),
             AnswerError::NoPages => f.write_str("only V8 heap snapshots have pages, with nodes that may be detached"),
             AnswerError::NoLastingIds => f.write_str(
                 "only V8 heap snapshots keep the ids of objects: elsewhere they are addresses, which change",

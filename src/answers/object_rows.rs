@@ -60,8 +60,10 @@ impl<'d> NodeRows<'d> {
         limit: Option<usize>,
         values: Option<Values<'d>>,
     ) -> Self {
-        let all = graph.referrers(node);
-        Self::new(graph, graph.strong_referrers(node), all, limit, values)
+        let (strong, all) = (graph.strong_referrers(node), graph.referrers(node));
+        // Those of a class are all others: its objects list it too.
+        let strong = if all.len() < strong.len() { &[] } else { strong };
+        Self::new(graph, strong, all, limit, values)
     }
 
     fn new(

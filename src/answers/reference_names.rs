@@ -110,7 +110,7 @@ impl<'d> ReferenceNames<'d> {
             }
             ReferenceName::Local(Some(frame)) => {
                 let frame = self.graph.frames().get(frame.index());
-                let text = frame.map_or_else(|| "a frame".into(), |frame| FrameRow::new(self.graph, frame).text());
+                let text = frame.map_or_else(|| "a frame".into(), |frame| FrameRow::new(self.graph, frame, &[]).text());
                 format!("local of {text}")
             }
             _ => name.to_string().trim_start().to_string(),

@@ -4,11 +4,10 @@ mod fields;
 mod frames;
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
 use serde::Serialize;
 
-pub use frames::FrameRow;
+pub use frames::{FrameRow, Stack};
 
 use super::histogram_rows::is_false;
 use super::values::{ShownValue, Values};
@@ -68,9 +67,9 @@ impl ThreadsOptions {
 /// The threads of a dump.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
-pub struct Threads {
+pub struct Threads<'d> {
     /// The threads that are shown, in their order.
-    pub threads: Vec<ThreadRow>,
+    pub threads: Vec<ThreadRow<'d>>,
     /// Rows that a limit left out.
     #[serde(skip)]
     pub rows_hidden: usize,
@@ -91,7 +90,7 @@ pub struct Threads {
 /// A thread.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct ThreadRow {
+pub struct ThreadRow<'d> {
     /// The id of its object.
     pub id: String,
     /// Its name, where the dump can be read for it.
@@ -116,7 +115,7 @@ pub struct ThreadRow {
     /// Bytes that would be freed with it and what lies on its stack; `None` when no strong root reaches it.
     pub retained_bytes: Option<u64>,
     /// Its stack, innermost first.
-    pub frames: Vec<FrameRow>,
+    pub frames: Stack<'d>,
     /// Objects that it holds in no frame that the dump names.
     pub locals: Vec<LocalRow>,
 }
@@ -138,7 +137,7 @@ pub struct LocalRow {
     pub truncated: bool,
 }
 
-impl ThreadRow {
+impl ThreadRow<'_> {
     /// The name as people write it, the id of a thread without one: `"main"`, `0x7f2da4800010`.
     pub fn title(&self) -> String {
         match self.name.as_deref() {
@@ -149,7 +148,7 @@ impl ThreadRow {
 
     /// Objects on its stack, each once a frame.
     pub fn local_count(&self) -> usize {
-        self.locals.len() + self.frames.iter().map(|frame| frame.locals.len()).sum::<usize>()
+        self.locals.len() + self.frames.local_count()
     }
 }
 
@@ -157,12 +156,9 @@ impl ThreadRow {
 /// threads that are shown are read from the dump.
 ///
 /// # Errors
-/// When the dump holds no objects, does not say which threads there were, or takes more memory than it may.
-pub fn threads(dump: &OpenDump, options: &ThreadsOptions) -> Result<Threads, AnswerError> {
+/// When the dump holds no objects, or takes more memory than it may.
+pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threads<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
-    if graph.threads().is_empty() {
-        return Err(AnswerError::NoThreads);
-    }
     let (dominators, retained) = dump.dominators()?;
     let values = Values::find(dump);
     let search = Search { graph, dominators, retained, values: values.as_ref().ok().copied() };
@@ -277,36 +273,38 @@ impl<'d> Search<'d> {
         found.retain(|found| Some(found.node) == node);
     }
 
-    fn rows(&self, found: Vec<Found<'_>>, locals: &Locals) -> Vec<ThreadRow> {
+    fn rows(&self, found: Vec<Found<'_>>, locals: &Locals) -> Vec<ThreadRow<'d>> {
         let nodes: Vec<NodeId> =
             found.iter().flat_map(|found| locals.of_thread(found.number)).map(|local| local.2).collect();
         let mut said = self.values.map_or(Vec::new(), |values| values.said(&nodes)).into_iter();
+        let virtual_types = fields::virtual_types(self.graph);
         let mut rows = Vec::with_capacity(found.len());
         for found in found {
-            let locals = locals.of_thread(found.number);
-            let mut locals: Vec<(usize, LocalRow)> =
-                locals.iter().map(|&(_, frame, node)| (frame, self.local(node, said.next().flatten()))).collect();
-            let start = found.thread.frames().start;
-            let frames = self.graph.frames_of(found.thread).iter().enumerate();
-            let frames = frames.map(|(at, frame)| FrameRow {
-                locals: taken(&mut locals, start + at + 1),
-                ..FrameRow::new(self.graph, frame)
-            });
-            let frames: Vec<FrameRow> = frames.collect();
-            let read = self.values.map(|values| fields::read(values, self.graph, found.node)).unwrap_or_default();
+            let first = found.thread.frames().start + 1;
+            let mut frames = Stack::new(self.graph, found.thread);
+            let mut in_no_frame = Vec::new();
+            for &(_, frame, node) in locals.of_thread(found.number) {
+                let local = self.local(node, said.next().flatten());
+                match frame.checked_sub(first) {
+                    Some(frame) => frames.add(frame, local),
+                    None => in_no_frame.push(local),
+                }
+            }
+            let is_virtual = virtual_types[self.graph.type_of(found.node).index()];
+            let read = self.values.map(|values| fields::read(values, is_virtual, found.node)).unwrap_or_default();
             rows.push(ThreadRow {
                 id: self.graph.display_id(found.node),
                 name: found.name,
                 type_name: self.graph.type_name(self.graph.type_of(found.node)).to_string(),
                 daemon: read.daemon,
-                is_virtual: fields::is_virtual(self.graph, found.node),
+                is_virtual,
                 state: read.state,
                 number: read.number,
                 priority: read.priority,
                 out_of_memory: found.out_of_memory,
                 retained_bytes: found.retained_bytes,
                 frames,
-                locals: locals.into_iter().map(|(_, local)| local).collect(),
+                locals: in_no_frame,
             });
         }
         rows
@@ -321,11 +319,4 @@ impl<'d> Search<'d> {
             value,
         }
     }
-}
-
-/// The locals of one frame, out of those of a thread by frame.
-fn taken(locals: &mut Vec<(usize, LocalRow)>, frame: usize) -> Vec<LocalRow> {
-    let range: Range<usize> =
-        locals.partition_point(|local| local.0 < frame)..locals.partition_point(|local| local.0 <= frame);
-    locals.drain(range).map(|(_, local)| local).collect()
 }

@@ -8,12 +8,12 @@ use crate::answers::Threads;
 use crate::answers::threads::ThreadRow;
 
 /// The lines of the dump. O(frames).
-pub fn thread_dump_lines(threads: &Threads) -> impl Iterator<Item = String> + '_ {
+pub fn thread_dump_lines<'t>(threads: &'t Threads<'_>) -> impl Iterator<Item = String> + 't {
     let head = format!("Full thread dump {}:", threads.producer.as_deref().unwrap_or("Java"));
     [head, String::new()].into_iter().chain(threads.threads.iter().flat_map(lines_of))
 }
 
-fn lines_of(thread: &ThreadRow) -> impl Iterator<Item = String> + '_ {
+fn lines_of<'t>(thread: &'t ThreadRow<'_>) -> impl Iterator<Item = String> + 't {
     let mut head = format!("\"{}\"", thread.name.as_deref().unwrap_or_default());
     if let Some(number) = thread.number {
         head += &format!(" #{number}");

@@ -4,7 +4,7 @@ use super::FilterProblem;
 use super::bind::fits;
 use super::tree::Question;
 use crate::dump::{MemoryError, NoValues, OpenDump};
-use crate::graph::{HeapGraph, NodeId};
+use crate::graph::{Field, HeapGraph, NodeId};
 use crate::input::{Saying, Value, WantedContents};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
@@ -186,12 +186,12 @@ const BYTES_PER_FIELD: u64 = 72;
 /// Fails when the fields do not fit: of the objects whose types declare them, or of all where types declare none.
 fn check_memory(dump: &OpenDump, graph: &HeapGraph, names: &[&str]) -> Result<(), MemoryError> {
     let types = graph.types();
-    let declared = |type_id| {
-        let fields = types.instance_fields(type_id).map(|(_, field)| types.text(field.name));
-        fields.filter(|name| names.binary_search(name).is_ok()).count() as u64
-    };
+    let is_wanted = |field: &&Field| !field.is_static && names.binary_search(&types.text(field.name)).is_ok();
     let declare_any = types.ids().any(|type_id| !types.fields(type_id).is_empty());
-    let by_type: Vec<u64> = types.ids().map(|type_id| if declare_any { declared(type_id) } else { 1 }).collect();
+    let by_type: Vec<u64> = types.from_superclasses(|type_id, above: Option<&u64>| match declare_any {
+        true => above.copied().unwrap_or(0) + types.fields(type_id).iter().filter(is_wanted).count() as u64,
+        false => 1,
+    });
     let of_objects = graph.node_types(0..graph.node_count()).iter().map(|type_id| by_type[type_id.index()]);
     dump.check_rows(of_objects.sum(), BYTES_PER_FIELD)
 }

@@ -11,14 +11,16 @@ use super::columns::{ObjectColumns, PositionRun};
 use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
 use super::numbered::Numbered;
+use super::object_order::ObjectOrder;
 use super::packed_objects::{Chunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::references::WeakReference;
+use super::resolve_counts::Dropped;
 use super::roots::RootRecord;
 use super::spaces::Holding;
-use super::threads::{Frame, ThreadRecord};
+use super::threads::{Frame, StackSlot, ThreadRecord};
 use super::types::{DescribedType, Field, SourcePlace, TypeRecord};
-use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId, TypeId};
+use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId, SectionIds, TypeId};
 
 /// A type as readers number it: several slots of one name become one type of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,7 +93,7 @@ pub struct GraphBuilder {
     pub(super) objects_hold_class: bool,
     /// (section, thread).
     pub(super) threads: Vec<(u32, ThreadRecord)>,
-    frame_count: usize,
+    pub(super) frames: Vec<Frame<TypeSlot>>,
     weak_references: usize,
     /// References that came apart from their objects, in dumps that have two streams.
     pub(super) stream: Option<ReferenceStream>,
@@ -105,6 +107,8 @@ pub struct GraphBuilder {
     /// (section, from, to, how).
     pub(super) soft: Option<Vec<(u32, u64, u64, Holding)>>,
     pub(super) id_style: IdStyle,
+    /// Nodes of the ids and the objects that repeat one, where they were asked for before the end.
+    pub(super) found_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<Dropped>)>,
     memory: MemoryShare,
     /// What all names together cost.
     name_bytes: usize,
@@ -185,7 +189,7 @@ impl GraphBuilder {
             + self.fields.len() * size_of::<Field>()
             + self.type_places.len() * size_of::<(TypeId, SourcePlace)>()
             + self.threads.len() * size_of::<(u32, ThreadRecord)>()
-            + self.frame_count * size_of::<Frame<TypeSlot>>()
+            + self.frames.len() * size_of::<Frame<TypeSlot>>()
             + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
             + self.objects.large.len() * size_of::<(u32, u64)>()
             + self.objects.positions.len() * size_of::<PositionRun>()
@@ -283,9 +287,19 @@ impl GraphBuilder {
         self.objects_hold_class = true;
     }
 
+    /// Frames of a stack, innermost first, for any number of threads.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub fn add_stack(&mut self, frames: Vec<Frame<TypeSlot>>) -> Result<StackSlot, BuildError> {
+        self.check_copy((frames.len() * size_of::<Frame<TypeSlot>>()) as u64)?;
+        let (first_frame, frame_count) = (self.frames.len() as u32, frames.len() as u32);
+        self.frames.extend(frames);
+        Ok(StackSlot { first_frame, frame_count })
+    }
+
     /// A thread. Root records name it by its serial, whichever comes first; of several with one serial the first counts.
     pub fn add_thread(&mut self, section: SectionId, thread: ThreadRecord) {
-        self.frame_count += thread.frames.len();
         self.threads.push((section.0, thread));
     }
 

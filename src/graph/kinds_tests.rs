@@ -256,7 +256,8 @@ fn what_lies_on_a_stack_is_held_by_its_thread_where_that_is_an_object() {
     };
     let frames = vec![frame("inner", Line::Native), frame("outer", Line::Number(42))];
     let name = Some(java.builder.text("main"));
-    java.builder.add_thread(java.section, ThreadRecord { name, serial: 7, object: Some(THREAD), frames });
+    let stack = java.builder.add_stack(frames).expect("there is memory");
+    java.builder.add_thread(java.section, ThreadRecord { name, serial: 7, object: Some(THREAD), stack });
     java.builder.add_thread(java.section, ThreadRecord { serial: 8, object: Some(0x999), ..ThreadRecord::default() });
     let mut graph = java.graph();
     graph.name_threads(|_, thread| Some(format!("thread {}", thread.serial)));

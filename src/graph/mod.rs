@@ -68,7 +68,7 @@ pub use resolve_counts::{Occurrences, ResolveCounts, ResolveOptions};
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
 pub use spaces::{HeapParts, Holding, SoftReference};
 pub use stored::StoredGraph;
-pub use threads::{Frame, FrameId, Line, Thread, ThreadId, ThreadRecord};
+pub use threads::{Frame, FrameId, Line, StackSlot, Thread, ThreadId, ThreadRecord};
 pub use type_set::TypeSet;
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
 

@@ -142,10 +142,12 @@ impl Iterator for References<'_> {
 
 impl ExactSizeIterator for References<'_> {}
 
-/// What refers to an object: ascending, repeats kept, weak ones marked.
+/// What refers to an object: ascending, repeats kept, weak ones marked, without objects whose class it is.
 #[derive(Debug, Clone)]
 pub struct Referrers<'a> {
     strong: std::slice::Iter<'a, NodeId>,
+    /// Of a class that its objects list: the graph, the object that came last, and how many list it.
+    class: Option<(&'a HeapGraph, NodeId, Option<NodeId>, usize)>,
     weak: &'a WeakReferences,
     /// Places in the list by target.
     weak_left: Range<usize>,
@@ -155,6 +157,7 @@ impl Iterator for Referrers<'_> {
     type Item = Reference;
 
     fn next(&mut self) -> Option<Reference> {
+        self.pass_objects_of_class();
         if !self.weak_left.is_empty() {
             let place = self.weak.by_target().get(self.weak_left.start) as usize;
             let source = if place < self.weak.len() { self.weak.sources.get(place) } else { NodeId(0) };
@@ -167,8 +170,24 @@ impl Iterator for Referrers<'_> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.strong.len() + self.weak_left.len();
+        let of_class = self.class.map_or(0, |(.., left)| left);
+        let left = self.strong.len() + self.weak_left.len() - of_class;
         (left, Some(left))
+    }
+}
+
+impl Referrers<'_> {
+    /// Passes over the reference that an object has to its class: the first that is listed, for all are alike.
+    fn pass_objects_of_class(&mut self) {
+        let Some((graph, class, last, left)) = &mut self.class else { return };
+        while let Some(&next) = self.strong.as_slice().first().filter(|&&next| *last != Some(next)) {
+            *last = Some(next);
+            if !graph.lists_as_class(next, *class) {
+                break;
+            }
+            *left -= 1;
+            self.strong.next();
+        }
     }
 }
 
@@ -230,10 +249,22 @@ impl HeapGraph {
         self.reverse_references().targets_of(node.index())
     }
 
-    /// All that refers to the object: ascending, repeats kept, weak references marked. Objects of a class that is a
-    /// strong root itself are not listed with it. Costs as [`strong_referrers`](Self::strong_referrers).
+    /// All that refers to the object: ascending, repeats kept, weak references marked. A class is listed without its
+    /// objects. Costs as [`strong_referrers`](Self::strong_referrers), and O(objects of the class).
     pub fn referrers(&self, node: NodeId) -> Referrers<'_> {
-        Referrers { strong: self.strong_referrers(node).iter(), weak: &self.weak, weak_left: self.weak.of_target(node) }
+        let strong = self.strong_referrers(node);
+        let is_listed = self.types.of_class_object(node).is_some_and(|type_id| self.types.class_is_stored(type_id));
+        let class = is_listed.then(|| {
+            let different = strong.chunk_by(|a, b| a == b).map(|same| same[0]);
+            (self, node, None, different.filter(|&from| self.lists_as_class(from, node)).count())
+        });
+        Referrers { strong: strong.iter(), class, weak: &self.weak, weak_left: self.weak.of_target(node) }
+    }
+
+    /// Does an object list another as its class?
+    fn lists_as_class(&self, node: NodeId, class: NodeId) -> bool {
+        let type_id = self.type_of(node);
+        self.types.class_is_stored(type_id) && self.types.class_object(type_id) == Some(class)
     }
 
     /// References between objects of the dump, weak ones and repeats included: as many as `references` gives. O(1).

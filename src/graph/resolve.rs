@@ -9,7 +9,7 @@ use super::csr::{Csr, Offsets};
 use super::id_map::IdMap;
 use super::names::Names;
 use super::object_order::{ObjectOrder, Runs};
-use super::packed_objects::position_of;
+use super::packed_objects::{PackedObjects, position_of};
 use super::references::WeakReferences;
 use super::resolve_counts::{Dropped, Occurrences, ResolveCounts, ResolveOptions};
 use super::resolve_references::{Resolved, Resolver, count_cross_section, resolve_references};
@@ -24,8 +24,7 @@ impl GraphBuilder {
             return self.resolve_numbered(numbered);
         }
         let mut problems = ResolveCounts::default();
-        let maps = self.build_maps();
-        let (order, dropped) = self.find_order(&maps);
+        let (maps, order, dropped) = self.found_order();
         self.count_dropped(&dropped, &mut problems);
         problems.size_overflows = self.find_size_overflows(dropped.iter().map(|pair| pair.object));
         self.objects.id_words = Vec::new();
@@ -61,6 +60,29 @@ impl GraphBuilder {
         }
 
         self.finish(order, resolved, maps, problems)
+    }
+
+    fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<Dropped>) {
+        self.found_order.take().unwrap_or_else(|| {
+            let maps = self.build_maps();
+            let (order, dropped) = self.find_order(&maps);
+            (maps, order, dropped)
+        })
+    }
+
+    /// Objects that repeat another's id and will be left out: of each its type, the number it was appended with, and its
+    /// references. When all objects are there, and before `size_objects`. O(objects), which `resolve` takes less.
+    pub fn repeated_objects(&mut self) -> Vec<(TypeSlot, u64, u32)> {
+        let found = self.found_order();
+        let PackedObjects { types, shallow, large, counts, .. } = &self.objects;
+        let number = |object: usize| match shallow[object] {
+            OVERFLOW => large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| large[at].1),
+            number => u64::from(number),
+        };
+        let objects = found.2.iter().map(|dropped| dropped.object as usize);
+        let repeated = objects.map(|object| (TypeSlot(types[object]), number(object), counts[object])).collect();
+        self.found_order = Some(found);
+        repeated
     }
 
     fn build_maps(&mut self) -> Vec<SectionIds> {

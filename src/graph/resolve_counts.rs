@@ -58,6 +58,7 @@ pub struct ResolveOptions {
 }
 
 /// An object that repeats another's id.
+#[derive(Debug)]
 pub(super) struct Dropped {
     pub(super) object: u32,
     pub(super) kept: u32,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::builder::GraphBuilder;
 use super::resolve_counts::ResolveCounts;
-use super::threads::{Frame, FrameId, Thread, ThreadId};
+use super::threads::{Frame, FrameId, Thread, ThreadId, ThreadRecord};
 use super::types::{Loader, LoaderRecord, TypeDetails, TypeTable};
 use super::{NodeId, Root, RootKind, RootOrigin, SectionIds, TypeId, TypeSlot};
 
@@ -58,24 +58,21 @@ impl GraphBuilder {
     }
 
     pub(super) fn resolve_threads(&mut self, slot_types: &[TypeId], maps: &[SectionIds]) -> (Vec<Thread>, Vec<Frame>) {
-        let (mut threads, mut frames) = (Vec::with_capacity(self.threads.len()), Vec::new());
-        for (section, record) in &self.threads {
-            threads.push(Thread {
-                name: record.name,
-                serial: record.serial,
-                node: record.object.and_then(|id| maps[*section as usize].node(id)),
-                first_frame: frames.len() as u32,
-                frame_count: record.frames.len() as u32,
-            });
-            frames.extend(record.frames.iter().map(|frame| Frame {
-                method: frame.method,
-                class: frame.class.map(|slot: TypeSlot| slot_types[slot.0 as usize]),
-                signature: frame.signature,
-                source_file: frame.source_file,
-                line: frame.line,
-            }));
-        }
-        (threads, frames)
+        let thread = |(section, record): &(u32, ThreadRecord)| Thread {
+            name: record.name,
+            serial: record.serial,
+            node: record.object.and_then(|id| maps[*section as usize].node(id)),
+            first_frame: record.stack.first_frame,
+            frame_count: record.stack.frame_count,
+        };
+        let frame = |frame: Frame<TypeSlot>| Frame {
+            method: frame.method,
+            class: frame.class.map(|slot| slot_types[slot.0 as usize]),
+            signature: frame.signature,
+            source_file: frame.source_file,
+            line: frame.line,
+        };
+        (self.threads.iter().map(thread).collect(), std::mem::take(&mut self.frames).into_iter().map(frame).collect())
     }
 
     pub(super) fn resolve_roots(

@@ -204,6 +204,7 @@ impl TypeTable {
             places,
             objects_hold_class,
             shown: Default::default(),
+            with_fields: Default::default(),
         })
     }
 }

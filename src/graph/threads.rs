@@ -2,13 +2,13 @@
 
 use super::ids::OneBased;
 use super::names::NameId;
-use super::{NodeId, TypeId, TypeSlot};
+use super::{NodeId, TypeId};
 
 /// A thread of one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(OneBased);
 
-/// A frame of one graph: counted over the stacks of all threads.
+/// A frame of one graph: counted over all stacks. Threads with the same stack have the same frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(OneBased);
 
@@ -77,6 +77,13 @@ pub struct Frame<T = TypeId> {
     pub line: Line,
 }
 
+/// Frames of a stack that a builder has: threads may share them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StackSlot {
+    pub(super) first_frame: u32,
+    pub(super) frame_count: u32,
+}
+
 /// A thread as a reader hands it over, its object still an id.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadRecord {
@@ -86,8 +93,8 @@ pub struct ThreadRecord {
     pub serial: u32,
     /// Its object.
     pub object: Option<u64>,
-    /// Its stack, innermost first.
-    pub frames: Vec<Frame<TypeSlot>>,
+    /// Its stack, as the builder took it.
+    pub stack: StackSlot,
 }
 
 /// Numbers of one thread in a column: name, serial, node, first frame, frames.

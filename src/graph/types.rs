@@ -1,5 +1,7 @@
 //! Types of a graph: names, and what the dump says of them besides, where it says anything.
 
+use std::sync::OnceLock;
+
 use super::names::{NameId, Names};
 use super::shown_types::ShownTypes;
 use super::{NodeId, SectionId, TypeId, TypeSlot};
@@ -248,6 +250,8 @@ pub struct TypeTable {
     /// Every object holds the class object of its type.
     pub(super) objects_hold_class: bool,
     pub(super) shown: ShownTypes,
+    /// By type: it, or else the nearest that it is derived from, with fields of instances; found when it is asked for.
+    pub(super) with_fields: OnceLock<Vec<u32>>,
 }
 
 impl TypeTable {
@@ -341,11 +345,39 @@ impl TypeTable {
     }
 
     /// The fields that each object of the type has, with the types that declare them: its own first, then its
-    /// superclass's, and so on up.
+    /// superclass's, and so on up. O(fields).
     pub fn instance_fields(&self, type_id: TypeId) -> impl Iterator<Item = (TypeId, Field)> {
-        self.chain(type_id).flat_map(|declaring| {
-            self.fields(declaring).iter().filter(|field| !field.is_static).map(move |&field| (declaring, field))
-        })
+        let own = |type_id| self.fields(type_id).iter().filter(|field| !field.is_static);
+        let with_fields = self.with_fields.get_or_init(|| {
+            self.from_superclasses(|type_id, above| match own(type_id).next() {
+                Some(_) => type_id.0,
+                None => above.copied().unwrap_or(NONE),
+            })
+        });
+        let nearest =
+            |type_id: TypeId| Some(TypeId(*with_fields.get(type_id.index())?)).filter(|found| found.0 != NONE);
+        let chain = std::iter::successors(nearest(type_id), move |&at| nearest(self.superclass(at)?)).take(self.len());
+        chain.flat_map(move |declaring| own(declaring).map(move |&field| (declaring, field)))
+    }
+
+    /// What is made for each type of that of its superclass. O(types).
+    pub fn from_superclasses<T>(&self, mut make: impl FnMut(TypeId, Option<&T>) -> T) -> Vec<T> {
+        let mut made: Vec<Option<T>> = std::iter::repeat_with(|| None).take(self.len()).collect();
+        let mut is_met = vec![false; self.len()];
+        let mut way = Vec::new();
+        for type_id in self.ids() {
+            let mut next = Some(type_id);
+            // A damaged index might hold a circle.
+            while let Some(at) = next.filter(|at| !std::mem::replace(&mut is_met[at.index()], true)) {
+                way.push(at);
+                next = self.superclass(at);
+            }
+            while let Some(at) = way.pop() {
+                let above = self.superclass(at).and_then(|superclass| made[superclass.index()].as_ref());
+                made[at.index()] = Some(make(at, above));
+            }
+        }
+        made.into_iter().flatten().collect()
     }
 
     /// A name of a field, a loader or a module.

@@ -27,7 +27,7 @@ pub(super) struct Page<'d> {
     pub(super) old_totals: Option<Totals>,
     pub(super) content: PageContent<'d>,
     /// Where the dump says which threads there were; not of one section of several.
-    pub(super) threads: Option<Threads>,
+    pub(super) threads: Option<Threads<'d>>,
     pub(super) is_library: LibraryNames,
 }
 
@@ -119,8 +119,8 @@ impl<'d> Page<'d> {
             ThreadsOptions { limits: Limits { rows: Some(THREADS), ..Limits::default() }, ..ThreadsOptions::default() };
         Ok(Page {
             threads: match threads(dump, &threads_options) {
-                Ok(threads) if options.section.is_none() => Some(threads),
-                Ok(_) | Err(AnswerError::NoThreads | AnswerError::NotObjects) => None,
+                Ok(threads) if options.section.is_none() && threads.thread_count > 0 => Some(threads),
+                Ok(_) | Err(AnswerError::NotObjects) => None,
                 Err(error) => return Err(error),
             },
             info: info(dump, &InfoOptions::default())?,

@@ -42,7 +42,7 @@ impl Sections<'_, '_> {
 }
 
 /// A thread's name, and behind it the stack.
-fn stack(thread: &ThreadRow, html: &mut Html) {
+fn stack(thread: &ThreadRow<'_>, html: &mut Html) {
     let title = |html: &mut Html| {
         html.text(shown(&thread.title())).markup(" <span class=\"quiet\">").text(shown(&thread.type_name));
         if thread.out_of_memory {
@@ -58,7 +58,7 @@ fn stack(thread: &ThreadRow, html: &mut Html) {
     html.markup("</summary><ol class=\"stack\">");
     for frame in thread.frames.iter().take(FRAMES_SHOWN) {
         html.markup("<li><code>").text(shown(&frame.text())).markup("</code>");
-        locals(&frame.locals, html);
+        locals(frame.locals, html);
         html.markup("</li>");
     }
     if thread.frames.len() > FRAMES_SHOWN {

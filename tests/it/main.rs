@@ -35,6 +35,7 @@ mod golden;
 mod hprof;
 mod hprof_damage;
 mod hprof_groups;
+mod hprof_shapes;
 mod index;
 mod json_keys;
 mod leaks;

@@ -110,7 +110,7 @@ fn thread(graph: &HeapGraph, values: Values<'_>, node: NodeId) -> Option<String>
     };
     let own = frames.iter().find(|frame| !is_of_the_runtime(frame)).or(frames.first())?;
     let name = values.said_by(node).map_or(String::new(), |name| format!(" \"{}\"", name.plain()));
-    Some(format!("It is the thread{name}, in {}.", FrameRow::new(graph, own).text()))
+    Some(format!("It is the thread{name}, in {}.", FrameRow::new(graph, own, &[]).text()))
 }
 
 /// A loader of classes whose types other loaders of its kind have too.

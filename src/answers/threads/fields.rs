@@ -19,19 +19,18 @@ const STATES: [(i64, &str); 5] =
     [(0x4, "RUNNABLE"), (0x400, "BLOCKED"), (0x10, "WAITING"), (0x20, "TIMED_WAITING"), (0x2, "TERMINATED")];
 const ALIVE: i64 = 1;
 
-/// Whether a thread's class is one of virtual threads; `None` for what is no Java thread.
-pub(super) fn is_virtual(graph: &HeapGraph, node: NodeId) -> Option<bool> {
+/// By type: whether its threads are virtual; `None` for what is no Java thread. O(types).
+pub(super) fn virtual_types(graph: &HeapGraph) -> Vec<Option<bool>> {
     let types = graph.types();
-    let mut names = types.chain(graph.type_of(node)).map(|class| types.name(class).replace('/', "."));
-    names.find_map(|name| match name.as_str() {
+    types.from_superclasses(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.BaseVirtualThread" | "java.lang.VirtualThread" => Some(true),
         "java.lang.Thread" => Some(false),
-        _ => None,
+        _ => above.copied().flatten(),
     })
 }
 
 /// Reads the fields of a thread's object.
-pub(super) fn read(values: Values<'_>, graph: &HeapGraph, node: NodeId) -> ThreadFields {
+pub(super) fn read(values: Values<'_>, is_virtual: Option<bool>, node: NodeId) -> ThreadFields {
     let own = values.raw_fields(node);
     let holder = match value_of(&own, "holder") {
         Some(Value::Object(holder)) => values.raw_fields(*holder),
@@ -42,7 +41,7 @@ pub(super) fn read(values: Values<'_>, graph: &HeapGraph, node: NodeId) -> Threa
         Some(Value::Integer(number)) => Some(*number),
         _ => None,
     };
-    let is_virtual = is_virtual(graph, node) == Some(true);
+    let is_virtual = is_virtual == Some(true);
     let daemon = match either("daemon") {
         Some(Value::Boolean(daemon)) => Some(*daemon),
         // Virtual threads all are.

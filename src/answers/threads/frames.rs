@@ -1,15 +1,85 @@
 //! Frames of stacks.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::LocalRow;
 use crate::answers::histogram_rows::is_false;
 use crate::graph::{Frame, HeapGraph, Line, Thread};
 
+/// A thread's calls, innermost first, with the objects in each. Threads may share frames: rows are made one by one.
+#[derive(Debug, Clone)]
+pub struct Stack<'d> {
+    graph: &'d HeapGraph,
+    frames: &'d [Frame],
+    /// Of each object its frame, ascending, and its row where every object has one and so has a frame without.
+    places: Vec<(usize, usize)>,
+    locals: Vec<LocalRow>,
+}
+
+impl<'d> Stack<'d> {
+    pub(super) fn new(graph: &'d HeapGraph, thread: &Thread) -> Self {
+        Stack { graph, frames: graph.frames_of(thread), places: Vec::new(), locals: Vec::new() }
+    }
+
+    /// Adds an object to a frame: the one that the last object was added to, or one behind it.
+    pub(super) fn add(&mut self, frame: usize, local: LocalRow) {
+        let row = self.places.last().map_or(frame, |&(last, row)| row + (frame - last).max(1));
+        self.places.push((frame, row));
+        self.locals.push(local);
+    }
+
+    /// Calls. O(1).
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Returns true without calls.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Objects in all frames. O(1).
+    pub fn local_count(&self) -> usize {
+        self.locals.len()
+    }
+
+    /// One of the calls, 0 the innermost. O(log objects).
+    pub fn get(&self, at: usize) -> Option<FrameRow<'_>> {
+        let start = self.places.partition_point(|place| place.0 < at);
+        let end = self.places.partition_point(|place| place.0 <= at);
+        Some(FrameRow::new(self.graph, self.frames.get(at)?, &self.locals[start..end]))
+    }
+
+    /// All calls.
+    pub fn iter(&self) -> impl Iterator<Item = FrameRow<'_>> {
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+
+    /// Rows when every object has one, and so has a frame without. O(1).
+    pub fn row_count(&self) -> usize {
+        self.len() + self.places.last().map_or(0, |&(frame, row)| row - frame)
+    }
+
+    /// One of these rows: the frame's number, the frame, and the object. O(log objects).
+    pub fn row(&self, row: usize) -> Option<(usize, FrameRow<'_>, Option<&LocalRow>)> {
+        let before = self.places.partition_point(|place| place.1 <= row).checked_sub(1);
+        let (frame, of_frame) = before.map_or((0, 0), |before| self.places[before]);
+        let local = before.filter(|_| of_frame == row).map(|before| &self.locals[before]);
+        let frame = frame + (row - of_frame);
+        Some((frame, self.get(frame)?, local))
+    }
+}
+
+impl Serialize for Stack<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
 /// One call on a stack.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct FrameRow {
+pub struct FrameRow<'s> {
     /// The class and the method: `java.lang.Thread.run`.
     pub method: String,
     /// The method's parameters and result, as the dump writes them.
@@ -22,11 +92,11 @@ pub struct FrameRow {
     #[serde(skip_serializing_if = "is_false")]
     pub native: bool,
     /// Objects that lie in the frame.
-    pub locals: Vec<LocalRow>,
+    pub locals: &'s [LocalRow],
 }
 
-impl FrameRow {
-    pub(in crate::answers) fn new(graph: &HeapGraph, frame: &Frame) -> Self {
+impl<'s> FrameRow<'s> {
+    pub(in crate::answers) fn new(graph: &HeapGraph, frame: &Frame, locals: &'s [LocalRow]) -> Self {
         let types = graph.types();
         let class = frame.class.map_or(String::new(), |class| format!("{}.", graph.type_name(class)));
         FrameRow {
@@ -38,7 +108,7 @@ impl FrameRow {
                 _ => None,
             },
             native: frame.line == Line::Native,
-            locals: Vec::new(),
+            locals,
         }
     }
 

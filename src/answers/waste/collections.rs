@@ -85,10 +85,10 @@ pub(super) fn used_slots(graph: &HeapGraph, contents: &Contents, table: NodeId) 
     }
 }
 
-/// What an array of references holds.
-fn elements(graph: &HeapGraph, array: NodeId) -> &[NodeId] {
-    let all = graph.strong_references(array);
-    let has_class = graph.types().class_is_stored(graph.type_of(array));
+/// What an object refers to but for its class.
+pub(super) fn elements(graph: &HeapGraph, node: NodeId) -> &[NodeId] {
+    let all = graph.strong_references(node);
+    let has_class = graph.types().class_is_stored(graph.type_of(node));
     if has_class { &all[..all.len().saturating_sub(1)] } else { all }
 }
 

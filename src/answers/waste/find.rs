@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::WasteKind;
-use super::collections::{Found, collections_of};
+use super::collections::{Found, collections_of, elements};
 use crate::analysis::collections::TypeFields;
 use crate::answers::strings::GroupedStrings;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
@@ -38,9 +38,12 @@ pub(super) fn find(
     duplicate_arrays(graph, contents, &of_strings, &mut counted, &mut found);
     let (collections, tables) = collections_of(graph, types, contents);
     let reference_bytes = reference_bytes(graph, contents);
-    let referrers = references_to(graph, collections.iter().filter(|one| one.size == 0));
+    let empty = || collections.iter().filter(|one| one.size == 0);
+    let mut views: Vec<(NodeId, NodeId)> = empty().flat_map(|one| views_of(graph, types, one)).collect();
+    views.sort_unstable();
+    let referrers = references_to(graph, empty(), &views);
     for collection in &collections {
-        collection_waste(graph, collection, reference_bytes, &referrers, &mut found);
+        collection_waste(graph, collection, reference_bytes, &referrers, &views, &mut found);
     }
     sparse_arrays(contents, &tables, reference_bytes, &mut found);
     boxed_numbers(graph, &mut found);
@@ -116,15 +119,37 @@ fn duplicate_arrays(
     }
 }
 
-/// How often the tables and inner collections of some collections are referred to, 2 for more. A byte for each object.
-fn references_to<'c>(graph: &HeapGraph, collections: impl Iterator<Item = &'c Found>) -> Vec<u8> {
-    let mut wanted = NodeSet::new(graph.node_count());
+/// The views of its keys or entries that a collection keeps, each with it: they refer to nothing else.
+fn views_of(graph: &HeapGraph, types: &TypeFields, collection: &Found) -> impl Iterator<Item = (NodeId, NodeId)> {
+    let map = collection.inner.unwrap_or(collection.node);
+    let is_view = move |&view: &NodeId| {
+        let type_id = graph.type_of(view);
+        types.is_in_collection(type_id) && types.of_type(type_id).is_none() && elements(graph, view) == [map]
+    };
+    let mut views: Vec<NodeId> = elements(graph, map).iter().copied().filter(is_view).collect();
+    views.sort_unstable();
+    views.dedup();
+    views.into_iter().map(move |view| (map, view))
+}
+
+/// How often the tables, inner collections and views of some collections are referred to, but for what views refer to; 2
+/// for more. A byte for each object.
+fn references_to<'c>(
+    graph: &HeapGraph,
+    collections: impl Iterator<Item = &'c Found>,
+    views: &[(NodeId, NodeId)],
+) -> Vec<u8> {
+    let (mut wanted, mut passed) = (NodeSet::new(graph.node_count()), NodeSet::new(graph.node_count()));
     for node in collections.flat_map(|one| [one.table, one.inner]).flatten() {
         wanted.insert(node);
     }
+    for &(_, view) in views {
+        wanted.insert(view);
+        passed.insert(view);
+    }
     let mut counts = vec![0u8; if wanted.is_empty() { 0 } else { graph.node_count() }];
     if !counts.is_empty() {
-        for node in graph.nodes() {
+        for node in graph.nodes().filter(|&node| !passed.contains(node)) {
             for target in graph.strong_references(node).iter().filter(|target| wanted.contains(**target)) {
                 let count = &mut counts[target.index()];
                 *count = (*count + 1).min(2);
@@ -139,6 +164,7 @@ fn collection_waste(
     collection: &Found,
     reference_bytes: u64,
     referrers: &[u8],
+    views: &[(NodeId, NodeId)],
     found: &mut Vec<Wasting>,
 ) {
     let &Found { node, size, table, inner, capacity, slots_per_entry, used_buckets } = collection;
@@ -146,7 +172,10 @@ fn collection_waste(
     if size == 0 {
         // What others have too (the empty arrays of class libraries) stays.
         let is_own = |part: &NodeId| referrers.get(part.index()) == Some(&1);
-        let parts = [table, inner].into_iter().flatten().filter(is_own);
+        let map = inner.unwrap_or(node);
+        let first = views.partition_point(|view| view.0 < map);
+        let views = views[first..].iter().take_while(|view| view.0 == map).map(|view| view.1);
+        let parts = [table, inner].into_iter().flatten().chain(views).filter(is_own);
         let parts: u64 = parts.map(|part| graph.shallow_bytes(part)).sum();
         add(WasteKind::EmptyCollections, graph.shallow_bytes(node) + parts);
         return;

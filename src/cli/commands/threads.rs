@@ -16,7 +16,7 @@ use crate::report::Format;
 ///
 /// All threads, the one that ran out of memory first; or those of one name, or the one with this id, each with its stack
 /// and the local variables of every frame. A dump has the objects of locals, not the names of the variables. Exit code 1
-/// when there is no such thread.
+/// when there is no such thread, or the dump does not say which there were.
 ///
 /// Example: heapdump threads dump.hprof
 ///
@@ -46,6 +46,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::Pipe)))
         {
             asked.note(&why.to_string());
+        }
+        if answer.thread_count == 0 {
+            asked.note("this dump does not say which threads there were");
+            return Ok(Outcome::No);
         }
         let Some(which) = options.which.as_ref().filter(|_| answer.threads.is_empty()) else {
             return Ok(Outcome::Done);

@@ -7,9 +7,9 @@ use crate::export::thread_dump_lines;
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 
 /// A row of stacks: a thread, a frame of it, and an object in that.
-type StackRow<'t> = (&'t ThreadRow, Option<(usize, &'t FrameRow)>, Option<&'t LocalRow>);
+type StackRow<'t> = (&'t ThreadRow<'t>, Option<(usize, FrameRow<'t>)>, Option<&'t LocalRow>);
 
-impl Present for Threads {
+impl Present for Threads<'_> {
     const COMMAND: &'static str = "threads";
 
     /// The threads; of those that were asked for by name their stacks.
@@ -18,7 +18,7 @@ impl Present for Threads {
             return stacks(self);
         }
         Columns::new()
-            .add(Column::word("id", "Thread"), |row: &mut &ThreadRow| row.id.as_str())
+            .add(Column::word("id", "Thread"), |row: &mut &ThreadRow<'_>| row.id.as_str())
             .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
             .add(Column::count("frames", "Frames"), |row| row.frames.len())
             .add(Column::count("locals", "Locals"), |row| row.local_count())
@@ -41,7 +41,7 @@ impl Present for Threads {
         }
         for (place, thread) in self.threads.iter().enumerate() {
             heading(thread, place, page);
-            for frame in &thread.frames {
+            for frame in thread.frames.iter() {
                 page.line(format!("  {}", page.style().fit(2, &frame.text())));
                 frame.locals.iter().for_each(|local| local_line(local, page));
             }
@@ -62,25 +62,32 @@ impl Present for Threads {
 }
 
 /// The stacks, frame by frame, each with its locals.
-fn stacks(threads: &Threads) -> Table<'_> {
-    let mut rows: Vec<StackRow<'_>> = Vec::new();
+fn stacks<'t>(threads: &'t Threads<'_>) -> Table<'t> {
+    // The rows before each thread's.
+    let mut starts = Vec::with_capacity(threads.threads.len());
+    let mut row_count = 0;
     for thread in &threads.threads {
-        for frame in thread.frames.iter().enumerate() {
-            rows.extend(frame.1.locals.iter().map(|local| (thread, Some(frame), Some(local))));
-            rows.extend(frame.1.locals.is_empty().then_some((thread, Some(frame), None)));
-        }
-        rows.extend(thread.locals.iter().map(|local| (thread, None, Some(local))));
+        starts.push(row_count);
+        row_count += thread.frames.row_count() + thread.locals.len();
     }
+    let row = move |at: usize| -> StackRow<'t> {
+        let number = starts.partition_point(|&start| start <= at) - 1;
+        let (thread, at) = (&threads.threads[number], at - starts[number]);
+        match thread.frames.row(at) {
+            Some((frame, row, local)) => (thread, Some((frame, row)), local),
+            None => (thread, None, thread.locals.get(at - thread.frames.row_count())),
+        }
+    };
     Columns::new()
         .add(Column::word("thread", "Thread"), |row: &mut StackRow<'_>| row.0.id.as_str())
-        .add(Column::count("frame", "Frame"), |row| row.1.map(|(number, _)| number))
-        .add(Column::word("method", "Method"), |row| row.1.map(|(_, frame)| frame.method.as_str()))
-        .add(Column::word("file", "File"), |row| row.1.and_then(|(_, frame)| frame.file.as_deref()))
-        .add(Column::count("line", "Line"), |row| row.1.and_then(|(_, frame)| frame.line))
+        .add(Column::count("frame", "Frame"), |row| row.1.as_ref().map(|(number, _)| *number))
+        .add(Column::word("method", "Method"), |row| row.1.as_mut().map(|(_, frame)| std::mem::take(&mut frame.method)))
+        .add(Column::word("file", "File"), |row| row.1.as_mut().and_then(|(_, frame)| frame.file.take()))
+        .add(Column::count("line", "Line"), |row| row.1.as_ref().and_then(|(_, frame)| frame.line))
         .add(Column::word("id", "Object"), |row| row.2.map(|local| local.object.id.as_str()))
         .add(Column::bytes("retained_bytes", "Retained"), |row| row.2.and_then(|local| local.retained_bytes))
         .add(TYPE, |row| row.2.map(|local| local.object.type_name.as_str()))
-        .table(rows.len(), threads.rows_hidden, move |at| rows[at])
+        .table(row_count, threads.rows_hidden, row)
 }
 
 /// `"main"  0xfd559418`, and below what it is and retains.

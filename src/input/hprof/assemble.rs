@@ -1,7 +1,6 @@
 //! When the file has been read: sizes, class objects, names, roots and threads, and of all that the graph.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -15,9 +14,9 @@ use super::records::ClassDump;
 use super::segments::SegmentReader;
 use super::sizes::{Evidence, Sizes, text_of};
 use super::texts::{Texts, source_form};
-use super::wire::{OBJECT, element_bytes, id_of, primitive_name, sub};
+use super::wire::{OBJECT, element_bytes, primitive_name, sub};
 use crate::graph::{
-    BuildError, Field, FieldKind, Frame, Line, LoaderRecord, ObjectColumns, RootFlags, RootKind, RootRecord,
+    BuildError, Field, FieldKind, Frame, Line, LoaderRecord, ObjectColumns, RootFlags, RootKind, RootRecord, StackSlot,
     ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules};
@@ -143,18 +142,30 @@ impl<'a> Assembler<'a> {
     /// When there is no memory for them.
     pub(super) fn finish_objects(&mut self, sizes: &Sizes) -> Result<(), ReadError> {
         self.append_deferred()?;
+        self.append_classes(sizes)?;
+        let class_slot = self.class_slot();
         let types = std::mem::take(&mut self.content.types);
-        let own: Vec<u64> = types.iter().map(|slot| self.instance_bytes(slot, sizes)).collect();
-        self.content.builder.size_objects(|slot, elements| {
-            let slot = slot.0 as usize;
-            match types[slot].kind {
-                TypeKind::Instance => own[slot],
-                TypeKind::ObjectArray => sizes.array(elements, None),
-                TypeKind::PrimitiveArray => sizes.array(elements, Some(own[slot])),
+        let layouts = &self.classes.laid_out().by_class;
+        for (slot, elements, references) in self.content.builder.repeated_objects() {
+            let of_type = &types[slot.0 as usize];
+            let fields = match of_type.kind {
+                TypeKind::Instance => layouts.get(&of_type.class).map_or(0, |layout| layout.reference_count.into()),
+                TypeKind::ObjectArray => elements,
+                TypeKind::PrimitiveArray => 0,
+            };
+            if slot.0 != class_slot {
+                self.content.nulls = self.content.nulls.saturating_sub(fields.saturating_sub(references.into()));
             }
+        }
+        let own: Vec<u64> = types.iter().map(|slot| self.instance_bytes(slot, sizes)).collect();
+        self.content.builder.size_objects(|slot, number| match (slot.0, types[slot.0 as usize].kind) {
+            // Classes have their bytes.
+            (slot, _) if slot == class_slot => number,
+            (slot, TypeKind::Instance) => own[slot as usize],
+            (_, TypeKind::ObjectArray) => sizes.array(number, None),
+            (slot, TypeKind::PrimitiveArray) => sizes.array(number, Some(own[slot as usize])),
         });
         self.content.types = types;
-        self.append_classes(sizes)?;
         self.add_spaces();
         let chosen = self.reader.dumps.get(self.reader.chosen().wrapping_sub(1));
         let section = self.content.builder.section_mut(self.content.section);
@@ -166,43 +177,41 @@ impl<'a> Assembler<'a> {
 
     fn append_deferred(&mut self) -> Result<(), ReadError> {
         let deferred = std::mem::take(&mut self.content.deferred);
-        let mut layouts: FxHashMap<u64, (u32, Arc<Layout>)> = FxHashMap::default();
+        let (classes, nothing) = (self.classes, Layout::default());
+        let layouts = classes.laid_out();
+        let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
         let (mut columns, mut slots) = (ObjectColumns::default(), Vec::new());
-        let id_bytes = self.reader.header.id_bytes;
         for instance in &deferred.list {
-            let (number, layout) = match layouts.get(&instance.class) {
-                Some((number, layout)) => (*number, Arc::clone(layout)),
-                None => {
-                    let layout = Arc::new(self.classes.final_layout(instance.class, self.texts(), !self.like_mat));
-                    let number = slots.len() as u32;
-                    slots.push(self.content.slot(instance.class, TypeKind::Instance, instance.position));
-                    layouts.insert(instance.class, (number, Arc::clone(&layout)));
-                    (number, layout)
-                }
-            };
+            let number = *numbers.entry(instance.class).or_insert_with(|| {
+                slots.push(self.content.slot(instance.class, TypeKind::Instance, instance.position));
+                slots.len() as u32 - 1
+            });
+            let layout = layouts.by_class.get(&instance.class).map_or(&nothing, |layout| &**layout);
             let values = &deferred.bytes[instance.bytes.clone()];
-            if layout.bytes as usize != values.len() && self.classes.dump(instance.class).is_some() {
+            if layout.bytes as usize != values.len() && classes.dump(instance.class).is_some() {
                 self.content.mismatches.entry(slots[number as usize]).or_insert(instance.position);
             }
+            let mut references = Vec::new();
+            let mut keep = |at, id| references.push((at, id));
+            match self.reader.header.id_bytes {
+                8 => layout.for_each::<8>(values, layouts, &mut keep),
+                _ => layout.for_each::<4>(values, layouts, &mut keep),
+            }
             if layout.is_class {
-                let ids = layout.references.iter().filter_map(|&at| id_of(values, at as usize, id_bytes));
-                let references = ids.filter(|&id| id != 0).collect();
-                self.content.class_instances.push((instance.id, instance.position, references));
+                let ids = references.into_iter().map(|(_, id)| id).filter(|&id| id != 0).collect();
+                self.content.class_instances.push((instance.id, instance.position, ids));
                 continue;
             }
             columns.push_object(instance.id, number, 0, instance.position);
             self.note_heap(columns.len() - 1, instance.heap);
-            if let Some((at, holding)) = layout.soft
-                && let Some(target) = id_of(values, at as usize, id_bytes).filter(|&target| target != 0)
-            {
-                self.content.soft.push((instance.id, target, holding));
-            }
-            for &at in &layout.references {
-                match id_of(values, at as usize, id_bytes) {
-                    Some(0) => self.content.nulls += 1,
-                    Some(id) if layout.weak == Some(at) => columns.push_weak_reference(id),
-                    Some(id) => columns.push_reference(id),
-                    None => {}
+            for (at, id) in references {
+                if let Some((_, holding)) = layout.soft.filter(|soft| soft.0 == at && id != 0) {
+                    self.content.soft.push((instance.id, id, holding));
+                }
+                match id {
+                    0 => self.content.nulls += 1,
+                    id if layout.weak == Some(at) => columns.push_weak_reference(id),
+                    id => columns.push_reference(id),
                 }
             }
             if columns.len() == BATCH_OBJECTS {
@@ -315,12 +324,8 @@ impl<'a> Assembler<'a> {
         }
         let (repeated, first) = classes.repeated;
         self.problem(&GRAPH_CODES.duplicate_object, repeated, first, String::new);
-        let circles = classes
-            .dumps
-            .iter()
-            .filter(|dump| classes.chain(dump.id).last().is_some_and(|last| last.super_id == dump.id && dump.id != 0));
-        let circles: Vec<u64> = circles.map(|dump| dump.position).collect();
-        self.problem(&CLASS_CIRCLE, circles.len() as u64, circles.first().copied().unwrap_or(0), String::new);
+        let circles = || classes.in_circles.iter().map(|&number| classes.dumps[number as usize].position);
+        self.problem(&CLASS_CIRCLE, circles().count() as u64, circles().min().unwrap_or(0), String::new);
         let mismatches = std::mem::take(&mut self.content.mismatches);
         let first = mismatches.values().copied().min().unwrap_or(0);
         self.problem(&FIELD_MISMATCH, mismatches.len() as u64, first, String::new);
@@ -373,11 +378,12 @@ impl<'a> Assembler<'a> {
         let statics: Vec<Field> = dump.statics.iter().map(|one| field(one.name, one.basic_type, true)).collect();
         let own = dump.fields.iter().map(|one| field(one.name, one.basic_type, false));
         let fields = statics.into_iter().chain(own).collect();
-        let superclass = self.content.known_slot(dump.super_id, TypeKind::Instance).map(TypeSlot);
+        let superclass = self.classes.superclass(dump.id);
+        let superclass = superclass.and_then(|above| self.content.known_slot(above.id, TypeKind::Instance));
         let record = TypeRecord {
             class_object: Some(dump.id),
             loader: if dump.loader == 0 { LoaderRecord::Runtime } else { LoaderRecord::Object(dump.loader) },
-            superclass: superclass.filter(|_| dump.super_id != 0),
+            superclass: superclass.map(TypeSlot),
             fields,
         };
         self.content.builder.describe_type(self.content.section, slot, record);
@@ -386,19 +392,28 @@ impl<'a> Assembler<'a> {
     // ---- roots and threads
 
     /// Adds threads with their stacks, and all roots. Returns true if the dump records no strong root.
-    pub(super) fn add_roots(&mut self) -> bool {
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(super) fn add_roots(&mut self) -> Result<bool, BuildError> {
         let roots = std::mem::take(&mut self.content.roots);
         let section = self.content.section;
+        let mut stacks: FxHashMap<u32, StackSlot> = FxHashMap::default();
+        let mut frames: FxHashMap<u64, Option<Frame<TypeSlot>>> = FxHashMap::default();
         for root in roots.iter().filter(|root| root.tag == sub::ROOT_THREAD) {
-            let frames = self.reader.traces.get(&root.number).map_or(&[][..], |frames| frames);
-            let frames = frames.iter().filter_map(|frame| self.frame(*frame)).collect();
-            let record = ThreadRecord {
-                name: None,
-                serial: root.thread as u32,
-                object: Some(root.object).filter(|&id| id != 0),
-                frames,
+            let stack = match (stacks.get(&root.number), self.reader.traces.get(&root.number)) {
+                (Some(stack), _) => *stack,
+                (None, Some(trace)) => {
+                    let of_trace = trace.iter().map(|&id| *frames.entry(id).or_insert_with(|| self.frame(id)));
+                    let stack = of_trace.flatten().collect();
+                    *stacks.entry(root.number).or_insert(self.content.builder.add_stack(stack)?)
+                }
+                (None, None) => StackSlot::default(),
             };
-            self.content.builder.add_thread(section, record);
+            let object = Some(root.object).filter(|&id| id != 0);
+            self.content
+                .builder
+                .add_thread(section, ThreadRecord { name: None, serial: root.thread as u32, object, stack });
         }
         let mut has_strong = false;
         for root in roots.iter().filter(|root| root.object != 0) {
@@ -415,7 +430,7 @@ impl<'a> Assembler<'a> {
             self.content.builder.add_root_record(section, record);
         }
         self.add_system_classes(&roots);
-        !has_strong
+        Ok(!has_strong)
     }
 
     /// JDKs before 6 have no records of system classes: there every class of the boot loader is one.

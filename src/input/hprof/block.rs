@@ -280,8 +280,9 @@ fn instance<const W: usize, S: HeapSink>(
         block.measure.align(id);
         *previous = Previous::default();
         if S::KEEPS_REFERENCES {
-            let references = layout.references.iter().filter_map(|&at| id_at::<W>(values, at as usize));
-            block.class_instances.push((id, position, references.filter(|&id| id != 0).collect()));
+            let mut references = Vec::new();
+            layout.for_each::<W>(values, layouts, |_, id| references.extend((id != 0).then_some(id)));
+            block.class_instances.push((id, position, references));
         } else {
             block.sink.push_object(id, number, 0, position);
         }
@@ -296,14 +297,12 @@ fn instance<const W: usize, S: HeapSink>(
         {
             block.soft.push((id, target, holding));
         }
-        for &at in &layout.references {
-            match id_at::<W>(values, at as usize) {
-                Some(0) => block.nulls += 1,
-                Some(id) if layout.weak == Some(at) => block.sink.push_weak_reference(id),
-                Some(id) => block.sink.push_reference(id),
-                None => {}
-            }
-        }
+        let (sink, nulls) = (&mut block.sink, &mut block.nulls);
+        layout.for_each::<W>(values, layouts, |at, id| match id {
+            0 => *nulls += 1,
+            id if layout.weak == Some(at) => sink.push_weak_reference(id),
+            id => sink.push_reference(id),
+        });
     }
     Some(9 + 2 * W + length)
 }

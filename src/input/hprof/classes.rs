@@ -2,19 +2,28 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::records::{ClassDump, LoadClass};
 use super::texts::Texts;
-use super::wire::{OBJECT, value_bytes};
+use super::wire::{OBJECT, id_at, value_bytes};
 use crate::graph::Holding;
+
+/// No superclass.
+const NONE: u32 = u32::MAX;
+/// References of a class that stand together at most, with those of its superclasses; others are left to the superclass.
+const MOST_TOGETHER: usize = 64;
 
 /// Where an instance of a class has its references, in the order of the file: the class's own fields, then those of its
 /// superclass, and so on up.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Offsets in the instance's values.
-    pub(super) references: Box<[u32]>,
+    /// Offsets in the instance's values, of the first of them.
+    references: Box<[u32]>,
+    /// The others are those of a class above, whose values begin at this offset.
+    others: Option<(u32, u64)>,
+    /// Fields that are references.
+    pub(super) reference_count: u32,
     /// Bytes of all values.
     pub(super) bytes: u32,
     /// The offset among them of a reference that holds nothing: the referent of a weak or phantom reference.
@@ -23,6 +32,37 @@ pub(super) struct Layout {
     pub(super) soft: Option<(u32, Holding)>,
     /// The class is `java.lang.Class`.
     pub(super) is_class: bool,
+    /// The offset of the field of `java.lang.ref.Reference`.
+    referent: Option<u32>,
+    /// What derives from these classes of references, indices into `REFERENCE_CLASSES`, as bits.
+    reference_classes: u8,
+    /// Classes above, 2 for more.
+    depth: u8,
+}
+
+/// Classes of references that do not hold, or not for ever.
+const REFERENCE_CLASSES: [&str; 4] = [
+    "java.lang.ref.WeakReference",
+    "java.lang.ref.PhantomReference",
+    "java.lang.ref.SoftReference",
+    "java.lang.ref.FinalReference",
+];
+
+impl Layout {
+    /// Shows the offset of each reference and the id there, as far as the values go.
+    #[inline(always)]
+    pub(super) fn for_each<const W: usize>(&self, values: &[u8], layouts: &Layouts, mut take: impl FnMut(u32, u64)) {
+        let (mut start, mut layout) = (0u32, self);
+        loop {
+            for &at in &layout.references {
+                let Some(id) = id_at::<W>(values, start.saturating_add(at) as usize) else { return };
+                take(start.saturating_add(at), id);
+            }
+            let Some((before, class)) = layout.others else { return };
+            let Some(others) = layouts.by_class.get(&class) else { return };
+            (start, layout) = (start.saturating_add(before), others);
+        }
+    }
 }
 
 /// What parsers know of the classes: a state of [`Classes`] that does not change.
@@ -49,6 +89,10 @@ pub(super) struct Classes {
     pub(super) of_serial: FxHashMap<u32, u64>,
     /// The dump of the file that the class dumps are of, from 1.
     pub(super) of_dump: usize,
+    parents: Vec<u32>,
+    order: Vec<u32>,
+    /// Places of classes that are their own superclasses.
+    pub(super) in_circles: Vec<u32>,
     layouts: Arc<Layouts>,
     /// Class dumps that `layouts` knows.
     laid_out: usize,
@@ -64,6 +108,9 @@ impl Classes {
             names: FxHashMap::default(),
             of_serial: FxHashMap::default(),
             of_dump: 1,
+            parents: Vec::new(),
+            order: Vec::new(),
+            in_circles: Vec::new(),
             layouts: Arc::default(),
             laid_out: 0,
         }
@@ -98,6 +145,9 @@ impl Classes {
         self.dumps.clear();
         self.by_id.clear();
         self.repeated = (0, u64::MAX);
+        self.parents.clear();
+        self.order.clear();
+        self.in_circles.clear();
         self.laid_out = 0;
         self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, ..Layouts::default() });
     }
@@ -106,16 +156,20 @@ impl Classes {
         self.by_id.get(&class).map(|&number| &self.dumps[number as usize])
     }
 
-    /// The class and its superclasses, as far as there are dumps; a circle ends before its first repeat.
-    pub(super) fn chain(&self, class: u64) -> Vec<&ClassDump> {
-        let mut chain: Vec<&ClassDump> = Vec::new();
-        let mut seen = FxHashSet::default();
-        let mut next = self.dump(class);
-        while let Some(dump) = next.filter(|dump| seen.insert(dump.id)) {
-            chain.push(dump);
-            next = self.dump(dump.super_id);
-        }
-        chain
+    /// The place of the superclass among the dumps; a circle ends at its class of the greatest id. As of `lay_out`.
+    pub(super) fn parent(&self, number: u32) -> Option<u32> {
+        self.parents.get(number as usize).copied().filter(|&parent| parent != NONE)
+    }
+
+    /// The superclass of a class. As of `lay_out`.
+    pub(super) fn superclass(&self, class: u64) -> Option<&ClassDump> {
+        let parent = self.parent(*self.by_id.get(&class)?)?;
+        Some(&self.dumps[parent as usize])
+    }
+
+    /// Places of all class dumps, superclasses first. As of `lay_out`.
+    pub(super) fn order(&self) -> &[u32] {
+        &self.order
     }
 
     /// The name of a class as the dump writes it.
@@ -131,63 +185,109 @@ impl Classes {
     /// What parsers need, as of now. Costs nothing while no class came; `texts` must be sorted.
     pub(super) fn layouts(&mut self, texts: &Texts, weak: bool) -> Arc<Layouts> {
         if self.laid_out < self.dumps.len() {
-            let mut by_class = self.layouts.by_class.clone();
-            for dump in &self.dumps {
-                if !by_class.contains_key(&dump.id)
-                    && let Some(layout) = self.complete_layout(dump.id, texts, weak)
-                {
-                    by_class.insert(dump.id, Arc::new(layout));
-                }
-            }
-            let mut ids: Vec<u64> = self.by_id.keys().copied().collect();
-            ids.sort_unstable();
-            self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, by_class, ids: ids.into() });
-            self.laid_out = self.dumps.len();
+            self.lay_out(texts, weak, false);
         }
         Arc::clone(&self.layouts)
     }
 
-    /// The layout, unless superclasses are still to come.
-    fn complete_layout(&self, class: u64, texts: &Texts, weak: bool) -> Option<Layout> {
-        let chain = self.chain(class);
-        let top = chain.last()?;
-        (top.super_id == 0 || self.by_id.contains_key(&top.super_id)).then(|| self.layout_of(&chain, texts, weak))
-    }
-
-    /// The layout by all that is known, at the end of the file.
-    pub(super) fn final_layout(&self, class: u64, texts: &Texts, weak: bool) -> Layout {
-        self.layout_of(&self.chain(class), texts, weak)
-    }
-
-    fn layout_of(&self, chain: &[&ClassDump], texts: &Texts, weak: bool) -> Layout {
-        let named = |dump: &ClassDump, name: &str| self.raw_name(dump.id, texts).is_some_and(|raw| is_name(raw, name));
-        let is_weak = weak
-            && chain.len() > 2
-            && chain.iter().any(|dump| {
-                named(dump, "java.lang.ref.WeakReference") || named(dump, "java.lang.ref.PhantomReference")
-            });
-        let holding =
-            [("java.lang.ref.SoftReference", Holding::Soft), ("java.lang.ref.FinalReference", Holding::Final)];
-        let holding = holding
-            .into_iter()
-            .find(|(name, _)| weak && !is_weak && chain.len() > 2 && chain.iter().any(|dump| named(dump, name)));
-        let mut layout =
-            Layout { is_class: chain.first().is_some_and(|dump| named(dump, "java.lang.Class")), ..Layout::default() };
-        let mut references = Vec::new();
-        for dump in chain {
-            let has_referent = (is_weak || holding.is_some()) && named(dump, "java.lang.ref.Reference");
-            for field in &dump.fields {
-                if field.basic_type == OBJECT {
-                    if has_referent && texts.get(field.name) == Some(b"referent") {
-                        layout.weak = is_weak.then_some(layout.bytes);
-                        layout.soft = holding.map(|(_, holding)| (layout.bytes, holding));
-                    }
-                    references.push(layout.bytes);
-                }
-                layout.bytes += value_bytes(field.basic_type, self.id_bytes).unwrap_or(0) as u32;
+    /// Lays out the classes whose superclasses are known, or all of them: at the end of the file. O(classes + fields).
+    pub(super) fn lay_out(&mut self, texts: &Texts, weak: bool, are_all: bool) {
+        self.find_order();
+        let mut by_class = self.layouts.by_class.clone();
+        for &number in &self.order {
+            let dump = &self.dumps[number as usize];
+            let parent = self.parent(number).map(|parent| self.dumps[parent as usize].id);
+            let above = parent.and_then(|parent| Some((parent, &**by_class.get(&parent)?)));
+            let is_known = above.is_some() || (parent.is_none() && self.dump(dump.super_id).is_some());
+            if (are_all || is_known || dump.super_id == 0) && !by_class.contains_key(&dump.id) {
+                let layout = self.layout_of(dump, above, texts, weak);
+                by_class.insert(dump.id, Arc::new(layout));
             }
         }
+        let mut ids: Vec<u64> = self.by_id.keys().copied().collect();
+        ids.sort_unstable();
+        self.layouts = Arc::new(Layouts { version: self.layouts.version + 1, by_class, ids: ids.into() });
+        self.laid_out = self.dumps.len();
+    }
+
+    /// What was laid out.
+    pub(super) fn laid_out(&self) -> &Layouts {
+        &self.layouts
+    }
+
+    /// Finds superclasses, and the order in which they come first.
+    fn find_order(&mut self) {
+        const PASSED: u32 = u32::MAX;
+        let parent = |dump: &ClassDump| self.by_id.get(&dump.super_id).copied().unwrap_or(NONE);
+        self.parents = self.dumps.iter().map(parent).collect();
+        self.order.clear();
+        self.in_circles.clear();
+        // The walk that met a class, from 1.
+        let mut walks = vec![0; self.dumps.len()];
+        let mut way: Vec<u32> = Vec::new();
+        for start in 0..self.dumps.len() as u32 {
+            let mut at = start;
+            while at != NONE && walks[at as usize] == 0 {
+                walks[at as usize] = start + 1;
+                way.push(at);
+                at = self.parents[at as usize];
+            }
+            if at != NONE && walks[at as usize] == start + 1 {
+                let circle = way.iter().position(|&one| one == at).unwrap_or(0);
+                let circle = &mut way[circle..];
+                self.in_circles.extend(circle.iter().copied());
+                let greatest = (0..circle.len()).max_by_key(|&one| self.dumps[circle[one] as usize].id).unwrap_or(0);
+                self.parents[circle[greatest] as usize] = NONE;
+                circle.rotate_left(greatest + 1);
+            }
+            for &at in &way {
+                walks[at as usize] = PASSED;
+            }
+            self.order.extend(way.drain(..).rev());
+        }
+    }
+
+    fn layout_of(&self, dump: &ClassDump, above: Option<(u64, &Layout)>, texts: &Texts, weak: bool) -> Layout {
+        let name = self.raw_name(dump.id, texts);
+        let is_named = |wanted: &str| name.is_some_and(|raw| is_name(raw, wanted));
+        let mut layout = Layout { is_class: is_named("java.lang.Class"), ..Layout::default() };
+        let is_reference = is_named("java.lang.ref.Reference");
+        let mut references = Vec::new();
+        for field in &dump.fields {
+            if field.basic_type == OBJECT {
+                if is_reference && texts.get(field.name) == Some(b"referent") {
+                    layout.referent = Some(layout.bytes);
+                }
+                references.push(layout.bytes);
+            }
+            layout.bytes =
+                layout.bytes.saturating_add(value_bytes(field.basic_type, self.id_bytes).unwrap_or(0) as u32);
+        }
+        layout.reference_count = references.len() as u32;
+        for (bit, wanted) in REFERENCE_CLASSES.iter().enumerate() {
+            layout.reference_classes |= u8::from(is_named(wanted)) << bit;
+        }
+        if let Some((parent, above)) = above {
+            let own = layout.bytes;
+            if above.references.len() <= MOST_TOGETHER {
+                references.extend(above.references.iter().map(|&at| own.saturating_add(at)));
+                layout.others = above.others.map(|(start, class)| (own.saturating_add(start), class));
+            } else {
+                layout.others = Some((own, parent));
+            }
+            layout.reference_count = layout.reference_count.saturating_add(above.reference_count);
+            layout.bytes = own.saturating_add(above.bytes);
+            layout.referent = above.referent.map(|at| own.saturating_add(at)).or(layout.referent);
+            layout.reference_classes |= above.reference_classes;
+            layout.depth = (above.depth + 1).min(2);
+        }
         layout.references = references.into();
+        if weak && layout.depth == 2 {
+            let derives = |bits: u8| layout.reference_classes & bits != 0;
+            let holding = if derives(4) { Holding::Soft } else { Holding::Final };
+            layout.weak = layout.referent.filter(|_| derives(3));
+            layout.soft = layout.referent.filter(|_| !derives(3) && derives(12)).map(|at| (at, holding));
+        }
         layout
     }
 }

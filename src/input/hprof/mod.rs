@@ -57,7 +57,7 @@ use content::{Content, Deliver};
 use details::HprofDetails;
 use finder::Places;
 use records::{BadHeader, Header};
-use segments::{Place, SegmentReader};
+use segments::{Place, SegmentReader, lock};
 use sinks::TypeCounts;
 
 /// The reader.
@@ -94,7 +94,7 @@ impl Reader for Hprof {
         let is_soon_read =
             source.compression().is_empty() || source.file_bytes().is_some_and(|bytes| bytes < SMALL_BYTES);
         let parsed = Parsed::of::<ObjectColumns>(source, reading)?;
-        let classes = segments::lock(&parsed.reader.classes);
+        let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
         let extent = finish(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
@@ -105,7 +105,7 @@ impl Reader for Hprof {
         let places = places(&mut assembler);
         assembler.finish_objects(&sizes)?;
         assembler.describe_types()?;
-        let has_no_roots = assembler.add_roots();
+        let has_no_roots = assembler.add_roots()?;
         assembler.diagnostics.add(&NO_ROOTS, has_no_roots.into(), extent.end, String::new);
         fill_info(&assembler, reading);
         reading.info.sizes = Some(sizes.describe());
@@ -130,7 +130,7 @@ impl Reader for Hprof {
 
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError> {
         let parsed = Parsed::of::<TypeCounts>(source, reading)?;
-        let classes = segments::lock(&parsed.reader.classes);
+        let classes = lock(&parsed.reader.classes);
         let mut assembler = Assembler::new(parsed.content, &parsed.reader, &classes, &reading.options);
         let extent = finish(&mut assembler);
         if assembler.object_count() == 0 && parsed.reader.dumps.is_empty() && !is_lost(&assembler) {
@@ -206,6 +206,7 @@ impl Parsed {
         {
             return Err(ReadError::new(ReadErrorKind::NoSuchSnapshot(number, reader.dumps.len())));
         }
+        lock(&reader.classes).lay_out(&reader.texts, options.rules != Rules::Mat, true);
         Ok(Parsed { reader, content })
     }
 }

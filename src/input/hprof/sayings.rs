@@ -44,16 +44,13 @@ pub(super) enum Speaker {
 /// By type: do its objects say something?
 pub(super) fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
     let types = graph.types();
-    let of_type = |type_id: TypeId| match types.name(type_id).replace('/', ".").as_str() {
+    types.from_superclasses(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.String" => Speaker::String,
         "java.lang.Class" => Speaker::Class(type_id),
         name if BOXES.contains(&name) => Speaker::Box,
-        _ => {
-            let is_named = |class: &TypeId| NAMED.contains(&types.name(*class).replace('/', ".").as_str());
-            types.chain(type_id).find(is_named).map_or(Speaker::Nobody, Speaker::Named)
-        }
-    };
-    types.ids().map(of_type).collect()
+        name if NAMED.contains(&name) => Speaker::Named(type_id),
+        _ => above.copied().filter(|above| matches!(above, Speaker::Named(_))).unwrap_or(Speaker::Nobody),
+    })
 }
 
 /// What is looked for next.

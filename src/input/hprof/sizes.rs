@@ -44,6 +44,8 @@ pub(super) struct Sizes {
     pub(super) class_base: Option<u64>,
     /// Classes with fields that only the virtual machine sees.
     hidden: FxHashMap<u64, u64>,
+    /// By place among the class dumps, where that is the rule.
+    like_mat: Vec<u64>,
 }
 
 /// What sizes follow from, when the file has been read.
@@ -71,6 +73,7 @@ impl Sizes {
             alignment,
             class_base: None,
             hidden: FxHashMap::default(),
+            like_mat: Vec::new(),
         };
         if evidence.is_android {
             (sizes.rule, sizes.header, sizes.reference, sizes.alignment) = (Rule::Android, 8, 4, 8);
@@ -80,6 +83,8 @@ impl Sizes {
             (sizes.rule, sizes.header, sizes.reference) = (Rule::Measured, header, reference);
             sizes.find_class_base(evidence);
             sizes.find_hidden(evidence);
+        } else {
+            sizes.find_like_mat(evidence.classes);
         }
         sizes
     }
@@ -99,34 +104,45 @@ impl Sizes {
         }
     }
 
-    /// Bytes of an instance of a class, which may have no dump.
+    /// Bytes of an instance of a class, which may have no dump. O(1).
     pub(super) fn instance(&self, class: u64, classes: &Classes) -> u64 {
-        let chain = classes.chain(class);
-        let width = |basic_type: u8| self.value_bytes(basic_type);
         let bytes = match self.rule {
             Rule::Android => {
-                let stated = chain.first().map_or(0, |dump| u64::from(dump.instance_bytes));
+                let stated = classes.dump(class).map_or(0, |dump| u64::from(dump.instance_bytes));
                 return stated.max(8).next_multiple_of(8);
             }
             Rule::Measured => {
-                let fields = chain.iter().flat_map(|dump| &dump.fields);
-                let bytes = self.header + fields.map(|field| width(field.basic_type)).sum::<u64>();
-                match (self.hidden.get(&class), self.class_base) {
-                    (Some(&bytes), _) => return bytes,
-                    _ => bytes,
+                if let Some(&bytes) = self.hidden.get(&class) {
+                    return bytes;
                 }
+                let layout = classes.laid_out().by_class.get(&class);
+                let fields = layout.map_or(0, |layout| {
+                    let references = u64::from(layout.reference_count);
+                    u64::from(layout.bytes).saturating_sub(references * classes.id_bytes as u64)
+                        + references * self.reference
+                });
+                self.header + fields
             }
             Rule::Mat => {
-                let mut bytes = self.header;
-                // The topmost class counts as a header, whatever fields it has.
-                for dump in chain.iter().rev().skip(1) {
-                    let own: u64 = dump.fields.iter().map(|field| width(field.basic_type)).sum();
-                    bytes = (bytes + own).next_multiple_of(self.reference);
-                }
-                bytes
+                let number = classes.by_id.get(&class);
+                number.and_then(|&number| self.like_mat.get(number as usize)).copied().unwrap_or(self.header)
             }
         };
         bytes.next_multiple_of(self.alignment)
+    }
+
+    /// Bytes of an instance of each class as Eclipse MAT adds them up, before they are aligned: the topmost class counts as
+    /// a header, whatever fields it has.
+    fn find_like_mat(&mut self, classes: &Classes) {
+        let mut bytes = vec![self.header; classes.dumps.len()];
+        for &number in classes.order() {
+            if let Some(parent) = classes.parent(number) {
+                let fields = classes.dumps[number as usize].fields.iter();
+                let own: u64 = fields.map(|field| self.value_bytes(field.basic_type)).sum();
+                bytes[number as usize] = (bytes[parent as usize] + own).next_multiple_of(self.reference);
+            }
+        }
+        self.like_mat = bytes;
     }
 
     fn value_bytes(&self, basic_type: u8) -> u64 {
@@ -255,6 +271,7 @@ fn measured(evidence: &Evidence<'_>, alignment: u64) -> Option<(u64, u64)> {
             alignment,
             class_base: None,
             hidden: FxHashMap::default(),
+            like_mat: Vec::new(),
         };
         let mut equal = arrays.equal(number, alignment);
         let mut fits = true;

@@ -381,7 +381,8 @@ impl<'r> Assembler<'r> {
             }
             let name = Some(self.builder.text(&thread.name));
             let object = Some(thread.address);
-            self.builder.add_thread(self.section, ThreadRecord { name, serial: number, object, frames: Vec::new() });
+            let record = ThreadRecord { name, serial: number, object, ..ThreadRecord::default() };
+            self.builder.add_thread(self.section, record);
             let record = RootRecord::new(thread.address, RootKind::Thread, 0);
             self.builder.add_root_record(self.section, RootRecord { name, thread: Some(number), ..record });
             added += 1;

@@ -58,11 +58,30 @@ impl JavaDump {
 
     /// A class with fields by name and kind (values do not matter), and static variables; its id.
     pub fn class(&mut self, name: &str, superclass: u64, fields: &[(&str, Held)], statics: &[(&str, Held)]) -> u64 {
+        let class = self.class_of_loader(name, superclass, 0, fields, statics);
+        self.objects.extend([vec![0x05], self.writer.id(class)].concat());
+        class
+    }
+
+    /// A class of a loader, which no root holds.
+    pub fn loaded_class(&mut self, name: &str, superclass: u64, loader: u64, fields: &[(&str, Held)]) -> u64 {
+        self.class_of_loader(name, superclass, loader, fields, &[])
+    }
+
+    fn class_of_loader(
+        &mut self,
+        name: &str,
+        superclass: u64,
+        loader: u64,
+        fields: &[(&str, Held)],
+        statics: &[(&str, Held)],
+    ) -> u64 {
         self.class_count += 1;
         let class = CLASSES + 0x100 * self.class_count;
         self.writer.class(class, name);
         let mut dump = [vec![0x20], self.writer.id(class), vec![0; 4], self.writer.id(superclass)].concat();
-        dump.extend(vec![0; 5 * 8]);
+        dump.extend(self.writer.id(loader));
+        dump.extend(vec![0; 4 * 8]);
         dump.extend([0; 4]);
         dump.extend([0; 2]);
         dump.extend((statics.len() as u16).to_be_bytes());
@@ -77,7 +96,6 @@ impl JavaDump {
             dump.push(held.basic_type());
         }
         self.classes.extend(dump);
-        self.classes.extend([vec![0x05], self.writer.id(class)].concat());
         class
     }
 
@@ -104,15 +122,51 @@ impl JavaDump {
         self.objects.extend(record);
     }
 
+    /// A stack trace of methods, innermost first.
+    pub fn trace(&mut self, serial: u32, methods: &[&str]) {
+        let mut frames = Vec::new();
+        for method in methods {
+            let name = self.name(method);
+            let none = self.writer.id(0);
+            let frame = [self.writer.id(name), self.writer.id(name), none.clone(), none, vec![0; 8]].concat();
+            self.writer.record(4, &frame);
+            frames.extend(self.writer.id(name));
+        }
+        let head = [serial, 0, methods.len() as u32].map(u32::to_be_bytes).concat();
+        self.writer.record(5, &[head, frames].concat());
+    }
+
+    /// The root of a thread with the stack of a trace.
+    pub fn thread(&mut self, id: u64, serial: u32, trace: u32) {
+        let numbers = [serial, trace].map(u32::to_be_bytes).concat();
+        self.objects.extend([vec![0x08], self.writer.id(id), numbers].concat());
+    }
+
+    /// A local variable in a frame of a thread.
+    pub fn local(&mut self, id: u64, thread: u32, frame: u32) {
+        let numbers = [thread, frame].map(u32::to_be_bytes).concat();
+        self.objects.extend([vec![0x03], self.writer.id(id), numbers].concat());
+    }
+
     /// A root of kind `unknown`.
     pub fn root(&mut self, id: u64) {
         self.objects.extend(self.writer.root(id));
     }
 
     /// The dump.
-    pub fn finish(mut self) -> Vec<u8> {
-        let body = [self.classes, self.objects].concat();
-        self.writer.record(0x1C, &body);
+    pub fn finish(self) -> Vec<u8> {
+        let body = [&self.classes[..], &self.objects].concat();
+        self.finish_with(&body)
+    }
+
+    /// The dump with its classes behind the objects.
+    pub fn finish_objects_first(self) -> Vec<u8> {
+        let body = [&self.objects[..], &self.classes].concat();
+        self.finish_with(&body)
+    }
+
+    fn finish_with(mut self, body: &[u8]) -> Vec<u8> {
+        self.writer.record(0x1C, body);
         self.writer.record(0x2C, &[]);
         self.writer.bytes
     }
