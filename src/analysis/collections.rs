@@ -183,14 +183,14 @@ impl CollectionTable {
         let names: Vec<String> = types.ids().map(|type_id| types.name(type_id).replace('/', ".")).collect();
         let mut resolved = TypeFields::default();
         let mut behind: Vec<(&str, &str)> = Vec::new();
-        let field_counts = types.from_superclasses(|type_id, above: Option<&usize>| {
+        let field_counts = types.by_superclass(|type_id, above: Option<&usize>| {
             let own = types.fields(type_id).iter().filter(|field| !field.is_static).count();
             own + above.copied().unwrap_or(0)
         });
         let fields = FieldNumbers { graph, field_counts };
         // By type: it, or else the nearest that it is derived from, of a name.
         let nearest = |is_named: &dyn Fn(&String) -> bool| {
-            types.from_superclasses(|type_id, above: Option<&Option<TypeId>>| {
+            types.by_superclass(|type_id, above: Option<&Option<TypeId>>| {
                 if is_named(&names[type_id.index()]) { Some(type_id) } else { above.copied().flatten() }
             })
         };

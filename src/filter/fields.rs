@@ -188,7 +188,7 @@ fn check_memory(dump: &OpenDump, graph: &HeapGraph, names: &[&str]) -> Result<()
     let types = graph.types();
     let is_wanted = |field: &&Field| !field.is_static && names.binary_search(&types.text(field.name)).is_ok();
     let declare_any = types.ids().any(|type_id| !types.fields(type_id).is_empty());
-    let by_type: Vec<u64> = types.from_superclasses(|type_id, above: Option<&u64>| match declare_any {
+    let by_type: Vec<u64> = types.by_superclass(|type_id, above: Option<&u64>| match declare_any {
         true => above.copied().unwrap_or(0) + types.fields(type_id).iter().filter(is_wanted).count() as u64,
         false => 1,
     });

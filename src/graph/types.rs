@@ -349,7 +349,7 @@ impl TypeTable {
     pub fn instance_fields(&self, type_id: TypeId) -> impl Iterator<Item = (TypeId, Field)> {
         let own = |type_id| self.fields(type_id).iter().filter(|field| !field.is_static);
         let with_fields = self.with_fields.get_or_init(|| {
-            self.from_superclasses(|type_id, above| match own(type_id).next() {
+            self.by_superclass(|type_id, above| match own(type_id).next() {
                 Some(_) => type_id.0,
                 None => above.copied().unwrap_or(NONE),
             })
@@ -361,7 +361,7 @@ impl TypeTable {
     }
 
     /// What is made for each type of that of its superclass. O(types).
-    pub fn from_superclasses<T>(&self, mut make: impl FnMut(TypeId, Option<&T>) -> T) -> Vec<T> {
+    pub fn by_superclass<T>(&self, mut make: impl FnMut(TypeId, Option<&T>) -> T) -> Vec<T> {
         let mut made: Vec<Option<T>> = std::iter::repeat_with(|| None).take(self.len()).collect();
         let mut is_met = vec![false; self.len()];
         let mut way = Vec::new();

@@ -22,7 +22,7 @@ const ALIVE: i64 = 1;
 /// By type: whether its threads are virtual; `None` for what is no Java thread. O(types).
 pub(super) fn virtual_types(graph: &HeapGraph) -> Vec<Option<bool>> {
     let types = graph.types();
-    types.from_superclasses(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
+    types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.BaseVirtualThread" | "java.lang.VirtualThread" => Some(true),
         "java.lang.Thread" => Some(false),
         _ => above.copied().flatten(),

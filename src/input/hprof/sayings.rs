@@ -44,7 +44,7 @@ pub(super) enum Speaker {
 /// By type: do its objects say something?
 pub(super) fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
     let types = graph.types();
-    types.from_superclasses(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
+    types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.String" => Speaker::String,
         "java.lang.Class" => Speaker::Class(type_id),
         name if BOXES.contains(&name) => Speaker::Box,
