@@ -1,8 +1,8 @@
 //! What keeps a type alive: the shortest root paths of all its objects, merged by type from the roots down.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
-use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 
 use super::histogram_rows::is_false;
@@ -389,7 +389,7 @@ fn is_one(count: &u32) -> bool {
 /// Numbers for the names of references between objects of one type.
 struct StepNumbers<'d> {
     names: ReferenceNames<'d>,
-    numbers: FxHashMap<String, u32>,
+    numbers: HashMap<String, u32>,
     /// The object whose references were named last, and how many of them were.
     last: (NodeId, usize),
 }
@@ -399,7 +399,7 @@ impl<'d> StepNumbers<'d> {
     const MOST_OF_AN_OBJECT: usize = 64;
 
     fn new(names: ReferenceNames<'d>) -> Self {
-        StepNumbers { names, numbers: FxHashMap::default(), last: (NodeId::new(0), 0) }
+        StepNumbers { names, numbers: HashMap::default(), last: (NodeId::new(0), 0) }
     }
 
     fn of(&mut self, from: NodeId, to: NodeId) -> u32 {
@@ -489,8 +489,8 @@ mod tests {
     }
 
     /// By the number of the row above: objects and retained bytes of the rows of a level that are shown, and of those left out.
-    fn levels(rows: &MergedPathRows<'_>) -> FxHashMap<Option<u32>, [(u64, u64); 2]> {
-        let mut levels = FxHashMap::<Option<u32>, [(u64, u64); 2]>::default();
+    fn levels(rows: &MergedPathRows<'_>) -> HashMap<Option<u32>, [(u64, u64); 2]> {
+        let mut levels = HashMap::<Option<u32>, [(u64, u64); 2]>::default();
         let mut path = Vec::new();
         for (at, place) in rows.tree.rows().iter().enumerate() {
             path.truncate(place.depth as usize);

@@ -71,7 +71,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
             "files",
             "units",
         ],
-        &["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif", "rayon", "sysinfo", "terminal_size"],
+        &["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif", "rayon", "rustix", "sysinfo", "terminal_size"],
     ),
 ];
 

@@ -99,7 +99,7 @@ fn files_that_are_no_dumps_are_called_by_their_names() {
     }
     // What a page or JSON may still hold is looked for.
     let ran = crate::common::cmd::run_with_input(&["stats", "-"], b"{\"a\":1}").expect_code(2);
-    assert!(ran.stderr.contains("no trace events in it"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there are no trace events"), "{}", ran.stderr);
 }
 
 #[test]

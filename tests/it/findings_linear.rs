@@ -108,7 +108,7 @@ fn trees_of_allocations_are_streamed() {
         line!(text, "t 1 A\nr 1 4 0 1\no 1 1 8 {}", ids.join(" "));
         ids.iter().for_each(|id| line!(text, "t {id} T{id}\no {id} {id} 8"));
     });
-    let ran = within(260, "breakdown --min-bytes 0 -f json", "grep -o '\"kind\"' | wc -l", &star).expect_code(0);
+    let ran = within(330, "breakdown --min-bytes 0 -f json", "grep -o '\"kind\"' | wc -l", &star).expect_code(0);
     assert_eq!(ran.stdout.trim(), "150001");
 }
 

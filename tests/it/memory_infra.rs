@@ -119,7 +119,7 @@ fn forms_that_writers_take_liberties_with() {
         assert_eq!((&answer["heaps"][0]["pid"], &answer["heaps"][0]["total_bytes"]), (&7.into(), &100.into()));
     }
     let none = run_with_input(&["breakdown", "-"], b"{\"a\":1}").expect_code(2);
-    assert!(none.stderr.contains("without trace events"), "{}", none.stderr);
+    assert!(none.stderr.contains("there are no trace events"), "{}", none.stderr);
 }
 
 #[test]

@@ -31,8 +31,9 @@ pub(crate) struct DiffRowArgs {
 /// What may not be outgrown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GrowthArgs {
-    /// Fail when the heap grew by more shallow bytes (10%, 20MiB), or all types that match did ('*Cache=1MiB'; PATTERN as
-    /// for --type); with --retained types by their retained bytes, added up
+    /// Fail when the heap, or all types that match, grew by more: 10%, '*Cache=1MiB'
+    ///
+    /// A size or a share, of shallow bytes; of types that match together (PATTERN as for --type), with --retained of retained bytes, added up.
     #[arg(long, value_name = "[TYPE=]SIZE")]
     fail_over: Vec<GrowthLimit>,
     /// Fail when any type grew by more than this share, or is new

@@ -239,12 +239,15 @@ impl Scanner {
                         b"strings" => Region::Strings,
                         b"snapshot" => {
                             let Some(json) = self.value(MOST_HEADER_BYTES)? else { return self.end_here() };
+                            // Another thread that asks for a block finds none behind a header that is an error.
+                            self.state = State::End;
                             if json.len() == MOST_HEADER_BYTES {
                                 let text =
                                     format!("a V8 heap snapshot whose header has {MOST_HEADER_BYTES} bytes or more");
                                 return Err(ReadError::new(ReadErrorKind::NotSupported(text)));
                             }
                             self.layout = Some(Arc::new(Layout::parse(&json)?));
+                            self.state = State::Between;
                             continue;
                         }
                         b"trace_tree" if self.keeps_stacks => {
