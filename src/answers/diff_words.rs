@@ -3,6 +3,7 @@
 use super::diff::{DiffBy, DiffOrder};
 use super::{AnswerError, GroupBy};
 use crate::dump::OpenDump;
+use crate::input::Runtime;
 
 /// Switches beside what rows are grouped by.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,23 +47,13 @@ impl DiffBy {
     }
 }
 
-/// The runtime whose dumps are of a format.
-fn runtime_of(format: &str) -> &str {
-    match format {
-        "hprof" | "phd" | "ibm-classic" => "Java",
-        "nettrace" | "gcdump" | "xna-cf" => ".NET",
-        "v8-snapshot" => "V8",
-        other => other,
-    }
-}
-
 /// Types of two dumps compare, or an error.
 ///
 /// # Errors
 /// When the dumps are of different runtimes.
 pub(super) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), AnswerError> {
     let [old, new] = [old, new].map(|dump| &*dump.info().format);
-    match runtime_of(old) == runtime_of(new) {
+    match Runtime::of_format(old) == Runtime::of_format(new) {
         true => Ok(()),
         false => Err(AnswerError::MixedFormats(old.to_string(), new.to_string())),
     }

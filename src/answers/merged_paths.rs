@@ -18,7 +18,7 @@ use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
-use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::units::{count_of, format_count};
 
 /// Which rows of a tree are kept. The largest row of each level always is, so that it is seen where a path ends.
@@ -210,7 +210,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
     dump.phase(Phase::MergingPaths);
     let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
     let names = ReferenceNames::of(dump);
-    let mut number_of = names.map(StepNumbers::new);
+    let mut number_of = names.map(|names| StepNumbers::new(graph, names));
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
     let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
     let is_wanted = |node| scope.contains(node);
@@ -246,7 +246,7 @@ pub fn merged_paths_to<'d>(
     let roots = RootsByNode::new(graph);
     let found = find_paths(dump, graph, &roots, node, options);
     let names = ReferenceNames::of(dump);
-    let mut number_of = names.map(StepNumbers::new);
+    let mut number_of = names.map(|names| StepNumbers::new(graph, names));
     let mut name_of = number_of.as_mut().map(|numbers| |from, to| numbers.of(from, to));
     let name_of = name_of.as_mut().map(|name_of| name_of as NumberOfName<'_>);
     let merged = merge_paths(graph, found.iter().flat_map(RootPaths::iter), name_of);
@@ -388,8 +388,13 @@ fn is_one(count: &u32) -> bool {
 
 /// Numbers for the names of references between objects of one type.
 struct StepNumbers<'d> {
+    graph: &'d HeapGraph,
     names: ReferenceNames<'d>,
     numbers: HashMap<String, u32>,
+    /// Numbers by the holder's type, its references, and which of them it is.
+    by_place: HashMap<(TypeId, usize, usize), u32>,
+    /// References that were named.
+    named: usize,
     /// The object whose references were named last, and how many of them were.
     last: (NodeId, usize),
 }
@@ -397,17 +402,38 @@ struct StepNumbers<'d> {
 impl<'d> StepNumbers<'d> {
     /// References of one object that are told apart: finding a name takes time with the number of its references.
     const MOST_OF_AN_OBJECT: usize = 64;
+    /// References that are named: each may read a part of the file. Behind them a name is that of the same place in another
+    /// object of the type with as many references.
+    const MOST_NAMED: usize = 2000;
 
-    fn new(names: ReferenceNames<'d>) -> Self {
-        StepNumbers { names, numbers: HashMap::default(), last: (NodeId::new(0), 0) }
+    fn new(graph: &'d HeapGraph, names: ReferenceNames<'d>) -> Self {
+        StepNumbers {
+            graph,
+            names,
+            numbers: HashMap::new(),
+            by_place: HashMap::new(),
+            named: 0,
+            last: (NodeId::new(0), 0),
+        }
     }
 
     fn of(&mut self, from: NodeId, to: NodeId) -> u32 {
         self.last = if self.last.0 == from { (from, self.last.1 + 1) } else { (from, 1) };
         let is_told = self.last.1 <= Self::MOST_OF_AN_OBJECT;
-        let name = is_told.then(|| self.names.of_examples(&[(from, to)])).flatten();
+        let references = self.graph.strong_references(from);
+        let place = references.iter().position(|&target| target == to).filter(|_| is_told);
+        let place = place.map(|place| (self.graph.type_of(from), references.len(), place));
+        if let Some(&number) =
+            place.and_then(|place| self.by_place.get(&place)).filter(|_| self.named >= Self::MOST_NAMED)
+        {
+            return number;
+        }
+        let name = place.and_then(|_| self.names.of_examples(&[(from, to)]));
+        self.named += 1;
         let next = self.numbers.len() as u32;
-        *self.numbers.entry(name.unwrap_or_else(|| "[*]".into())).or_insert(next)
+        let number = *self.numbers.entry(name.unwrap_or_else(|| "[*]".into())).or_insert(next);
+        place.map(|place| self.by_place.insert(place, number));
+        number
     }
 }
 

@@ -61,8 +61,7 @@ impl<'d> NodeRows<'d> {
         values: Option<Values<'d>>,
     ) -> Self {
         let (strong, all) = (graph.strong_referrers(node), graph.referrers(node));
-        // Those of a class are all others: its objects list it too.
-        let strong = if all.len() < strong.len() { &[] } else { strong };
+        let strong = if all.leaves_out_objects() { &[] } else { strong };
         Self::new(graph, strong, all, limit, values)
     }
 

@@ -549,6 +549,8 @@ impl TextRows<'_> {
         let _ = self.details.visit_texts(self.graph, &self.grouped.strings, &firsts, most_units, &take);
         let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.sort_unstable_by_key(|(at, _)| *at);
+        // An array that the dump has twice gives its text twice.
+        found.dedup_by_key(|(at, _)| *at);
         let mut texts = vec![None; firsts.len()];
         let mut rows: Vec<usize> = (0..firsts.len()).collect();
         rows.sort_unstable_by_key(|&row| firsts[row]);

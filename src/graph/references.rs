@@ -177,6 +177,11 @@ impl Iterator for Referrers<'_> {
 }
 
 impl Referrers<'_> {
+    /// Returns true where objects of a class are left out: those that list it, and are among its strong referrers.
+    pub fn leaves_out_objects(&self) -> bool {
+        self.class.is_some()
+    }
+
     /// Passes over the reference that an object has to its class: the first that is listed, for all are alike.
     fn pass_objects_of_class(&mut self) {
         let Some((graph, class, last, left)) = &mut self.class else { return };

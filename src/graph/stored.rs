@@ -194,7 +194,7 @@ impl TypeTable {
         })?;
         let multipliers = rows(source, "multipliers", |[bits]: [u32; 1]| Some(f32::from_bits(bits)))?;
         let fits = [0, limits.types].contains(&details.len()) && [0, limits.types].contains(&multipliers.len());
-        fits.then(|| TypeTable {
+        let mut types = fits.then(|| TypeTable {
             names,
             details,
             fields,
@@ -205,7 +205,9 @@ impl TypeTable {
             objects_hold_class,
             shown: Default::default(),
             with_fields: Default::default(),
-        })
+        })?;
+        types.break_superclass_circles();
+        Some(types)
     }
 }
 

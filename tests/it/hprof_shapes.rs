@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::common::cmd::{Ran, run};
-use crate::common::synth_java::{Held, JavaDump};
+use crate::common::synth_java::{Held, JavaDump, units};
 
 fn saved(dump: JavaDump, folder: &Path) -> String {
     let file = folder.join("dump.hprof");
@@ -149,6 +149,48 @@ fn objects_are_no_referrers_of_their_class() {
     let listed = |expression: &str| run(&["list", "--where", expression, "-f", "csv", &file]);
     assert!(listed("referrers = 1").expect_code(0).stdout.contains(&format!("{loaded:#x}")));
     listed("referrers > 1").expect_code(1);
+}
+
+#[test]
+fn weak_referrers_of_a_class_of_one_object_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let reference = dump.class("java.lang.ref.Reference", object, &[("referent", Held::Reference(0))], &[]);
+    let weak = dump.class("java.lang.ref.WeakReference", reference, &[], &[]);
+    dump.instance(0x500, object, &[]);
+    let loaded = dump.loaded_class("app.Single", object, 0x500, &[]);
+    dump.instance(0x60, loaded, &[]);
+    dump.instance(0x70, weak, &[Held::Reference(loaded)]);
+    [0x60, 0x70].into_iter().for_each(|id| dump.root(id));
+    let file = saved(dump, folder.path());
+    let shown = run(&["show", &format!("{loaded:#x}"), "-f", "json", &file]).expect_code(0).json();
+    let row = |row: &serde_json::Value| (row["id"].clone(), row["reference"].clone());
+    let rows: Vec<_> = shown["referrers"].as_array().expect("an array").iter().map(row).collect();
+    assert_eq!(rows, [("0x70".into(), ".referent".into())]);
+}
+
+#[test]
+fn texts_behind_an_array_that_is_listed_again_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let string = dump.class("java.lang.String", object, &[("value", Held::Reference(0))], &[]);
+    let texts: Vec<String> = (0..9).map(|number| format!("text {number}")).collect();
+    for (number, text) in (0..).zip(&texts) {
+        let (array, holder) = (0x1000 + 0x100 * number, 0x8000 + 0x100 * number);
+        for _ in 0..=(number % 3) {
+            dump.primitives(array, 5, 2, &units(text));
+        }
+        dump.instance(holder, string, &[Held::Reference(array)]);
+        dump.root(holder);
+    }
+    let file = saved(dump, folder.path());
+    let rows = run(&["strings", "-f", "json", &file]).expect_code(0).json();
+    let rows = rows["strings"].as_array().expect("an array").clone();
+    let mut found: Vec<&str> = rows.iter().map(|row| row["text"].as_str().expect("a text")).collect();
+    found.sort_unstable();
+    assert_eq!(found, texts);
 }
 
 #[test]

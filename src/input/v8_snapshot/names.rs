@@ -46,7 +46,7 @@ fn keys(snapshot: &Snapshot, tables: &[(u32, u32)]) -> Vec<(u32, u32)> {
             slots.extend(slot.filter(|_| snapshot.targets[edge] != NOWHERE).map(|slot| (slot, edge)));
         }
         slots.sort_unstable();
-        let pairs = slots.windows(2).filter(|pair| pair[0].0 + 1 == pair[1].0);
+        let pairs = slots.windows(2).filter(|pair| pair[0].0.checked_add(1) == Some(pair[1].0));
         keys.extend(pairs.map(|pair| (pair[1].1 as u32, snapshot.targets[pair[0].1])));
     }
     keys.sort_unstable();
