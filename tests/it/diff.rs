@@ -158,6 +158,7 @@ fn a_cut_dump_passes_no_limit() {
     let (old, cut) = (PAIRS[0][0], cut.to_str().unwrap());
     for limited in [
         &["diff", old, cut, "--fail-over", "10%"][..],
+        &["diff", cut, old, "--fail-over", "1GiB"],
         &["diff", old, cut, "--fail-over-type", "1000%", "--min-bytes", "1GiB"],
         &["trend", old, cut, "--fail-over", "10%"],
         &["stats", cut, "--fail-over", "System=1GiB"],

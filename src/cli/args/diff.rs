@@ -48,11 +48,11 @@ pub(crate) struct GrowthArgs {
 
 impl GrowthArgs {
     /// How the command ends, where `over` is what the limits came to; a cut dump passes none.
-    pub(crate) fn outcome(&self, over: &[OverLimit], is_strict: bool, new: &[ProblemRow]) -> Result<Outcome> {
+    pub(crate) fn outcome(&self, over: &[OverLimit], is_strict: bool, problems: [&[ProblemRow]; 2]) -> Result<Outcome> {
         if over.iter().any(|over| over.is_over) {
             return Ok(Outcome::No);
         }
-        self.lenient.check(!self.fail_over.is_empty() || self.fail_over_type.is_some(), [new])?;
+        self.lenient.check(!self.fail_over.is_empty() || self.fail_over_type.is_some(), problems)?;
         Ok(if is_strict && !over.is_empty() { Outcome::Failed } else { Outcome::Done })
     }
 

@@ -61,7 +61,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         answer.unmatched_heaps.sentences().for_each(|sentence| old.note(&format!("note: {sentence}")));
         session.print_answer(&answer, &args.common.output)?;
         answer.over_limits.iter().for_each(|over| session.print_sentence(&over.text));
-        let outcome = args.growth.outcome(&answer.over_limits, args.common.input.read.strict, &answer.problems.new)?;
+        let problems = [&answer.problems.old[..], &answer.problems.new];
+        let outcome = args.growth.outcome(&answer.over_limits, args.common.input.read.strict, problems)?;
         if answer.rows.is_empty() && options.scope.is_choice() && outcome == Outcome::Done {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();
             if !is_empty {
