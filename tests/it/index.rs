@@ -1,12 +1,18 @@
 //! The index: the same answers with it as without, and never another one from a stale, cut or damaged index.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use heapdump::answers::objects::ObjectOrder;
+use heapdump::dump::{IndexUse, RootPolicy};
+use heapdump::report::Format;
+use heapdump::{OpenDump, OpenOptions};
+
 use crate::common::cmd::{Ran, finish, heapdump, project, run};
-use crate::common::fixtures;
+use crate::common::{fixtures, questions};
 
 /// A fresh folder with a copy of a dump in it.
 fn folder_with(dump: &Path) -> (tempfile::TempDir, String) {
@@ -34,64 +40,18 @@ fn assert_files(folder: &Path, names: &[&str]) {
     assert_eq!(found, names);
 }
 
-/// Questions of every kind, about the first and the last objects of a dump.
-fn questions(dump: &str, more: &[String]) -> Vec<Vec<String>> {
-    let words = |line: &str| line.split(' ').map(String::from).collect::<Vec<String>>();
-    let mut lines: Vec<Vec<String>> = [
-        "info",
-        "info -f json",
-        "stats -f json",
-        "stats --retained -f csv",
-        "stats --retained=exact -f csv",
-        "stats --by package -f json",
-        "stats --by domain",
-        "stats --raw-types",
-        "stats --strict",
-        "stats --exclude-roots local,static -f json",
-        "stats --keep-unreachable --retained",
-        "stats --shallow",
-        "list",
-        "list --sort retained -f json",
-        "list -t String --ids",
-        "dominators -f json --depth 4",
-        "dominators -n 3",
-        "dominators --by type",
-        "dominators --exclude-roots handle --depth 2",
-        "dominators -t String",
-        "leaks -f json --threshold 1%",
-        "breakdown -f json",
-        "roots -t String -f json",
-        "export --to dot",
-        "export --to folded",
-        "export --to memory-infra",
-    ]
-    .iter()
-    .map(|line| words(line))
-    .collect();
-    let mut ids: Vec<String> =
-        run(&["list", "--ids", "--no-index", "-q", dump]).stdout.lines().map(String::from).collect();
+/// What a dump answers: what is wrong with it, questions of every kind, single objects from both ends of it, exports.
+fn all_answers(dump: &OpenDump) -> Vec<String> {
+    let forms = [Format::Json, Format::Table];
+    let mut ids = questions::ids(dump, ObjectOrder::default(), None);
     if ids.len() > 6 {
         ids.drain(3..ids.len() - 3);
     }
-    for id in &ids {
-        let asked = ["show -f json", "roots -f json", "roots --paths 3", "roots --all-kinds", "dominators --depth 2"];
-        for line in asked.into_iter().chain(["breakdown --depth 2"]) {
-            let mut line = words(line);
-            line.push(id.clone());
-            lines.push(line);
-        }
-    }
-    for line in &mut lines {
-        line.push(dump.to_string());
-        line.extend_from_slice(more);
-    }
-    lines
-}
-
-fn ask(words: &[String], more: &[&str]) -> Ran {
-    let mut all: Vec<&str> = words.iter().map(String::as_str).collect();
-    all.extend(more);
-    run(&all)
+    let mut asked = questions::ask_of_dump(dump, &forms);
+    asked.extend(questions::ask_of_objects(dump, &ids, &forms));
+    let problems = dump.diagnostics().sorted().into_iter().map(|problem| problem.to_string());
+    let answers = asked.into_iter().map(|asked| format!("{:?}: {:?}", asked.words, asked.texts));
+    problems.chain(answers).chain(questions::exports(dump).iter().map(|export| format!("{export:?}"))).collect()
 }
 
 #[test]
@@ -101,23 +61,23 @@ fn every_fixture_answers_alike_with_and_without_an_index() {
     let check = || {
         while let Some(fixture) = fixtures.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (_folder, dump) = folder_with(&fixture.path);
-            let options = fixture.arguments();
             let mut words = vec!["index".to_string(), dump.clone()];
-            words.extend_from_slice(&options);
-            if ask(&words, &[]).code != 0 {
+            words.extend(fixture.arguments());
+            if run(&words.iter().map(String::as_str).collect::<Vec<_>>()).code != 0 {
                 // What cannot be read has no index; that it says so is tested elsewhere.
                 assert!(!index_of(&dump).exists(), "{dump}");
                 continue;
             }
             indexed.fetch_add(1, Ordering::Relaxed);
-            for line in questions(&dump, &options) {
-                let (with, without) = (ask(&line, &[]), ask(&line, &["--no-index"]));
-                // Where the index does not serve the dump is read, and that is said.
-                let expected_notes = ["was made with other reading options", "cannot tell how --strict ends"];
-                let is_expected = |line: &str| expected_notes.iter().any(|note| line.contains(note));
-                let told: Vec<&str> = with.stderr.lines().filter(|line| !is_expected(line)).collect();
-                assert_eq!(with.stdout, without.stdout, "{line:?}");
-                assert_eq!((with.code, told.join("\n")), (without.code, without.stderr.trim_end().into()), "{line:?}");
+            let kinds = |kinds: &[&str]| kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>();
+            let policies = [(kinds(&[]), false), (kinds(&[]), true), (kinds(&["local", "static"]), false)];
+            for (without, keep_unreachable) in policies {
+                let roots = RootPolicy { without, keep_unreachable };
+                let options = OpenOptions { read: fixture.read_options(), roots, ..OpenOptions::default() };
+                let with = options.open(Path::new(&dump)).expect("opens");
+                let without = OpenOptions { index: IndexUse::Never, ..options }.open(Path::new(&dump)).expect("opens");
+                assert!(with.is_indexed() && !without.is_indexed(), "{dump}");
+                assert_eq!(all_answers(&with), all_answers(&without), "{dump}");
             }
         }
     };
@@ -127,6 +87,41 @@ fn every_fixture_answers_alike_with_and_without_an_index() {
         }
     });
     assert!(indexed.into_inner() > 50);
+}
+
+/// The program gives the words of a question the answer that the library gives its options, with and without an index: of the
+/// first dump of each format that has no reading options.
+#[test]
+fn command_lines_ask_what_the_library_answers() {
+    let mut formats = BTreeSet::new();
+    let mut checked = 0;
+    for fixture in fixtures::all() {
+        if !fixture.arguments().is_empty()
+            || fixture.expected.get("error").is_some()
+            || !formats.insert(fixture.format.clone())
+        {
+            continue;
+        }
+        let (_folder, file) = folder_with(&fixture.path);
+        let dump = OpenOptions { index: IndexUse::Never, ..OpenOptions::default() }.open(Path::new(&file)).expect("opens");
+        assert_eq!(run(&["index", "-q", &file]).code == 0, !fixture.holds_allocations());
+        let ids = questions::ids(&dump, ObjectOrder::RetainedBytes, Some(1));
+        let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
+        asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
+        for question in asked {
+            let words: Vec<&str> =
+                question.words.iter().map(String::as_str).chain([file.as_str(), "-f", "json"]).collect();
+            let (with, without) = (run(&words), run(&[&words[..], &["--no-index"]].concat()));
+            assert_eq!((&with.stdout, with.code), (&without.stdout, without.code), "{words:?}");
+            assert_eq!(with.stderr, without.stderr, "{words:?}");
+            match question.texts {
+                Ok(texts) => assert_eq!(texts[0], with.stdout, "{words:?}"),
+                Err(error) => assert!(with.code != 0 && with.stdout.is_empty(), "{words:?}: {error}\n{}", with.stdout),
+            }
+            checked += 1;
+        }
+    }
+    assert!(formats.len() > 7 && checked > 400, "{formats:?}: {checked}");
 }
 
 #[test]

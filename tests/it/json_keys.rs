@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use heapdump::OpenOptions;
+use heapdump::answers::objects::ObjectOrder;
+use heapdump::dump::RootPolicy;
+use heapdump::report::Format;
 use serde_json::Value;
 
 use crate::common::cmd::{project, run};
-use crate::common::fixtures;
 use crate::common::heap::{Heap, HeapRoot};
 use crate::common::synth_v8::{FORMS as FORMS_OF_V8, v8_snapshot};
+use crate::common::{fixtures, questions};
 
 /// Keys by the place of their object: `-`, `nodes[]`, `nodes[].children[]`.
 type Keys = BTreeMap<String, BTreeSet<String>>;
@@ -96,65 +100,44 @@ const TRACE_66: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
 
 const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
 
-/// Command lines behind a command and the file, each split at blanks.
-const FORMS: [(&str, &[&str]); 10] = [
-    ("info", &[""]),
-    (
-        "stats",
-        &[
-            "",
-            "--by package --retained",
-            "--by generation",
-            "--by owner",
-            "--retained",
-            "--shallow",
-            "--keep-unreachable",
-            "--raw-types",
-            "--exclude-roots=static,local,handle",
-            "--where shallow>0",
-        ],
-    ),
-    ("list", &["-n 20"]),
-    ("roots", &["--type * -n 5", "--where reachable -n 1"]),
-    ("referrers", &["--type * -n 3 --depth 2", "--where root -n 1"]),
-    ("dominators", &["--depth 3 -n 5", "--by type", "--by package", "--keep-unreachable -n 3"]),
-    ("breakdown", &["--depth 4", "--by both", "--invert", "--min-percent 5"]),
-    ("leaks", &["", "--threshold 0"]),
-    ("strings", &["-n 20 --holders", "--grep a -n 3"]),
-    ("waste", &[""]),
-];
-
 fn occurring() -> BTreeMap<String, Keys> {
     let mut found: BTreeMap<String, Keys> = BTreeMap::new();
+    let mut see = |command: &str, answer: &Value| {
+        let schema = answer["schema"].as_str().expect("a schema");
+        let name = schema.strip_prefix("heapdump.").and_then(|name| name.strip_suffix("/1")).expect("a schema");
+        assert!(name == command || name == format!("{command}.list"), "{schema}");
+        add_keys(answer, "-", found.entry(name.to_string()).or_default());
+    };
+    for fixture in fixtures::all() {
+        let file = fixture.path.display().to_string();
+        // What is not asked of an open dump.
+        for option in ["--shallow", "--raw-types"] {
+            let ran = run(&["stats", &file, option, "-f", "json", "-q"]);
+            if ran.code == 0 {
+                see("stats", &ran.json());
+            }
+        }
+        for (without, keep_unreachable) in [(vec![], false), (vec![], true), (vec!["static", "local", "handle"], false)]
+        {
+            let without = without.into_iter().map(String::from).collect();
+            let roots = RootPolicy { without, keep_unreachable };
+            let options = OpenOptions { read: fixture.read_options(), roots, ..OpenOptions::default() };
+            let Ok(dump) = options.open(&fixture.path) else { continue };
+            let ids = questions::ids(&dump, ObjectOrder::RetainedBytes, Some(3));
+            let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
+            asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
+            for question in asked {
+                let Ok(texts) = &question.texts else { continue };
+                see(question.command(), &serde_json::from_str(&texts[0]).expect("JSON"));
+            }
+        }
+    }
     let mut add = |words: &[&str]| {
         let ran = run(&[words, &["-f", "json", "-q"]].concat());
         if ran.stdout.starts_with('{') {
-            let answer = ran.json();
-            let schema = answer["schema"].as_str().expect("a schema");
-            let name = schema.strip_prefix("heapdump.").and_then(|name| name.strip_suffix("/1")).expect("a schema");
-            assert!(name == words[0] || name == format!("{}.list", words[0]), "{words:?}");
-            add_keys(&answer, "-", found.entry(name.to_string()).or_default());
+            see(words[0], &ran.json());
         }
     };
-    for (number, fixture) in fixtures::all().iter().enumerate() {
-        let file = fixture.path.display().to_string();
-        for (command, forms) in FORMS {
-            for (place, form) in forms.iter().enumerate() {
-                // The first form of every command for every dump, others for some.
-                if place == 0 || number % 3 == place % 3 {
-                    let words: Vec<&str> = [command, &file].into_iter().chain(form.split_whitespace()).collect();
-                    add(&words);
-                }
-            }
-        }
-        for id in run(&["list", "--ids", "--sort", "retained", "-n", "3", "-q", &file]).stdout.split_whitespace() {
-            add(&["show", id, &file, "-n", "20"]);
-            add(&["roots", id, &file]);
-            add(&["roots", id, &file, "--merge"]);
-            add(&["referrers", id, &file, "--depth", "2"]);
-            add(&["breakdown", id, &file, "--depth", "2"]);
-        }
-    }
     // A long text, an array, a class, a weak reference from both sides.
     for id in ["0xfd5f40a8", "0xfd65ab48", "0xfd5bf798", "0xfd5e9740", "0xfd5e9330"] {
         add(&["show", id, ZOO]);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use heapdump::input::{ReadOptions, Rules, SizeRadix};
 use serde_json::Value;
 
 use super::cmd::project;
@@ -32,6 +33,32 @@ impl Fixture {
     pub fn arguments(&self) -> Vec<String> {
         let words = self.expected["arguments"].as_array();
         words.map_or(Vec::new(), |words| words.iter().filter_map(Value::as_str).map(String::from).collect())
+    }
+}
+
+impl Fixture {
+    /// The same for the library.
+    pub fn read_options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        let words = self.arguments();
+        let mut words = words.iter().map(String::as_str);
+        while let Some(option) = words.next() {
+            let mut value = || words.next().expect("a value");
+            match option {
+                "--raw-types" => options.raw_types = true,
+                "--rules" => {
+                    options.rules = [Rules::Mat].into_iter().find(|rules| rules.name() == value()).expect("rules")
+                }
+                "--snapshot" => options.snapshot = value().parse().expect("a number"),
+                "--size-radix" => {
+                    options.xna_cf.size_radix =
+                        [SizeRadix::Dec].into_iter().find(|_| value() == "dec").expect("a radix")
+                }
+                "--input-format" => options.input_format = Some(value().to_string()),
+                option => panic!("{option} is new"),
+            }
+        }
+        options
     }
 }
 

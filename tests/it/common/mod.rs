@@ -9,6 +9,7 @@ pub mod live;
 pub mod peer;
 #[cfg(all(target_os = "linux", feature = "explore"))]
 pub mod pty;
+pub mod questions;
 pub mod synth;
 pub mod synth_dotnet;
 pub mod synth_hprof;
