@@ -71,6 +71,7 @@ pub use heaps::HeapChoice;
 pub use histogram::{Histogram, HistogramOptions, RetainedBy, histogram};
 pub use info::{Info, InfoOptions, info};
 pub use leaks::{Leaks, LeaksOptions, leaks, leaks_since};
+pub(crate) use loader_row::loader_key;
 pub use merged_paths::{KeptRows, MergedPathsOptions, MergedRootPaths, merged_paths};
 pub use object::{ObjectAnswer, ObjectOptions, object};
 pub use object_id::{NotAnObjectId, ObjectId};
