@@ -105,11 +105,12 @@ impl OpenDump {
             }
             _ => "",
         };
-        let hint = hint(self.graph().zip(missing.first()).and_then(|(graph, first)| {
+        let near = self.graph().zip(missing.first()).and_then(|(graph, first)| {
             let types = graph.types();
             let declared = types.ids().flat_map(|type_id| types.fields(type_id)).map(|field| types.text(field.name));
-            nearest_name(first.as_str(), declared)
-        }));
+            Some(format!(".{}", nearest_name(first, declared)?))
+        });
+        let hint = hint(near.as_deref());
         (!names.is_empty()).then(|| format!("no object has a field {}{why}{hint}", names.join(" or ")))
     }
 
