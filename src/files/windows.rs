@@ -124,6 +124,7 @@ pub(super) mod signals {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use windows_sys::Win32::Foundation::STATUS_CONTROL_C_EXIT;
     use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
     use windows_sys::core::BOOL;
 
@@ -152,9 +153,8 @@ pub(super) mod signals {
 
     unsafe extern "system" fn end(_: u32) -> BOOL {
         HAS_COME.store(true, Ordering::SeqCst);
-        // Held to the end.
-        std::mem::forget(put_all_right());
-        // The system goes on to its own handler, which ends the program with the code for that.
-        0
+        let _held = put_all_right();
+        // The code that the system's own handler gives.
+        std::process::exit(STATUS_CONTROL_C_EXIT)
     }
 }
