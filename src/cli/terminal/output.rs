@@ -25,13 +25,18 @@ impl OutputArgs {
         let terminal = self.is_for_people();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let color = self.color.0.unwrap_or(terminal && !no_color);
+        if color {
+            // A console of Windows takes them from those alone who say so.
+            _ = anstyle_query::windows::enable_ansi_colors();
+        }
         Style {
             format: self.format,
             terminal,
             width: terminal_width(),
             human: self.human || (!self.bytes && terminal && self.format == Format::Table),
             header: !self.no_header,
-            color: self.color.0.unwrap_or(terminal && !no_color),
+            color,
             ascii: terminal && !locale_has_unicode(),
             csv_safe: self.csv_safe,
         }
