@@ -53,6 +53,7 @@ pub mod roots_by_node;
 pub mod selection;
 pub mod series;
 pub mod shortest_parents;
+pub mod spelling;
 pub mod suspects;
 pub mod threshold;
 pub mod type_tree;

@@ -1,5 +1,6 @@
 //! Which types the user means: a substring, a whole name, a glob, or a regular expression.
 
+use super::spelling::nearest_name;
 use crate::graph::{HeapGraph, TypeSet};
 
 /// A pattern over type names.
@@ -90,6 +91,16 @@ impl TypePattern {
         }
     }
 
+    /// The name that was probably meant where a plain pattern matches none. O(names).
+    pub fn meant<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+        let typed = match &self.form {
+            Form::Substring => &self.text,
+            Form::Exact(whole) => whole,
+            Form::Glob(_) | Form::Regex(_) => return None,
+        };
+        if names.clone().any(|name| self.matches(name)) { None } else { nearest_name(typed, names) }
+    }
+
     /// Reads `REST` or `PATTERN=REST`, as limits are written.
     ///
     /// # Errors
@@ -135,6 +146,11 @@ impl TypeChoice {
         TypeSet::of(graph, |type_id| self.matches(graph.type_name(type_id)))
     }
 
+    /// `; did you mean NAME?` of the first pattern that matches no name but is nearly one; else nothing.
+    pub fn hint<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> String {
+        hint(self.wanted.iter().find_map(|pattern| pattern.meant(names.clone())))
+    }
+
     /// In words: the pattern as it was written, or `A or B but not C`.
     pub fn text(&self) -> String {
         let listed = |patterns: &[TypePattern]| patterns.iter().map(TypePattern::text).collect::<Vec<_>>().join(" or ");
@@ -149,6 +165,11 @@ impl TypeChoice {
     pub fn ignores_case(&self) -> bool {
         self.wanted.iter().chain(&self.unwanted).any(TypePattern::ignores_case)
     }
+}
+
+/// `; did you mean NAME?`, for the end of a sentence.
+pub fn hint(meant: Option<&str>) -> String {
+    meant.map_or(String::new(), |name| format!("; did you mean {name}?"))
 }
 
 /// O(pattern x name): on a mismatch only the last `*` takes one character more.

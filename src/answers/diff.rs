@@ -19,7 +19,6 @@ use crate::analysis::diff::{PATH_DEPTH, held_by_root_kind, join, places_by_path,
 use crate::analysis::dominators::DomNode;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
-use crate::analysis::retained_sets::retained_lower_bound_by_set;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, Content, OpenDump};
 use crate::graph::HeapGraph;
@@ -225,14 +224,7 @@ impl Side {
     }
 
     fn add_retained(&mut self, dump: &OpenDump, groups: &Groups<'_>) -> Result<(), AnswerError> {
-        let (dominators, retained) = dump.dominators()?;
-        dump.check_answer(AnswerNeed::Descent, 0)?;
-        let children = dominators.children();
-        let topmost =
-            retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups.names.len(), |node| {
-                groups.of(node)
-            });
-        for (name, topmost) in groups.names.iter().zip(topmost) {
+        for (name, topmost) in groups.names.iter().zip(groups.topmost(dump)?) {
             if let Some(row) = self.rows.get_mut(name) {
                 row.retained_bytes = topmost.retained_bytes;
             }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::CommandLine;
 use crate::analysis::diff::delta;
-use crate::analysis::selection::TypePattern;
+use crate::analysis::selection::{TypePattern, hint};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::units::{count_of, format_bytes};
 
@@ -98,9 +98,25 @@ pub struct OverLimit {
 
 impl OverLimit {
     /// No row of a kind matches what a limit is on.
-    pub(super) fn of_nothing(kind: &str, limit: &str) -> Self {
-        OverLimit { text: format!("note: no {kind} in the dumps matches --fail-over {limit}"), is_over: false }
+    pub(super) fn of_nothing<'n>(
+        kind: &str,
+        limit: &str,
+        of: &TypePattern,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Self {
+        let hint = hint(of.meant(names));
+        OverLimit { text: format!("no {kind} in the dumps matches --fail-over {limit}{hint}"), is_over: false }
     }
+
+    /// The same as a sentence, where a limit of nothing is an error or no more than a note.
+    pub fn sentence(&self, is_strict: bool) -> String {
+        if self.is_over { self.text.clone() } else { unmatched_sentence(&self.text, is_strict) }
+    }
+}
+
+/// That a limit is on nothing, as an error or as a note.
+pub(super) fn unmatched_sentence(text: &str, is_strict: bool) -> String {
+    if is_strict { format!("{text} (an error because of --strict)") } else { format!("note: {text}") }
 }
 
 impl GrowthLimit {
@@ -111,7 +127,12 @@ impl GrowthLimit {
                 let text = pattern.text();
                 let mut own = rows.iter().filter(|(name, ..)| pattern.matches(name)).peekable();
                 if own.peek().is_none() {
-                    return Some(OverLimit::of_nothing("type", &self.text));
+                    return Some(OverLimit::of_nothing(
+                        "type",
+                        &self.text,
+                        pattern,
+                        rows.iter().map(|(name, ..)| *name),
+                    ));
                 }
                 own.fold((text, 0, 0), |(text, old, new), row| {
                     (text, u64::saturating_add(old, row.1), u64::saturating_add(new, row.2))
@@ -181,7 +202,12 @@ mod tests {
             assert_eq!(said(limit).is_some_and(|said| said.is_over), is_over, "{limit}");
         }
         let said = said("Nothing=1").unwrap();
-        assert!(!said.is_over && said.text.starts_with("note: no type in the dumps matches"), "{}", said.text);
+        assert_eq!(said.sentence(false), "note: no type in the dumps matches --fail-over Nothing=1");
+        let said = super::tests::said("Saem=1").unwrap().sentence(true);
+        assert_eq!(
+            said,
+            "no type in the dumps matches --fail-over Saem=1; did you mean Same? (an error because of --strict)"
+        );
     }
 
     #[test]

@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use super::loader_row::{loader_key, loader_text};
 use super::{AnswerError, Scope};
+use crate::analysis::dominators::DomNode;
 use crate::analysis::held::{HeldBy, held_by};
 use crate::analysis::histogram::{Estimate, Tally, package_of, tally_types};
-use crate::analysis::retained_sets::NO_SET;
+use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
+use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{Generation, HeapGraph, Loader, NodeId, NodeSet, SectionId, TypeId};
 
 /// What objects are grouped by.
@@ -351,6 +353,15 @@ impl<'d> Groups<'d> {
             }
         }
         tallies
+    }
+
+    /// The topmost objects of each group in the dominator tree. O(objects).
+    pub(super) fn topmost(&self, dump: &OpenDump) -> Result<Vec<Topmost>, AnswerError> {
+        let (dominators, retained) = dump.dominators()?;
+        dump.check_answer(AnswerNeed::Descent, 0)?;
+        let (children, groups) = (dominators.children(), self.names.len());
+        let group_of = |node| self.of(node);
+        Ok(retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups, group_of))
     }
 
     /// What the objects of each group stand for in a dump that is a sample, each type by its own multiplier, and what

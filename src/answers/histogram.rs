@@ -15,13 +15,13 @@ use super::problems::problems_of;
 use super::{AnswerError, GroupBy, ReachedBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_totals::Amount;
-use crate::analysis::dominators::DomNode;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::Tally;
-use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set, retained_lower_bound_by_set};
-use crate::dump::{AnswerNeed, Content, Counted, OpenDump, Phase};
+use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
+use crate::analysis::selection::hint;
+use crate::dump::{Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
-use crate::input::Runtime;
+use crate::input::{Runtime, TypeOrigin};
 
 /// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
 ///
@@ -147,13 +147,7 @@ fn add_retained(
     let Some(retained_by) = options.retained else { return Ok(()) };
     let by_retained = options.order == HistogramOrder::RetainedBytes;
     if retained_by == RetainedBy::Minimum || by_retained {
-        let (dominators, retained) = dump.dominators()?;
-        dump.check_answer(AnswerNeed::Descent, 0)?;
-        let children = dominators.children();
-        let topmost =
-            retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups.names.len(), |node| {
-                groups.of(node)
-            });
+        let topmost = groups.topmost(dump)?;
         rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
     }
     if retained_by == RetainedBy::Exact {
@@ -186,10 +180,11 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
     if options.group_by.is_package() && Runtime::of_format(&counted.info.format) == Some(Runtime::JavaScript) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
     }
-    let mut groups = BTreeMap::<&str, (u64, u64)>::new();
-    for (name, objects, shallow_bytes) in &counted.types {
+    let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64)>::new();
+    for (at, (name, objects, shallow_bytes)) in counted.types.iter().enumerate() {
         if options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)) {
-            let sum = groups.entry(options.group_by.of_type_name(name)).or_default();
+            let origin = counted.origins.get(at).filter(|_| options.group_by == GroupBy::Type);
+            let sum = groups.entry((options.group_by.of_type_name(name), origin)).or_default();
             *sum = (sum.0 + objects, sum.1.saturating_add(*shallow_bytes));
         }
     }
@@ -198,10 +193,18 @@ pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Res
         shallow_bytes: groups.values().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)),
         types: groups.len(),
     };
-    let row = |(name, (objects, shallow_bytes)): (&str, (u64, u64))| {
-        HistogramRow::new(name.to_string(), options.group_by, RowAmount::Counted { objects, shallow_bytes })
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
+    let row = |group, (name, origin): (&str, Option<&TypeOrigin>), (objects, shallow_bytes)| {
+        let amount = RowAmount::Counted { objects, shallow_bytes };
+        let row = HistogramRow { group, ..HistogramRow::new(name.to_string(), options.group_by, amount) };
+        match origin.filter(|_| uses[name] > 1) {
+            Some(TypeOrigin::Loader(id)) => HistogramRow { loader: Some(LoaderRow::of_id(id.clone())), ..row },
+            Some(TypeOrigin::Place(place)) => HistogramRow { location: place.map(LocationRow::new), ..row },
+            None => row,
+        }
     };
-    let rows = groups.into_iter().map(row).collect();
+    let rows = (0..).zip(groups).map(|(group, (name, amount))| row(group, name, amount)).collect();
     let answer = Histogram {
         sections: Some(counted.sections.clone()),
         problems: problems_of(&counted.diagnostics),
@@ -318,6 +321,10 @@ impl SizeLimit {
         let bytes_of = |row: &HistogramRow| row.retained_bytes.unwrap_or_else(|| row.bytes());
         let is_retained = own.peek().is_some_and(|row| row.retained_bytes.is_some());
         let bytes = own.peek().is_some().then(|| own.map(bytes_of).fold(0, u64::saturating_add));
-        LimitCheck { pattern: self.types.text().to_string(), limit_bytes: self.bytes, bytes, is_retained }
+        let unmatched = bytes.is_none().then(|| {
+            let hint = hint(self.types.meant(rows.iter().map(HistogramRow::name)));
+            format!("no type in the dump matches --fail-over {}{hint}", self.text)
+        });
+        LimitCheck { pattern: self.types.text().to_string(), unmatched, limit_bytes: self.bytes, bytes, is_retained }
     }
 }

@@ -84,7 +84,9 @@ impl HistogramOrder {
 /// What a type's objects may take at most.
 #[derive(Debug, Clone)]
 pub struct SizeLimit {
-    /// Which types. A whole name means that type alone, though it is part of others: `A.B` is not `A.B[]`.
+    /// As it was written.
+    pub text: String,
+    /// Which types.
     pub types: TypePattern,
     /// Shallow bytes of all their objects.
     pub bytes: u64,
@@ -95,6 +97,8 @@ pub struct SizeLimit {
 pub struct LimitCheck {
     /// The pattern, as it was written.
     pub pattern: String,
+    /// That no type matches, where that is so.
+    pub(super) unmatched: Option<String>,
     /// What may be taken.
     pub limit_bytes: u64,
     /// What is taken; `None` when no type matches.

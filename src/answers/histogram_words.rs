@@ -1,6 +1,7 @@
 //! A histogram in sentences: what stands above its table, and what its limits came to.
 
 use super::ReachedBy;
+use super::diff_limits::unmatched_sentence;
 use super::histogram::{Histogram, ObjectTotals, Totals};
 use super::owners::owner_note;
 use crate::units::count_of;
@@ -91,12 +92,12 @@ impl Histogram {
         is_asked.then(|| owner_note(self.rows.as_slice(), self.rows_hidden, totals.shallow_bytes)).flatten()
     }
 
-    /// What the limits of types came to. `file` is the dump's name where there are several.
-    pub fn limit_sentences(&self, file: &str) -> impl Iterator<Item = String> {
+    /// What the limits of types came to; one of nothing is an error or a note. `file` is the dump's name where there are several.
+    pub fn limit_sentences(&self, file: &str, is_strict: bool) -> impl Iterator<Item = String> {
         let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
-        self.limit_checks.iter().filter_map(move |check| match check.bytes {
-            None => Some(format!("{file}note: no type in the dump matches --fail-over {}", check.pattern)),
-            Some(_) => check.is_over().then(|| format!("{file}{}", check.statement())),
+        self.limit_checks.iter().filter_map(move |check| match &check.unmatched {
+            Some(unmatched) => Some(format!("{file}{}", unmatched_sentence(unmatched, is_strict))),
+            None => check.is_over().then(|| format!("{file}{}", check.statement())),
         })
     }
 }

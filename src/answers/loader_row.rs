@@ -26,11 +26,17 @@ pub struct LoaderRow {
 }
 
 impl LoaderRow {
+    /// A loader of which no more than its id is known; the runtime itself without one.
+    pub(super) fn of_id(id: Option<String>) -> Self {
+        LoaderRow { id, type_name: None, name: None }
+    }
+
     /// The loader in a line: `zoo.Zoo$TwinLoader 0x7f2da4800010`.
     pub fn text(&self) -> String {
         match (&self.name, &self.type_name, &self.id) {
             (_, Some(type_name), Some(id)) => format!("{type_name} {id}"),
             (Some(name), ..) => name.clone(),
+            (None, None, Some(id)) => id.clone(),
             _ => "(runtime)".into(),
         }
     }
@@ -54,7 +60,7 @@ pub(super) fn name_with_loader<'n>(name: &'n str, loader: Option<&LoaderRow>) ->
 }
 
 /// Tells loaders apart; empty for the runtime itself and where the dump does not say.
-pub(super) fn loader_key(graph: &HeapGraph, loader: Loader) -> String {
+pub(crate) fn loader_key(graph: &HeapGraph, loader: Loader) -> String {
     match loader {
         Loader::Unknown | Loader::Runtime => String::new(),
         _ => loader_text(graph, loader),
@@ -69,7 +75,7 @@ pub(super) fn loader_text(graph: &HeapGraph, loader: Loader) -> String {
 fn loader_row(graph: &HeapGraph, loader: Loader) -> Option<LoaderRow> {
     match loader {
         Loader::Unknown => None,
-        Loader::Runtime => Some(LoaderRow { id: None, type_name: None, name: None }),
+        Loader::Runtime => Some(LoaderRow::of_id(None)),
         Loader::Object(node) => Some(LoaderRow {
             id: Some(graph.display_id(node)),
             type_name: Some(graph.type_name(graph.type_of(node)).to_string()),

@@ -31,7 +31,7 @@ mod info_fields;
 mod info_lines;
 pub mod leaks;
 pub mod libraries;
-mod loader_row;
+pub(crate) mod loader_row;
 pub mod merged_paths;
 pub mod object;
 mod object_diff;

@@ -133,7 +133,7 @@ pub struct ListedObject<'d> {
     /// What it says of itself, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Option<ShownValue>>,
-    /// The text is longer than what is here of it.
+    /// The text, or that of a field, is longer than what is here of it.
     #[serde(skip_serializing_if = "is_false")]
     pub truncated: bool,
     /// The fields that were asked for.
@@ -284,6 +284,12 @@ impl<'d> ObjectRows<'d> {
         }
         let (graph, node) = (self.graph, self.node(row));
         let value = self.are_saying.then(|| self.said(row));
+        let fields = self.fields.as_ref().map(|fields| {
+            let value = |values: &FieldValues| values.of(node).map(|value| shown_value(graph, value));
+            SelectedFields(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
+        });
+        let texts = fields.iter().flat_map(|fields| &fields.0).map(|(_, value)| value).chain(&value);
+        let truncated = texts.flatten().any(ShownValue::is_cut);
         ListedObject {
             id: graph.display_id(node),
             shallow_bytes: graph.shallow_bytes(node),
@@ -292,12 +298,9 @@ impl<'d> ObjectRows<'d> {
             class: self.has_classes().then(|| graph.types().of_class_object(node).map(|class| graph.type_name(class))),
             distance: self.distances.map(|details| details.distance(graph, node).ok().flatten()),
             type_name: graph.type_name(graph.type_of(node)),
-            truncated: value.as_ref().is_some_and(|value| value.as_ref().is_some_and(ShownValue::is_cut)),
+            truncated,
             value,
-            fields: self.fields.as_ref().map(|fields| {
-                let value = |values: &FieldValues| values.of(node).map(|value| shown_value(graph, value));
-                SelectedFields(fields.iter().map(|(path, values)| (Rc::clone(path), value(values))).collect())
-            }),
+            fields,
         }
     }
 
@@ -373,7 +376,7 @@ fn shown_value(graph: &HeapGraph, value: &FieldValue) -> ShownValue {
         FieldValue::Float(number) => ShownValue::Float(*number),
         FieldValue::Double(number) => ShownValue::Double(*number),
         FieldValue::Boolean(value) => ShownValue::Boolean(*value),
-        FieldValue::Text(text) => ShownValue::Text(Text { text: text.clone(), is_cut: false }),
+        FieldValue::Text(text) => ShownValue::Text(text.clone()),
         FieldValue::Object(node) => {
             let text = format!("{} {}", graph.display_id(*node), graph.type_name(graph.type_of(*node)));
             ShownValue::Name(Text { text, is_cut: false })

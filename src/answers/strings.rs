@@ -10,7 +10,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::holders::{HeldBy, Holders, KnownCollections};
-use super::values::{MOST_UNITS, text_words};
+use super::values::{MOST_UNITS, text_in_table, text_words};
 use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
 use crate::analysis::selection::TypePattern;
 use crate::dump::{NoValues, OpenDump};
@@ -595,6 +595,11 @@ impl TextRow {
             true => "(not in the dump)".into(),
             false => text_words(&Text { text: self.text.clone(), is_cut: self.truncated }),
         }
+    }
+
+    /// The text in a table that people read.
+    pub fn in_table(&self) -> String {
+        text_in_table(&Text { text: self.text.clone(), is_cut: self.truncated })
     }
 
     /// The fields that hold the copies: so many at most, each with its copies where there are several.

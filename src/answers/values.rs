@@ -216,6 +216,15 @@ impl ShownValue {
         }
     }
 
+    /// The value in a table that people read: a text that is all zero in words, a mark behind one that is cut.
+    pub fn in_table(self) -> Self {
+        match self {
+            ShownValue::Text(text) => ShownValue::Text(Text { text: text_in_table(&text), ..text }),
+            ShownValue::Name(text) => ShownValue::Name(Text { text: text_in_table(&text), ..text }),
+            value => value,
+        }
+    }
+
     /// The value in a line for people: texts in quotes, long ones cut.
     pub fn words(&self) -> String {
         match self {
@@ -232,6 +241,11 @@ fn zeros_in_words(text: &Text) -> Option<String> {
     let is_zero = text.text.len() > 1 && text.text.bytes().all(|byte| byte == 0);
     let least = if text.is_cut { " or more" } else { "" };
     is_zero.then(|| format!("({} characters{least}, all zero)", format_count(text.text.len() as u64)))
+}
+
+/// A text in a table that people read.
+pub(super) fn text_in_table(text: &Text) -> String {
+    zeros_in_words(text).unwrap_or_else(|| if text.is_cut { format!("{}…", text.text) } else { text.text.clone() })
 }
 
 /// A text in a line for people: in quotes, a long one cut.

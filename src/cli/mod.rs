@@ -134,7 +134,10 @@ impl Command {
             Command::Collect(args) => collect::run(args, session),
             #[cfg(not(all(feature = "collect", target_os = "linux")))]
             Command::Collect { .. } => {
-                anyhow::bail!("heapdump takes dumps of live processes on Linux alone [not-supported-here]")
+                anyhow::bail!(
+                    "heapdump takes dumps of live processes on Linux alone; it reads those that jcmd, dotnet-gcdump and Node.js \
+                     write here [not-supported-here]"
+                )
             }
         }
     }
@@ -158,5 +161,8 @@ fn with_joined_values(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 /// `| head -1` is not an error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+    // What Windows says of a named pipe, which some shells use: ERROR_PIPE_NOT_CONNECTED.
+    let is_unconnected = |error: &io::Error| cfg!(windows) && error.raw_os_error() == Some(233);
+    let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe || is_unconnected(error);
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed))
 }

@@ -28,6 +28,9 @@ pub enum Listed {
         processes: Vec<ProcessRow>,
         /// Processes that this user may not look into.
         unreadable: u64,
+        /// Their numbers.
+        #[serde(skip)]
+        unreadable_pids: Vec<u32>,
     },
     /// Behind an inspector.
     #[non_exhaustive]
@@ -85,14 +88,25 @@ impl Listed {
     /// What is to be said beside the list.
     pub fn note(&self) -> Option<String> {
         match self {
-            Listed::Processes { unreadable: count @ 1.., .. } => Some(format!(
-                "{} cannot be looked into{}",
-                crate::units::count_of(*count, "processes"),
-                if rustix::process::geteuid().is_root() { "" } else { ": they are of other users; root can" }
-            )),
+            Listed::Processes { unreadable: count @ 1.., unreadable_pids, .. } => {
+                let which = match rustix::process::geteuid().is_root() {
+                    // There are few, which protect themselves.
+                    true => format!(": {}", first_pids(unreadable_pids)),
+                    false => ": they are of other users; root can".into(),
+                };
+                Some(format!("{} cannot be looked into{which}", crate::units::count_of(*count, "processes")))
+            }
             _ => None,
         }
     }
+}
+
+/// Ten at most, and how many more there are.
+fn first_pids(pids: &[u32]) -> String {
+    const NAMED: usize = 10;
+    let named: Vec<String> = pids.iter().take(NAMED).map(u32::to_string).collect();
+    let more = pids.len().saturating_sub(NAMED);
+    named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 /// Lists the processes of this machine.
@@ -100,17 +114,17 @@ pub fn list_processes() -> Listed {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable();
-    let (mut processes, mut unreadable) = (Vec::new(), 0);
+    let (mut processes, mut unreadable_pids) = (Vec::new(), Vec::new());
     for pid in pids.into_iter().filter(|&pid| pid != std::process::id()) {
         // One that has ended meanwhile is none.
         let Ok(process) = Process::open(pid) else { continue };
         match detect(&process) {
             Ok(runtime) if !is_helper(&process, runtime) => processes.extend(row(&process, runtime)),
-            Err(refusal) if refusal.code == RefusalCode::NotPermitted => unreadable += 1,
+            Err(refusal) if refusal.code == RefusalCode::NotPermitted => unreadable_pids.push(pid),
             _ => {}
         }
     }
-    Listed::Processes { processes, unreadable }
+    Listed::Processes { processes, unreadable: unreadable_pids.len() as u64, unreadable_pids }
 }
 
 /// Lists the pages and workers behind an inspector.

@@ -106,8 +106,8 @@ impl fmt::Display for NoValues {
         match self {
             NoValues::Format(format) => write!(f, "{format} dumps hold no values"),
             NoValues::Pipe => f.write_str(
-                "no values from a pipe of which not all was kept: fields, texts and names of references are read again; \
-                 name the file, or let --spool SIZE keep more",
+                "no fields, texts and names of references: they are read from the dump a second time, and of standard input too \
+                 little was kept for that; name the file, or keep more with --spool SIZE",
             ),
             NoValues::OnlyAnIndex => f.write_str("no values: they are in the dump, which is not beside its index"),
             NoValues::Unreadable(why) => write!(f, "no values: the dump cannot be read again: {why}"),

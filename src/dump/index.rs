@@ -262,27 +262,43 @@ fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
     Ok(index.source().is_some_and(|source| source.is_same(&key)))
 }
 
-/// Compares all bytes of a dump and of its index with what they were when the index was written. Gives why it is not to be
-/// believed, in words that follow its name; `None` when all is as it was. O(bytes of both).
+/// What comparing all bytes of a dump and of its index with what they were has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexMatch {
+    /// All is as it was.
+    Same,
+    /// All bytes are as they were, the time of the dump is another: commands do not use the index.
+    OtherTime,
+    /// Why it is not to be believed, in words that follow its name.
+    Mismatch(String),
+}
+
+/// Compares all bytes of a dump and of its index with what they were when the index was written. O(bytes of both).
 ///
 /// # Errors
 /// When the dump or the index cannot be read.
-pub fn find_index_mismatch(index: &Path, dump: &Path) -> io::Result<Option<String>> {
+pub fn compare_index(index: &Path, dump: &Path) -> io::Result<IndexMatch> {
+    let mismatch = |why: &str| Ok(IndexMatch::Mismatch(why.to_string()));
     let opened = match Index::open(index) {
         Err(IndexError::Io(error)) => return Err(error),
-        Err(why) => return Ok(Some(why.to_string())),
+        Err(why) => return mismatch(&why.to_string()),
         Ok(opened) => opened,
     };
-    let unchecked = || Some("has no check of the whole dump (heapdump index makes it anew)".to_string());
-    let Some(source) = opened.source() else { return Ok(unchecked()) };
-    match source.has_content_of(dump)? {
-        None => return Ok(unchecked()),
-        Some(false) => return Ok(Some(Rejection::Stale.to_string())),
-        Some(true) => {}
+    let Some((source, is_same)) =
+        opened.source().and_then(|source| Some((source, source.has_content_of(dump).transpose()?)))
+    else {
+        return mismatch("has no check of the whole dump (heapdump index makes it anew)");
+    };
+    if !is_same? {
+        return mismatch(&Rejection::Stale.to_string());
     }
+    let is_used = source.is_same(&SourceKey::of(dump)?);
     let check = opened.into_columns().check();
     check.verify_all();
-    Ok(check.damage().map(|_| IndexError::Damaged.to_string()))
+    match check.damage() {
+        Some(_) => mismatch(&IndexError::Damaged.to_string()),
+        None => Ok(if is_used { IndexMatch::Same } else { IndexMatch::OtherTime }),
+    }
 }
 
 /// What an index holds, when it serves for the reading options that are asked for.

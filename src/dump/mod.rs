@@ -20,7 +20,7 @@ pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{NoValues, OpenError, TreeError};
-pub use index::{WriteIndexError, dump_named, find_index_mismatch, inputs_of, path_of_index, write_index};
+pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index, write_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, open};
 pub use options::{IndexUse, OpenOptions};
@@ -30,7 +30,9 @@ use crate::allocations::AllocationDump;
 use crate::analysis::dominators::Dominators;
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
+use crate::analysis::selection::hint;
 use crate::analysis::shortest_parents::ShortestParents;
+use crate::analysis::spelling::nearest_name;
 use crate::graph::{HeapGraph, NodeSet};
 use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails, READERS, Runtime};
 use index::IndexedResults;
@@ -103,7 +105,13 @@ impl OpenDump {
             }
             _ => "",
         };
-        (!names.is_empty()).then(|| format!("no object has a field {}{why}", names.join(" or ")))
+        let near = self.graph().zip(missing.first()).and_then(|(graph, first)| {
+            let types = graph.types();
+            let declared = types.ids().flat_map(|type_id| types.fields(type_id)).map(|field| types.text(field.name));
+            Some(format!(".{}", nearest_name(first, declared)?))
+        });
+        let hint = hint(near.as_deref());
+        (!names.is_empty()).then(|| format!("no object has a field {}{why}{hint}", names.join(" or ")))
     }
 
     /// The object graph; `None` for a dump of allocation totals.

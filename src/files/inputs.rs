@@ -5,50 +5,10 @@ use std::hash::Hasher;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What a file is recognised by, whatever it is called.
-#[cfg(unix)]
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-}
+use super::system::{Identity, file_behind, identity_at, identity_of, mode_of};
 
-/// What a file is recognised by: its path without links.
-#[cfg(not(unix))]
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Identity(std::path::PathBuf);
-
-#[cfg(unix)]
-impl Identity {
-    fn of(_: &Path, facts: &Metadata) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        Some(Identity { device: facts.dev(), inode: facts.ino() })
-    }
-}
-
-#[cfg(not(unix))]
-impl Identity {
-    fn of(path: &Path, _: &Metadata) -> Option<Self> {
-        path.canonicalize().ok().map(Identity)
-    }
-}
-
-/// What an output always has: whoever writes it may write it.
-#[cfg(unix)]
-const OWNER_WRITES: u32 = 0o200;
 /// The permission bits that an output could have.
 pub(super) const ANY_MODE: u32 = 0o666;
-
-#[cfg(unix)]
-pub(super) fn mode_of(facts: &Metadata) -> u32 {
-    use std::os::unix::fs::PermissionsExt;
-    facts.permissions().mode() & ANY_MODE | OWNER_WRITES
-}
-
-#[cfg(not(unix))]
-pub(super) fn mode_of(_: &Metadata) -> u32 {
-    ANY_MODE
-}
 
 #[derive(Debug)]
 struct Input {
@@ -72,18 +32,19 @@ impl Inputs {
     /// Standard input alone, which is never written over, even where something else is read.
     pub fn new() -> Self {
         let mut inputs = Inputs { files: Vec::new() };
-        inputs.add_facts(STANDARD_INPUT, Path::new("/dev/stdin"), standard_facts(std::io::stdin()), |_| ANY_MODE);
+        inputs.add_facts(STANDARD_INPUT, standard_facts(file_behind(io::stdin())), |_| ANY_MODE);
         inputs
     }
 
     /// Adds standard input, for a command that reads it.
     pub fn add_standard_input(&mut self) {
-        self.add_facts(STANDARD_INPUT, Path::new("/dev/stdin"), standard_facts(std::io::stdin()), mode_of);
+        self.add_facts(STANDARD_INPUT, standard_facts(file_behind(io::stdin())), mode_of);
     }
 
     /// Adds a file. One that is not there will be told by whoever reads it.
     pub fn add(&mut self, path: &Path) {
-        self.add_facts(&path.display().to_string(), path, path.metadata().ok(), mode_of);
+        let facts = path.metadata().ok().map(|facts| (identity_at(path, &facts), facts));
+        self.add_facts(&path.display().to_string(), facts.map(|(identity, facts)| (facts, identity)), mode_of);
     }
 
     /// Adds the file that a command reads, or standard input for `None`.
@@ -94,16 +55,16 @@ impl Inputs {
         }
     }
 
-    fn add_facts(&mut self, name: &str, path: &Path, facts: Option<Metadata>, mode: impl Fn(&Metadata) -> u32) {
-        let Some(facts) = facts.filter(Metadata::is_file) else { return };
-        let Some(identity) = Identity::of(path, &facts) else { return };
-        self.files.push(Input { name: name.to_string(), identity, mode: mode(&facts) });
+    fn add_facts(&mut self, name: &str, facts: Option<Facts>, mode: impl Fn(&Metadata) -> u32) {
+        if let Some((facts, Some(identity))) = facts.filter(|(facts, _)| facts.is_file()) {
+            self.files.push(Input { name: name.to_string(), identity, mode: mode(&facts) });
+        }
     }
 
     /// The name of the input that a file is.
-    pub(super) fn name_of(&self, path: &Path, facts: &Metadata) -> Option<&str> {
-        let identity = Identity::of(path, facts).filter(|_| facts.is_file())?;
-        self.files.iter().find(|input| input.identity == identity).map(|input| input.name.as_str())
+    pub(super) fn name_of(&self, (facts, identity): &Facts) -> Option<&str> {
+        let identity = identity.as_ref().filter(|_| facts.is_file())?;
+        self.files.iter().find(|input| input.identity == *identity).map(|input| input.name.as_str())
     }
 
     /// What every input lets its readers do.
@@ -118,15 +79,13 @@ impl Default for Inputs {
     }
 }
 
-/// What the system says of the file behind standard input or output.
-#[cfg(unix)]
-pub(super) fn standard_facts(stream: impl std::os::fd::AsFd) -> Option<Metadata> {
-    std::fs::File::from(stream.as_fd().try_clone_to_owned().ok()?).metadata().ok()
-}
+/// What the system says of a file, and what it is recognised by, where it can be.
+pub(super) type Facts = (Metadata, Option<Identity>);
 
-#[cfg(not(unix))]
-pub(super) fn standard_facts<T>(_: T) -> Option<Metadata> {
-    None
+/// The same of the file behind standard input or output.
+pub(super) fn standard_facts(file: Option<File>) -> Option<Facts> {
+    let file = file?;
+    Some((file.metadata().ok()?, identity_of(&file)))
 }
 
 /// Feeds all bytes of a file to `hasher`. O(bytes).
@@ -144,32 +103,4 @@ pub(crate) fn hash_file(path: &Path, hasher: &mut impl Hasher) -> io::Result<()>
             Err(error) => return Err(error),
         }
     }
-}
-
-/// The number of the user who owns a file, where files have owners.
-#[cfg(unix)]
-pub fn owner_of(facts: &Metadata) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    Some(facts.uid())
-}
-
-/// The number of the user who owns a file, where files have owners.
-#[cfg(not(unix))]
-pub fn owner_of(_: &Metadata) -> Option<u32> {
-    None
-}
-
-/// May what `owner` wrote stand for `dump`? Only when that user is the one who runs this program, or owns the dump and
-/// could have changed that as well.
-#[cfg(unix)]
-pub fn is_trusted_owner(owner: Option<u32>, dump: Option<&Path>) -> bool {
-    let Some(owner) = owner else { return true };
-    let of_dump = || dump.and_then(|dump| owner_of(&dump.metadata().ok()?));
-    owner == rustix::process::geteuid().as_raw() || of_dump() == Some(owner)
-}
-
-/// May what `owner` wrote stand for `dump`? Always, where files have no owners.
-#[cfg(not(unix))]
-pub fn is_trusted_owner(_: Option<u32>, _: Option<&Path>) -> bool {
-    true
 }

@@ -13,21 +13,25 @@ mod lazy_output;
 mod output;
 mod own;
 mod raw;
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(windows), path = "unix.rs")]
+mod system;
 mod target;
 mod together;
 mod unfinished;
 
 pub use at_end::AtEnd;
+pub use inputs::Inputs;
 pub(crate) use inputs::hash_file;
-pub use inputs::{Inputs, is_trusted_owner, owner_of};
 pub use lazy_output::LazyOutput;
-#[cfg(all(feature = "collect", target_os = "linux"))]
-pub(crate) use output::free_bytes;
 pub use output::{Output, Settled, free_temporary_bytes, nameless_file};
 #[cfg(feature = "parquet")]
 pub(crate) use own::remove_leftover;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use raw::Raw;
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use system::free_bytes;
+pub use system::{is_trusted_owner, owner_of};
 pub use target::{Target, TargetError};
 pub use together::for_each_file;
 #[cfg(feature = "cli")]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::own;
 use super::raw::Raw;
+use super::system::{free_bytes_in, set_mode};
 use super::target::{Place, Target, folder_of, open_stream};
 use super::unfinished::Unfinished;
 
@@ -152,17 +153,6 @@ fn file_beside(path: &Path, mode: u32) -> io::Result<(File, Unfinished)> {
     Unfinished::make(|| builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind())))
 }
 
-/// What the file lets its readers do; the system takes off what the user's mask says.
-pub(super) fn set_mode(builder: &mut tempfile::Builder<'_, '_>, mode: u32) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(mode));
-    }
-    #[cfg(not(unix))]
-    let _ = (builder, mode);
-}
-
 /// Takes away what runs that were killed have left of the same output.
 fn remove_leftovers(folder: &Path, prefix: &str) {
     // A folder that cannot be listed may still be written to.
@@ -179,18 +169,7 @@ fn remove_leftovers(folder: &Path, prefix: &str) {
 
 /// Free bytes where [`nameless_file`] makes its files; `None` where the system does not tell.
 pub fn free_temporary_bytes() -> Option<u64> {
-    File::open(std::env::temp_dir()).ok().and_then(free_bytes)
-}
-
-/// Free bytes on the file system of an open file or folder.
-#[cfg(unix)]
-pub(crate) fn free_bytes(place: impl std::os::fd::AsFd) -> Option<u64> {
-    rustix::fs::fstatvfs(place).ok().map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
-}
-
-#[cfg(not(unix))]
-fn free_bytes(_: File) -> Option<u64> {
-    None
+    free_bytes_in(&std::env::temp_dir())
 }
 
 /// A file without a name, for what is only passed on: it is gone when it is closed, however the program ends.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::output::set_mode;
+use super::system::{identity_at, identity_of, lock, set_mode};
 use super::unfinished::Unfinished;
 
 /// Other runs that may come between.
@@ -61,34 +61,10 @@ pub fn remove_leftover(path: &Path) -> io::Result<()> {
     if is_still(&file, path) { std::fs::remove_file(path) } else { Ok(()) }
 }
 
-/// Locks a file until it is closed; false when another run has it. Where files cannot be locked nobody is in the way.
-#[cfg(unix)]
-fn lock(file: &File) -> io::Result<bool> {
-    use rustix::fs::{FlockOperation, flock};
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
-        Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK | rustix::io::Errno::NOSYS) => Ok(true),
-        Err(error) => Err(error.into()),
-    }
-}
-
-#[cfg(not(unix))]
-fn lock(_: &File) -> io::Result<bool> {
-    Ok(true)
-}
-
-#[cfg(unix)]
+/// Does the name still lead to the open file?
 fn is_still(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let of = |facts: std::io::Result<std::fs::Metadata>| facts.ok().map(|facts| (facts.dev(), facts.ino()));
-    let own = of(file.metadata());
-    own.is_some() && own == of(path.symlink_metadata())
-}
-
-#[cfg(not(unix))]
-fn is_still(_: &File, _: &Path) -> bool {
-    true
+    let own = identity_of(file);
+    own.is_some() && own == path.symlink_metadata().ok().and_then(|facts| identity_at(path, &facts))
 }
 
 #[cfg(test)]
@@ -104,11 +80,9 @@ mod tests {
         std::fs::write(folder.path().join(".a.tmp"), "left").expect("written");
         let mut out = target.begin_as(".a.tmp").expect("begun");
         out.write_all(b"whole").expect("written");
-        #[cfg(unix)]
         assert_eq!(target.begin_as(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
         let settled = out.settle().expect("on the disk");
         assert!(!folder.path().join("a").exists());
-        #[cfg(unix)]
         assert_eq!(target.begin_as(".a.tmp").expect_err("taken").kind(), io::ErrorKind::ResourceBusy);
         settled.appear().expect("renamed");
         assert_eq!(std::fs::read(folder.path().join("a")).expect("there"), b"whole");
@@ -119,7 +93,6 @@ mod tests {
     }
 
     /// Runs that begin, are killed or end at the same time never write one file together.
-    #[cfg(unix)]
     #[test]
     fn one_run_at_a_time_holds_a_name() {
         use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

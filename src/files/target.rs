@@ -6,7 +6,8 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::inputs::{ANY_MODE, Inputs, mode_of, standard_facts};
+use super::inputs::{ANY_MODE, Facts, Inputs, standard_facts};
+use super::system::{file_behind, identity_at, is_device, mode_of};
 
 /// Links behind links that are followed.
 const MOST_LINKS: usize = 40;
@@ -86,11 +87,14 @@ impl Target {
             Some(path) => resolve(path, links)?,
             None => (Place::StandardOutput, None),
         };
-        let (own, facts) = match &place {
-            Place::StandardOutput => (Path::new("/dev/stdout"), standard_facts(io::stdout())),
-            Place::Stream(path) | Place::File(path) => (path.as_path(), facts),
+        let facts: Option<Facts> = match &place {
+            Place::StandardOutput => standard_facts(file_behind(io::stdout())),
+            Place::Stream(path) | Place::File(path) => facts.map(|facts| {
+                let identity = identity_at(path, &facts);
+                (facts, identity)
+            }),
         };
-        if let Some(input) = facts.as_ref().and_then(|facts| inputs.name_of(own, facts)) {
+        if let Some(input) = facts.as_ref().and_then(|facts| inputs.name_of(facts)) {
             return Err(TargetError::Input(input.to_string()));
         }
         let name = match (&place, path) {
@@ -98,7 +102,7 @@ impl Target {
             (_, Some(path)) => path.display().to_string(),
         };
         // Who could not read what is replaced cannot read what replaces it.
-        let before = facts.filter(Metadata::is_file).map_or(ANY_MODE, |facts| mode_of(&facts));
+        let before = facts.filter(|(facts, _)| facts.is_file()).map_or(ANY_MODE, |(facts, _)| mode_of(&facts));
         Ok(Target { place, name, mode: inputs.mode() & before })
     }
 
@@ -115,8 +119,11 @@ impl Target {
 
 /// Follows links, so many at most, to what will be written, and what is there now.
 fn resolve(path: &Path, most_links: usize) -> Result<(Place, Option<Metadata>), TargetError> {
-    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+    if path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| std::path::is_separator(last.into())) {
         return Err(TargetError::Folder);
+    }
+    if is_device(path) {
+        return Ok((Place::Stream(path.to_path_buf()), None));
     }
     let mut path = path.to_path_buf();
     for links in 0..=most_links {

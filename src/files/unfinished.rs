@@ -6,6 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
+use super::system;
+#[cfg(feature = "cli")]
+use super::system::signals;
+
 /// Whoever makes, renames or removes one holds this, so that a signal finds them all.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -51,14 +55,20 @@ pub fn remove_unfinished() {
     remove(&mut lock());
 }
 
-/// Ends the program in the middle of its work, with this exit code: takes away what is not whole, runs what was kept for
-/// the end, as a terminal to be put right, and then `report`.
+/// Takes away what is not whole, and runs what was kept for the end, as a terminal to be put right. While the result is
+/// held nothing is made or renamed any more.
 #[cfg(feature = "cli")]
-pub(crate) fn end_program(report: impl FnOnce(), code: i32) -> ! {
-    // Held to the end: nothing is made or renamed any more.
+pub(super) fn put_all_right() -> impl Sized {
     let mut files = lock();
     remove(&mut files);
     super::at_end::run_all();
+    files
+}
+
+/// Ends the program in the middle of its work, with this exit code: puts all right, and then runs `report`.
+#[cfg(feature = "cli")]
+pub(crate) fn end_program(report: impl FnOnce(), code: i32) -> ! {
+    let _held = put_all_right();
     report();
     std::process::exit(code)
 }
@@ -108,7 +118,7 @@ impl Unfinished {
         signals::give_way();
         let mut files = lock();
         let own = path.to_path_buf();
-        let renamed = path.persist(target).map_err(|error| error.error);
+        let renamed = system::rename(path, target);
         files.retain(|file| *file != own);
         renamed
     }
@@ -124,66 +134,8 @@ impl Drop for Unfinished {
     }
 }
 
-#[cfg(all(unix, feature = "cli"))]
-mod signals {
-    use std::io;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use signal_hook::flag;
-    use signal_hook::iterator::Signals;
-    use signal_hook::low_level::emulate_default_handler;
-
-    /// Set by the handler itself, before the thread that ends the program runs.
-    static HAS_COME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-
-    pub(super) fn give_way() {
-        while HAS_COME.load(Ordering::SeqCst) {
-            std::thread::park();
-        }
-    }
-
-    /// Begins to wait for signals, once, when the first file is made: until then there is nothing to put right.
-    pub(super) fn watch() -> io::Result<()> {
-        static WATCHED: Mutex<bool> = Mutex::new(false);
-        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-        if *watched {
-            return Ok(());
-        }
-        let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
-        let mut signals = Signals::new(&wanted)?;
-        std::thread::Builder::new().name("signals".into()).spawn(move || {
-            let Some(signal) = signals.forever().next() else { return };
-            // Held to the end: nothing is made or renamed any more.
-            let mut files = super::lock();
-            super::remove(&mut files);
-            super::super::at_end::run_all();
-            let _ = emulate_default_handler(signal);
-            // Only if the system would not let it end so.
-            std::process::abort();
-        })?;
-        for signal in wanted {
-            flag::register(signal, Arc::clone(&HAS_COME))?;
-        }
-        *watched = true;
-        Ok(())
-    }
-
-    /// Was the program started to live on after this signal, as `nohup` does, or a shell with what it runs beside
-    /// itself? Where the system does not tell, only TERM is taken not to be.
-    fn is_ignored(signal: i32) -> bool {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        match mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
-            Some(mask) => mask >> (signal - 1) & 1 == 1,
-            None => signal != SIGTERM,
-        }
-    }
-}
-
 /// Without the command line the signals are the program's own to handle.
-#[cfg(not(all(unix, feature = "cli")))]
+#[cfg(not(feature = "cli"))]
 mod signals {
     pub(super) fn watch() -> std::io::Result<()> {
         Ok(())

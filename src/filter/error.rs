@@ -54,39 +54,6 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// The word among `known` that was probably meant: one of another case, a longer or shorter form, or a typing error away.
-pub(super) fn nearest<'w>(typed: &str, known: &[&'w str]) -> Option<&'w str> {
-    let lower = typed.to_lowercase();
-    let distances = known.iter().map(|word| (distance(&lower, word), *word));
-    let (least, word) = distances.min_by_key(|&(least, _)| least)?;
-    if least <= (typed.chars().count() / 3).clamp(1, 3) {
-        return Some(word);
-    }
-    let is_form = |word: &&&str| lower.len() > 2 && (lower.starts_with(**word) || word.starts_with(&lower));
-    known.iter().find(is_form).copied()
-}
-
-/// Characters to add, take out, replace or exchange with their neighbour. O(a x b), of words of at most 30 characters.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(30).collect(), b.chars().take(30).collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                match i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    true => least.min(rows[i - 2][j - 2] + 1),
-                    false => least,
-                }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,22 +71,5 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[1], format!("  ...{}?{}...", "a".repeat(50), "b".repeat(29)));
         assert_eq!(lines[2].len() - 1, lines[1].find('?').unwrap());
-    }
-
-    #[test]
-    fn near_words_are_found() {
-        let known = ["retained", "shallow", "type", "references", "root", "root_kind"];
-        for (typed, meant) in [
-            ("retined", Some("retained")),
-            ("Type", Some("type")),
-            ("shalow", Some("shallow")),
-            ("rteained", Some("retained")),
-            ("retained_bytes", Some("retained")),
-            ("refs", None),
-            ("ref", Some("references")),
-            ("elephant", None),
-        ] {
-            assert_eq!(nearest(typed, &known), meant, "{typed}");
-        }
     }
 }

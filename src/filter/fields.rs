@@ -5,7 +5,7 @@ use super::bind::fits;
 use super::tree::Question;
 use crate::dump::{MemoryError, NoValues, OpenDump};
 use crate::graph::{Field, HeapGraph, NodeId};
-use crate::input::{Saying, Value, WantedContents};
+use crate::input::{Saying, Text, Value, WantedContents};
 
 /// UTF-16 units of a text that are read; the rest is cut off.
 const MAX_UNITS: usize = 1024;
@@ -22,7 +22,7 @@ pub(crate) enum FieldValue {
     /// A floating-point number.
     Double(f64),
     /// A text, or a name.
-    Text(String),
+    Text(Text),
     /// A truth value.
     Boolean(bool),
     /// An object that says nothing of itself; it is not null, and equals nothing.
@@ -35,12 +35,16 @@ impl FieldValue {
         match value {
             Value::Null | Value::Object(_) | Value::Dangling(_) => None,
             Value::Boolean(value) => Some(FieldValue::Boolean(*value)),
-            Value::Char(unit) => Some(FieldValue::Text(String::from_utf16_lossy(&[*unit]))),
+            Value::Char(unit) => Some(FieldValue::whole(String::from_utf16_lossy(&[*unit]))),
             Value::Integer(number) => Some(FieldValue::Integer(*number)),
             Value::Float(number) => Some(FieldValue::Float(*number)),
             Value::Double(number) => Some(FieldValue::Double(*number)),
-            Value::Text(text) => Some(FieldValue::Text(text.clone())),
+            Value::Text(text) => Some(FieldValue::whole(text.clone())),
         }
+    }
+
+    fn whole(text: String) -> Self {
+        FieldValue::Text(Text { text, is_cut: false })
     }
 
     /// Whether the value fulfils a question; `None` where they do not compare.
@@ -58,7 +62,7 @@ impl FieldValue {
             }
             (FieldValue::Boolean(value), Question::IsTrue) => Some(*value),
             (FieldValue::Text(text), Question::OneOf(_) | Question::Text(..) | Question::Matches(_)) => {
-                Some(fits(question, text))
+                Some(fits(question, &text.text))
             }
             _ => None,
         }
@@ -149,7 +153,7 @@ pub(crate) fn read_fields(
             let said = details.sayings(graph, &targets, MAX_UNITS).map_err(unreadable)?;
             let first = values.len();
             values.extend(targets.iter().zip(said).map(|(&target, said)| match said {
-                Some(Saying::Text(text) | Saying::Name(text)) => FieldValue::Text(text.text),
+                Some(Saying::Text(text) | Saying::Name(text)) => FieldValue::Text(text),
                 Some(Saying::Boxed(value)) => FieldValue::of(&value).unwrap_or(FieldValue::Object(target)),
                 _ => FieldValue::Object(target),
             }));

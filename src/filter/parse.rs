@@ -1,12 +1,12 @@
 //! From the text of an expression to its tree: recursive descent, one function for each way in which parts are joined.
 
 use super::column::{Column, Kind};
-use super::error::nearest;
 use super::number::{NotANumber, Number};
 use super::scan::{KEYWORDS, Scanner};
 use super::tree::{Condition, Op, Question, Subject, Test};
 use super::{FilterError, MAX_PATHS};
 use crate::analysis::selection::TypePattern;
+use crate::analysis::spelling::nearest;
 
 /// Parentheses and `not`s around one another, at most: each takes a part of the stack.
 const MAX_NESTED: usize = 200;

@@ -10,7 +10,8 @@ use super::interop::NodeReferences;
 use super::references::{References, Referrers};
 use super::{HeapGraph, NodeId, NodeSet, Reference, Strength, TypeId};
 
-/// A heap with all of its references, weak ones too.
+/// A heap with its weak references besides the strong ones. A class that its objects hold is one of theirs, in both
+/// directions; one that is a root, which they do not hold, is not.
 #[derive(Debug, Clone, Copy)]
 pub struct All<'a>(pub &'a HeapGraph);
 
@@ -150,7 +151,7 @@ impl<'a> IntoNeighbors for All<'a> {
     type Neighbors = AnyNeighbors<'a>;
 
     fn neighbors(self, node: NodeId) -> AnyNeighbors<'a> {
-        AnyNeighbors::Outgoing(self.0.references(node))
+        AnyNeighbors::Outgoing(self.0.listed_references(node))
     }
 }
 
@@ -159,8 +160,8 @@ impl<'a> IntoNeighborsDirected for All<'a> {
 
     fn neighbors_directed(self, node: NodeId, direction: Direction) -> AnyNeighbors<'a> {
         match direction {
-            Direction::Outgoing => AnyNeighbors::Outgoing(self.0.references(node)),
-            Direction::Incoming => AnyNeighbors::Incoming(self.0.referrers(node)),
+            Direction::Outgoing => AnyNeighbors::Outgoing(self.0.listed_references(node)),
+            Direction::Incoming => AnyNeighbors::Incoming(self.0.listed_referrers(node)),
         }
     }
 }
@@ -195,7 +196,7 @@ impl<'a> IntoEdges for All<'a> {
     type Edges = EdgesOf<'a>;
 
     fn edges(self, node: NodeId) -> EdgesOf<'a> {
-        EdgesOf { source: node, place: 0, references: self.0.references(node) }
+        EdgesOf { source: node, place: 0, references: self.0.listed_references(node) }
     }
 }
 

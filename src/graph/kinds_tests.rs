@@ -99,6 +99,54 @@ fn strong(graph: &HeapGraph, id: u64) -> Vec<u64> {
     graph.strong_references(node(graph, id)).iter().map(|&node| graph.original_id(node)).collect()
 }
 
+proptest::proptest! {
+    /// Random references among objects and classes, some weak: petgraph's views have each from both of its ends.
+    #[test]
+    fn what_leads_out_of_a_node_leads_into_another(
+        references in proptest::collection::vec((0usize..7, 0usize..7, proptest::bool::ANY), 0..40),
+    ) {
+        use petgraph::visit::{EdgeRef, IntoEdgeReferences, IntoNeighborsDirected, IntoNodeIdentifiers};
+        use petgraph::Direction::{Incoming, Outgoing};
+        fn from_both_ends<G>(view: G) -> [Vec<(NodeId, NodeId)>; 3]
+        where
+            G: IntoNeighborsDirected<NodeId = NodeId> + IntoNodeIdentifiers + IntoEdgeReferences,
+        {
+            let out = view.node_identifiers().flat_map(|from| {
+                view.neighbors_directed(from, Outgoing).map(move |to| (from, to))
+            });
+            let into = view.node_identifiers().flat_map(|to| {
+                view.neighbors_directed(to, Incoming).map(move |from| (from, to))
+            });
+            let edges = view.edge_references().map(|edge| (edge.source(), edge.target()));
+            let mut ways = [out.collect::<Vec<_>>(), into.collect(), edges.collect()];
+            ways.iter_mut().for_each(|way| way.sort_unstable());
+            ways
+        }
+        let objects =
+            [(FIRST, 1), (SECOND, 1), (OBJECT_CLASS, 2), (NODE_CLASS, 2), (CLASS_CLASS, 2), (LOADER, 0), (THREAD, 0)];
+        let mut java = java();
+        java.append(|columns| {
+            for (at, (id, type_index)) in objects.into_iter().enumerate() {
+                columns.push_object(id, type_index, 16, 1);
+                for &(_, target, is_weak) in references.iter().filter(|(source, ..)| *source == at) {
+                    let target = objects[target].0;
+                    if is_weak { columns.push_weak_reference(target) } else { columns.push_reference(target) }
+                }
+            }
+        });
+        let graph = java.graph();
+        let [out, into, edges] = from_both_ends(All(&graph));
+        proptest::prop_assert_eq!(&out, &into);
+        proptest::prop_assert_eq!(&out, &edges);
+        let class = (node(&graph, FIRST), node(&graph, NODE_CLASS));
+        proptest::prop_assert!(out.binary_search(&class).is_ok(), "a class that is no root is held by its objects");
+        let [strong, held, edges] = from_both_ends(&graph);
+        proptest::prop_assert_eq!(&strong, &held);
+        proptest::prop_assert_eq!(&strong, &edges);
+        proptest::prop_assert!(strong.iter().all(|edge| out.binary_search(edge).is_ok()));
+    }
+}
+
 /// A graph behind an index.
 #[derive(Default)]
 struct Columns(BTreeMap<String, Arc<Words>>);

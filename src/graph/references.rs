@@ -232,6 +232,18 @@ impl HeapGraph {
         }
     }
 
+    /// What the object holds and its weak references, without a class that is no strong reference: what
+    /// [`listed_referrers`](Self::listed_referrers) has turned round.
+    pub(super) fn listed_references(&self, node: NodeId) -> References<'_> {
+        References { class: None, ..self.references(node) }
+    }
+
+    /// What holds the object and what refers to it weakly: of a class its objects too, where they list it.
+    pub(super) fn listed_referrers(&self, node: NodeId) -> Referrers<'_> {
+        let (strong, weak_left) = (self.strong_referrers(node).iter(), self.weak.of_target(node));
+        Referrers { strong, class: None, weak: &self.weak, weak_left }
+    }
+
     /// References that are stored in an object, weak ones and repeats included: all but the one to its class. O(1), in
     /// dumps with weak references O(log of these).
     pub fn stored_references(&self, node: NodeId) -> usize {
@@ -257,13 +269,13 @@ impl HeapGraph {
     /// All that refers to the object: ascending, repeats kept, weak references marked. A class is listed without its
     /// objects. Costs as [`strong_referrers`](Self::strong_referrers), and O(objects of the class).
     pub fn referrers(&self, node: NodeId) -> Referrers<'_> {
-        let strong = self.strong_referrers(node);
+        let all = self.listed_referrers(node);
         let is_listed = self.types.of_class_object(node).is_some_and(|type_id| self.types.class_is_stored(type_id));
         let class = is_listed.then(|| {
-            let different = strong.chunk_by(|a, b| a == b).map(|same| same[0]);
+            let different = all.strong.as_slice().chunk_by(|a, b| a == b).map(|same| same[0]);
             (self, node, None, different.filter(|&from| self.lists_as_class(from, node)).count())
         });
-        Referrers { strong: strong.iter(), class, weak: &self.weak, weak_left: self.weak.of_target(node) }
+        Referrers { class, ..all }
     }
 
     /// Does an object list another as its class?

@@ -6,7 +6,7 @@ use super::diagnostics::Diagnostics;
 use super::error::{ReadError, ReadErrorKind};
 use super::info::FormatInfo;
 use super::options::ReadOptions;
-use super::reader::{Content, ParsedDump, ParsedTypes, Reader, Reading};
+use super::reader::{Content, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
 use super::source::Source;
 use crate::allocations::AllocationDump;
 use crate::graph::HeapGraph;
@@ -40,6 +40,8 @@ pub struct Loaded {
 pub struct Counted {
     /// (type, objects, bytes), by name; types without objects left out.
     pub types: Vec<(String, u64, u64)>,
+    /// Where each type is from, where that may tell types of one name apart; else empty.
+    pub origins: Vec<TypeOrigin>,
     /// Sections' names.
     pub sections: Vec<String>,
     /// What the file says of itself.
@@ -84,10 +86,10 @@ pub fn read(mut source: Source, options: &ReadOptions) -> Result<Loaded, ReadErr
 pub fn count_types(mut source: Source, options: &ReadOptions) -> Result<Counted, ReadError> {
     let reader = reader_for(&source, options)?;
     let mut reading = Reading::new(reader, &mut source, options);
-    let ParsedTypes { extent, types, sections } = reader.count_types(source, &mut reading)?;
+    let ParsedTypes { extent, types, origins, sections } = reader.count_types(source, &mut reading)?;
     reading.close(&extent)?;
     reading.diagnostics.check(options.strict)?;
-    Ok(Counted { types, sections, info: reading.info, diagnostics: reading.diagnostics })
+    Ok(Counted { types, origins, sections, info: reading.info, diagnostics: reading.diagnostics })
 }
 
 /// The reader of a source, when it can read by the rules that are asked for.

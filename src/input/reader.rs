@@ -12,7 +12,7 @@ use super::reread::Reread;
 use super::runtime::Runtime;
 use super::source::{Ending, Source};
 use crate::allocations::AllocationDump;
-use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveCounts, ResolveOptions};
+use crate::graph::{ColumnSource, GraphBuilder, HeapGraph, MemoryBudget, ResolveCounts, ResolveOptions, SourcePlace};
 
 /// Does a dump's start look like a format?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,12 +253,23 @@ impl Objects {
     }
 }
 
+/// Where a type is from, as far as counting tells.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TypeOrigin {
+    /// What loaded it: the id of an object, or the runtime itself.
+    Loader(Option<String>),
+    /// Where its constructor stands, if that is known.
+    Place(Option<SourcePlace>),
+}
+
 /// A dump that was only counted, as its reader leaves it.
 pub struct ParsedTypes {
     /// How far it was read.
     pub extent: Extent,
     /// (type, objects, bytes), by name; types without objects left out.
     pub types: Vec<(String, u64, u64)>,
+    /// By type: where it is from, where that may tell types of one name apart; else empty.
+    pub origins: Vec<TypeOrigin>,
     /// Sections' names.
     pub sections: Vec<String>,
 }

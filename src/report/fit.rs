@@ -95,19 +95,9 @@ pub(super) fn with_breaks(text: &str, room: usize, all: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
 
     fn style(terminal: bool, width: usize) -> Style {
-        Style {
-            format: Format::Table,
-            terminal,
-            width,
-            human: true,
-            header: true,
-            color: false,
-            ascii: false,
-            csv_safe: false,
-        }
+        Style { terminal, width, human: true, ..Style::PLAIN }
     }
 
     #[test]

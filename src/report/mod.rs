@@ -100,6 +100,21 @@ impl Style {
     }
 }
 
+#[cfg(test)]
+impl Style {
+    /// A plain table of 80 columns.
+    const PLAIN: Style = Style {
+        format: Format::Table,
+        terminal: false,
+        width: 80,
+        human: false,
+        header: true,
+        color: false,
+        ascii: false,
+        csv_safe: false,
+    };
+}
+
 impl Style {
     /// A number of bytes in a sentence: `1.2 MiB`, or `1,234 bytes` where plain numbers are asked for.
     pub fn bytes(&self, bytes: u64) -> String {

@@ -94,7 +94,6 @@ mod tests {
     use std::cell::Cell as Counter;
 
     use super::*;
-    use crate::report::Format;
 
     struct Broken;
 
@@ -124,18 +123,8 @@ mod tests {
                 _ => vec![Cell::text("c"), 23u64.into(), Cell::Missing, Cell::text("C")],
             }),
         };
-        let style = Style {
-            format: Format::Table,
-            terminal: false,
-            width: 80,
-            human: false,
-            header: true,
-            color: false,
-            ascii: false,
-            csv_safe: false,
-        };
         let mut out = Vec::new();
-        write(&table, &mut out, &style).unwrap();
+        write(&table, &mut out, &Style::PLAIN).unwrap();
         let expected = "of        n reference              type\n\
                         a\\u{20}b  1 local of f (F.java:1)  A B\n\
                         c        23 -                      C\n";
@@ -154,22 +143,12 @@ mod tests {
                 vec![Cell::Number(row as u64), Cell::text("T")]
             }),
         };
-        let style = Style {
-            format: Format::Table,
-            terminal: false,
-            width: 80,
-            human: false,
-            header: true,
-            color: false,
-            ascii: false,
-            csv_safe: false,
-        };
-        assert!(write(&table, &mut Broken, &style).is_err());
+        assert!(write(&table, &mut Broken, &Style::PLAIN).is_err());
         assert!(asked.get() <= MEASURED, "{} rows before the first line", asked.get());
         // A figure that is wider than all that were measured keeps its blank.
         let table = Table { row_count: 20_000, ..table };
         let mut out = Vec::new();
-        write(&table, &mut out, &style).unwrap();
+        write(&table, &mut out, &Style::PLAIN).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!((text.lines().nth(10), text.lines().last()), (Some("   9 T"), Some("19999 T")));
     }

@@ -91,16 +91,7 @@ mod tests {
     }
 
     fn text(format: Format, terminal: bool) -> String {
-        let style = Style {
-            format,
-            terminal,
-            width: 80,
-            human: false,
-            header: true,
-            color: false,
-            ascii: false,
-            csv_safe: false,
-        };
+        let style = Style { format, terminal, ..Style::PLAIN };
         let objects = [0, 1].map(|objects| Figure::Objects { objects, name: "A B" });
         let bytes = [70, 71].map(|total_bytes| Figure::Bytes { total_bytes, name: "C" });
         let answers = [("a b".to_string(), Answer { types: objects }), ("c".to_string(), Answer { types: bytes })];

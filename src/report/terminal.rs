@@ -160,17 +160,7 @@ mod tests {
     use super::*;
 
     fn drawn(table: &Table<'_>, width: usize) -> String {
-        let format = super::super::Format::Table;
-        let style = Style {
-            format,
-            terminal: true,
-            width,
-            human: true,
-            header: true,
-            color: false,
-            ascii: false,
-            csv_safe: false,
-        };
+        let style = Style { terminal: true, width, human: true, ..Style::PLAIN };
         let mut out = Vec::new();
         write(table, &mut out, &style).unwrap();
         String::from_utf8(out).unwrap()

@@ -182,7 +182,6 @@ pub(super) fn write(tree: &Outline<'_>, out: &mut dyn Write, style: &Style) -> i
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
 
     #[test]
     fn rows_are_indented_and_what_was_cut_stands_at_the_end_of_its_level() {
@@ -201,16 +200,7 @@ mod tests {
                 OutlineRow { depth, hidden_after, figures, name: name.into(), ..OutlineRow::default() }
             }),
         };
-        let style = Style {
-            format: Format::Table,
-            terminal: true,
-            width: 80,
-            human: false,
-            header: true,
-            color: false,
-            ascii: false,
-            csv_safe: false,
-        };
+        let style = Style { terminal: true, ..Style::PLAIN };
         let mut out = Vec::new();
         write(&tree, &mut out, &style).unwrap();
         let expected = [
@@ -247,17 +237,7 @@ mod tests {
             }),
         };
         let text = |deepest: usize, width: usize| {
-            let (format, color) = (Format::Table, false);
-            let style = Style {
-                format,
-                terminal: true,
-                width,
-                human: true,
-                header: true,
-                color,
-                ascii: false,
-                csv_safe: false,
-            };
+            let style = Style { terminal: true, width, human: true, ..Style::PLAIN };
             let mut out = Vec::new();
             write(&tree(deepest), &mut out, &style).unwrap();
             let text = String::from_utf8(out).unwrap();

@@ -8,7 +8,7 @@ use crate::common::cmd::project;
 const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
     ("units", &[], &[]),
     ("escape", &[], &["serde", "serde_json"]),
-    ("files", &[], &["rustix", "signal_hook", "tempfile"]),
+    ("files", &[], &["rustix", "signal_hook", "tempfile", "windows_sys"]),
     ("graph", &[], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde"]),
     ("allocations", &[], &["rustc_hash"]),
     (
@@ -71,12 +71,25 @@ const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
             "files",
             "units",
         ],
-        &["anyhow", "clap", "clap_complete", "clap_mangen", "indicatif", "rayon", "rustix", "sysinfo", "terminal_size"],
+        &[
+            "anstyle_query",
+            "anyhow",
+            "clap",
+            "clap_complete",
+            "clap_mangen",
+            "indicatif",
+            "rayon",
+            "rustix",
+            "sysinfo",
+            "terminal_size",
+            "windows_sys",
+        ],
     ),
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 34] = [
+const OUTSIDE: [&str; 36] = [
+    "anstyle_query",
     "anyhow",
     "base64",
     "bytemuck",
@@ -111,6 +124,7 @@ const OUTSIDE: [&str; 34] = [
     "time",
     "twox_hash",
     "unicode_width",
+    "windows_sys",
 ];
 
 fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
@@ -213,7 +227,8 @@ fn layers_use_only_what_lies_below_them() {
 #[test]
 fn every_dependency_is_in_the_table() {
     let manifest = std::fs::read_to_string(project("Cargo.toml")).expect("readable");
-    let sections = ["\n[dependencies]", "\n[target.\"cfg(unix)\".dependencies]"];
+    let sections =
+        ["\n[dependencies]", "\n[target.\"cfg(unix)\".dependencies]", "\n[target.\"cfg(windows)\".dependencies]"];
     let lines = sections.iter().flat_map(|section| {
         let section = manifest.split(section).nth(1).expect("dependencies");
         section.split("\n[").next().expect("a section").lines()

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::cmd::{Ran, finish, heapdump, project};
-use crate::common::live::not_tested;
+use crate::common::live::{not_installed, not_tested};
 use crate::common::peer::{Process, second_of, with_default_signals};
 
 const OBJECTS: u64 = 100_000;
@@ -53,9 +53,7 @@ pub fn runtime(name: &'static str) -> Option<Runtime> {
         _ => panic!("{name}"),
     };
     let Some(program) = program else {
-        let missing = std::fs::read_to_string(project("target/live/missing")).unwrap_or_default();
-        let line = missing.lines().find(|line| line.starts_with(name)).map(str::to_string);
-        not_tested(&line.unwrap_or_else(|| format!("{name}: not installed; tests/live/install gets it")));
+        not_installed(name);
         return None;
     };
     Some(Runtime {

@@ -169,7 +169,23 @@ fn a_cut_dump_passes_no_limit() {
         assert!(!ran.stdout.is_empty(), "{limited:?}");
         run(&[limited, &["-q", "--lenient"]].concat()).expect_code(0);
     }
+    // What a dump lacks is no growth, if it is the first one.
+    for limited in
+        [&["diff", cut, PAIRS[0][1], "--fail-over", "10%"][..], &["trend", cut, PAIRS[0][1], "--fail-over", "10%"]]
+    {
+        let ran = run(&[limited, &["-q"]].concat()).expect_code(2);
+        assert!(ran.stderr.contains("a limit is passed, but that says nothing"), "{limited:?}: {}", ran.stderr);
+        run(&[limited, &["-q", "--lenient"]].concat()).expect_code(1);
+    }
+    run(&["trend", cut, cut, PAIRS[0][1], cut, "--fail-over", "10%", "-q"]).expect_code(2);
     run(&["stats", cut, "--fail-over", "System=1", "-q"]).expect_code(1);
+    // Warnings name the dump.
+    for command in [&["diff", old, cut][..], &["leaks", old, cut], &["report", "-o", "-", old, cut]] {
+        let ran = run(command).expect_code(0);
+        let mut warnings = ran.stderr.lines().filter(|line| line.contains("warning")).peekable();
+        assert!(warnings.peek().is_some(), "{command:?}");
+        assert!(warnings.all(|line| line.starts_with(&format!("heapdump: warning: {cut}: "))), "{}", ran.stderr);
+    }
     let said = run(&["leaks", cut, "-q"]).expect_code(0).stdout;
     assert!(said.contains("cut at"), "{said}");
     for command in [&["leaks", cut][..], &["dominators", cut]] {

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::cmd::{heapdump, project, run, run_with_input};
+use crate::common::live::not_installed;
 #[cfg(target_os = "linux")]
 use crate::common::pty::Pty;
 
@@ -21,10 +22,8 @@ struct Tmux {
 impl Tmux {
     /// Runs a line of shell in which `heapdump` is the binary. `None` where there is no tmux: that is said.
     fn start(columns: usize, lines: usize, line: &str) -> Option<Self> {
-        if let Err(why) = Command::new("tmux").arg("-V").output() {
-            let missing = std::fs::read_to_string(project("target/live/missing")).unwrap_or_default();
-            let told = missing.lines().find(|line| line.starts_with("tmux")).map(str::to_string);
-            crate::common::live::not_tested(&told.unwrap_or_else(|| format!("tmux: {why}")));
+        if Command::new("tmux").arg("-V").output().is_err() {
+            not_installed("tmux");
             return None;
         }
         let tmux = Tmux { folder: tempfile::tempdir().expect("a folder") };

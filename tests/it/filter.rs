@@ -607,8 +607,13 @@ fn selected_fields_are_those_of_the_objects() {
     let ran =
         run(&["list", ZOO, "-q", "--type", "java.lang.Thread", "--select", ".name, .daemon", "-f", "csv", "-n", "1"]);
     let header = ran.expect_code(0).stdout.lines().next().unwrap().to_string();
-    assert!(header.ends_with(",.name,.daemon,type"), "{header}");
+    assert!(header.ends_with(",.name,.daemon,type,truncated"), "{header}");
     assert!(groups > 0 || rows.iter().all(|row| row["fields"][".group"].is_null()));
+    for misspelt in [&["list", ZOO, "--select", ".dameon", "-n", "1"][..], &["stats", ZOO, "--where", ".dameon = true"]]
+    {
+        let ran = run(misspelt);
+        assert!(ran.stderr.contains("no object has a field .dameon; did you mean .daemon?"), "{}", ran.stderr);
+    }
     let wrong = run(&["list", ZOO, "--select", ".name,daemon"]).expect_code(2);
     assert!(wrong.stderr.contains("--select: the path of a field is expected here"), "{}", wrong.stderr);
     assert!(wrong.stderr.ends_with("\n  .name,daemon\n        ^\n"), "{}", wrong.stderr);

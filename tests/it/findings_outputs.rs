@@ -82,6 +82,7 @@ mod unix {
     use std::process::{Command, Stdio};
 
     use crate::common::cmd::Ran;
+    use crate::common::synth::wide_dump;
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
@@ -363,24 +364,11 @@ mod unix {
         assert!(status.expect("kill runs").success());
     }
 
-    /// A dump whose output is written for long enough to be met in the middle: many types, each with a rooted object.
-    fn write_wide_dump(folder: &Folder, name: &str, types: u32) {
-        let mut dump = String::from("a 2 x\n");
-        for at in 1..=types {
-            dump += &format!("t {at:x} Some.Rather.Long.Name.Of.A.Type.That.Fills.Lines.Number{at}\n");
-        }
-        for at in 1..=types {
-            dump += &format!("o {:x} {at:x} 10\nr {:x} 1 0\n", 0x100_0000 + at * 16, 0x100_0000 + at * 16);
-        }
-        dump += "c x\n";
-        fs::write(folder.path(name), dump).expect("written");
-    }
-
     #[test]
     fn signals_leave_nothing_and_end_the_program_as_ever() {
         let folder = Folder::new();
-        write_wide_dump(&folder, "wide.txt", 60_000);
-        write_wide_dump(&folder, "less.txt", 4_000);
+        fs::write(folder.path("wide.txt"), wide_dump(60_000)).expect("written");
+        fs::write(folder.path("less.txt"), wide_dump(4_000)).expect("written");
         fs::write(folder.path("old"), "older").expect("written");
         let all = folder.names();
         shell(&folder, "$H index -q wide.txt -o whole").expect_code(0);

@@ -66,6 +66,43 @@ fn counting_and_reading_agree_on_all_traces() {
     }
 }
 
+/// A16: types of one name, told apart by what loaded them or where their constructors stand, are rows of their own in both.
+#[test]
+fn counting_and_reading_tell_types_of_one_name_apart() {
+    let mut twins = 0;
+    for fixture in fixtures::all().iter().filter(|fixture| matches!(&*fixture.format, "hprof" | "v8-snapshot" | "phd"))
+    {
+        let path = fixture.path.display().to_string();
+        for how in [&[][..], &["--raw-types"]] {
+            let ask = |more: &[&str]| run(&[&["stats", &path, "-q", "-f", "json"], how, more].concat());
+            if ask(&[]).code != 0 {
+                continue;
+            }
+            let rows = |answer: &Value| {
+                let row = |row: &Value| {
+                    let loader = row.get("loader").map(|loader| loader["id"].clone());
+                    let parts =
+                        [&row["type"], &row["objects"], &row["shallow_bytes"], &json!(loader), &row["location"]];
+                    parts.map(Value::to_string).join(" ")
+                };
+                let mut rows: Vec<String> = answer["types"].as_array().expect("types").iter().map(row).collect();
+                rows.sort();
+                rows
+            };
+            let (full, shallow) = (ask(&[]).json(), ask(&["--shallow"]).expect_code(0).json());
+            if full["problems"].as_array().is_some_and(|problems| !problems.is_empty()) {
+                continue;
+            }
+            assert_eq!(rows(&full), rows(&shallow), "{path} {how:?}");
+            twins += full["types"].as_array().expect("types").iter().filter(|row| row.get("loader").is_some()).count();
+        }
+    }
+    assert!(twins > 0);
+    let zoo = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+    let table = run(&["stats", zoo, "--shallow", "-t", "zoo.Plugin", "-q"]).expect_code(0).stdout;
+    assert_eq!(table.matches("zoo.Plugin (0x").count(), 2, "{table}");
+}
+
 /// A5: arrays kept the name of their elements where the runtime leaves `[]` out.
 #[test]
 fn arrays_are_called_arrays() {

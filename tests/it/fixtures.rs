@@ -147,7 +147,12 @@ fn check_types_without_graph(fixture: &Fixture, expected: &[Value]) {
     let total = |column: usize| expected.iter().map(|row| row[column].as_u64().unwrap()).sum::<u64>();
     assert_eq!(stats["totals"]["objects"], total(1), "{}", fixture.name());
     assert_eq!(stats["totals"]["shallow_bytes"], total(2), "{}", fixture.name());
-    assert_eq!(stats["types"].as_array().unwrap().len(), expected.len(), "{}", fixture.name());
+    // Rows of two loaders, or of two places, are one of the expected.
+    let names: std::collections::BTreeSet<&str> =
+        stats["types"].as_array().unwrap().iter().map(|row| row["type"].as_str().unwrap()).collect();
+    let expected_names: std::collections::BTreeSet<&str> =
+        expected.iter().map(|row| row[0].as_str().unwrap()).collect();
+    assert_eq!(names, expected_names, "{}", fixture.name());
 }
 
 /// Retained bytes of all objects in one run; distances from roots one by one, a sample where there are many.

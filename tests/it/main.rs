@@ -68,3 +68,5 @@ mod v8_snapshot;
 mod values;
 mod waste;
 mod whole_texts;
+#[cfg(all(target_os = "linux", feature = "explore"))]
+mod windows;

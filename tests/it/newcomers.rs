@@ -56,7 +56,10 @@ fn several_types_are_joined_and_others_left_out() {
         assert_eq!(types(args), expected, "{args:?}");
     }
     let ran = run(&["list", GAME, "-t", "level", "--not-type", "x"]).expect_code(1);
-    assert_eq!(ran.stderr, "heapdump: no type matches --type level --not-type x (capitals matter)\n");
+    assert_eq!(
+        ran.stderr,
+        "heapdump: no type matches --type level --not-type x (capitals matter); did you mean BubbleGame.Level?\n"
+    );
     let ran = run(&["list", GAME, "-i", "-t", "nothing"]).expect_code(1);
     assert_eq!(ran.stderr, "heapdump: no type matches --type nothing\n");
     let ran = run(&["list", GAME, "-i"]).expect_code(2);
@@ -374,6 +377,64 @@ fn the_page_of_a_cut_dump_says_so() {
 }
 
 /// What leads on where a command line asks for what is not there.
+#[test]
+fn a_name_that_nothing_has_is_said_with_the_nearest_one() {
+    let said = |args: &[&str], code: i32, sentence: &str| {
+        let ran = run(args).expect_code(code);
+        assert!(ran.stderr.contains(sentence), "{args:?}: {}", ran.stderr);
+        ran.stderr
+    };
+    let meant = "(capitals matter); did you mean BubbleGame.Level?";
+    for command in [
+        &["list", GAME][..],
+        &["stats", GAME],
+        &["roots", GAME],
+        &["referrers", GAME],
+        &["dominators", GAME],
+        &["breakdown", GAME],
+        &["leaks", GAME],
+        &["diff", BEFORE, AFTER],
+        &["list", GAME, "--where", "shallow > 0"],
+    ] {
+        said(&[command, &["-t", "Levle"]].concat(), 1, meant);
+        said(&[command, &["-t", "=BubbleGame.level"]].concat(), 1, meant);
+        assert!(!said(&[command, &["-t", "nosuchtype"]].concat(), 1, "nosuchtype").contains("did you mean"));
+        assert!(!said(&[command, &["-t", "*Levle"]].concat(), 1, "*Levle").contains("did you mean"));
+    }
+    // One that other options leave out is there.
+    let none = said(&["list", GAME, "-t", "BubbleGame.Level", "--where", "shallow > 1GB"], 1, "no object of --type");
+    assert!(!none.contains("no type matches"), "{none}");
+    // Of limits it is an error on request, with all that was written.
+    for (command, dumps) in
+        [(&["stats", AFTER][..], "dump"), (&["diff", BEFORE, AFTER], "dumps"), (&["trend", BEFORE, AFTER], "dumps")]
+    {
+        let sentence = format!("no type in the {dumps} matches --fail-over Levle=1MB; did you mean BubbleGame.Level?");
+        let limited = [command, &["--fail-over", "Levle=1MB"]].concat();
+        said(&limited, 0, &format!("heapdump: note: {sentence}\n"));
+        said(
+            &[&limited[..], &["--strict"]].concat(),
+            2,
+            &format!("heapdump: {sentence} (an error because of --strict)\n"),
+        );
+    }
+    for (option, command) in [
+        ("--exclude", &["roots", GAME, "-t", "Level"][..]),
+        ("--library", &["leaks", GAME]),
+        ("--library", &["leaks", BEFORE, AFTER]),
+        ("--library", &["report", GAME, "-o", "-"]),
+        ("--library", &["stats", GAME, "--by", "owner"]),
+        ("--mine", &["stats", GAME, "--by", "owner"]),
+    ] {
+        let sentence =
+            format!("note: no type matches {option} Levle, which does nothing; did you mean BubbleGame.Level?");
+        said(&[command, &[option, "Levle"]].concat(), 0, &sentence);
+        assert!(!run(&[command, &[option, "Level"]].concat()).stderr.contains("no type matches"), "{command:?}");
+    }
+    // A section without a name is no empty cell.
+    let script = "fixtures/v8_snapshot/two-constructors.heapsnapshot";
+    assert!(run(&["stats", script, "--by", "domain", "-q"]).stdout.trim_end().ends_with(" -"));
+}
+
 #[test]
 fn errors_name_the_option_that_was_meant() {
     let said = |args: &[&str], code: i32| run(args).expect_code(code).stderr;

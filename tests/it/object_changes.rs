@@ -152,6 +152,15 @@ fn other_processes_and_formats_are_refused_with_a_sentence() {
     assert!(ran.stderr.contains("--by object"), "{}", ran.stderr);
     let ran = run(&["list", zoo, "--detached"]).expect_code(2);
     assert!(ran.stderr.contains("V8"), "{}", ran.stderr);
+    let page = "fixtures/v8_snapshot/two-constructors.heapsnapshot";
+    for (words, code, sentence) in [
+        (&["list", page, "--detached"][..], 0, ""),
+        (&["list", page, "--detached", "-t", "App"], 1, "no node of what is asked for is detached"),
+        (&["list", old.as_str(), "--detached"], 1, "no node is detached"),
+    ] {
+        let ran = run(words).expect_code(code);
+        assert!(ran.stderr.contains(sentence), "{}", ran.stderr);
+    }
 }
 
 /// The page has 527 detached nodes, in 40 elements of widgets, a table in a closure, and a child that is held alone.

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::common::cmd::{Ran, finish, project};
-use crate::common::live::not_tested;
+use crate::common::live::{not_installed, not_tested};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_heapdump");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -37,9 +37,7 @@ fn tool(path: &str) -> Option<PathBuf> {
     if tool.is_file() {
         return Some(tool);
     }
-    let missing = fs::read_to_string(project("target/live/missing")).unwrap_or_default();
-    let line = missing.lines().find(|line| line.starts_with("packaging")).map(str::to_string);
-    not_tested(&line.unwrap_or_else(|| format!("{path}: not installed; tests/live/install gets it")));
+    not_installed("packaging");
     None
 }
 

@@ -28,7 +28,9 @@ fn java(folder: &std::path::Path) -> String {
         dump.instance(id, string, &[Reference(array), Byte(coder)]);
     }
     dump.instance(0x2100, holder, &[Int(7)]);
-    [0x2000, 0x2040, 0x1200, 0x1300, 0x1400, 0x2100].into_iter().for_each(|id| dump.root(id));
+    let note = dump.class("L$Note", 0, &[("text", Reference(0))], &[]);
+    dump.instance(0x2200, note, &[Reference(0x2040)]);
+    [0x2200, 0x2000, 0x2040, 0x1200, 0x1300, 0x1400, 0x2100].into_iter().for_each(|id| dump.root(id));
     let path = folder.join("dump.hprof");
     std::fs::write(&path, dump.finish()).expect("written");
     path.display().to_string()
@@ -77,6 +79,15 @@ fn a_text_that_is_shown_cut_is_marked_and_full_texts_are_whole() {
     let values = run(&["list", &file, "-q", "-f", "tsv", "--values", "-t", "=java.lang.String"]).expect_code(0).stdout;
     assert!(values.lines().next().unwrap().ends_with("\tvalue\ttruncated"), "{values}");
     assert_eq!(values.lines().filter(|line| line.ends_with("\ttrue")).count(), 2);
+    // As fields too, in tables by a mark.
+    let select =
+        |form: &str| run(&["list", &file, "-q", "-f", form, "-t", "L$Note", "--select", ".text"]).expect_code(0).stdout;
+    let csv = select("csv");
+    assert!(csv.lines().next().unwrap().ends_with(",type,truncated") && csv.trim_end().ends_with(",true"), "{csv}");
+    assert!(select("json").contains("\"truncated\":true"), "{}", select("json"));
+    for table in [select("table"), run(&["list", &file, "-q", "--values", "-t", "=java.lang.String"]).stdout] {
+        assert!(table.contains("zzz…") && !table.contains("truncated"), "{table}");
+    }
     let shown = run(&["show", "0x2040", &file, "-q", "-f", "csv"]).expect_code(0).stdout;
     assert!(shown.lines().next().unwrap().ends_with(",value,truncated"), "{shown}");
     let full = run(&["strings", &file, "-q", "--full", "-f", "json"]).expect_code(0).json();
@@ -165,6 +176,10 @@ fn texts_of_v8_are_put_together_whole() {
     assert_eq!(texts, [(1000, false), (1000, false), (1024, true), (2000, false), (2024, true)]);
     let of_length = run(&["list", &file, "-q", "--ids", "--sort", "id", "--where", "length = 1000"]).expect_code(0);
     assert_eq!(of_length.stdout, "@9\n@11\n");
+    // A rope is as long as its parts; of one with a part that V8 cut nothing tells.
+    let of_length = |length: &str| run(&["list", &file, "-q", "--ids", "--where", length]).expect_code(0).stdout;
+    assert_eq!(of_length("length = 2000"), "@7\n");
+    assert_eq!(of_length("length is null and type ~ 'string)'"), "@5\n");
 }
 
 #[test]

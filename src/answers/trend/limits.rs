@@ -54,7 +54,10 @@ impl TrendLimit {
             Some(pattern) => {
                 let is_one = |row: &TrendRow| pattern.matches(&row.name);
                 if !rows.iter().any(|(row, _)| is_one(row)) {
-                    return Some(OverLimit::of_nothing(trend.by, &self.text));
+                    return Some({
+                        let names = rows.iter().map(|(row, _)| row.name.as_str());
+                        OverLimit::of_nothing(trend.by, &self.text, pattern, names)
+                    });
                 }
                 let mut sums = vec![0u64; trend.total_values.len()];
                 for (_, row) in rows.iter().filter(|(row, _)| is_one(row)) {

@@ -47,9 +47,11 @@ pub(crate) struct GrowthArgs {
 }
 
 impl GrowthArgs {
-    /// How the command ends, where `over` is what the limits came to; a cut dump passes none.
+    /// How the command ends, where `over` is what the limits came to. What a cut NEW has says nothing where it passes none, and
+    /// what a cut OLD lacks is no growth.
     pub(crate) fn outcome(&self, over: &[OverLimit], is_strict: bool, problems: [&[ProblemRow]; 2]) -> Result<Outcome> {
         if over.iter().any(|over| over.is_over) {
+            self.lenient.check_growth([problems[0]])?;
             return Ok(Outcome::No);
         }
         self.lenient.check(!self.fail_over.is_empty() || self.fail_over_type.is_some(), problems)?;

@@ -105,5 +105,5 @@ fn parse_limit(text: &str) -> Result<SizeLimit> {
     let wrong = || format!("--fail-over {text}: write it as TYPE=SIZE");
     let (name, size) = text.rsplit_once('=').with_context(wrong)?;
     let types = TypePattern::parse(name).map_err(Error::msg).with_context(wrong)?;
-    Ok(SizeLimit { types, bytes: parse_size(size).map_err(Error::msg).with_context(wrong)? })
+    Ok(SizeLimit { text: text.to_string(), types, bytes: parse_size(size).map_err(Error::msg).with_context(wrong)? })
 }

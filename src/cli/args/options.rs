@@ -86,16 +86,25 @@ pub(crate) struct LenientArgs {
 }
 
 impl LenientArgs {
-    /// An error where no limit was passed by what is left of a dump that is cut.
+    /// An error where what is left of a dump that is cut passed no limit.
     pub(crate) fn check<'p>(
         &self,
         has_limits: bool,
         problems: impl IntoIterator<Item = &'p [ProblemRow]>,
     ) -> Result<()> {
-        let Some(cut) = problems.into_iter().find_map(cut_sentence).filter(|_| has_limits && !self.lenient) else {
-            return Ok(());
-        };
-        bail!("no limit is passed, but that says nothing. {cut}. --lenient checks limits on what there is")
+        if has_limits { self.check_cut("no limit is passed", problems) } else { Ok(()) }
+    }
+
+    /// An error where one of these dumps, since which something grew by more than a limit, is cut.
+    pub(crate) fn check_growth<'p>(&self, since: impl IntoIterator<Item = &'p [ProblemRow]>) -> Result<()> {
+        self.check_cut("a limit is passed", since)
+    }
+
+    fn check_cut<'p>(&self, what: &str, problems: impl IntoIterator<Item = &'p [ProblemRow]>) -> Result<()> {
+        match problems.into_iter().find_map(cut_sentence).filter(|_| !self.lenient) {
+            Some(cut) => bail!("{what}, but that says nothing. {cut}. --lenient checks limits on what there is"),
+            None => Ok(()),
+        }
     }
 }
 

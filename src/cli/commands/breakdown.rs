@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         }
         session.print_answer(&answer, &common.output)?;
         let is_empty = answer.heaps.iter().all(|heap| heap.total_bytes() == 0);
-        let outcome = args.scope.outcome(session, is_empty, common.input.read.quiet);
+        let outcome = args.scope.outcome(asked, is_empty);
         Ok(answer.unreachable.map_or(outcome, |_| Outcome::No))
     })
 }

@@ -60,15 +60,16 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         answer.fuller_dumps.iter().for_each(|dump| old.note(&fuller_dump_note(dump)));
         answer.unmatched_heaps.sentences().for_each(|sentence| old.note(&format!("note: {sentence}")));
         session.print_answer(&answer, &args.common.output)?;
-        answer.over_limits.iter().for_each(|over| session.print_sentence(&over.text));
+        let is_strict = args.common.input.read.strict;
+        answer.over_limits.iter().for_each(|over| session.print_sentence(&over.sentence(is_strict)));
         let problems = [&answer.problems.old[..], &answer.problems.new];
-        let outcome = args.growth.outcome(&answer.over_limits, args.common.input.read.strict, problems)?;
+        let outcome = args.growth.outcome(&answer.over_limits, is_strict, problems)?;
         if answer.rows.is_empty() && options.scope.is_choice() && outcome == Outcome::Done {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();
             if !is_empty {
                 old.note("what matches is the same in both dumps");
             }
-            args.scope.outcome(session, is_empty, args.common.input.read.quiet);
+            args.scope.outcome(new, is_empty);
             return Ok(Outcome::No);
         }
         Ok(outcome)

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         }
         session.print_answer(&answer, &args.common.output)?;
         let is_empty = answer.unreachable.is_none() && answer.rows.is_empty();
-        let outcome = args.scope.outcome(session, is_empty, args.common.input.read.quiet);
+        let outcome = args.scope.outcome(asked, is_empty);
         Ok(answer.unreachable.map_or(outcome, |_| Outcome::No))
     })
 }

@@ -12,7 +12,7 @@ use crate::cli::terminal::notes::warn;
 use crate::cli::terminal::session::Session;
 use crate::cli::terminal::target::{find_target_beside, find_target_of_index};
 use crate::dump::{
-    IndexUse, OpenOptions, WriteIndexError, dump_named, find_index_mismatch, path_of_index, write_index,
+    IndexMatch, IndexUse, OpenOptions, WriteIndexError, compare_index, dump_named, path_of_index, write_index,
 };
 use crate::index::{SourceKey, is_index};
 use crate::report::format_bytes;
@@ -95,9 +95,17 @@ fn check(file: Option<&Path>, args: &Args, session: &Session) -> Result<Outcome>
     }
     let index = if is_index(file) { file.to_path_buf() } else { path_of_index(&dump) };
     let unread = || format!("cannot compare {} with {}", index.display(), dump.display());
-    let (words, outcome) = match find_index_mismatch(&index, &dump).with_context(unread)? {
-        None => (format!("is of {}: all bytes of both are as they were", dump.display()), Outcome::Done),
-        Some(why) => (why, Outcome::No),
+    if dump.exists() && !index.exists() {
+        bail!("{} has no index: {} is not there; `heapdump index` writes it", dump.display(), index.display());
+    }
+    let same = || format!("is of {}: all bytes of both are as they were", dump.display());
+    let (words, outcome) = match compare_index(&index, &dump).with_context(unread)? {
+        IndexMatch::Same => (same(), Outcome::Done),
+        IndexMatch::OtherTime => {
+            let unused = "the time of the dump is another, though, so commands do not use the index";
+            (format!("{}; {unused} (heapdump index makes it anew)", same()), Outcome::Done)
+        }
+        IndexMatch::Mismatch(why) => (why, Outcome::No),
     };
     session.progress.end();
     if !args.read.quiet {

@@ -7,7 +7,7 @@ use anyhow::{Error, Result, bail};
 use crate::answers::{Leaks, LeaksOptions, ScopeOptions, leaks, leaks_since, survivors};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, LimitArgs, SectionArgs, TypeArgs, parse_patterns};
-use crate::cli::terminal::asking::{ask, ask_together};
+use crate::cli::terminal::asking::{Asked, ask, ask_together};
 use crate::cli::terminal::session::Session;
 
 /// Leak suspects: what, how much, held by whom, piling up where
@@ -59,25 +59,27 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             let [since, until, last] = asked else { bail!("three snapshots are compared") };
             let answer = survivors(since.dump, until.dump, last.dump, &options).map_err(|error| last.explain(error))?;
             session.print_answer(&answer, &args.common.output)?;
-            Ok(args.types.outcome(session, answer.types.is_empty(), args.common.input.read.quiet))
+            Ok(args.types.outcome(last, answer.types.is_empty()))
         });
     }
     if let [_, _] = &args.files[..] {
         return ask_together(session, &args.files, &args.common.input, |asked| {
             let [old, new] = asked else { bail!("leaks compares two dumps") };
-            args.print(session, &leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?)
+            new.note_unmatched("--library", &options.libraries);
+            args.print(new, &leaks_since(old.dump, new.dump, &options).map_err(|error| new.explain(error))?)
         });
     }
     ask(session, args.files.first().map(PathBuf::as_path), &args.common.input, |asked| {
         asked.warn();
-        args.print(session, &leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
+        asked.note_unmatched("--library", &options.libraries);
+        args.print(asked, &leaks(asked.dump, &options).map_err(|error| asked.explain(error))?)
     })
 }
 
 impl Args {
-    fn print(&self, session: &Session, answer: &Leaks<'_>) -> Result<Outcome> {
-        session.print_answer(answer, &self.common.output)?;
-        Ok(self.types.outcome(session, answer.suspects.is_empty(), self.common.input.read.quiet))
+    fn print(&self, asked: &Asked<'_>, answer: &Leaks<'_>) -> Result<Outcome> {
+        asked.session.print_answer(answer, &self.common.output)?;
+        Ok(self.types.outcome(asked, answer.suspects.is_empty()))
     }
 
     fn options(&self) -> Result<LeaksOptions> {

@@ -63,6 +63,11 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
                 answer.unreached_note().iter().for_each(|note| asked.note(note));
             }
         }
-        Ok(args.scope.outcome(session, answer.found == 0, args.common.input.read.quiet))
+        if args.detached && answer.found == 0 {
+            let of_what = if args.scope.is_choice() { "of what is asked for " } else { "" };
+            asked.note(&format!("no node {of_what}is detached"));
+            return Ok(Outcome::No);
+        }
+        Ok(args.scope.outcome(asked, answer.found == 0))
     })
 }

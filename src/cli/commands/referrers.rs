@@ -65,6 +65,6 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             asked.note("no object of the dump refers to it");
         }
         let is_empty = answer.of.objects == 0;
-        Ok(args.scope.outcome(session, is_empty, args.common.input.read.quiet))
+        Ok(args.scope.outcome(asked, is_empty))
     })
 }

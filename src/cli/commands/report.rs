@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         let target = find_target(inputs, Some(output))?;
         let mut names = inputs.iter().rev().map(file_name);
         let (file, old_file) = (names.next().flatten(), names.next().flatten());
+        new.note_unmatched("--library", &options.libraries);
         let options = PageOptions { file, old_file, ..options.clone() };
         let mut page = Vec::new();
         write_page(old.map(|asked| asked.dump), new.dump, &options, &mut page).map_err(|error| match error {

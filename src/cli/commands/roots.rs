@@ -4,14 +4,13 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::analysis::selection::TypePattern;
 use crate::answers::merged_paths::{KeptRows, merged_paths_to};
 use crate::answers::{Limits, MergedPathsOptions, RootPathsOptions, merged_paths, root_paths};
 use crate::cli::Outcome;
 use crate::cli::args::object::{parse_object_id, split_object_and_file};
 use crate::cli::args::options::{parse_patterns, parse_smallest};
 pub(crate) use crate::cli::args::roots::Args;
-use crate::cli::terminal::asking::{Asked, ask};
+use crate::cli::terminal::asking::ask;
 use crate::cli::terminal::session::Session;
 use crate::report::Format;
 
@@ -58,7 +57,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     };
     ask(session, file.as_deref(), &args.common.input, |asked| {
         asked.warn();
-        note_of_unknown(asked, &options.avoided);
+        asked.note_unmatched("--exclude", &options.avoided);
         if args.merge {
             let answer = merged_paths_to(asked.dump, &options, kept_rows).map_err(|error| asked.explain(error))?;
             session.print_answer(&answer, &args.common.output)?;
@@ -72,24 +71,14 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     })
 }
 
-/// Says which types to walk around the dump does not have.
-fn note_of_unknown(asked: &Asked<'_>, avoided: &[TypePattern]) {
-    let Some(graph) = asked.dump.graph() else { return };
-    for pattern in avoided {
-        if !graph.types().ids().any(|type_id| pattern.matches(graph.type_name(type_id))) {
-            asked.note(&format!("note: no type matches --exclude {}: nothing is left out", pattern.text()));
-        }
-    }
-}
-
 fn by_type(args: &Args, session: &Session, options: &MergedPathsOptions) -> Result<Outcome> {
     ask(session, args.words.first().map(Path::new), &args.common.input, |asked| {
         asked.warn();
-        note_of_unknown(asked, &options.avoided);
+        asked.note_unmatched("--exclude", &options.avoided);
         let answer = merged_paths(asked.dump, options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
         let Some(why) = answer.why_not(args.all_kinds) else {
-            return Ok(args.scope.outcome(session, answer.objects == 0, args.common.input.read.quiet));
+            return Ok(args.scope.outcome(asked, answer.objects == 0));
         };
         asked.note(&why);
         Ok(Outcome::No)

@@ -9,6 +9,7 @@ use crate::answers::{Histogram, HistogramOptions, histogram};
 use crate::cli::Outcome;
 use crate::cli::args::heaps::fuller_dump_note;
 use crate::cli::args::histogram::HistogramArgs;
+use crate::cli::args::options::ReadArgs;
 use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
 use crate::cli::terminal::load::{Input, count_types};
 use crate::cli::terminal::{each_file::ask_each, notes, session::Session};
@@ -44,19 +45,19 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             false => Ok(ask_input(session, place, Some(file), input, |asked| answer(args, &options, asked))?.1),
         })?;
         session.print_each(&answers, output)?;
-        let outcome = outcome(args, session, &answers)?;
+        let outcome = outcome(args, session, &answers, None)?;
         return Ok(failed.unwrap_or(outcome));
     }
     let file = files.first().map(PathBuf::as_path);
-    let print = |answer| {
+    let print = |answer, asked: Option<&Asked<'_>>| {
         session.print_answer(&answer, output)?;
-        outcome(args, session, &[(String::new(), answer)])
+        outcome(args, session, &[(String::new(), answer)], asked)
     };
     match args.shallow {
-        true => print(count(args, session, &options, &Input::find(file)?, None)?),
+        true => print(count(args, session, &options, &Input::find(file)?, None)?, None),
         false => {
             let with_values = args.scope.filter.words().is_some();
-            ask_with(session, file, input, with_values, |asked| print(answer(args, &options, asked)?))
+            ask_with(session, file, input, with_values, |asked| print(answer(args, &options, asked)?, Some(asked)))
         }
     }
 }
@@ -68,6 +69,8 @@ fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -
     if !is_graph && args.needs_objects() {
         bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
     }
+    asked.note_unmatched("--library", &options.own_types.libraries);
+    asked.note_unmatched("--mine", &options.own_types.mine);
     let options = args.ordered(options, is_graph, !is_graph)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
     let fuller = answer.fuller_dump.iter().map(fuller_dump_note);
@@ -91,17 +94,26 @@ fn count(
     histogram_of_counts(&counted, &options).map_err(|error| Error::msg(error.advice()))
 }
 
-/// How the command ends, with the limits of each file on standard error.
-fn outcome(args: &HistogramArgs, session: &Session, answers: &[(String, Histogram)]) -> Result<Outcome> {
+/// How the command ends, with the limits of each file on standard error; of one dump what is nearly the name of a type is said.
+fn outcome(
+    args: &HistogramArgs,
+    session: &Session,
+    answers: &[(String, Histogram)],
+    asked: Option<&Asked<'_>>,
+) -> Result<Outcome> {
+    let ReadArgs { quiet, strict, .. } = args.common.input.read;
     let is_empty = answers.iter().all(|(_, answer)| answer.rows.as_slice().is_empty());
-    let outcome = args.scope.outcome(session, is_empty, args.common.input.read.quiet);
-    let sentences = answers.iter().flat_map(|(file, answer)| answer.limit_sentences(file));
+    let outcome = match asked {
+        Some(asked) => args.scope.outcome(asked, is_empty),
+        None => args.scope.outcome_of_several(session, is_empty, quiet),
+    };
+    let sentences = answers.iter().flat_map(|(file, answer)| answer.limit_sentences(file, strict));
     sentences.for_each(|text| session.print_sentence(&text));
     let mut checks = answers.iter().flat_map(|(_, answer)| &answer.limit_checks);
     if checks.clone().any(|check| check.is_over()) {
         return Ok(Outcome::No);
     }
     args.lenient.check(!args.fail_over.is_empty(), answers.iter().map(|(_, answer)| &answer.problems[..]))?;
-    let is_of_nothing = args.common.input.read.strict && checks.any(|check| check.bytes.is_none());
+    let is_of_nothing = strict && checks.any(|check| check.bytes.is_none());
     Ok(if is_of_nothing { Outcome::Failed } else { outcome })
 }

@@ -43,13 +43,13 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         asked.warn();
         let answer = threads(asked.dump, &options).map_err(|error| asked.explain(error))?;
         session.print_answer(&answer, &args.common.output)?;
-        if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::Pipe)))
-        {
-            asked.note(&why.to_string());
-        }
         if answer.thread_count == 0 {
             asked.note("this dump does not say which threads there were");
             return Ok(Outcome::No);
+        }
+        if let Some(why) = answer.no_values.as_ref().filter(|why| !matches!(why, AnswerError::NoValues(NoValues::Pipe)))
+        {
+            asked.note(&why.to_string());
         }
         let Some(which) = options.which.as_ref().filter(|_| answer.threads.is_empty()) else {
             return Ok(Outcome::Done);

@@ -47,7 +47,10 @@ impl Present for Histogram {
             .add_if(rows.iter().any(|row| row.location.is_some()), location, |row| {
                 row.location.map_or(String::new(), |location| location.text())
             })
-            .add(name_column(self.group_by), move |row| row.name_with_loader(with_loader))
+            .add(name_column(self.group_by), move |row| {
+                // A section without a name.
+                Some(row.name_with_loader(with_loader)).filter(|name| !with_loader || !name.is_empty())
+            })
             .table(rows.len(), self.rows_hidden, |at| &rows[at])
     }
 

@@ -1,6 +1,6 @@
 //! `heapdump show`.
 
-use super::rows::{CLASS, REFERENCE, TRUNCATED, TYPE, VALUE, heading, note_inferred_roots, root_words};
+use super::rows::{CLASS, REFERENCE, TRUNCATED, TYPE, VALUE, heading, note_inferred_roots, root_words, shown};
 use crate::answers::object::ShownObjects;
 use crate::answers::object_rows::{NodeRows, RelatedRow};
 use crate::answers::values::{FieldRow, ShownValue};
@@ -17,6 +17,7 @@ impl Present for ShownObjects<'_> {
         let (row_count, row) = self.related();
         let objects = self.as_slice();
         let values = objects.iter().any(ObjectAnswer::has_values);
+        let for_people = style.is_for_people();
         let has_classes = objects.iter().any(|object| object.has_classes);
         let type_column = if values { Column::word("type", "Type") } else { TYPE };
         Columns::new()
@@ -27,7 +28,7 @@ impl Present for ShownObjects<'_> {
             .add_if(has_classes, CLASS, |row| row.class.take())
             .add_if(values, REFERENCE, |row| row.reference.take())
             .add(type_column, |row| std::mem::take(&mut row.text))
-            .add_if(values, VALUE, |row| row.value.clone())
+            .add_if(values, VALUE, move |row| row.value.clone().map(|value| shown(value, for_people)))
             .add_if(values && !style.is_for_people(), TRUNCATED, |row| {
                 row.value.as_ref().is_some_and(ShownValue::is_cut)
             })

@@ -1,6 +1,6 @@
 //! `heapdump list`.
 
-use super::rows::{CLASS, TRUNCATED, TYPE, VALUE};
+use super::rows::{CLASS, TRUNCATED, TYPE, VALUE, shown};
 use crate::answers::ObjectList;
 use crate::answers::objects::ListedObject;
 use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, Unit};
@@ -10,6 +10,7 @@ impl Present for ObjectList<'_> {
 
     fn table<'t>(&'t self, style: &Style) -> Table<'t> {
         let (rows, is_drawn) = (&self.objects, style.terminal && style.format == Format::Table);
+        let for_people = style.is_for_people();
         let is_column = rows.are_saying() && !is_drawn;
         let type_column = if is_column { Column::word("type", "Type") } else { TYPE };
         let columns = Columns::new()
@@ -23,14 +24,17 @@ impl Present for ObjectList<'_> {
             .add_if(rows.has_classes(), CLASS, |row| row.class.flatten());
         let add_field = |columns: Columns<'t, _>, (place, path): (usize, &str)| {
             columns.add(Column::named(path, Unit::Word), move |row: &mut ListedObject<'_>| {
-                row.fields.as_ref().and_then(|fields| fields.at(place)).cloned()
+                let value = row.fields.as_ref().and_then(|fields| fields.at(place)).cloned();
+                value.map(|value| shown(value, for_people))
             })
         };
         let columns = rows.fields().enumerate().fold(columns, add_field);
         columns
             .add(type_column, move |row| if is_drawn { row.type_text() } else { row.type_name.to_string() })
-            .add_if(is_column, VALUE, |row| row.value.take().flatten())
-            .add_if(rows.are_saying() && !style.is_for_people(), TRUNCATED, |row| row.truncated)
+            .add_if(is_column, VALUE, move |row| row.value.take().flatten().map(|value| shown(value, for_people)))
+            .add_if((rows.are_saying() || rows.fields().next().is_some()) && !for_people, TRUNCATED, |row| {
+                row.truncated
+            })
             .table(rows.len(), self.found - rows.len(), move |at| if is_drawn { rows.saying(at) } else { rows.get(at) })
     }
 

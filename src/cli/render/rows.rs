@@ -23,6 +23,11 @@ impl From<ShownValue> for Cell<'_> {
     }
 }
 
+/// A value in a column, for people or as it is.
+pub(crate) fn shown(value: ShownValue, for_people: bool) -> ShownValue {
+    if for_people { value.in_table() } else { value }
+}
+
 /// A root in a line: `static BubbleGame.Events.EventBus (pinned)`.
 pub(crate) fn root_text(root: &RootRow) -> String {
     escape_controls(&root.text()).into_owned()

@@ -27,7 +27,7 @@ impl Present for StringsAnswer<'_> {
             })
             .add(Column::text("text", "Text"), move |row| match is_drawn {
                 true => row.words(),
-                false if style.is_for_people() && row.truncated => format!("{}…", row.text),
+                false if style.is_for_people() => row.in_table(),
                 false => std::mem::take(&mut row.text),
             })
             .add_if(!style.is_for_people(), TRUNCATED, |row| row.truncated)

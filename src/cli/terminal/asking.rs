@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Error, Result};
 
+use crate::analysis::selection::{TypePattern, hint};
 use crate::answers::AnswerError;
 use crate::cli::Outcome;
-use crate::cli::args::options::InputArgs;
+use crate::cli::args::options::{InputArgs, TypeArgs};
 use crate::cli::terminal::load::{Input, Memory, read_dump};
 use crate::cli::terminal::notes;
 use crate::cli::terminal::session::Session;
 use crate::dump::{Content, NoValues, OpenDump};
+use crate::graph::{HeapGraph, TypeId};
 
 /// A dump that a command asks, and what its errors need to be explained.
 pub(crate) struct Asked<'d> {
@@ -19,7 +21,7 @@ pub(crate) struct Asked<'d> {
     /// Its name, where there are several.
     pub(crate) file: Option<&'d str>,
     memory: &'d Memory,
-    is_quiet: bool,
+    pub(crate) is_quiet: bool,
 }
 
 /// Asks the dump that the options name.
@@ -51,6 +53,9 @@ pub(crate) fn ask_with(
     Ok(outcome)
 }
 
+/// A dump with its name.
+type Opened = (String, (OpenDump, Memory));
+
 /// Asks dumps together, for instance two that are compared: each is opened, and its problems said, before the next. All
 /// stay in memory, within one limit.
 pub(crate) fn ask_together(
@@ -59,22 +64,25 @@ pub(crate) fn ask_together(
     args: &InputArgs,
     question: impl FnOnce(&[Asked<'_>]) -> Result<Outcome>,
 ) -> Result<Outcome> {
-    fn asked<'d>(session: &'d Session, (dump, memory): &'d (OpenDump, Memory), args: &InputArgs) -> Asked<'d> {
-        Asked { session, dump, file: None, memory, is_quiet: args.read.quiet }
+    let has_several = files.len() > 1;
+    fn asked<'d>(session: &'d Session, opened: &'d Opened, has_several: bool, is_quiet: bool) -> Asked<'d> {
+        let (name, (dump, memory)) = opened;
+        Asked { session, dump, file: has_several.then_some(name), memory, is_quiet }
     }
-    let mut opened = Vec::new();
+    let mut opened: Vec<Opened> = Vec::new();
     for file in files {
-        let new = read_dump(session, &Input::find(Some(file))?, None, args, true)?;
-        asked(session, &new, args).warn();
+        let input = Input::find(Some(file))?;
+        let new = (input.name(), read_dump(session, &input, None, args, true)?);
+        asked(session, &new, has_several, args.read.quiet).warn();
         opened.push(new);
     }
-    let dumps: Vec<Asked<'_>> = opened.iter().map(|dump| asked(session, dump, args)).collect();
+    let dumps: Vec<Asked<'_>> = opened.iter().map(|new| asked(session, new, has_several, args.read.quiet)).collect();
     let outcome = question(&dumps)?;
     dumps.iter().for_each(|dump| {
         dump.note_missing_fields();
         dump.note_missing_values();
     });
-    opened.into_iter().for_each(|(dump, _)| session.keep(dump));
+    opened.into_iter().for_each(|(_, (dump, _))| session.keep(dump));
     Ok(outcome)
 }
 
@@ -93,6 +101,10 @@ pub(crate) fn ask_input<T>(
     Ok((dump, answer))
 }
 
+fn type_names(graph: &HeapGraph) -> impl Iterator<Item = &str> + Clone {
+    (0..graph.type_count()).map(|index| graph.type_name(TypeId::new(index)))
+}
+
 impl Asked<'_> {
     /// A library error in words that name the options.
     pub(crate) fn explain(&self, error: AnswerError) -> Error {
@@ -107,6 +119,26 @@ impl Asked<'_> {
     pub(crate) fn note(&self, text: &str) {
         if !self.is_quiet {
             self.session.print_sentence(text);
+        }
+    }
+
+    /// `; did you mean NAME?` where no type matches what is nearly the name of one.
+    pub(crate) fn hint(&self, types: &TypeArgs) -> String {
+        let choice = types.choice().ok().flatten().unwrap_or_default();
+        self.dump.graph().map_or(String::new(), |graph| choice.hint(type_names(graph)))
+    }
+
+    /// Says which patterns of an option match no type of the dump, and so do nothing.
+    pub(crate) fn note_unmatched(&self, option: &str, patterns: &[TypePattern]) {
+        let Some(graph) = self.dump.graph() else { return };
+        let names = || type_names(graph);
+        // Libraries are known by names with dots, whatever a dump writes.
+        let fits = |pattern: &TypePattern, name: &str| {
+            pattern.matches(name) || (name.contains('/') && pattern.matches(&name.replace('/', ".")))
+        };
+        for pattern in patterns.iter().filter(|pattern| !names().any(|name| fits(pattern, name))) {
+            let hint = hint(pattern.meant(names()));
+            self.note(&format!("note: no type matches {option} {}, which does nothing{hint}", pattern.text()));
         }
     }
 

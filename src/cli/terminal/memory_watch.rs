@@ -1,10 +1,14 @@
 //! Holds `--max-memory` for everything the program allocates: a thread reads the process's resident memory and ends the
 //! program when it is over the limit. Estimates made before the work (`dump::memory`) refuse most of it earlier; this
-//! needs none. On systems without `/proc` there are the estimates alone.
+//! needs none. On macOS there are the estimates alone.
 
-use std::fs::File;
-use std::io::Read;
+#[cfg_attr(windows, path = "memory_windows.rs")]
+#[cfg_attr(not(windows), path = "memory_unix.rs")]
+mod system;
+
 use std::time::Duration;
+
+use system::resident_bytes;
 
 use crate::dump::MemoryLimit;
 
@@ -34,25 +38,4 @@ pub(super) fn start(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
     };
     // Without the thread there are the estimates.
     drop(std::thread::Builder::new().name("memory".into()).stack_size(STACK_BYTES).spawn(watch));
-}
-
-/// Resident bytes of this process, with or without the files that are mapped. `None` where the system does not tell.
-fn resident_bytes(with_files: bool) -> Option<u64> {
-    // On the stack: an allocator reserves 64 MiB of addresses for each thread that asks it.
-    let mut text = [0; 128];
-    let length = File::open("/proc/self/statm").and_then(|mut file| file.read(&mut text)).ok()?;
-    let mut pages =
-        std::str::from_utf8(&text[..length]).ok()?.split(' ').skip(1).map_while(|word| word.parse::<u64>().ok());
-    let (resident, of_files) = (pages.next()?, pages.next()?);
-    Some(if with_files { resident } else { resident.saturating_sub(of_files) } * page_bytes())
-}
-
-#[cfg(unix)]
-fn page_bytes() -> u64 {
-    rustix::param::page_size() as u64
-}
-
-#[cfg(not(unix))]
-fn page_bytes() -> u64 {
-    4096
 }

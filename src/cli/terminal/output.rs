@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::cli::Outcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
+use crate::cli::terminal::asking::Asked;
 use crate::cli::terminal::session::Session;
 use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
@@ -24,13 +25,18 @@ impl OutputArgs {
         let terminal = self.is_for_people();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let color = self.color.0.unwrap_or(terminal && !no_color);
+        if color {
+            // A console of Windows takes them from those alone who say so.
+            _ = anstyle_query::windows::enable_ansi_colors();
+        }
         Style {
             format: self.format,
             terminal,
             width: terminal_width(),
             human: self.human || (!self.bytes && terminal && self.format == Format::Table),
             header: !self.no_header,
-            color: self.color.0.unwrap_or(terminal && !no_color),
+            color,
             ascii: terminal && !locale_has_unicode(),
             csv_safe: self.csv_safe,
         }
@@ -59,26 +65,43 @@ impl LimitArgs {
 }
 
 impl TypeArgs {
-    /// The outcome of a command that shows what `--type` matches.
-    pub(crate) fn outcome(&self, session: &Session, is_empty: bool, is_quiet: bool) -> Outcome {
+    /// The outcome of a command that shows what `--type` matches in a dump.
+    pub(crate) fn outcome(&self, asked: &Asked<'_>, is_empty: bool) -> Outcome {
+        self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.hint(self))
+    }
+
+    fn outcome_with(&self, session: &Session, is_empty: bool, is_quiet: bool, hint: impl Fn() -> String) -> Outcome {
         if !is_empty || !self.is_choice() {
             return Outcome::Done;
         }
         if !is_quiet {
-            session.print_sentence(&format!("no type matches {}", self.words()));
+            session.print_sentence(&format!("no type matches {}{}", self.words(), hint()));
         }
         Outcome::No
     }
 }
 
 impl ScopeArgs {
-    /// The outcome of a command that shows what `--type` and `--where` match.
-    pub(crate) fn outcome(&self, session: &Session, is_empty: bool, is_quiet: bool) -> Outcome {
+    /// The outcome of a command that shows what `--type` and `--where` match in a dump.
+    pub(crate) fn outcome(&self, asked: &Asked<'_>, is_empty: bool) -> Outcome {
+        self.outcome_with(asked.session, is_empty, asked.is_quiet, || asked.hint(&self.types))
+    }
+
+    /// The same of several dumps, or of one that is not at hand.
+    pub(crate) fn outcome_of_several(&self, session: &Session, is_empty: bool, is_quiet: bool) -> Outcome {
+        self.outcome_with(session, is_empty, is_quiet, String::new)
+    }
+
+    fn outcome_with(&self, session: &Session, is_empty: bool, is_quiet: bool, hint: impl Fn() -> String) -> Outcome {
         if self.filter.words().is_none() {
-            return self.types.outcome(session, is_empty, is_quiet);
+            return self.types.outcome_with(session, is_empty, is_quiet, hint);
         }
         let of_type = if self.types.is_choice() { format!(" of {}", self.types.words()) } else { String::new() };
-        self.filter.outcome(session, &of_type, is_empty, is_quiet)
+        let outcome = self.filter.outcome(session, &of_type, is_empty, is_quiet);
+        if let Some(hint) = Some(hint()).filter(|hint| is_empty && !is_quiet && !hint.is_empty()) {
+            session.print_sentence(&format!("no type matches {}{hint}", self.types.words()));
+        }
+        outcome
     }
 }
 

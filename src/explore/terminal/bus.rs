@@ -1,13 +1,30 @@
 //! A mapped index that is cut meanwhile ends the program (SIGBUS): the terminal is put right before.
 #![allow(unsafe_code, reason = "a handler of a signal; what it calls is made for handlers")]
 
+use rustix::thread::{Timespec, nanosleep};
 use signal_hook::consts::SIGBUS;
 use signal_hook::low_level::{emulate_default_handler, register};
+
+use super::guard::{is_in, leave};
+use super::system::write_all;
+
+/// What another thread may have changed on the screen of before.
+const AGAIN: &[u8] = b"\x1b[?1006l\x1b[?1000l\x1b[0m\x1b[?25h";
+
+/// Leaves in a handler of a signal: another thread may just be drawing, and is not waited for. What it wrote meanwhile
+/// is put right a moment later, when it has seen that nothing is drawn any more.
+fn leave_at_once() {
+    if is_in() {
+        leave();
+        _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
+        write_all(AGAIN);
+    }
+}
 
 /// From now on the end by SIGBUS leaves the terminal as it was.
 pub(super) fn watch() {
     let put_right = || {
-        super::guard::leave_at_once();
+        leave_at_once();
         _ = emulate_default_handler(SIGBUS);
     };
     // SAFETY: the action runs in a signal handler. `leave_at_once` does nothing but atomic loads, `fcntl`, `poll`, `write`, `tcflush`, `tcsetattr` and

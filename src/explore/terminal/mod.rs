@@ -4,8 +4,13 @@
 
 #[cfg(unix)]
 mod bus;
+#[cfg(unix)]
+mod bytes;
 mod guard;
 mod input;
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(windows), path = "unix.rs")]
+mod system;
 
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -51,7 +56,8 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
     let (events, queue) = channel();
     let guard = Guard::enter(mouse).map_err(|error| format!("cannot use the terminal: {error}"))?;
     let screen = new_screen().map_err(|error| error.to_string())?;
-    let _keys = input::start(&guard, events.clone());
+    let resized = Arc::new(AtomicBool::new(false));
+    let _keys = input::start(&guard, events.clone(), &resized);
     let watching = Watching::default();
     let (watched, loaded) = (watching.clone(), events.clone());
     // Without the thread the loop would wait for ever.
@@ -66,12 +72,6 @@ pub(super) fn run(setup: Setup<'_>) -> Result<Ended, String> {
         .map_err(|error| error.to_string())?;
     let size = screen.size().map_err(|error| error.to_string())?;
     let state = State::new(context, look, start, (size.width, size.height));
-    let resized = Arc::new(AtomicBool::new(false));
-    #[cfg(unix)]
-    {
-        // Without it the size is looked at now and then all the same.
-        _ = signal_hook::flag::register(signal_hook::consts::SIGWINCH, Arc::clone(&resized));
-    }
     let mut show = Show { screen, resized, state, guard, workers: None, watching, events, write_index };
     let ended = show.until_end(&queue, opened);
     // Reading stops by itself; the program does not wait for it.
@@ -186,9 +186,8 @@ impl Show {
     }
 
     fn opened(&mut self, dumps: Dumps) -> Msg {
-        #[cfg(unix)]
         if dumps.new.is_indexed() || dumps.old.is_some_and(super::OpenDump::is_indexed) {
-            bus::watch();
+            system::watch_index();
         }
         let events = self.events.clone();
         // Nobody waits for answers when the browser has ended.

@@ -1,7 +1,6 @@
-//! `types`: a row for each section and type, with the figures of `stats --retained`. Where the dump tells types of one name
-//! apart, their figures are added up: a name is a row.
+//! `types`: a row for each section and type, with the figures of `stats --retained`. Types of one name that the dump tells
+//! apart are rows of their own, as there.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use rustc_hash::FxHashMap;
@@ -12,20 +11,11 @@ use super::heap::Heap;
 use super::table::{Column, Table, signed, small, text_of};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
-use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set};
+use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
 use crate::answers::groups::{Groups, TypesApart};
+use crate::answers::loader_row::loader_key;
 use crate::answers::{GroupBy, Scope};
 use crate::graph::{SectionId, TypeId};
-
-/// What a type has in a section.
-#[derive(Default)]
-struct Row {
-    tally: Tally,
-    largest_bytes: u64,
-    topmost_objects: u64,
-    retained_bytes: u64,
-    module: Option<TypeId>,
-}
 
 /// Writes the table. O(objects), and a walk down the dominator tree.
 pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
@@ -41,29 +31,30 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
         sets.list.len(),
         |node| sets.of(graph.section_of(node), groups.of(node)),
     );
-    let mut rows: BTreeMap<(&str, usize), Row> = BTreeMap::new();
-    for (set, topmost) in sets.list.iter().zip(retained) {
-        let row = rows.entry((&groups.names[set.group as usize], set.section.number())).or_default();
-        row.tally.add(&set.tally);
-        row.largest_bytes = row.largest_bytes.max(set.largest_bytes);
-        row.topmost_objects += topmost.objects;
-        row.retained_bytes = row.retained_bytes.saturating_add(topmost.retained_bytes);
-        row.module = row.module.or(Some(set.type_id).filter(|&type_id| graph.types().module(type_id).is_some()));
-    }
-    let rows: Vec<((&str, usize), Row)> = rows.into_iter().collect();
-    let tally = |row: usize| &rows[row].1.tally;
+    let mut rows: Vec<(Set, Topmost)> = sets.list.into_iter().zip(retained).collect();
+    let name = |set: &Set| groups.names[set.group as usize].as_str();
+    rows.sort_unstable_by_key(|(set, _)| (name(set), set.section.number(), set.group));
+    let set = |row: usize| &rows[row].0;
+    let tally = |row| &set(row).tally;
+    let loader = |row| loader_key(graph, graph.types().loader(set(row).type_id));
     let columns = [
         Column::constant("dump", &heap.id),
-        Column::int("section", |row| small(rows[row].0.1)),
-        Column::text("type", |row| text_of(rows[row].0.0)),
-        Column::text_or_null("module", |row| rows[row].1.module.and_then(|id| graph.types().module(id)).map(text_of)),
+        Column::int("section", |row| small(set(row).section.number())),
+        Column::text("type", |row| text_of(name(set(row)))),
+        Column::text_or_null("module", |row| graph.types().module(set(row).type_id).map(text_of)),
         Column::long("objects", |row| signed(tally(row).objects)),
         Column::long("shallow_bytes", |row| signed(tally(row).shallow_bytes)),
         Column::long("reachable_objects", |row| signed(tally(row).reachable_objects)),
         Column::long("reachable_bytes", |row| signed(tally(row).reachable_bytes)),
         Column::long("retained_bytes", |row| signed(rows[row].1.retained_bytes)),
-        Column::long("topmost_objects", |row| signed(rows[row].1.topmost_objects)),
-        Column::long("largest_bytes", |row| signed(rows[row].1.largest_bytes)),
+        Column::long("topmost_objects", |row| signed(rows[row].1.objects)),
+        Column::long("largest_bytes", |row| signed(set(row).largest_bytes)),
+        Column::text_or_null("loader", |row| {
+            Some(loader(row)).filter(|text| !text.is_empty()).map(|text| text_of(&text))
+        }),
+        Column::text_or_null("location", |row| {
+            graph.types().place(set(row).type_id).map(|place| text_of(&place.to_string()))
+        }),
     ];
     let mut table = Table::begin(out, TableName::Types.name(), &columns, &[])?;
     table.write_rows(rows.len(), &columns)?;

@@ -91,7 +91,7 @@ impl Reader for Gcdump {
         let extent = assembly.finish(file.bytes.len(), file.padding_bytes);
         assembly.uncount_repeats();
         let (sections, names) = assembly.builder.into_names();
-        Ok(ParsedTypes { extent, types: assembly.totals.by_name(names), sections })
+        Ok(ParsedTypes { extent, types: assembly.totals.by_name(names), origins: Vec::new(), sections })
     }
 }
 

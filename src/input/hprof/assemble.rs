@@ -16,10 +16,10 @@ use super::sizes::{Evidence, Sizes, text_of};
 use super::texts::{Texts, source_form};
 use super::wire::{OBJECT, element_bytes, primitive_name, sub};
 use crate::graph::{
-    BuildError, Field, FieldKind, Frame, Line, LoaderRecord, ObjectColumns, RootFlags, RootKind, RootRecord, StackSlot,
-    ThreadRecord, TypeRecord, TypeSlot,
+    BuildError, Field, FieldKind, Frame, IdStyle, Line, LoaderRecord, ObjectColumns, RootFlags, RootKind, RootRecord,
+    StackSlot, ThreadRecord, TypeRecord, TypeSlot,
 };
-use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules};
+use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 
 /// In place of the class of class objects, where the dump does not have it.
 const NO_CLASS: u64 = u64::MAX;
@@ -132,6 +132,13 @@ impl<'a> Assembler<'a> {
         let slot = self.class_slot();
         totals.push((slot, self.classes.dumps.len() as u64, bytes));
         totals
+    }
+
+    /// What loaded the types of a slot.
+    pub(super) fn origin(&self, slot: u32) -> TypeOrigin {
+        let slot = self.content.types.get(slot as usize).filter(|slot| slot.kind != TypeKind::PrimitiveArray);
+        let loader = slot.and_then(|slot| self.classes.dump(slot.class)).map(|dump| dump.loader);
+        TypeOrigin::Loader(loader.filter(|&id| id != 0).map(|id| IdStyle::Prefixed.format(id)))
     }
 
     // ---- objects

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use super::blocks::parse_blocks_of;
 use super::codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::reader::Content as Parts;
-use super::{Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind};
+use super::{Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, TypeOrigin};
 use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns};
 use assemble::Assembler;
@@ -145,15 +145,20 @@ impl Reader for Hprof {
         let repeats = &assembler.content.repeats.0;
         let first = Position::Byte(repeats.first_position);
         reading.diagnostics.add(&POSSIBLE_REPEAT, repeats.objects, first, String::new);
+        let origins: Vec<TypeOrigin> = totals.iter().map(|&(slot, ..)| assembler.origin(slot)).collect();
         let (sections, names) = std::mem::take(&mut assembler.content.builder).into_names();
-        let mut types = std::collections::BTreeMap::<&str, (u64, u128)>::new();
-        for (slot, objects, bytes) in totals.into_iter().filter(|(_, objects, _)| *objects > 0) {
-            let sum = types.entry(&names[slot as usize]).or_default();
+        let mut types = std::collections::BTreeMap::<(&str, TypeOrigin), (u64, u128)>::new();
+        for ((slot, objects, bytes), origin) in
+            totals.into_iter().zip(origins).filter(|((_, objects, _), _)| *objects > 0)
+        {
+            let sum = types.entry((&names[slot as usize], origin)).or_default();
             *sum = (sum.0 + objects, sum.1 + bytes);
         }
         let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
-        let types = types.into_iter().map(|(name, (objects, bytes))| (name.into(), objects, shown(bytes))).collect();
-        Ok(ParsedTypes { extent, types, sections })
+        let types = types.into_iter();
+        let (types, origins) =
+            types.map(|((name, origin), (objects, bytes))| ((name.into(), objects, shown(bytes)), origin)).unzip();
+        Ok(ParsedTypes { extent, types, origins, sections })
     }
 }
 

@@ -207,7 +207,7 @@ pub(super) fn whole(
         let mut units: Vec<u16> = match (kind, width) {
             (FieldKind::Char, _) => bytes.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]])).collect(),
             (_, 2) => bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
-            _ if is_text => bytes.iter().map(|&byte| byte.into()).collect(),
+            _ if is_text => bytes.iter().map(|&byte| u16::from(byte)).collect(),
             _ => Vec::new(),
         };
         if !is_last && units.len() > 1 && units.last().is_some_and(|last| (0xD800..0xDC00).contains(last)) {
@@ -277,7 +277,7 @@ pub(super) fn characters_in(
         FieldKind::Byte if is_wide => {
             (length / 2, Box::new(values.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]))))
         }
-        FieldKind::Byte => (length, Box::new(values.iter().map(|&byte| byte.into()))),
+        FieldKind::Byte => (length, Box::new(values.iter().map(|&byte| u16::from(byte)))),
         FieldKind::Char => {
             (length, Box::new(values.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]))))
         }

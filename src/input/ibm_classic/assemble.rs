@@ -137,7 +137,7 @@ impl<'r> Assembler<'r> {
         let extent = self.finish();
         self.records.check_totals(0, self.reading);
         let (sections, names) = self.builder.into_names();
-        ParsedTypes { extent, types: self.totals.by_name(names), sections }
+        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
     }
 
     fn finish(&mut self) -> Extent {

@@ -87,7 +87,7 @@ impl Reader for Nettrace {
         let (mut collector, selected, extent) = collect(source, reading, store)?;
         let types = collector.count(&selected, reading.options.raw_types);
         reading.diagnostics.absorb(&mut collector.diagnostics, 0);
-        Ok(ParsedTypes { extent, types, sections: vec![collector.section_name()] })
+        Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![collector.section_name()] })
     }
 }
 

@@ -72,7 +72,7 @@ impl Reader for Phd {
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
         let types = assembler.totals();
-        Ok(ParsedTypes { extent, types, sections: vec![SECTION.into()] })
+        Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![SECTION.into()] })
     }
 }
 

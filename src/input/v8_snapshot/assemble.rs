@@ -13,7 +13,7 @@ use crate::graph::{
     GraphBuilder, IdStyle, MemoryShare, NumberedObjects, NumberedWeak, RootFlags, RootKind, RootRecord, Section,
     SectionId, TypeSlot, remove,
 };
-use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules};
+use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 
 /// How the type of a numbered slot is called.
 type Slots = Vec<TypeSlot>;
@@ -298,8 +298,8 @@ fn kind_of(category: &str) -> RootKind {
     }
 }
 
-/// Objects that have bytes, and these, by class.
-pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<(String, u64, u64)> {
+/// Objects that have bytes, and these, by class; and where the constructor of that stands.
+pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<((String, u64, u64), TypeOrigin)> {
     let mut totals = vec![(0u64, 0u128); classes.all.len()];
     for node in 0..snapshot.len() as u32 {
         if !snapshot.is_category(node) && snapshot.sizes[node as usize] > 0 {
@@ -310,7 +310,10 @@ pub(super) fn totals(snapshot: &Snapshot, classes: &Classes) -> Vec<(String, u64
     let shown = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
     let with_objects = totals.into_iter().enumerate().filter(|(_, (objects, _))| *objects > 0);
     let mut named: Vec<_> = with_objects
-        .map(|(class, (objects, bytes))| (classes.name(class).to_string(), objects, shown(bytes)))
+        .map(|(class, (objects, bytes))| {
+            let total = (classes.name(class).to_string(), objects, shown(bytes));
+            (total, TypeOrigin::Place(classes.all[class].1))
+        })
         .collect();
     named.sort();
     named

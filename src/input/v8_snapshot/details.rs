@@ -124,11 +124,16 @@ impl ObjectDetails for V8Details {
         let nodes: Vec<NodeId> = graph.nodes().filter(is_text).collect();
         let key = |node: &NodeId| read.ordinal(*node).map_or(ContentKey::UNKNOWN, |ordinal| read.content_key(ordinal));
         let keys = nodes.par_iter().map(key).collect();
-        let length = |node: &NodeId| {
-            let units = read.ordinal(*node).and_then(|ordinal| length(&read.snapshot, ordinal));
-            units.map(|units| (*node, units))
+        let length = |node: NodeId| {
+            let ordinal = read.ordinal(node)?;
+            let units = match read.snapshot.kind(ordinal) {
+                Kind::ConsString => read.ropes().units(&read.snapshot, ordinal),
+                Kind::String | Kind::SlicedString => length(&read.snapshot, ordinal),
+                _ => None,
+            };
+            units.map(|units| (node, units))
         };
-        let lengths = if wanted.lengths { nodes.iter().filter_map(length).collect() } else { Vec::new() };
+        let lengths = if wanted.lengths { graph.nodes().filter_map(length).collect() } else { Vec::new() };
         let strings = Strings::without_arrays(nodes, keys);
         Ok(Contents { strings, lengths, ..Contents::default() })
     }

@@ -119,10 +119,10 @@ impl Reader for V8Snapshot {
             Snapshot::read(source, Keep::Names, reading.options.threads, &reading.budget, &mut reading.diagnostics)?;
         let applied = assemble::apply_rules(&mut snapshot, &reading.options, false);
         fill_info(&snapshot, reading);
-        let types = assemble::totals(&snapshot, &applied.classes);
-        let objects = types.iter().map(|(_, objects, _)| objects).sum();
+        let (types, origins): (Vec<_>, _) = assemble::totals(&snapshot, &applied.classes).into_iter().unzip();
+        let objects = types.iter().map(|(_, objects, _): &(String, u64, u64)| objects).sum();
         let extent = Extent { end: Position::Byte(snapshot.end), objects, lost: &LOST };
-        Ok(ParsedTypes { extent, types, sections: vec![String::new()] })
+        Ok(ParsedTypes { extent, types, origins, sections: vec![String::new()] })
     }
 }
 

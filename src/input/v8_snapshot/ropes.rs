@@ -79,6 +79,8 @@ struct Rope {
     start: u32,
     /// The other part is the text.
     has_empty_part: bool,
+    /// UTF-16 units, where both parts tell.
+    units: Option<u32>,
 }
 
 /// What is known of all ropes. 64 bytes each, and 3 bits for each node.
@@ -98,7 +100,7 @@ impl Ropes {
         let mut ropes = Ropes {
             ranks: are.ranks(),
             are,
-            ropes: vec![Rope { whole: None, start: NOWHERE, has_empty_part: false }; count],
+            ropes: vec![Rope { whole: None, start: NOWHERE, has_empty_part: false, units: None }; count],
         };
         // A rope, and behind its parts the same again, when these are known. One that is a part of itself stays unknown.
         let mut open = Vec::new();
@@ -132,7 +134,9 @@ impl Ropes {
         };
         let whole = first.zip(second).and_then(|(first, second)| first.then(second));
         let has_empty_part = [first, second].contains(&Some(WholeText::EMPTY));
-        Rope { whole, start: begins_as.map_or(rope, |part| self.start(part)), has_empty_part }
+        let [first, second] = parts.map(|part| part.and_then(|part| self.units(snapshot, part)));
+        let units = first.zip(second).and_then(|(first, second)| u32::try_from(first.checked_add(second)?).ok());
+        Rope { whole, units, start: begins_as.map_or(rope, |part| self.start(part)), has_empty_part }
     }
 
     /// What begins as this text or rope does, and is neither of an empty part nor of a first one that is long enough.
@@ -145,6 +149,17 @@ impl Ropes {
         match self.at(node) {
             Some(at) => self.ropes[at].whole,
             None => own_text(snapshot, node).filter(|text| !is_cut(text)).and_then(WholeText::of),
+        }
+    }
+
+    /// UTF-16 units of a whole text: those that the snapshot has, or how many it says there were.
+    pub(super) fn units(&self, snapshot: &Snapshot, node: u32) -> Option<u64> {
+        match self.at(node) {
+            Some(at) => self.ropes[at].units.map(u64::from),
+            None => told_length(snapshot, node).or_else(|| {
+                let whole = own_text(snapshot, node).filter(|text| !is_cut(text));
+                whole.map(|text| first_units(text, usize::MAX).1 as u64)
+            }),
         }
     }
 
@@ -279,11 +294,14 @@ pub(super) fn visit_whole(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&
 
 /// UTF-16 units of a string node that is no rope: those that the snapshot has, or how many it says there were.
 pub(super) fn length(snapshot: &Snapshot, node: u32) -> Option<u64> {
-    if let Some(number) = snapshot.field(node, "length") {
-        let value = snapshot.field(number, "value").unwrap_or(number);
-        return snapshot.strings.name(snapshot.names[value as usize]).parse().ok();
-    }
-    own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64)
+    told_length(snapshot, node).or_else(|| own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64))
+}
+
+/// What the snapshot says of the length of a text that V8 cut.
+fn told_length(snapshot: &Snapshot, node: u32) -> Option<u64> {
+    let number = snapshot.field(node, "length")?;
+    let value = snapshot.field(number, "value").unwrap_or(number);
+    snapshot.strings.name(snapshot.names[value as usize]).parse().ok()
 }
 
 #[cfg(test)]
@@ -406,6 +424,7 @@ mod tests {
                 prop_assert!(ropes.first_units(&snapshot, node).1 <= 2 * MOST_TEXT_BYTES as usize + 2);
                 let whole = ropes.whole(&snapshot, node);
                 prop_assert_eq!(whole.is_some(), *is_all);
+                prop_assert_eq!(ropes.units(&snapshot, node), is_all.then(|| text.encode_utf16().count() as u64));
                 if let Some(whole) = whole {
                     prop_assert_eq!(whole.bytes as usize, text.len());
                     prop_assert_eq!(Some(whole), WholeText::of(text));

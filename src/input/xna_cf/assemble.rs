@@ -239,7 +239,7 @@ impl<'r> Assembler<'r> {
     pub(super) fn into_types(mut self) -> ParsedTypes {
         let extent = self.finish();
         let (sections, names) = self.builder.into_names();
-        ParsedTypes { extent, types: self.totals.by_name(names), sections }
+        ParsedTypes { extent, types: self.totals.by_name(names), origins: Vec::new(), sections }
     }
 
     fn finish(&mut self) -> Extent {

@@ -15,3 +15,10 @@ pub fn not_tested(why: &str) {
     };
     file().expect("target/live can be written");
 }
+
+/// The same of a package that `tests/live/install` gets, with why it could not.
+pub fn not_installed(name: &str) {
+    let missing = std::fs::read_to_string(project("target/live/missing")).unwrap_or_default();
+    let line = missing.lines().find(|line| line.starts_with(name)).map(str::to_string);
+    not_tested(&line.unwrap_or_else(|| format!("{name}: not installed; tests/live/install gets it")));
+}

@@ -99,3 +99,15 @@ pub fn ibm_classic(heap: &Heap, shape: Shape) -> String {
         ),
     }
 }
+
+/// A dump whose output is written for long enough to be met in the middle: many types, each with a rooted object.
+pub fn wide_dump(types: u32) -> String {
+    let mut dump = String::from("a 2 x\n");
+    for at in 1..=types {
+        dump += &format!("t {at:x} Some.Rather.Long.Name.Of.A.Type.That.Fills.Lines.Number{at}\n");
+    }
+    for at in 1..=types {
+        dump += &format!("o {:x} {at:x} 10\nr {:x} 1 0\n", 0x100_0000 + at * 16, 0x100_0000 + at * 16);
+    }
+    dump + "c x\n"
+}
