@@ -103,7 +103,8 @@ fn command_lines_ask_what_the_library_answers() {
             continue;
         }
         let (_folder, file) = folder_with(&fixture.path);
-        let dump = OpenOptions { index: IndexUse::Never, ..OpenOptions::default() }.open(Path::new(&file)).expect("opens");
+        let dump =
+            OpenOptions { index: IndexUse::Never, ..OpenOptions::default() }.open(Path::new(&file)).expect("opens");
         assert_eq!(run(&["index", "-q", &file]).code == 0, !fixture.holds_allocations());
         let ids = questions::ids(&dump, ObjectOrder::RetainedBytes, Some(1));
         let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);

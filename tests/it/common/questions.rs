@@ -5,13 +5,14 @@ use heapdump::OpenDump;
 use heapdump::analysis::selection::{TypeChoice, TypePattern};
 use heapdump::answers::breakdown::BreakdownBy;
 use heapdump::answers::merged_paths::{KeptRows, merged_paths_to};
+use heapdump::answers::object::{ShowOptions, show};
 use heapdump::answers::objects::ObjectOrder;
 use heapdump::answers::referrers::ReferredTo;
 use heapdump::answers::{
     AnswerError, BreakdownOptions, CommandLine, DominatorTreeOptions, GroupBy, HistogramOptions, InfoOptions,
     LeaksOptions, Limits, MergedPathsOptions, ObjectId, ObjectOptions, ObjectsOptions, ReferrersOptions, RetainedBy,
     RootPathsOptions, ScopeOptions, StringsOptions, ThreadsOptions, WasteOptions, breakdown, dominator_tree, histogram,
-    info, leaks, merged_paths, object, objects, referrers, root_paths, strings, threads, waste,
+    info, leaks, merged_paths, objects, referrers, root_paths, strings, threads, waste,
 };
 use heapdump::export::{
     DotOptions, ExportError, FoldedOptions, MemoryInfraOptions, write_dot, write_folded, write_memory_infra,
@@ -148,7 +149,9 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
 pub fn ask_of_objects(dump: &OpenDump, ids: &[ObjectId], forms: &[Format]) -> Vec<Asked> {
     let mut asker = Asker { dump, forms, asked: Vec::new() };
     for id in ids {
-        ask!(asker, object, ObjectOptions { rows: Some(20), ..ObjectOptions::new(id.clone()) });
+        let one = ObjectOptions { rows: Some(20), ..ObjectOptions::new(id.clone()) };
+        let shown = ShowOptions { objects: vec![id.clone()], scope: ScopeOptions::default(), rows: Some(20) };
+        asker.ask(one.command_line(), show(dump, &shown));
         for paths in [Some(1), Some(3)] {
             ask!(asker, root_paths, RootPathsOptions { paths, ..RootPathsOptions::new(id.clone()) });
         }
