@@ -60,9 +60,13 @@ impl FileOrder {
 }
 
 impl InfoOfFile {
-    /// How often anything was wrong.
+    /// How often anything was wrong; notes do not count.
     pub fn problem_count(&self) -> u64 {
-        self.info.problems().iter().fold(0, |sum, problem| sum.saturating_add(problem.count))
+        self.info
+            .problems()
+            .iter()
+            .filter(|problem| !problem.is_note)
+            .fold(0, |sum, problem| sum.saturating_add(problem.count))
     }
 
     fn figure(&self, order: FileOrder) -> u64 {

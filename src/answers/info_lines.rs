@@ -126,11 +126,12 @@ impl<S: Fn(u64) -> String> Lines<S> {
         if problems.is_empty() {
             self.add("problems", "none");
         }
-        for ProblemRow { code, count, first_at, meaning, .. } in problems {
+        for ProblemRow { code, count, first_at, meaning, is_note, .. } in problems {
+            let field = if *is_note { "note" } else { "problem" };
             // Meanings are in the plural.
             match count {
-                1 => self.add("problem", format!("{meaning} ({code}, once, at {first_at})")),
-                _ => self.add("problem", format!("{count} {meaning} ({code}, first at {first_at})")),
+                1 => self.add(field, format!("{meaning} ({code}, once, at {first_at})")),
+                _ => self.add(field, format!("{count} {meaning} ({code}, first at {first_at})")),
             }
         }
     }

@@ -17,6 +17,9 @@ pub struct ProblemRow {
     /// What it means, to follow a count.
     #[serde(skip)]
     pub meaning: String,
+    /// It is worth listing, and no sign of damage.
+    #[serde(skip)]
+    pub is_note: bool,
 }
 
 /// Codes, of whatever format, that say that the end of the dump is missing; and those that make it likely.
@@ -52,6 +55,7 @@ pub fn problems_of(diagnostics: &Diagnostics) -> Vec<ProblemRow> {
         count: problem.count,
         first_at: problem.first_at.to_string(),
         meaning: problem.meaning.to_string(),
+        is_note: problem.is_note(),
     };
     diagnostics.sorted().iter().map(row).collect()
 }

@@ -213,7 +213,9 @@ impl State {
         };
         for (dump, path) in dumps.old.into_iter().chain([dumps.new]).zip(&self.context.paths) {
             let file = dumps.old.map_or(String::new(), |_| format!("{}: ", path.display()));
-            self.warnings.extend(dump.diagnostics().sorted().iter().map(|problem| format!("{file}{problem}")));
+            let problems = dump.diagnostics().sorted().into_iter();
+            let warnings = problems.filter(|problem| !problem.is_note());
+            self.warnings.extend(warnings.map(|problem| format!("{file}{problem}")));
         }
         if let Some(word) = cut_word(dumps.new.diagnostics()) {
             self.head += &format!("  {word}");

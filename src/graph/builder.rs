@@ -109,6 +109,8 @@ pub struct GraphBuilder {
     pub(super) id_style: IdStyle,
     /// Nodes of the ids and the objects that repeat one, where they were asked for before the end.
     pub(super) found_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<Dropped>)>,
+    /// The first of the objects that were appended late, and before which object each of them stands in the dump.
+    pub(super) late: (usize, Vec<u32>),
     memory: MemoryShare,
     /// What all names together cost.
     name_bytes: usize,
@@ -194,6 +196,7 @@ impl GraphBuilder {
             + self.objects.large.len() * size_of::<(u32, u64)>()
             + self.objects.positions.len() * size_of::<PositionRun>()
             + self.objects.chunks.len() * size_of::<Chunk>()
+            + self.late.1.len() * size_of::<u32>()
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
             + self.heap_parts.1.len() * size_of::<(u32, u32)>()
             + self.soft.as_ref().map_or(0, |soft| soft.len() * size_of::<(u32, u64, u64, Holding)>())
@@ -348,6 +351,12 @@ impl GraphBuilder {
                 }
             };
         }
+    }
+
+    /// Says that the objects from `first` on, which were appended last, stand before others in the dump: of several objects
+    /// of one id the first of the dump is kept.
+    pub fn set_late_objects(&mut self, first: usize, before: Vec<u32>) {
+        self.late = (first, before);
     }
 
     /// Says which class an object (counted over all that were appended) stands for; ascending by object.

@@ -13,6 +13,7 @@
 //! Not here: formats (see `input`), algorithms (see `analysis`), printing (see `report`).
 
 mod append_numbered;
+mod archived_mirrors;
 mod budget;
 mod builder;
 mod byte_counts;
@@ -50,6 +51,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
+pub use archived_mirrors::ArchivedMirrors;
 pub use budget::{MemoryBudget, MemoryShare, make_room};
 pub use builder::{BuildError, GraphBuilder, TypeSlot};
 pub use byte_counts::ByteCounts;

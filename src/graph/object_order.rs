@@ -158,6 +158,18 @@ fn push(runs: &mut Vec<Run>, run: Run) {
 }
 
 impl ObjectOrder {
+    /// The object that becomes a node.
+    pub(super) fn object_of(&self, node: u32) -> u32 {
+        match self {
+            ObjectOrder::AsListed => node,
+            ObjectOrder::Runs(runs) => {
+                let run = runs.by_node[runs.by_node.partition_point(|run| run.node <= node).saturating_sub(1)];
+                run.object + (node - run.node)
+            }
+            ObjectOrder::Listed(order) => order[node as usize],
+        }
+    }
+
     /// A column by object as one by node. In place but for objects in no order.
     pub(super) fn column(&self, column: Vec<u32>) -> Vec<u32> {
         match self {

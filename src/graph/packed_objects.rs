@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::byte_counts::OVERFLOW;
 use super::columns::{Packing, PositionRun};
 
 /// A run of objects packed in the same way, within one section.
@@ -40,6 +41,16 @@ pub(super) struct PackedObjects {
 }
 
 impl PackedObjects {
+    /// Bytes of an object, or what it was appended with in their place.
+    pub(super) fn shallow_bytes(&self, object: usize) -> u64 {
+        match self.shallow[object] {
+            OVERFLOW => {
+                self.large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| self.large[at].1)
+            }
+            bytes => u64::from(bytes),
+        }
+    }
+
     /// The objects of these chunks, in this order, without references of their own; `note_id` is told every id.
     pub(super) fn of_chunks(&self, numbers: &[usize], mut note_id: impl FnMut(u64)) -> PackedObjects {
         let mut new = PackedObjects::default();

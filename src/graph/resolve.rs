@@ -39,15 +39,17 @@ impl GraphBuilder {
         }
 
         let class_objects: Vec<u32> = self.class_objects.iter().map(|&(object, _)| object).collect();
+        let archive_arrays = self.archive_arrays(options.archived_mirrors, &order, &maps);
         let resolver = Resolver {
             maps: &maps,
             class_objects: &class_objects,
+            archive_arrays: &archive_arrays,
             dropped: &dropped,
             positions: &self.objects.positions,
             options,
             several_sections: self.sections.len() > 1,
         };
-        let (resolved, dangling) = resolve_references(
+        let (resolved, missing) = resolve_references(
             std::mem::take(&mut self.objects.reference_words),
             &mut self.objects.counts,
             &self.objects.chunks,
@@ -55,10 +57,22 @@ impl GraphBuilder {
             &mut self.sections,
             &mut problems,
         );
-        if !dangling.is_empty() {
-            count_cross_section(&maps, dangling, &mut problems);
+        if !missing.dangling.is_empty() {
+            count_cross_section(&maps, missing.dangling, &mut problems);
         }
-
+        if let (Some(mirrors), false) = (options.archived_mirrors, missing.of_arrays.is_empty()) {
+            let is_referred_to = |node| resolved.references.par_iter().any(|&target| target == node);
+            let least_bytes = mirrors.least_bytes;
+            let dangling = self.count_archived_mirrors(
+                &missing.of_arrays,
+                least_bytes,
+                &order,
+                &maps[0],
+                is_referred_to,
+                &mut problems,
+            );
+            self.sections[0].section.dangling_references += dangling;
+        }
         self.finish(order, resolved, maps, problems)
     }
 
@@ -70,17 +84,14 @@ impl GraphBuilder {
         })
     }
 
-    /// Objects that repeat another's id and will be left out: of each its type, the number it was appended with, and its
-    /// references. When all objects are there, and before `size_objects`. O(objects), which `resolve` takes less.
-    pub fn repeated_objects(&mut self) -> Vec<(TypeSlot, u64, u32)> {
+    /// Objects that repeat another's id and will be left out: of each its id, its type, the number it was appended with, and
+    /// its references. When all objects are there, and before `size_objects`. O(objects), which `resolve` takes less.
+    pub fn repeated_objects(&mut self) -> Vec<(u64, TypeSlot, u64, u32)> {
         let found = self.found_order();
-        let PackedObjects { types, shallow, large, counts, .. } = &self.objects;
-        let number = |object: usize| match shallow[object] {
-            OVERFLOW => large.binary_search_by_key(&(object as u32), |&(at, _)| at).map_or(0, |at| large[at].1),
-            number => u64::from(number),
-        };
-        let objects = found.2.iter().map(|dropped| dropped.object as usize);
-        let repeated = objects.map(|object| (TypeSlot(types[object]), number(object), counts[object])).collect();
+        let PackedObjects { types, counts, .. } = &self.objects;
+        let number = |object: usize| self.objects.shallow_bytes(object);
+        let facts = |object: usize| (self.id_of(object), TypeSlot(types[object]), number(object), counts[object]);
+        let repeated = found.2.iter().map(|dropped| facts(dropped.object as usize)).collect();
         self.found_order = Some(found);
         repeated
     }
@@ -128,15 +139,27 @@ impl GraphBuilder {
             let words = &self.objects.id_words[chunk.first_id_word..];
             for (index, object) in chunk.objects.clone().enumerate() {
                 let Some(rank) = map.ids.rank(chunk.id_packing.unpack_id(words, index)) else { continue };
-                let node = (map.first_node + rank) as usize;
+                let (node, mut object) = ((map.first_node + rank) as usize, object as u32);
                 if order[node] == NONE {
-                    order[node] = object as u32;
+                    order[node] = object;
                 } else {
-                    dropped.push(Dropped { object: object as u32, kept: order[node] });
+                    if self.stands_before(object, order[node]) {
+                        std::mem::swap(&mut order[node], &mut object);
+                    }
+                    dropped.push((object, node));
                 }
             }
         }
+        dropped.sort_unstable();
+        let dropped = dropped.into_iter().map(|(object, node)| Dropped { object, kept: order[node] }).collect();
         (ObjectOrder::Listed(order), dropped)
+    }
+
+    /// Does an object that was appended behind another stand before it in the dump?
+    fn stands_before(&self, object: u32, other: u32) -> bool {
+        let (first, before) = &self.late;
+        let before = (object as usize).checked_sub(*first).and_then(|late| before.get(late));
+        (other as usize) < *first && before.is_some_and(|&before| before <= other)
     }
 
     fn count_dropped(&self, dropped: &[Dropped], problems: &mut ResolveCounts) {
@@ -162,17 +185,9 @@ impl GraphBuilder {
 
     /// Have two objects one type, one size and as many references?
     fn same_shape(&self, a: usize, b: usize) -> bool {
-        let shallow = |object: usize| match self.objects.shallow[object] {
-            super::byte_counts::OVERFLOW => self
-                .objects
-                .large
-                .binary_search_by_key(&(object as u32), |&(at, _)| at)
-                .map_or(0, |at| self.objects.large[at].1),
-            bytes => u64::from(bytes),
-        };
         // Types by name: readers may have several slots for one.
         self.same_type_name(TypeSlot(self.objects.types[a]), TypeSlot(self.objects.types[b]))
-            && shallow(a) == shallow(b)
+            && self.objects.shallow_bytes(a) == self.objects.shallow_bytes(b)
             && self.objects.counts[a] == self.objects.counts[b]
     }
 

@@ -1,5 +1,7 @@
 //! Counts of what could not be resolved when a dump was put together.
 
+use super::archived_mirrors::ArchivedMirrors;
+
 /// How often something was met, and the line (or byte offset) of the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occurrences {
@@ -10,11 +12,8 @@ pub struct Occurrences {
 }
 
 impl Occurrences {
-    pub(super) fn add(&mut self, position: u64) {
-        if self.count == 0 || position < self.first_position {
-            self.first_position = position;
-        }
-        self.count += 1;
+    pub(super) fn add(&mut self, first_position: u64) {
+        self.join(Occurrences { count: 1, first_position });
     }
 
     pub(super) fn join(&mut self, other: Occurrences) {
@@ -34,6 +33,9 @@ pub struct ResolveCounts {
     pub null_references: u64,
     /// References to ids without an object in the section.
     pub dangling_references: Occurrences,
+    /// References to class objects that a dump of this kind never lists, which do not count as dangling
+    /// (`ResolveOptions::archived_mirrors`).
+    pub archived_mirrors: Occurrences,
     /// Those among the dangling that another section could satisfy.
     pub cross_section_references: Occurrences,
     /// Root records whose object is not in the section.
@@ -55,6 +57,8 @@ pub struct ResolveOptions {
     /// reference of the graph. It is dropped and counted.
     /// Default: false.
     pub drop_first_references: bool,
+    /// Where references are known to lead to class objects that the dump leaves out. Default: nowhere.
+    pub archived_mirrors: Option<ArchivedMirrors>,
 }
 
 /// An object that repeats another's id.

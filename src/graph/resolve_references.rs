@@ -23,10 +23,18 @@ struct ChunkResult {
     kept_words: usize,
     kept_leading: u32,
     problems: ResolveCounts,
-    /// Dangling ids with their positions, kept only where several sections could satisfy them.
-    dangling: Vec<(u64, u64)>,
+    missing: Missing,
     /// By object; the places of those that lead the chunk count from its start.
     weak: Vec<WeakReference>,
+}
+
+/// References that lead nowhere and are looked at again.
+#[derive(Default)]
+pub(super) struct Missing {
+    /// Dangling ids with their positions, kept only where several sections could satisfy them.
+    pub(super) dangling: Vec<(u64, u64)>,
+    /// (array, id) of `archive_arrays`, by array; not counted as dangling.
+    pub(super) of_arrays: Vec<(NodeId, u64)>,
 }
 
 /// References of all objects in the order of the dump, apart from how many each has.
@@ -40,6 +48,8 @@ pub(super) struct Resolved {
 pub(super) struct Resolver<'a> {
     pub(super) maps: &'a [SectionIds],
     pub(super) class_objects: &'a [u32],
+    /// Arrays whose dangling references are not counted here, as objects (ascending) and nodes.
+    pub(super) archive_arrays: &'a [(u32, NodeId)],
     pub(super) dropped: &'a [Dropped],
     pub(super) positions: &'a [PositionRun],
     pub(super) options: ResolveOptions,
@@ -54,7 +64,7 @@ pub(super) fn resolve_references(
     resolver: &Resolver<'_>,
     sections: &mut [SectionBuild],
     problems: &mut ResolveCounts,
-) -> (Resolved, Vec<(u64, u64)>) {
+) -> (Resolved, Missing) {
     let mut work = Vec::with_capacity(chunks.len());
     let (mut words_left, mut counts_left) = (&mut words[..], &mut counts[..]);
     for chunk in chunks {
@@ -66,7 +76,7 @@ pub(super) fn resolve_references(
     }
     let results: Vec<ChunkResult> = work.into_par_iter().map(|work| resolver.resolve_chunk(work)).collect();
 
-    let (mut dangling, mut weak) = (Vec::new(), Vec::<WeakReference>::new());
+    let (mut missing, mut weak) = (Missing::default(), Vec::<WeakReference>::new());
     let (mut from, mut to) = (0, 0);
     for (chunk, result) in chunks.iter().zip(results) {
         if from != to {
@@ -93,12 +103,13 @@ pub(super) fn resolve_references(
         problems.null_references += result.problems.null_references;
         problems.dropped_first_references += result.problems.dropped_first_references;
         problems.dangling_references.join(result.problems.dangling_references);
-        dangling.extend(result.dangling);
+        missing.dangling.extend(result.missing.dangling);
+        missing.of_arrays.extend(result.missing.of_arrays);
     }
     words.truncate(to);
     words.shrink_to_fit();
     // u32 and NodeId have one layout, so collecting in place costs nothing.
-    (Resolved { references: words.into_iter().map(NodeId).collect(), weak }, dangling)
+    (Resolved { references: words.into_iter().map(NodeId).collect(), weak }, missing)
 }
 
 impl Resolver<'_> {
@@ -157,10 +168,15 @@ impl Resolver<'_> {
                         write += 1;
                     }
                     None => {
+                        let array = self.archive_arrays.binary_search_by_key(&(object as u32), |array| array.0);
+                        if let Ok(array) = array {
+                            result.missing.of_arrays.push((self.archive_arrays[array].1, id));
+                            continue;
+                        }
                         let position = position_of(self.positions, object);
                         result.problems.dangling_references.add(position);
                         if self.several_sections {
-                            result.dangling.push((id, position));
+                            result.missing.dangling.push((id, position));
                         }
                     }
                 }

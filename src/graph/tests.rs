@@ -103,7 +103,7 @@ fn references_that_lead_a_block_belong_to_the_object_before() {
     builder.append(section, &second, 0..1, &[slot.0], 3, true).unwrap();
     let firsts: Vec<_> = builder.first_references().map(|(_, _, first)| first).collect();
     assert_eq!(firsts, [Some(0x20), Some(0x10), Some(0x10)]);
-    let (graph, problems) = builder.resolve(ResolveOptions { drop_first_references: true });
+    let (graph, problems) = builder.resolve(ResolveOptions { drop_first_references: true, ..Default::default() });
     assert_eq!(problems.dropped_first_references, 3);
     assert_eq!(ids(&graph, graph.strong_references(node(&graph, 0x20))), [0x30]);
     assert!(graph.strong_references(node(&graph, 0x10)).is_empty());

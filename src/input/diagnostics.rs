@@ -71,6 +71,11 @@ impl Problem {
         self.code == code.name
     }
 
+    /// Is it worth listing, and no sign of damage?
+    pub fn is_note(&self) -> bool {
+        self.severity == Severity::Note
+    }
+
     /// What it means, with what stood there.
     pub(super) fn meaning_and_text(&self) -> String {
         let meaning = &self.meaning;

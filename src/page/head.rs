@@ -66,11 +66,13 @@ impl Sections<'_, '_> {
         if let Some(cut) = cut_sentence(problems) {
             html.markup("<p class=\"warning\" role=\"note\"><strong>").text(cut).markup("</strong>.</p>\n");
         }
-        if !problems.is_empty() {
-            let kinds = count_of(problems.len() as u64, "kinds of problems");
-            let kinds = if problems.len() == 1 { "1 kind of problem".to_string() } else { kinds };
+        let kinds = problems.iter().filter(|problem| !problem.is_note).count();
+        if kinds > 0 {
+            let see = if kinds == 1 { "See it" } else { "See them" };
+            let kinds =
+                if kinds == 1 { "1 kind of problem".into() } else { count_of(kinds as u64, "kinds of problems") };
             html.markup("<p class=\"warning\" role=\"note\">").text(kinds).markup(" in the dump: figures may be low. ");
-            html.markup("<a href=\"#problems\">").text(if problems.len() == 1 { "See it" } else { "See them" });
+            html.markup("<a href=\"#problems\">").text(see);
             html.markup("</a>.</p>\n");
         }
     }

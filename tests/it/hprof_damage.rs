@@ -1,7 +1,10 @@
 //! Cut and damaged Java heap dumps through the program: what is said of them, and that nothing ends it.
 
-use crate::common::cmd::{project, run};
+use serde_json::Value;
+
+use crate::common::cmd::{project, run, run_with_input};
 use crate::common::fixtures;
+use crate::common::synth_java::{Held, JavaDump};
 
 fn unpacked(name: &str) -> Vec<u8> {
     fixtures::unpacked(&format!("fixtures/hprof/{name}"))
@@ -96,6 +99,95 @@ fn damage_in_the_middle_is_counted_too() {
     let loss = &run(&["info", "-f", "json", &path]).expect_code(0).json()["loss"];
     assert_eq!(loss["lost_bytes"], end - start - 9, "the segment whose first entry is of no known kind");
     assert_eq!(loss["read_bytes"], bytes.len() - (end - start - 9));
+    // Another record is of no kind that there is: it is lost, and all that follows.
+    (bytes[start + 9], bytes[end]) = (0x21, 0);
+    std::fs::write(&path, &bytes).unwrap();
+    let loss = &run(&["info", "-f", "json", &path]).expect_code(0).json()["loss"];
+    assert_eq!((&loss["read_bytes"], &loss["lost_bytes"]), (&end.into(), &(bytes.len() - end).into()));
+}
+
+/// The problems of a dump with an array of a runtime's archive: with more elements, held by a reference or a root, and with
+/// a field that dangles.
+fn problems_of_archive(elements: &[u64], is_referred_to: bool, has_root: bool, field: u64) -> (Value, String) {
+    const ARRAY: u64 = 0x1_0000;
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let fields: Vec<(&str, Held)> = (0..10).map(|_| ("field", Held::Reference(0))).collect();
+    dump.class("java.lang.Class", object, &fields, &[]);
+    let arrays = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    let holder = dump.class("app.Holder", object, &[("held", Held::Reference(0)), ("other", Held::Reference(0))], &[]);
+    // Classes of 112 bytes and more, between objects that are listed.
+    let mirrors: Vec<u64> = (0..50).map(|number| 0x2_0000 + 112 * number + 8 * (number / 2)).collect();
+    dump.references(ARRAY, arrays, &[&[0, 0x3_0000], &mirrors[..], elements].concat());
+    dump.primitives(0x2_0000 - 40, 8, 1, &[1; 16]);
+    dump.primitives(mirrors[49] + 112, 8, 1, &[1; 1000]);
+    let held = if is_referred_to { ARRAY } else { 0 };
+    dump.instance(0x3_0000, holder, &[Held::Reference(held), Held::Reference(field)]);
+    dump.jni_global(ARRAY);
+    if has_root {
+        dump.root(ARRAY);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump.hprof").display().to_string();
+    std::fs::write(&file, dump.finish()).unwrap();
+    let info = run(&["info", "-f", "json", &file]).expect_code(0).json();
+    let counts: Vec<(Value, Value)> = info["problems"]
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|problem| (problem["code"].clone(), problem["count"].clone()))
+        .collect();
+    let dangling = counts.iter().find(|count| count.0 == "dangling-ref").map_or(0, |count| count.1.as_u64().unwrap());
+    assert_eq!(info["sections"][0]["dangling_references"], dangling);
+    let is_alarming = dangling > 0;
+    assert_eq!(run(&["stats", "--strict", &file]).code, if is_alarming { 2 } else { 0 });
+    assert_eq!(run(&["stats", &file]).expect_code(0).stderr.contains("dangling-ref"), is_alarming);
+    let all = run(&["info", &file, "fixtures/hprof/android.hprof", "-f", "csv"]).expect_code(0).stdout;
+    assert!(all.contains(&format!(",{dangling},{file}")), "{all}");
+    let page = folder.path().join("page.html").display().to_string();
+    run(&["report", &file, "-o", &page]).expect_code(0);
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(page.contains("1 kind of problem in the dump"), is_alarming);
+    (counts.into_iter().map(|(code, count)| (code.as_str().unwrap().to_string(), count)).collect(), page)
+}
+
+/// Healthy dumps of HotSpot refer to classes of its archive that were not loaded, from one array: these are known. Whatever
+/// else leads nowhere is told, in the same dump too.
+#[test]
+fn archived_mirrors_are_known_and_other_dangling_references_are_told() {
+    let json = |counts: &[(&str, u64)]| -> Value {
+        counts.iter().map(|&(code, count)| (code.to_string(), count.into())).collect::<serde_json::Map<_, _>>().into()
+    };
+    let known = problems_of_archive(&[], false, false, 0);
+    assert_eq!(known.0, json(&[("archived-mirror", 50)]));
+    assert!(known.1.contains("<code>archived-mirror</code>"));
+    // Within a listed array, before the end of a class object, and from another object.
+    let both = problems_of_archive(&[0x2_1800], false, false, 0x7_0000).0;
+    assert_eq!(both, json(&[("archived-mirror", 50), ("dangling-ref", 2)]));
+    let both = problems_of_archive(&[0x2_0040], false, false, 0).0;
+    assert_eq!(both, json(&[("archived-mirror", 49), ("dangling-ref", 2)]));
+    // No array of the archive.
+    assert_eq!(problems_of_archive(&[], true, false, 0).0, json(&[("dangling-ref", 50)]));
+    assert_eq!(problems_of_archive(&[], false, true, 0).0, json(&[("dangling-ref", 50)]));
+    let far: Vec<u64> = (0..60).map(|number| 0x10_0000 + 0x1000 * number).collect();
+    assert_eq!(problems_of_archive(&far, false, false, 0).0, json(&[("dangling-ref", 110)]));
+}
+
+/// What came of an array that the file ends in is lost, whether the file's length is known or not.
+#[test]
+fn a_dump_cut_in_a_large_array_lost_as_much_in_a_pipe() {
+    let mut dump = JavaDump::new();
+    dump.class("java.lang.Object", 0, &[], &[]);
+    dump.primitives(0x1000, 8, 1, &vec![1; 9 << 20]);
+    let bytes = dump.finish();
+    let cut = &bytes[..bytes.len() - (1 << 20)];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cut.hprof").display().to_string();
+    std::fs::write(&file, cut).unwrap();
+    let of_file = run(&["info", "-f", "json", &file]).expect_code(0).json()["loss"].clone();
+    let of_pipe = run_with_input(&["info", "-f", "json", "-"], cut).expect_code(0).json()["loss"].clone();
+    assert_eq!(of_file, of_pipe);
+    assert!(of_file["lost_bytes"].as_u64().unwrap() > 9 << 20, "{of_file}");
 }
 
 /// Numbers that are the same in every run.

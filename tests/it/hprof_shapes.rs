@@ -1,5 +1,5 @@
-//! Java heap dumps of odd shapes: stacks that many threads share, long chains of classes. What is wrong takes minutes, or
-//! more memory than it is given.
+//! Java heap dumps of odd shapes: stacks that many threads share, long chains of classes (what is wrong takes minutes, or
+//! more memory than it is given); records of one id; class objects among the others.
 
 use std::path::Path;
 
@@ -257,6 +257,105 @@ fn objects_listed_again_waste_once() {
     assert_eq!(wasted(3), once);
 }
 
+/// Of records of one id the first says what the object is, whichever thread reads it, with its class before it or behind.
+#[test]
+fn of_records_of_one_id_the_first_says_what_it_is() {
+    const OBJECTS: u64 = 3000;
+    let folder = tempfile::tempdir().expect("a folder");
+    for seed in 0..6 {
+        let mut dump = JavaDump::new();
+        let object = dump.class("java.lang.Object", 0, &[], &[]);
+        let fields = [("value", Held::Reference(0)), ("coder", Held::Byte(0))];
+        let string = dump.class("java.lang.String", object, &fields, &[]);
+        let array = dump.class("java.lang.Object[]", object, &[], &[]);
+        let counter = dump.class("app.Counter", object, &[("count", Held::Int(0))], &[]);
+        let class = dump.class("java.lang.Class", object, &[("name", Held::Reference(0))], &[]);
+        for later in [false, true] {
+            for number in 0..OBJECTS {
+                let [holder, characters, list, count] = [1, 2, 3, 4].map(|place| place * 0x10_0000 + 0x100 * number);
+                let text = if later { "ab of all".to_string() } else { format!("text {number}") };
+                dump.primitives(characters, 8, 1, text.as_bytes());
+                dump.instance(holder, string, &[Held::Reference(characters), Held::Byte(later.into())]);
+                // Half empty, then full.
+                let full = [holder; 100];
+                dump.references(list, array, if later { &full } else { &[0; 100] });
+                dump.instance(count, counter, &[Held::Int(if later { 7 } else { number as i32 + 1000 })]);
+                if !later {
+                    [holder, list, count].into_iter().for_each(|id| dump.root(id));
+                }
+            }
+            // A primitive's class, which has no class dump.
+            dump.instance(0x50_0000, class, &[Held::Reference(if later { 0x20_0100 } else { 0x10_0000 })]);
+        }
+        dump.root(0x50_0000);
+        let mut numbers = Numbers(seed);
+        let bytes = if seed == 0 { dump.finish() } else { dump.finish_scattered(|bound| numbers.below(bound)) };
+        let file = folder.path().join("dump.hprof").display().to_string();
+        std::fs::write(&file, bytes).expect("written");
+        let json = |words: &[&str]| run(&[words, &["-f", "json", "-n", "0", &file]].concat()).expect_code(0).json();
+        let texts = json(&["strings"])["strings"].clone();
+        assert_eq!(texts.as_array().expect("an array").len(), OBJECTS as usize);
+        let is_first = |row: &serde_json::Value| row["text"].as_str().expect("a text").starts_with("text ");
+        assert!(texts.as_array().expect("an array").iter().all(is_first), "{texts}");
+        assert_eq!(json(&["strings", "--duplicates"])["strings"], serde_json::json!([]));
+        let waste = run(&["waste", "-f", "json", &file]).expect_code(0).json();
+        let kinds = waste["kinds"].as_array().expect("an array");
+        let objects = |kind: &str| kinds.iter().find(|row| row["kind"] == kind).expect("a kind")["objects"].clone();
+        assert_eq!((objects("sparse-arrays"), objects("duplicate-strings")), (OBJECTS.into(), 0.into()), "{waste}");
+        let counted = json(&["list", "-t", "app.Counter", "--where", ".count >= 1000", "--select", ".count"]);
+        assert_eq!(counted["objects"].as_array().expect("an array").len(), OBJECTS as usize);
+        let shown = json(&["show", "0x400000"]).to_string();
+        assert!(shown.contains("1000"), "{shown}");
+        let named = run(&["show", "0x500000", "-f", "json", &file]).expect_code(0).json().to_string();
+        assert!(named.contains("0x100000") && !named.contains("0x200100"), "{named}");
+    }
+}
+
+/// An object of a class with a field that only the virtual machine sees takes as much in a small heap as in a large one,
+/// however many of them there are, though most arrays have a class object behind them, whose record is elsewhere.
+#[test]
+fn classes_with_hidden_fields_have_one_size_in_small_and_large_heaps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes_of = |more_arrays: u64, instances: u64| {
+        let mut dump = JavaDump::new();
+        let object = dump.class("java.lang.Object", 0, &[], &[]);
+        let hidden = dump.class("java.lang.Module", object, &[("name", Held::Reference(0))], &[]);
+        let seen = dump.class("java.lang.Seen", object, &[("name", Held::Reference(0))], &[]);
+        let classes: Vec<u64> = (0..150).map(|number| dump.class(&format!("C{number}"), object, &[], &[])).collect();
+        // In the order of the heap: instances with an array behind them, arrays with a class object behind them.
+        for number in 0..instances {
+            dump.instance(0x1000 + 0x80 * number, hidden, &[Held::Reference(0)]);
+            dump.primitives(0x1018 + 0x80 * number, 8, 1, &[1; 24]);
+            dump.instance(0x1040 + 0x80 * number, seen, &[Held::Reference(0)]);
+            dump.primitives(0x1050 + 0x80 * number, 8, 1, &[1; 32]);
+        }
+        for number in 0..more_arrays {
+            dump.primitives(0x10_0000 + 24 * number, 8, 1, &[1; 8]);
+        }
+        for class in &classes {
+            dump.primitives(class - 24, 8, 1, &[1; 8]);
+        }
+        (0..instances).for_each(|number| dump.root(0x1000 + 0x80 * number));
+        let file = saved(dump, folder.path());
+        let info = run(&["info", "-f", "json", &file]).expect_code(0).json();
+        assert_eq!(info["sizes"], "object header 12, references 4, alignment 8: measured");
+        let sizes = ["--retained", "--shallow"].map(|how| {
+            let types = run(&["stats", how, "-n", "0", "-f", "json", &file]).expect_code(0).json();
+            let types = types["types"].as_array().expect("an array").clone();
+            let bytes = |name: &str| {
+                let row = types.iter().find(|row| row["type"] == name).expect("a row");
+                row["shallow_bytes"].as_u64().expect("a number") / row["objects"].as_u64().expect("a number")
+            };
+            (bytes("java.lang.Module"), bytes("java.lang.Seen"))
+        });
+        assert_eq!(sizes[0], sizes[1], "{more_arrays} {instances}");
+        sizes[0]
+    };
+    for (more_arrays, instances) in [(0, 6), (5000, 6), (0, 1), (5000, 1)] {
+        assert_eq!(bytes_of(more_arrays, instances), (24, 16), "{more_arrays} {instances}");
+    }
+}
+
 #[test]
 fn a_circle_of_classes_is_cut_once_and_said() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -389,7 +488,11 @@ fn check_random_dump(seed: u64) {
         stacks.push((id, trace));
     }
 
-    let bytes = if numbers.below(2) == 0 { dump.finish() } else { dump.finish_objects_first() };
+    let bytes = match numbers.below(4) {
+        0 => dump.finish(),
+        1 => dump.finish_objects_first(),
+        _ => dump.finish_scattered(|bound| numbers.below(bound)),
+    };
     let (graph, _) = crate::common::graph(&bytes);
     assert_eq!(graph.node_count(), first.len() + classes.len());
     assert_eq!(graph.sections()[0].null_references, null_references);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::cmd::{project, run};
 use crate::common::heap::Heap;
-use crate::common::synth_phd::{FORMS, phd};
+use crate::common::synth_phd::{FORMS, phd, phd_of};
 use crate::common::{graph, graph_with, read};
 use heapdump::graph::{HeapGraph, Lookup, NodeId};
 use heapdump::input::{ReadOptions, count_types};
@@ -116,6 +116,25 @@ fn every_cut_is_read_as_far_as_it_goes() {
         assert!(codes.contains(&"truncated") || codes.contains(&"bad-record"), "{length}: {codes:?}");
     }
     assert!(before >= 36, "{before}");
+}
+
+#[test]
+fn objects_listed_again_are_left_out_or_said() {
+    let mut heap = Heap::default();
+    for _ in 0..3 {
+        heap.object("demo.Leaf", 24);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("heap.phd").display().to_string();
+    for (form, times) in FORMS.into_iter().flat_map(|form| [(form, 1), (form, 2)]) {
+        std::fs::write(&file, phd_of(&heap, form, times)).expect("written");
+        let objects = |how: &[&str]| {
+            let ran = run(&[how, &["-t", "demo.Leaf", "-f", "json", &file]].concat()).expect_code(0);
+            (ran.json()["types"][0]["objects"].as_u64().expect("a number"), ran.stderr.contains("possible-repeat"))
+        };
+        assert_eq!(objects(&["stats"]), (3, false));
+        assert_eq!(objects(&["stats", "--shallow"]), (3 * times as u64, times == 2));
+    }
 }
 
 const CORE: &str = "0SECTION       TITLE subcomponent dump routine\r\n\

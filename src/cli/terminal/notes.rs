@@ -2,7 +2,7 @@
 
 use crate::cli::terminal::session::Session;
 use crate::graph::HeapGraph;
-use crate::input::{Diagnostics, FormatInfo, POSSIBLE_REPEAT, Severity};
+use crate::input::{Diagnostics, FormatInfo, POSSIBLE_REPEAT};
 
 /// Notes on an object graph besides its problems.
 pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &FormatInfo, file: Option<&str>) {
@@ -29,7 +29,7 @@ pub(crate) fn note_of_graph(session: &Session, graph: &HeapGraph, facts: &Format
 /// One line on standard error for each kind of problem.
 pub(crate) fn warn(session: &Session, diagnostics: &Diagnostics, file: Option<&str>) {
     for problem in diagnostics.sorted() {
-        if problem.severity == Severity::Warning {
+        if !problem.is_note() {
             session.print_note("warning", file, &problem.to_string());
         }
     }

@@ -1,6 +1,7 @@
 //! When the file has been read: sizes, class objects, names, roots and threads, and of all that the graph.
 
 use std::cell::Cell;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -16,8 +17,8 @@ use super::sizes::{Evidence, Sizes, text_of};
 use super::texts::{Texts, source_form};
 use super::wire::{OBJECT, element_bytes, primitive_name, sub};
 use crate::graph::{
-    BuildError, Field, FieldKind, Frame, IdStyle, Line, LoaderRecord, ObjectColumns, RootFlags, RootKind, RootRecord,
-    StackSlot, ThreadRecord, TypeRecord, TypeSlot,
+    ArchivedMirrors, BuildError, Field, FieldKind, Frame, IdStyle, Line, LoaderRecord, ObjectColumns, RootFlags,
+    RootKind, RootRecord, StackSlot, ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 
@@ -102,6 +103,13 @@ impl<'a> Assembler<'a> {
         Sizes::find(&evidence)
     }
 
+    /// Where archived mirrors of HotSpot are looked for.
+    pub(super) fn archived_mirrors(&self, sizes: &Sizes) -> Option<ArchivedMirrors> {
+        let array = self.classes.named("[Ljava.lang.Object;", self.texts())?;
+        let arrays = TypeSlot(self.content.known_slot(array.id, TypeKind::ObjectArray)?);
+        Some(ArchivedMirrors { arrays, least_bytes: sizes.class_instance(self.class_class?, self.classes) })
+    }
+
     /// Bytes of each instance of a type; of an array what an element takes.
     fn instance_bytes(&self, slot: &SlotType, sizes: &Sizes) -> u64 {
         match slot.kind {
@@ -153,7 +161,8 @@ impl<'a> Assembler<'a> {
         let class_slot = self.class_slot();
         let types = std::mem::take(&mut self.content.types);
         let layouts = &self.classes.laid_out().by_class;
-        for (slot, elements, references) in self.content.builder.repeated_objects() {
+        for (id, slot, elements, references) in self.content.builder.repeated_objects() {
+            self.content.repeated.push(id);
             let of_type = &types[slot.0 as usize];
             let fields = match of_type.kind {
                 TypeKind::Instance => layouts.get(&of_type.class).map_or(0, |layout| layout.reference_count.into()),
@@ -164,6 +173,8 @@ impl<'a> Assembler<'a> {
                 self.content.nulls = self.content.nulls.saturating_sub(fields.saturating_sub(references.into()));
             }
         }
+        self.content.repeated.sort_unstable();
+        self.content.repeated.dedup();
         let own: Vec<u64> = types.iter().map(|slot| self.instance_bytes(slot, sizes)).collect();
         self.content.builder.size_objects(|slot, number| match (slot.0, types[slot.0 as usize].kind) {
             // Classes have their bytes.
@@ -188,13 +199,14 @@ impl<'a> Assembler<'a> {
         let layouts = classes.laid_out();
         let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
         let (mut columns, mut slots) = (ObjectColumns::default(), Vec::new());
+        let (first, mut before, mut of_class) = (self.content.builder.object_count(), Vec::new(), Vec::new());
         for instance in &deferred.list {
             let number = *numbers.entry(instance.class).or_insert_with(|| {
                 slots.push(self.content.slot(instance.class, TypeKind::Instance, instance.position));
                 slots.len() as u32 - 1
             });
             let layout = layouts.by_class.get(&instance.class).map_or(&nothing, |layout| &**layout);
-            let values = &deferred.bytes[instance.bytes.clone()];
+            let values = &deferred.bytes[instance.start..][..instance.length as usize];
             if layout.bytes as usize != values.len() && classes.dump(instance.class).is_some() {
                 self.content.mismatches.entry(slots[number as usize]).or_insert(instance.position);
             }
@@ -206,10 +218,11 @@ impl<'a> Assembler<'a> {
             }
             if layout.is_class {
                 let ids = references.into_iter().map(|(_, id)| id).filter(|&id| id != 0).collect();
-                self.content.class_instances.push((instance.id, instance.position, ids));
+                of_class.push((instance.id, instance.position, ids));
                 continue;
             }
             columns.push_object(instance.id, number, 0, instance.position);
+            before.push(instance.before);
             self.note_heap(columns.len() - 1, instance.heap);
             for (at, id) in references {
                 if let Some((_, holding)) = layout.soft.filter(|soft| soft.0 == at && id != 0) {
@@ -225,7 +238,11 @@ impl<'a> Assembler<'a> {
                 self.append(&mut columns, &slots)?;
             }
         }
-        Ok(self.append(&mut columns, &slots)?)
+        self.append(&mut columns, &slots)?;
+        self.content.builder.set_late_objects(first, before);
+        // Those that were not put aside came behind, when their class was known.
+        self.content.class_instances.splice(0..0, of_class);
+        Ok(())
     }
 
     fn append(&mut self, columns: &mut ObjectColumns, slots: &[u32]) -> Result<(), BuildError> {
@@ -250,7 +267,10 @@ impl<'a> Assembler<'a> {
         let of_boot_loader = self.class_held_by_boot_loader();
         for (id, position, references) in std::mem::take(&mut self.content.class_instances) {
             if self.classes.by_id.contains_key(&id) {
-                also.entry(id).or_insert(references);
+                match also.entry(id) {
+                    Entry::Vacant(place) => drop(place.insert(references)),
+                    Entry::Occupied(_) => self.content.repeated.push(id),
+                }
                 continue;
             }
             columns.push_object(id, 0, bytes, position);

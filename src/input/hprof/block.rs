@@ -265,9 +265,9 @@ fn instance<const W: usize, S: HeapSink>(
         if S::KEEPS_REFERENCES {
             let start = block.deferred_bytes.len();
             block.deferred_bytes.extend_from_slice(values);
-            let bytes = start..block.deferred_bytes.len();
+            let (length, before) = (values.len() as u32, block.sink.object_count() as u32);
             let heap = block.heap();
-            block.deferred.push(Deferred { id, class, position, heap, bytes });
+            block.deferred.push(Deferred { id, class, position, heap, before, length, start });
         } else {
             block.sink.push_object(id, number, 0, position);
         }

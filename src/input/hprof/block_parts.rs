@@ -56,8 +56,11 @@ pub(super) struct Deferred {
     pub(super) class: u64,
     pub(super) position: u64,
     pub(super) heap: Heap,
-    /// Its values in the block's `deferred_bytes`.
-    pub(super) bytes: std::ops::Range<usize>,
+    /// The object that is next in the file, of those that were not put aside.
+    pub(super) before: u32,
+    /// Where its values are in the block's `deferred_bytes`, and how many.
+    pub(super) length: u32,
+    pub(super) start: usize,
 }
 
 /// A type as one block numbers it.

@@ -3,15 +3,14 @@
 use crate::input::Code;
 use crate::input::codes::GraphCodes;
 
-/// HotSpot masks objects of its archive and leaves references to them: dangling ones are ordinary.
 pub(super) static GRAPH_CODES: GraphCodes = GraphCodes {
-    dangling_ref: Code::note("dangling-ref", "references to objects that are not in the dump"),
-    dangling_root: Code::note("dangling-root", "roots of objects that are not in the dump"),
     duplicate_object: Code::warning("repeated-object", "objects listed again; the first was kept"),
     conflicting_object: Code::warning("repeated-object", "objects listed again; the first was kept"),
     ..GraphCodes::IN_DUMP
 };
 
+pub(super) static ARCHIVED_MIRROR: Code =
+    Code::note("archived-mirror", "references to archived classes that were not loaded; ordinary in dumps of HotSpot");
 pub(super) static BAD_RECORD: Code = Code::warning("bad-record", "records that cannot be read; what follows is lost");
 pub(super) static BAD_SUBRECORD: Code =
     Code::warning("bad-subrecord", "entries that cannot be read; the rest of their segments is lost");

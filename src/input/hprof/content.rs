@@ -80,6 +80,8 @@ pub(super) struct Content {
     pub(super) roots: Vec<RawRoot>,
     pub(super) deferred: DeferredInstances,
     pub(super) class_instances: Vec<(u64, u64, Vec<u64>)>,
+    /// Objects that have several records.
+    pub(super) repeated: Vec<u64>,
     pub(super) nulls: u64,
     /// (offset, the file ends there).
     pub(super) unreadable: Vec<(u64, bool)>,
@@ -118,6 +120,7 @@ impl Content {
             roots: Vec::new(),
             deferred: DeferredInstances::default(),
             class_instances: Vec::new(),
+            repeated: Vec::new(),
             nulls: 0,
             unreadable: Vec::new(),
             unread_bytes: 0,
@@ -205,7 +208,8 @@ impl Content {
         let start = self.deferred.bytes.len();
         self.deferred.bytes.extend_from_slice(&block.deferred_bytes);
         self.deferred.list.extend(block.deferred.drain(..).map(|mut deferred| {
-            deferred.bytes = start + deferred.bytes.start..start + deferred.bytes.end;
+            deferred.start += start;
+            deferred.before += first;
             deferred
         }));
         let own = self.deferred.bytes.capacity()

@@ -89,11 +89,8 @@ pub(super) fn contents(
         contents.fields.extend(reading.fields);
         contents.lengths.extend(reading.lengths);
     }
-    // Objects that come again count once.
     contents.reference_arrays.par_sort_unstable();
-    contents.reference_arrays.dedup_by_key(|array| array.0);
     contents.fields.par_sort_by_key(|&(node, place, _)| (node, place));
-    contents.fields.dedup_by_key(|&mut (node, place, _)| (node, place));
     let keys = std::mem::take(&mut plan.keys);
     let key = |number: usize| ContentKey::from_halves([0, 1].map(|half| keys[number][half].load(Ordering::Relaxed)));
     let key_of_string = |(&array, &is_wide): (&u32, &bool)| {
@@ -112,7 +109,6 @@ pub(super) fn contents(
         super::texts_of_strings::find_keys_of_parts(finder, graph, &mut strings)?;
     }
     contents.lengths.par_sort_unstable();
-    contents.lengths.dedup_by_key(|(node, _)| *node);
     if wanted.lengths {
         contents.lengths.extend(lengths_of_texts(&strings, &contents.lengths).collect::<Vec<_>>());
         contents.lengths.par_sort_unstable();

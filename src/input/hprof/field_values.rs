@@ -23,8 +23,6 @@ pub(super) fn values_of_fields(
     }
     for column in &mut columns {
         column.sort_by_key(|(node, _)| *node);
-        // An object that comes twice.
-        column.dedup_by_key(|(node, _)| *node);
     }
     Ok(columns)
 }

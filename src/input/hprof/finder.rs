@@ -29,6 +29,8 @@ pub(super) struct Places {
     pub(super) extents: Vec<Extent>,
     /// Class objects and the offsets of their class dumps, ascending by id.
     pub(super) classes: Vec<(u64, u64)>,
+    /// Objects that have several records, ascending.
+    pub(super) repeated: Vec<u64>,
     /// The class object that the boot loader holds.
     pub(super) of_boot_loader: Option<u64>,
 }
@@ -38,6 +40,7 @@ impl Places {
     pub(super) fn from_stored(columns: &dyn ColumnSource) -> Option<Self> {
         let column = |name: &str| -> Option<Column<u64>> { Column::stored(columns, name, u64::MAX) };
         let (head, extents, classes) = (column("hprof.head")?, column("hprof.extents")?, column("hprof.classes")?);
+        let repeated = column("hprof.repeated")?.all().to_vec();
         let &[id_bytes @ (4 | 8), has_boot, boot] = head.all() else { return None };
         let extents = extents.all().chunks_exact(4);
         let extents = extents.map(|n| Extent { offset: n[0], bytes: n[1], least: n[2], greatest: n[3] });
@@ -46,18 +49,20 @@ impl Places {
             id_bytes: id_bytes as usize,
             extents: extents.collect(),
             classes: classes.collect(),
+            repeated,
             of_boot_loader: (has_boot == 1).then_some(boot),
         })
     }
 
     pub(super) fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<()> {
-        let Places { id_bytes, extents, classes, of_boot_loader } = self;
+        let Places { id_bytes, extents, classes, repeated, of_boot_loader } = self;
         let head = vec![*id_bytes as u64, of_boot_loader.is_some().into(), of_boot_loader.unwrap_or(0)];
         Column::from(head).store(sink, "hprof.head")?;
         let extents = extents.iter().flat_map(|one| [one.offset, one.bytes, one.least, one.greatest]);
         Column::from(extents.collect::<Vec<u64>>()).store(sink, "hprof.extents")?;
         let classes = classes.iter().flat_map(|&(id, offset)| [id, offset]);
-        Column::from(classes.collect::<Vec<u64>>()).store(sink, "hprof.classes")
+        Column::from(classes.collect::<Vec<u64>>()).store(sink, "hprof.classes")?;
+        Column::from(repeated.clone()).store(sink, "hprof.repeated")
     }
 }
 

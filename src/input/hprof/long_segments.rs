@@ -175,7 +175,9 @@ impl SegmentReader {
             // Only then is it an object.
             let skipped = self.stream.skip(rest)?;
             if skipped < rest {
-                self.note_missing(segment, usize::try_from(bytes - (rest - skipped)).unwrap_or(usize::MAX));
+                let came = bytes - (rest - skipped);
+                self.note_missing(segment, usize::try_from(came).unwrap_or(usize::MAX));
+                self.lost.unread += came;
                 self.problem(&TRUNCATED, offset, String::new);
                 self.state = State::Ended;
                 return Ok(true);

@@ -10,7 +10,7 @@ pub(super) fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<L
     let count = |code: &Code| problems.iter().find(|problem| problem.is(code)).map_or(0, |one| one.count);
     let reader = assembler.reader;
     let unread = reader.lost.unread + assembler.content.unread_bytes;
-    let lost_bytes = reader.lost.missing + unread;
+    let lost_bytes = reader.lost.missing + unread + reader.lost.behind;
     let is_cut = count(&TRUNCATED) + count(&NO_END) > 0;
     if lost_bytes == 0 && !is_cut {
         return None;

@@ -1,5 +1,6 @@
 //! What addresses tell of sizes: an object is at most as large as the distance to the next one, and exactly so large where
-//! they lie side by side. Taken from objects that follow each other in the file, which is mostly the order of the heap.
+//! they lie side by side. Taken from objects that follow each other in the file, which is mostly the order of the heap, and
+//! from the class objects between them, which have their records elsewhere.
 
 /// (object header, reference) that virtual machines have, in bytes.
 pub(super) const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
@@ -176,11 +177,11 @@ impl Measure {
     #[inline(always)]
     pub(super) fn neighbour(&mut self, previous: &Previous, id: u64, class_ids: &[u64]) {
         self.align(id);
-        self.pass_classes(id, class_ids);
+        let next = self.pass_classes(id, class_ids);
         if id <= previous.id || previous.id == 0 {
             return;
         }
-        let distance = id - previous.id;
+        let distance = next - previous.id;
         match previous.kind {
             Kind::Instance => {
                 let number = previous.number as usize;
@@ -206,21 +207,25 @@ impl Measure {
         }
     }
 
-    /// Notes the object if it is the next behind class objects.
+    /// Notes the object if it is the next behind class objects. Returns the first of those that lie between the object
+    /// before and this one, or this one.
     #[inline(always)]
-    fn pass_classes(&mut self, id: u64, class_ids: &[u64]) {
+    fn pass_classes(&mut self, id: u64, class_ids: &[u64]) -> u64 {
+        let mut next = id;
         if id < self.last_id || self.last_id == 0 {
             self.cursor = class_ids.partition_point(|&class| class < id);
             if self.cursor > 0 {
                 self.behind_classes.push((self.cursor as u32 - 1, id));
             }
-        } else if class_ids.get(self.cursor).is_some_and(|&class| class < id) {
+        } else if let Some(&class) = class_ids.get(self.cursor).filter(|&&class| class < id) {
+            next = class;
             while class_ids.get(self.cursor).is_some_and(|&class| class < id) {
                 self.cursor += 1;
             }
             self.behind_classes.push((self.cursor as u32 - 1, id));
         }
         self.last_id = id;
+        next
     }
 
     /// An array of objects, for the rule that Eclipse MAT has.

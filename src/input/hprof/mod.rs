@@ -49,7 +49,7 @@ use super::codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::reader::Content as Parts;
 use super::{Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, ReadErrorKind, TypeOrigin};
 use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
-use crate::graph::{ColumnSource, HeapGraph, ObjectColumns};
+use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
 use block::{Block, parse_block};
 use codes::*;
@@ -102,8 +102,8 @@ impl Reader for Hprof {
             return Ok(ParsedDump { extent, content: Parts::Nothing(NO_HEAP.into()) });
         }
         let sizes = assembler.sizes();
-        let places = places(&mut assembler);
         assembler.finish_objects(&sizes)?;
+        let places = places(&mut assembler);
         assembler.describe_types()?;
         let has_no_roots = assembler.add_roots()?;
         assembler.diagnostics.add(&NO_ROOTS, has_no_roots.into(), extent.end, String::new);
@@ -111,12 +111,19 @@ impl Reader for Hprof {
         reading.info.sizes = Some(sizes.describe());
         reading.info.has_no_roots = has_no_roots;
         reading.info.loss = loss::loss_of(&assembler, has_no_roots);
+        // Of a dump that lost anything it is not known what was not listed.
+        let archived_mirrors = assembler.archived_mirrors(&sizes).filter(|_| reading.info.loss.is_none());
         reading.details = reread
             .filter(Reread::is_there)
             .map(|reread| Box::new(HprofDetails::new(places, reread)) as Box<dyn ObjectDetails>);
         reading.diagnostics = std::mem::take(&mut assembler.diagnostics);
         let builder = std::mem::take(&mut assembler.content.builder);
-        let objects = Objects::new(builder).then(move |graph, _, reading| describe(graph, reading, is_soon_read));
+        let objects = Objects::new(builder).resolved_with(ResolveOptions { archived_mirrors, ..Default::default() });
+        let objects = objects.then(move |graph, found, reading| {
+            let Occurrences { count, first_position } = found.archived_mirrors;
+            reading.diagnostics.add(&ARCHIVED_MIRROR, count, Position::Byte(first_position), String::new);
+            describe(graph, reading, is_soon_read);
+        });
         Ok(ParsedDump { extent, content: Parts::Objects(Box::new(objects)) })
     }
 
@@ -259,6 +266,7 @@ fn places(assembler: &mut Assembler<'_>) -> Places {
         of_boot_loader: assembler.class_held_by_boot_loader(),
         extents: std::mem::take(&mut assembler.content.extents),
         classes,
+        repeated: std::mem::take(&mut assembler.content.repeated),
     }
 }
 

@@ -36,7 +36,28 @@ pub(super) trait Visitor: Send {
     fn elements(&mut self, array: &Array, bytes: &[u8], is_last: bool);
 }
 
-/// Shows the contents of every object to a visitor, in the order of the file where it is packed; returns the visitors.
+/// Objects that have several records are shown once, with the first: on all threads none of them, and then these alone in
+/// the order of the file.
+struct Once<'p> {
+    /// Their ids, ascending.
+    repeated: &'p [u64],
+    /// Which of them were shown; nothing while they are left out.
+    shown: Vec<bool>,
+    with_others: bool,
+}
+
+impl Once<'_> {
+    #[inline]
+    fn shows(&mut self, id: u64) -> bool {
+        match self.repeated.binary_search(&id) {
+            Ok(at) => self.shown.get_mut(at).is_some_and(|shown| !std::mem::replace(shown, true)),
+            Err(_) => self.with_others,
+        }
+    }
+}
+
+/// Shows the contents of every object to a visitor, in the order of the file where it is packed; returns the visitors. Each
+/// object is shown once, with its first record.
 ///
 /// # Errors
 /// When the file cannot be read again.
@@ -45,28 +66,41 @@ pub(super) fn visit<V: Visitor>(
     reread: &Reread,
     make: impl Fn() -> V + Sync,
 ) -> Result<Vec<V>, ReadError> {
-    if reread.is_packed() {
-        let mut visitor = make();
-        let mut input = Packed { source: reread.from_start()?, at: 0 };
-        let mut part = Vec::new();
-        for extent in &places.extents {
-            visit_part(places.id_bytes, extent, &mut input, &mut part, &mut visitor)?;
+    let repeated = &places.repeated[..];
+    let in_order = |input: &mut dyn Input, with_others| -> Result<V, ReadError> {
+        let (mut visitor, mut part) = (make(), Vec::new());
+        let mut once = Once { repeated, shown: vec![false; repeated.len()], with_others };
+        let has_any = |extent: &&Extent| {
+            let from = repeated.partition_point(|&id| id < extent.least);
+            with_others || repeated.get(from).is_some_and(|&id| id <= extent.greatest)
+        };
+        for extent in places.extents.iter().filter(has_any) {
+            visit_part(places.id_bytes, extent, input, &mut part, &mut once, &mut visitor)?;
         }
-        return Ok(vec![visitor]);
+        Ok(visitor)
+    };
+    if reread.is_packed() {
+        return Ok(vec![in_order(&mut Packed { source: reread.from_start()?, at: 0 }, true)?]);
     }
     let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = |_| -> Result<V, ReadError> {
         let mut file = reread.by_position()?;
         let (mut visitor, mut part) = (make(), Vec::new());
+        let mut once = Once { repeated, shown: Vec::new(), with_others: true };
         while let Some(extent) = places.extents.get(next.fetch_add(1, Ordering::Relaxed))
             && !has_failed.load(Ordering::Relaxed)
         {
-            visit_part(places.id_bytes, extent, &mut file, &mut part, &mut visitor)
+            visit_part(places.id_bytes, extent, &mut file, &mut part, &mut once, &mut visitor)
                 .inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
         }
         Ok(visitor)
     };
-    (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).map(work).collect()
+    let mut visitors: Vec<V> =
+        (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).map(work).collect::<Result<_, _>>()?;
+    if !repeated.is_empty() {
+        visitors.push(in_order(&mut reread.by_position()?, false)?);
+    }
+    Ok(visitors)
 }
 
 /// The file, by place.
@@ -122,6 +156,7 @@ fn visit_part(
     extent: &Extent,
     input: &mut dyn Input,
     part: &mut Vec<u8>,
+    once: &mut Once<'_>,
     visitor: &mut impl Visitor,
 ) -> Result<(), ReadError> {
     input.read(extent.offset, extent.bytes.min(MOST_PART_BYTES) as usize, part)?;
@@ -131,13 +166,16 @@ fn visit_part(
         let SubBytes::Known(length) = sub_bytes(rest, id_bytes) else { break };
         match rest[0] {
             sub::INSTANCE => {
-                if let (Some(id), Some(class)) = (id_of(rest, 1, id_bytes), id_of(rest, 5 + id_bytes, id_bytes)) {
+                if let (Some(id), Some(class)) = (id_of(rest, 1, id_bytes), id_of(rest, 5 + id_bytes, id_bytes))
+                    && once.shows(id)
+                {
                     let end = rest.len().min(usize::try_from(length).unwrap_or(usize::MAX));
                     visitor.instance(id, class, rest.get(9 + 2 * id_bytes..end).unwrap_or(&[]));
                 }
             }
             sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => {
                 if let Some((array, head)) = array_of(rest, id_bytes)
+                    && once.shows(array.id)
                     && visitor.array(&array)
                 {
                     let elements = length - head as u64;

@@ -85,6 +85,8 @@ pub(super) struct LostBytes {
     pub(super) missing: u64,
     /// In the file, but passed over.
     pub(super) unread: u64,
+    /// In the file, behind where reading ended.
+    pub(super) behind: u64,
 }
 
 /// Reads records and cuts segments into blocks.
@@ -367,7 +369,7 @@ impl SegmentReader {
 
     /// What follows in the file is not read.
     pub(super) fn note_rest_unread(&mut self) {
-        self.lost.unread += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
+        self.lost.behind += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
     }
 
     // ---- segments

@@ -122,7 +122,7 @@ impl<'r> Assembler<'r> {
         self.reading.info.version = Some(shape.describe().into());
         let class_first = shape == Shape::ClassFirst;
         let objects = Objects::new(self.builder)
-            .resolved_with(ResolveOptions { drop_first_references: class_first })
+            .resolved_with(ResolveOptions { drop_first_references: class_first, ..Default::default() })
             .then(move |_, findings, reading| {
                 if class_first {
                     reading.info.records.push(("class_words".into(), findings.dropped_first_references));

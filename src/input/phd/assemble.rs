@@ -11,6 +11,7 @@ use crate::graph::{
     GraphBuilder, IdStyle, ObjectColumns, RootKind, RootRecord, Section, SectionId, ThreadRecord, TypeRecord, TypeSlot,
 };
 use crate::input::java_types::source_form;
+use crate::input::repeats::RepeatWatch;
 use crate::input::{Code, Extent, ReadError, Reading};
 
 /// Objects that are handed on together.
@@ -66,6 +67,8 @@ pub(super) struct Assembler<'r> {
     slot_of: FxHashMap<Kind, u32>,
     identity: Vec<u32>,
     counts: Vec<Count>,
+    /// Where objects are only counted.
+    pub(super) repeats: RepeatWatch,
     classes: Vec<Class>,
     class_at: FxHashMap<u64, usize>,
     /// Once the header was read.
@@ -104,6 +107,7 @@ impl<'r> Assembler<'r> {
             slot_of: FxHashMap::default(),
             identity: Vec::new(),
             counts: Vec::new(),
+            repeats: RepeatWatch::default(),
             classes: Vec::new(),
             class_at: FxHashMap::default(),
             layout: None,
@@ -158,7 +162,7 @@ impl<'r> Assembler<'r> {
             && !self.thread_classes.is_empty()
             && let Some(found) = self.thread_classes.get_mut(&records.address)
         {
-            *found = Some(class);
+            found.get_or_insert(class);
         }
         let slot = self.slot(kind);
         let is_array = matches!(kind, Kind::ObjectArray(_) | Kind::PrimitiveArray(_));
@@ -177,6 +181,10 @@ impl<'r> Assembler<'r> {
         self.references += records.references.len() as u64;
         if !self.builds_graph {
             self.count(slot, kind, number, records);
+            // Classes stand apart from the objects among which they lie.
+            if kind != Kind::Class {
+                self.repeats.add(records.address, at);
+            }
             return Ok(());
         }
         self.columns.push_object(records.address, slot, number, at);

@@ -17,7 +17,7 @@ mod records;
 mod stream;
 
 use super::Content;
-use super::codes::GraphCodes;
+use super::codes::{GraphCodes, POSSIBLE_REPEAT};
 use super::{Detected, Objects, ParsedDump, ParsedTypes, ReadError, ReadErrorKind, Reader, Reading, Runtime, Source};
 use assemble::Assembler;
 use codes::*;
@@ -72,6 +72,8 @@ impl Reader for Phd {
         read_records(source, &mut assembler)?;
         let extent = assembler.finish()?;
         let types = assembler.totals();
+        let (objects, first) = (assembler.repeats.objects, assembler.repeats.first_position);
+        assembler.problem(&POSSIBLE_REPEAT, objects, first);
         Ok(ParsedTypes { extent, types, origins: Vec::new(), sections: vec![SECTION.into()] })
     }
 }

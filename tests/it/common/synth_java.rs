@@ -34,8 +34,8 @@ impl Held {
 /// A dump on its way: ids of 8 bytes, every object held by a root. Classes are at 0x100_0000 and above.
 pub struct JavaDump {
     writer: Writer,
-    classes: Vec<u8>,
-    objects: Vec<u8>,
+    classes: Vec<Vec<u8>>,
+    objects: Vec<Vec<u8>>,
     names: u64,
     class_count: u64,
 }
@@ -59,7 +59,7 @@ impl JavaDump {
     /// A class with fields by name and kind (values do not matter), and static variables; its id.
     pub fn class(&mut self, name: &str, superclass: u64, fields: &[(&str, Held)], statics: &[(&str, Held)]) -> u64 {
         let class = self.class_of_loader(name, superclass, 0, fields, statics);
-        self.objects.extend([vec![0x05], self.writer.id(class)].concat());
+        self.objects.push([vec![0x05], self.writer.id(class)].concat());
         class
     }
 
@@ -95,7 +95,7 @@ impl JavaDump {
             dump.extend(self.writer.id(name));
             dump.push(held.basic_type());
         }
-        self.classes.extend(dump);
+        self.classes.push(dump);
         class
     }
 
@@ -104,7 +104,7 @@ impl JavaDump {
         let values: Vec<u8> = values.iter().flat_map(|value| value.bytes(&self.writer)).collect();
         let length = (values.len() as u32).to_be_bytes().to_vec();
         let record = [vec![0x21], self.writer.id(id), vec![0; 4], self.writer.id(class), length, values].concat();
-        self.objects.extend(record);
+        self.objects.push(record);
     }
 
     /// An array of references.
@@ -112,14 +112,14 @@ impl JavaDump {
         let length = (elements.len() as u32).to_be_bytes().to_vec();
         let ids: Vec<u8> = elements.iter().flat_map(|&id| self.writer.id(id)).collect();
         let record = [vec![0x22], self.writer.id(id), vec![0; 4], length, self.writer.id(class), ids].concat();
-        self.objects.extend(record);
+        self.objects.push(record);
     }
 
     /// An array of bytes (8), characters (5), numbers (10, 11), each element as its bytes.
     pub fn primitives(&mut self, id: u64, basic_type: u8, width: usize, bytes: &[u8]) {
         let length = ((bytes.len() / width) as u32).to_be_bytes().to_vec();
         let record = [vec![0x23], self.writer.id(id), vec![0; 4], length, vec![basic_type], bytes.to_vec()].concat();
-        self.objects.extend(record);
+        self.objects.push(record);
     }
 
     /// A stack trace of methods, innermost first.
@@ -139,29 +139,49 @@ impl JavaDump {
     /// The root of a thread with the stack of a trace.
     pub fn thread(&mut self, id: u64, serial: u32, trace: u32) {
         let numbers = [serial, trace].map(u32::to_be_bytes).concat();
-        self.objects.extend([vec![0x08], self.writer.id(id), numbers].concat());
+        self.objects.push([vec![0x08], self.writer.id(id), numbers].concat());
     }
 
     /// A local variable in a frame of a thread.
     pub fn local(&mut self, id: u64, thread: u32, frame: u32) {
         let numbers = [thread, frame].map(u32::to_be_bytes).concat();
-        self.objects.extend([vec![0x03], self.writer.id(id), numbers].concat());
+        self.objects.push([vec![0x03], self.writer.id(id), numbers].concat());
     }
 
     /// A root of kind `unknown`.
     pub fn root(&mut self, id: u64) {
-        self.objects.extend(self.writer.root(id));
+        self.objects.push(self.writer.root(id));
+    }
+
+    /// The root of a JNI global.
+    pub fn jni_global(&mut self, id: u64) {
+        self.objects.push([vec![0x01], self.writer.id(id), self.writer.id(1)].concat());
     }
 
     /// The dump.
     pub fn finish(self) -> Vec<u8> {
-        let body = [&self.classes[..], &self.objects].concat();
+        let body = [&self.classes[..], &self.objects].concat().concat();
         self.finish_with(&body)
     }
 
     /// The dump with its classes behind the objects.
     pub fn finish_objects_first(self) -> Vec<u8> {
-        let body = [&self.objects[..], &self.classes].concat();
+        let body = [&self.objects[..], &self.classes].concat().concat();
+        self.finish_with(&body)
+    }
+
+    /// The dump in segments, with its classes among the objects, each in their order; `below` is asked where.
+    pub fn finish_scattered(mut self, mut below: impl FnMut(u64) -> u64) -> Vec<u8> {
+        let [classes, objects] = [&mut self.classes, &mut self.objects].map(std::mem::take);
+        let (mut classes, mut objects) = (classes.into_iter().peekable(), objects.into_iter().peekable());
+        let mut body = Vec::new();
+        while classes.peek().is_some() || objects.peek().is_some() {
+            let from_classes = objects.peek().is_none() || below(2) == 0;
+            body.extend(if from_classes { classes.next() } else { objects.next() }.unwrap_or_default());
+            if below(20) == 0 {
+                self.writer.record(0x1C, &std::mem::take(&mut body));
+            }
+        }
         self.finish_with(&body)
     }
 

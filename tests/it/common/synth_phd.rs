@@ -22,6 +22,11 @@ pub const FORMS: [Form; 3] = [
 
 /// Every object in the longest form.
 pub fn phd(heap: &Heap, form: Form) -> Vec<u8> {
+    phd_of(heap, form, 1)
+}
+
+/// The same with all objects listed several times.
+pub fn phd_of(heap: &Heap, form: Form, times: usize) -> Vec<u8> {
     let mut bytes = b"\0\x12portable heap dump".to_vec();
     bytes.extend(form.version.to_be_bytes());
     bytes.extend(form.flags.to_be_bytes());
@@ -30,7 +35,7 @@ pub fn phd(heap: &Heap, form: Form) -> Vec<u8> {
     if form.classes_first {
         writer.classes(heap);
     }
-    writer.objects(heap);
+    (0..times).for_each(|_| writer.objects(heap));
     if !form.classes_first {
         writer.classes(heap);
     }
