@@ -54,6 +54,14 @@ fn all_answers(dump: &OpenDump) -> Vec<String> {
     problems.chain(answers).chain(questions::exports(dump).iter().map(|export| format!("{export:?}"))).collect()
 }
 
+/// A dump through its index, and without it.
+fn open_both(options: &OpenOptions, dump: &str) -> (OpenDump, OpenDump) {
+    let never = OpenOptions { index: IndexUse::Never, ..options.clone() };
+    let [with, without] = [options, &never].map(|options| options.open(Path::new(dump)).expect("opens"));
+    assert!(!without.is_indexed(), "{dump}");
+    (with, without)
+}
+
 #[test]
 fn every_fixture_answers_alike_with_and_without_an_index() {
     let fixtures: Vec<_> = fixtures::all().into_iter().filter(|fixture| !fixture.holds_allocations()).collect();
@@ -69,15 +77,16 @@ fn every_fixture_answers_alike_with_and_without_an_index() {
                 continue;
             }
             indexed.fetch_add(1, Ordering::Relaxed);
-            let kinds = |kinds: &[&str]| kinds.iter().map(|kind| kind.to_string()).collect::<Vec<_>>();
-            let policies = [(kinds(&[]), false), (kinds(&[]), true), (kinds(&["local", "static"]), false)];
-            for (without, keep_unreachable) in policies {
+            let options = OpenOptions { read: fixture.read_options(), ..OpenOptions::default() };
+            let (with, without) = open_both(&options, &dump);
+            assert!(with.is_indexed(), "{dump}");
+            assert_eq!(all_answers(&with), all_answers(&without), "{dump}");
+            // Other roots than the dump's, and what follows from them.
+            for (without, keep_unreachable) in [(&[][..], true), (&["local", "static"], false), (&["handle"], false)] {
+                let without = without.iter().map(|kind| kind.to_string()).collect();
                 let roots = RootPolicy { without, keep_unreachable };
-                let options = OpenOptions { read: fixture.read_options(), roots, ..OpenOptions::default() };
-                let with = options.open(Path::new(&dump)).expect("opens");
-                let without = OpenOptions { index: IndexUse::Never, ..options }.open(Path::new(&dump)).expect("opens");
-                assert!(with.is_indexed() && !without.is_indexed(), "{dump}");
-                assert_eq!(all_answers(&with), all_answers(&without), "{dump}");
+                let (with, without) = open_both(&OpenOptions { roots, ..options.clone() }, &dump);
+                assert_eq!(questions::ask_of_roots(&with), questions::ask_of_roots(&without), "{dump}");
             }
         }
     };
@@ -90,28 +99,27 @@ fn every_fixture_answers_alike_with_and_without_an_index() {
 }
 
 /// The program gives the words of a question the answer that the library gives its options, with and without an index: of the
-/// first dump of each format that has no reading options.
+/// first dump of each format.
 #[test]
 fn command_lines_ask_what_the_library_answers() {
     let mut formats = BTreeSet::new();
     let mut checked = 0;
     for fixture in fixtures::all() {
-        if !fixture.arguments().is_empty()
-            || fixture.expected.get("error").is_some()
-            || !formats.insert(fixture.format.clone())
-        {
+        if fixture.expected.get("error").is_some() || !formats.insert(fixture.format.clone()) {
             continue;
         }
         let (_folder, file) = folder_with(&fixture.path);
-        let dump =
-            OpenOptions { index: IndexUse::Never, ..OpenOptions::default() }.open(Path::new(&file)).expect("opens");
-        assert_eq!(run(&["index", "-q", &file]).code == 0, !fixture.holds_allocations());
+        let options = OpenOptions { read: fixture.read_options(), index: IndexUse::Never, ..OpenOptions::default() };
+        let dump = options.open(Path::new(&file)).expect("opens");
+        let reading = fixture.arguments();
+        let file: Vec<&str> = [file.as_str()].into_iter().chain(reading.iter().map(String::as_str)).collect();
+        assert_eq!(run(&[&["index", "-q"], &file[..]].concat()).code == 0, !fixture.holds_allocations());
         let ids = questions::ids(&dump, ObjectOrder::RetainedBytes, Some(1));
         let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
         asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
         for question in asked {
-            let words: Vec<&str> =
-                question.words.iter().map(String::as_str).chain([file.as_str(), "-f", "json"]).collect();
+            let words = question.words.iter().map(String::as_str);
+            let words: Vec<&str> = words.chain(file.iter().copied()).chain(["-f", "json"]).collect();
             let (with, without) = (run(&words), run(&[&words[..], &["--no-index"]].concat()));
             assert_eq!((&with.stdout, with.code), (&without.stdout, without.code), "{words:?}");
             assert_eq!(with.stderr, without.stderr, "{words:?}");

@@ -117,17 +117,17 @@ fn occurring() -> BTreeMap<String, Keys> {
                 see("stats", &ran.json());
             }
         }
-        for (without, keep_unreachable) in [(vec![], false), (vec![], true), (vec!["static", "local", "handle"], false)]
-        {
-            let without = without.into_iter().map(String::from).collect();
-            let roots = RootPolicy { without, keep_unreachable };
-            let options = OpenOptions { read: fixture.read_options(), roots, ..OpenOptions::default() };
-            let Ok(dump) = options.open(&fixture.path) else { continue };
-            let ids = questions::ids(&dump, ObjectOrder::RetainedBytes, Some(3));
-            let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
-            asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
-            for question in asked {
-                let Ok(texts) = &question.texts else { continue };
+        let options = OpenOptions { read: fixture.read_options(), ..OpenOptions::default() };
+        let Ok(dump) = options.open(&fixture.path) else { continue };
+        let ids = questions::ids(&dump, ObjectOrder::RetainedBytes, Some(3));
+        let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
+        asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
+        let roots = RootPolicy { without: Vec::new(), keep_unreachable: true };
+        if let Ok(dump) = (OpenOptions { roots, ..options }).open(&fixture.path) {
+            asked.extend(questions::ask_of_roots(&dump));
+        }
+        for question in &asked {
+            if let Ok(texts) = &question.texts {
                 see(question.command(), &serde_json::from_str(&texts[0]).expect("JSON"));
             }
         }

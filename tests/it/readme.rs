@@ -114,7 +114,8 @@ fn links_lead_somewhere() {
 fn the_two_commands_of_the_readme_are_those_of_ci() {
     let readme = std::fs::read_to_string(project("README.md")).expect("readable");
     let ci = std::fs::read_to_string(project(".ci/run")).expect("readable");
-    for command in ["cargo run --locked --release -- stats fixtures/xna_cf/pair_after.txt -n 10", "cargo test --locked"]
+    for command in
+        ["cargo run --locked --release -- stats fixtures/xna_cf/pair_after.txt -n 10", "cargo test --locked --release"]
     {
         assert!(readme.contains(command) && ci.contains(command), "{command}");
     }

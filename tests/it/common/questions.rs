@@ -21,6 +21,7 @@ use heapdump::filter::Filter;
 use heapdump::report::{Format, Present, Style, write};
 
 /// A question: the words of its command line, behind the program's name, and the answer in each form that was asked for.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Asked {
     pub words: Vec<String>,
     pub texts: Result<Vec<String>, String>,
@@ -142,6 +143,15 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
     );
     ask!(asker, waste, WasteOptions::default());
     ask!(asker, threads, ThreadsOptions::default());
+    asker.asked
+}
+
+/// Asks what follows from the roots that a dump is seen with.
+pub fn ask_of_roots(dump: &OpenDump) -> Vec<Asked> {
+    let mut asker = Asker { dump, forms: &[Format::Json], asked: Vec::new() };
+    let retained = Some(RetainedBy::Minimum);
+    ask!(asker, histogram, HistogramOptions { retained, ..HistogramOptions::default() });
+    ask!(asker, dominator_tree, DominatorTreeOptions { depth: 2, ..DominatorTreeOptions::default() });
     asker.asked
 }
 
