@@ -8,11 +8,10 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
-use super::groups::{Groups, TypesApart};
-use super::histogram_rows::{RowName, is_false};
-use super::loader_row::{LoaderRow, loader_or_null, loaders_of_repeated_names, name_with_loader};
-use super::object_rows::FEW_ROWS;
+use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
+use super::loader_row::{LoaderRow, loader_or_null, name_with_loader};
 use super::problems::{ProblemRow, problems_of};
+use super::rows::{FEW_ROWS, RowName, is_false};
 use super::tree::{Level, preorder};
 use super::values::{ShownValue, Values};
 use super::{

@@ -9,8 +9,8 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
-use super::histogram_rows::is_false;
 use super::reachability::unreached_note;
+use super::rows::is_false;
 use super::values::{ShownValue, Values};
 use super::{AnswerError, CommandLine, Limits, Order, OrderWords, ScopeOptions};
 use crate::analysis::dominators::Dominators;

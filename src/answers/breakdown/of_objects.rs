@@ -1,8 +1,9 @@
 //! The breakdown of a dump of objects: types on the way down the dominator tree.
 
-use serde::Serialize;
-
-use super::{Breakdown, BreakdownHeap, BreakdownOptions, HeapOrSection, HeapTree, MAX_ROWS, View, small_share};
+use super::tree::{
+    Breakdown, BreakdownHeap, BreakdownObject, BreakdownOptions, HeapOrSection, HeapTree, MAX_ROWS, SectionRow, View,
+    small_share,
+};
 use crate::allocations::AllocationHeap;
 use crate::analysis::dominator_paths::dominator_tree_as_allocations;
 use crate::analysis::dominators::DomNode;
@@ -14,49 +15,6 @@ use crate::graph::{HeapGraph, NodeId, TypeId};
 
 /// Levels, where no depth is asked for.
 const DEFAULT_DEPTH: u32 = 20;
-
-/// Objects as a heap: allocations are objects.
-#[derive(Debug, Serialize)]
-#[non_exhaustive]
-pub struct SectionRow {
-    /// The name of the one section, if it has one.
-    pub process: Option<String>,
-    /// Objects belong to no process of a number.
-    pid: (),
-    /// 1.
-    pub dump: usize,
-    /// Objects have no allocator.
-    allocator: (),
-    /// Bytes of the reachable objects, or of those that the object asked for retains.
-    pub total_bytes: u64,
-    /// How many they are.
-    pub allocations: Option<u64>,
-    /// The section that was asked for, from 1, and its name, where there are several.
-    #[serde(skip)]
-    pub section: Option<(usize, String)>,
-    /// The object asked for, of which the tree is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<BreakdownObject>,
-}
-
-/// The object that a tree begins at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct BreakdownObject {
-    /// Its id as the dump writes it, with its section where there are several.
-    pub id: String,
-    /// The name of its type.
-    #[serde(rename = "type")]
-    pub type_name: String,
-    /// Of a class object: the class that it stands for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub class: Option<String>,
-    /// What it says of itself, in words.
-    #[serde(skip)]
-    pub said: Option<String>,
-    /// Bytes that would be freed with it, of all types.
-    pub retained_bytes: u64,
-}
 
 /// The tree of all objects, of those of a section, or of those that one retains.
 pub(super) fn breakdown<'d>(

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::analysis::diff::delta;
 use crate::analysis::suspects::{LeakSuspect, SuspectSubject};
-use crate::answers::diff::delta;
 use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
 use crate::answers::{AnswerError, ScopeOptions};
 use crate::dump::OpenDump;

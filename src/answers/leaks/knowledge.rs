@@ -1,9 +1,10 @@
 //! What the values of a dump tell of a suspect: the field where memory piles up, how many elements a collection says it
 //! has, weak maps that hold themselves, thread-local values, what a thread was doing, loaders that should be gone.
 
-use super::{SuspectView, Suspects};
+use super::suspects::Suspects;
+use super::view::SuspectView;
 use crate::analysis::suspects::LeakSuspect;
-use crate::answers::threads::FrameRow;
+use crate::answers::frames::FrameRow;
 use crate::answers::values::Values;
 use crate::graph::{HeapGraph, Loader, NodeId, TypeId};
 use crate::input::Value;

@@ -1,6 +1,8 @@
 //! A suspect in a paragraph that can be pasted into a ticket.
 
-use super::{SubjectKind, SuspectView, Suspects, knowledge};
+use super::knowledge;
+use super::suspects::Suspects;
+use super::view::{SubjectKind, SuspectView};
 use crate::analysis::suspects::LeakSuspect;
 use crate::answers::ObjectRow;
 use crate::graph::RootKind;

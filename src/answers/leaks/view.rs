@@ -4,12 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 
-use super::{SuspectGrowth, Suspects, knowledge, paragraph};
+use super::growth::SuspectGrowth;
 use crate::analysis::root_paths::RootPaths;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::suspects::{AccumulationPoint, LeakSuspect, Shape, SuspectSubject, largest_types};
 use crate::answers::reference_names::ReferenceNames;
-use crate::answers::values::Values;
 use crate::answers::{CommandLine, ObjectRow, PathRow};
 use crate::graph::HeapGraph;
 
@@ -152,10 +151,10 @@ pub struct HeldTypeRow<'s> {
 /// The path to a suspect.
 #[derive(Debug, Clone)]
 pub struct SuspectPath<'s> {
-    graph: &'s HeapGraph,
-    roots: &'s RootsByNode<'s>,
-    paths: Option<Cow<'s, RootPaths<'s>>>,
-    names: Option<ReferenceNames<'s>>,
+    pub(super) graph: &'s HeapGraph,
+    pub(super) roots: &'s RootsByNode<'s>,
+    pub(super) paths: Option<Cow<'s, RootPaths<'s>>>,
+    pub(super) names: Option<ReferenceNames<'s>>,
 }
 
 impl SuspectPath<'_> {
@@ -172,35 +171,8 @@ impl Serialize for SuspectPath<'_> {
     }
 }
 
-impl<'s> SuspectView<'s> {
-    /// With `values` the paragraph has what objects say of themselves.
-    pub(super) fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<Values<'_>>) -> Self {
-        let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
-        let point = &suspect.accumulation;
-        let mut look_further = CommandLine::new("dominators");
-        look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
-        let mut view = SuspectView {
-            row: suspects.row(at),
-            owner: suspect.owner.map(|owner| suspects.object(owner, values)),
-            accumulation_point: AccumulationRow::new(graph, point, suspects.object(point.node, values)),
-            keeping: point
-                .keeping
-                .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
-            path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at), names: suspects.names },
-            holds: held_types(graph, suspect),
-            inside: paragraph::inside(suspects, suspect),
-            growth: suspects.growth.as_ref().map(|growth| growth[at]),
-            text: String::new(),
-            look_further,
-        };
-        let largest = suspects.object(suspect.largest(), values);
-        view.text = paragraph::of(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
-        view
-    }
-}
-
 impl<'s> AccumulationRow<'s> {
-    fn new(graph: &'s HeapGraph, point: &AccumulationPoint, object: ObjectRow) -> Self {
+    pub(super) fn new(graph: &'s HeapGraph, point: &AccumulationPoint, object: ObjectRow) -> Self {
         let (shape, members) = match point.shape {
             Shape::LinkedList(length, type_id) => ("linked-list", Some((length, type_id))),
             Shape::Collection(count, type_id) => (collection_shape(&object.type_name), Some((count, type_id))),
@@ -228,7 +200,7 @@ fn collection_shape(type_name: &str) -> &'static str {
     }
 }
 
-fn held_types<'s>(graph: &'s HeapGraph, suspect: &LeakSuspect) -> Vec<HeldTypeRow<'s>> {
+pub(super) fn held_types<'s>(graph: &'s HeapGraph, suspect: &LeakSuspect) -> Vec<HeldTypeRow<'s>> {
     let (largest, other) = largest_types(&suspect.held_types, TYPES_LISTED);
     let rows = largest.iter().map(|held| HeldTypeRow {
         type_name: graph.type_name(held.type_id),

@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
-use super::{DumpsTrend, TrendRow};
+use super::rows::{DumpsTrend, TrendRow};
+use crate::analysis::diff::delta;
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::Threshold;
-use crate::answers::diff_limits::OverLimit;
+use crate::answers::over_limit::OverLimit;
 use crate::units::format_bytes;
 
 /// The most that something may grow by.
@@ -70,7 +71,7 @@ impl TrendLimit {
         let limit = self.size.at_most(first);
         let (grown, per) = match self.is_per_dump {
             true => (trend.slope(&values), " a dump"),
-            false => (super::delta(first, last), ""),
+            false => (delta(first, last), ""),
         };
         let is_over = u64::try_from(grown).is_ok_and(|grown| grown > limit);
         is_over.then(|| {

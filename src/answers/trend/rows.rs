@@ -3,12 +3,35 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{TrendDump, delta};
+use crate::analysis::diff::delta;
 use crate::analysis::series::{Course, Trend, median_slope, shape};
 use crate::answers::DiffBy;
-use crate::answers::diff_limits::OverLimit;
-use crate::answers::files_info::shared_folder_of;
+use crate::answers::over_limit::OverLimit;
+use crate::answers::words::shared_folder_of;
 use crate::units::{count_of, format_count};
+
+/// One of the dumps. What is not known of one that could not be read is null.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TrendDump {
+    /// Its name.
+    pub file: String,
+    /// The name of its format.
+    pub format: Option<String>,
+    /// When it was taken, where it says so.
+    pub taken_at: Option<String>,
+    /// Objects in it, of those that are asked for.
+    pub objects: Option<u64>,
+    /// Their shallow bytes.
+    pub shallow_bytes: Option<u64>,
+    /// Shallow bytes of those that strong roots reach.
+    pub reachable_bytes: Option<u64>,
+    #[serde(skip)]
+    pub(super) taken_ms: Option<i64>,
+    /// Shallow bytes of all objects, asked for or not.
+    #[serde(skip)]
+    pub(super) heap_bytes: u64,
+}
 
 /// What grew over many dumps.
 #[derive(Debug, Serialize)]

@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::WasteKind;
 use super::collections::{Found, collections_of, elements};
+use super::options::WasteKind;
 use crate::analysis::collections::TypeFields;
-use crate::answers::strings::GroupedStrings;
+use crate::answers::grouped_strings::GroupedStrings;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::input::{ContentKey, Contents};
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::find::Wasting;
-use super::{WasteKind, WasteOptions, WasteOrder};
+use super::options::{WasteKind, WasteOptions, WasteOrder};
 use crate::analysis::collections::TypeFields;
 use crate::answers::AnswerError;
 use crate::answers::holders::{HolderName, Holders};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::WasteKind;
 use super::find::{MIN_SPARSE_SLOTS, Wasting};
+use super::options::WasteKind;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::input::Runtime;
 
@@ -38,7 +38,7 @@ pub(super) fn same_size_arrays(graph: &HeapGraph, found: &mut Vec<Wasting>) {
     for (_, type_id, bytes) in arrays() {
         *counts.entry((type_id, bytes)).or_default() += 1;
     }
-    let heap_bytes = super::heap_bytes(graph);
+    let heap_bytes = heap_bytes(graph);
     counts.retain(|&(_, bytes), count| {
         *count >= MIN_SAME_SIZE && count.saturating_mul(bytes).saturating_mul(SAME_SIZE_PART) >= heap_bytes.max(1)
     });
@@ -118,6 +118,10 @@ fn reference_arrays(graph: &HeapGraph, runtime: Option<Runtime>) -> Vec<bool> {
         }
     }
     holds
+}
+
+pub(super) fn heap_bytes(graph: &HeapGraph) -> u64 {
+    graph.nodes().fold(0, |sum: u64, node| sum.saturating_add(graph.shallow_bytes(node)))
 }
 
 #[cfg(test)]

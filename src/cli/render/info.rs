@@ -1,7 +1,7 @@
 //! `heapdump info`: of one file a field and its value a line; of several a row for each file.
 
-use crate::answers::files_info::{InfoOfFile, InfoOfFiles};
 use crate::answers::info::Info;
+use crate::answers::info::{InfoOfFile, InfoOfFiles};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls};
 
 impl Present for Info {

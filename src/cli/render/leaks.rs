@@ -1,7 +1,7 @@
 //! `heapdump leaks`.
 
+use crate::answers::leaks::SurvivorRow;
 use crate::answers::leaks::SuspectRow;
-use crate::answers::survivors::SurvivorRow;
 use crate::answers::{Leaks, Survivors, cut_sentence};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, escape_markdown};
 

@@ -2,7 +2,7 @@
 
 use super::rows::{REFERENCE, TYPE, note_inferred_roots, root_text, root_words};
 use crate::answers::MergedRootPaths;
-use crate::answers::merged_paths::MergedPathRow;
+use crate::answers::roots::merged_paths::MergedPathRow;
 use crate::answers::tree::TreeRow;
 use crate::report::{
     Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, escape_controls, format_count,

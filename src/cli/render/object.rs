@@ -2,7 +2,7 @@
 
 use super::rows::{CLASS, REFERENCE, TRUNCATED, TYPE, VALUE, heading, note_inferred_roots, root_words, shown};
 use crate::answers::object::ShownObjects;
-use crate::answers::object_rows::{NodeRows, RelatedRow};
+use crate::answers::object::{NodeRows, RelatedRow};
 use crate::answers::values::{FieldRow, ShownValue};
 use crate::answers::{ObjectAnswer, ObjectRow};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, format_count};

@@ -1,7 +1,7 @@
 //! `heapdump roots OBJID`.
 
 use super::rows::{CLASS, REFERENCE, TYPE, heading, note_inferred_roots, root_text};
-use crate::answers::path_lines::{PathLine, PathLines, PathPart};
+use crate::answers::roots::path_lines::{PathLine, PathLines, PathPart};
 use crate::answers::{PathStep, Reachability, RootPathsAnswer};
 use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
 

@@ -2,7 +2,7 @@
 
 use super::signed;
 use crate::answers::browse::Browser;
-use crate::answers::path_lines::{PathLines, PathPart};
+use crate::answers::roots::path_lines::{PathLines, PathPart};
 use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };

@@ -4,10 +4,10 @@
 use heapdump::OpenDump;
 use heapdump::analysis::selection::{TypeChoice, TypePattern};
 use heapdump::answers::breakdown::BreakdownBy;
-use heapdump::answers::merged_paths::{KeptRows, merged_paths_to};
 use heapdump::answers::object::{ShowOptions, show};
 use heapdump::answers::objects::ObjectOrder;
 use heapdump::answers::referrers::ReferredTo;
+use heapdump::answers::roots::merged_paths::{KeptRows, merged_paths_to};
 use heapdump::answers::{
     AnswerError, BreakdownOptions, CommandLine, DominatorTreeOptions, GroupBy, HistogramOptions, InfoOptions,
     LeaksOptions, Limits, MergedPathsOptions, ObjectId, ObjectOptions, ObjectsOptions, ReferrersOptions, RetainedBy,

@@ -1,0 +1,484 @@
+//! The trees of a breakdown: how they are asked for, and how they are laid out.
+
+use serde::{Serialize, Serializer};
+
+use crate::allocations::{AllocationHeap, NameId, Names};
+use crate::analysis::allocation_totals::{Totals, TotalsOptions};
+use crate::analysis::breakdown::{Axes, Axis, BreakdownTree, Kind, Node, Row};
+use crate::analysis::callers::CallerTree;
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
+use crate::answers::problems::{ProblemRow, problems_of};
+use crate::answers::rows::is_false;
+use crate::answers::tree::{Level, Single, preorder};
+use crate::answers::{AnswerError, CommandLine, Limits, ObjectId, Order, OrderWords, ScopeOptions, Tree, TreeRow};
+use crate::dump::OpenDump;
+
+/// Rows of all trees of an answer, at most.
+pub(super) const MAX_ROWS: usize = 1_000_000;
+
+/// What a tree is laid out by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BreakdownBy {
+    /// Backtraces; types below backtraces that have none below them.
+    #[default]
+    Backtrace,
+    /// Types, and their backtraces below.
+    Type,
+    /// Every backtrace along both axes.
+    Both,
+    /// From the frames that allocate up to their callers.
+    Caller,
+}
+
+impl BreakdownBy {
+    /// The axes that can come first, by the words for them.
+    pub const WORDS: &[(&str, BreakdownBy)] =
+        &[("backtrace", BreakdownBy::Backtrace), ("type", BreakdownBy::Type), ("both", BreakdownBy::Both)];
+}
+
+/// What children are ordered by; ties by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BreakdownOrder {
+    /// Bytes, largest first.
+    #[default]
+    Bytes,
+    /// Allocations or objects, most first.
+    Allocations,
+    /// Name.
+    Name,
+}
+
+impl Order for BreakdownOrder {
+    const WORDS: OrderWords<Self> = &[
+        (&["bytes"], BreakdownOrder::Bytes),
+        (&["allocations"], BreakdownOrder::Allocations),
+        (&["name"], BreakdownOrder::Name),
+    ];
+}
+
+/// Which heaps, and how their trees are laid out.
+#[derive(Debug, Clone, Default)]
+pub struct BreakdownOptions {
+    /// Which objects, of a dump of objects. Types: only what was allocated of these, of either kind of dump.
+    pub scope: ScopeOptions,
+    /// Which heaps, of allocation totals.
+    pub heaps: HeapChoice,
+    /// The object to begin at, of a dump of objects: its tree has all that it retains, whatever the section. Default: the
+    /// top.
+    pub object: Option<ObjectId>,
+    /// The axis.
+    pub by: BreakdownBy,
+    /// Where the trees begin: the names of frames or types from the top down, `;` between them. Default: the top.
+    pub below: Option<String>,
+    /// Levels below the top, at most [`MAX_DEPTH`]. Default: all; 20 of objects.
+    pub depth: Option<u32>,
+    /// Smaller nodes become part of `<other>`. Default: none do; of objects [`small_share`].
+    pub min_size: Option<Threshold>,
+    /// The order of children.
+    pub order: BreakdownOrder,
+    /// How many children of a node.
+    pub limits: Limits,
+}
+
+/// 0.5 %: what is less of a heap is seldom worth a row.
+pub fn small_share() -> Threshold {
+    Percent::new(0.5).map_or(Threshold::Bytes(0), Threshold::Share)
+}
+
+/// Between the names of a path, as in folded stacks.
+pub const BETWEEN_NAMES: char = ';';
+
+impl BreakdownOptions {
+    /// Levels above the place where the trees begin, at most.
+    pub(super) fn levels_above(&self) -> u32 {
+        self.below.as_ref().map_or(0, |path| 1 + path.matches(BETWEEN_NAMES).count() as u32)
+    }
+
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("breakdown");
+        match self.by {
+            BreakdownBy::Backtrace => {}
+            BreakdownBy::Type => _ = line.option("--by", Some("type")),
+            BreakdownBy::Both => _ = line.option("--by", Some("both")),
+            BreakdownBy::Caller => _ = line.word("--invert"),
+        }
+        line.option("--below", self.below.as_deref());
+        line.option("--depth", self.depth.map(|depth| depth.to_string()).as_deref());
+        line.option("--min-bytes", self.min_size.map(|size| size.to_string()).as_deref());
+        match self.order {
+            BreakdownOrder::Bytes => {}
+            BreakdownOrder::Allocations => _ = line.option("--sort", Some("allocations")),
+            BreakdownOrder::Name => _ = line.option("--sort", Some("name")),
+        }
+        self.limits.add_to(&mut line);
+        self.scope.add_to(&mut line);
+        self.heaps.add_to(&mut line);
+        if let Some(object) = &self.object {
+            line.word(object.to_string());
+        }
+        line
+    }
+}
+
+/// Where the bytes are.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct Breakdown<'d> {
+    /// The name of the dump's format.
+    pub format: String,
+    /// What the trees are laid out by.
+    pub by: BreakdownBy,
+    /// What was wrong with the dump.
+    pub problems: Vec<ProblemRow>,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// A tree for each heap; one for a dump of objects.
+    pub heaps: Vec<BreakdownHeap<'d>>,
+    /// The object asked for, if no strong root reaches it: then there is no heap.
+    #[serde(skip)]
+    pub unreachable: Option<String>,
+    /// A memory dump with more heaps than the one that was chosen by default.
+    #[serde(skip)]
+    pub fuller_dump: Option<FullerDump>,
+}
+
+/// A heap and its tree.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct BreakdownHeap<'d> {
+    /// What is said of every heap.
+    #[serde(flatten)]
+    pub heap: HeapOrSection,
+    /// The tree.
+    pub tree: HeapTree<'d>,
+}
+
+/// Objects as a heap: allocations are objects.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct SectionRow {
+    /// The name of the one section, if it has one.
+    pub process: Option<String>,
+    /// Objects belong to no process of a number.
+    pub(super) pid: (),
+    /// 1.
+    pub dump: usize,
+    /// Objects have no allocator.
+    pub(super) allocator: (),
+    /// Bytes of the reachable objects, or of those that the object asked for retains.
+    pub total_bytes: u64,
+    /// How many they are.
+    pub allocations: Option<u64>,
+    /// The section that was asked for, from 1, and its name, where there are several.
+    #[serde(skip)]
+    pub section: Option<(usize, String)>,
+    /// The object asked for, of which the tree is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<BreakdownObject>,
+}
+
+/// The object that a tree begins at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BreakdownObject {
+    /// Its id as the dump writes it, with its section where there are several.
+    pub id: String,
+    /// The name of its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Of a class object: the class that it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// What it says of itself, in words.
+    #[serde(skip)]
+    pub said: Option<String>,
+    /// Bytes that would be freed with it, of all types.
+    pub retained_bytes: u64,
+}
+
+/// What a tree is of.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum HeapOrSection {
+    /// A heap of allocation totals.
+    Heap(HeapRow),
+    /// The objects of one section, of all, or below one object.
+    Objects(SectionRow),
+}
+
+impl HeapOrSection {
+    /// What it is of, in words, for a title.
+    pub fn title(&self) -> String {
+        let objects = match self {
+            HeapOrSection::Heap(heap) => return heap.title.clone(),
+            HeapOrSection::Objects(objects) => objects,
+        };
+        if let Some(object) = &objects.object {
+            let said = object.class.as_ref().or(object.said.as_ref());
+            let said = said.map_or(String::new(), |said| format!(" {said}"));
+            let BreakdownObject { id, type_name, .. } = object;
+            return format!("{id}, {type_name}{said}: types on the way down the dominator tree");
+        }
+        let whole = match (&objects.section, &objects.process) {
+            (Some((number, name)), _) if name.is_empty() => format!("section {number}"),
+            (Some((number, name)), _) => format!("section {number} ({name})"),
+            (None, Some(name)) => name.clone(),
+            (None, None) => "all sections".to_string(),
+        };
+        format!("{whole}, types on the way down the dominator tree")
+    }
+}
+
+/// The options that choose one of several heaps, by its place.
+pub fn choice_of(heaps: &[BreakdownHeap<'_>], number: usize) -> HeapChoice {
+    let of = |heap: &BreakdownHeap<'_>| match &heap.heap {
+        HeapOrSection::Heap(row) => Some((row.dump, row.pid, row.part)),
+        HeapOrSection::Objects(_) => None,
+    };
+    let Some(HeapOrSection::Heap(row)) = heaps.get(number).map(|heap| &heap.heap) else { return HeapChoice::default() };
+    let is_another = |(dump, pid, part)| (dump, pid) == (row.dump, row.pid) && part != row.part;
+    let is_one_of_several = heaps.iter().filter_map(of).any(is_another);
+    HeapChoice {
+        dump: Some(row.dump.to_string()),
+        process: Some(if is_one_of_several { format!("{} #{}", row.pid, row.part) } else { row.pid.to_string() }),
+        allocator: Some(row.allocator.clone()),
+        ..HeapChoice::default()
+    }
+}
+
+impl BreakdownHeap<'_> {
+    /// Bytes of the whole tree.
+    pub fn total_bytes(&self) -> u64 {
+        match &self.heap {
+            HeapOrSection::Heap(heap) => heap.total_bytes,
+            HeapOrSection::Objects(section) => section.total_bytes,
+        }
+    }
+}
+
+/// The tree of a heap. Serialises as the object of its root.
+#[derive(Debug)]
+pub struct HeapTree<'d>(Tree<BreakdownRow<'d>>);
+
+/// A node of a tree.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct BreakdownRow<'d> {
+    /// The name of a frame or type, at the top that of the object asked for; `/`, `<self>` or `<other>` of what has none.
+    pub name: &'d str,
+    /// What it stands for.
+    pub kind: Kind,
+    /// Which axis it belongs to.
+    pub axis: Axis,
+    /// How much there is.
+    pub bytes: u64,
+    /// Allocations or objects, where they are counted.
+    pub allocations: Option<u64>,
+    /// The figures are lower bounds.
+    pub is_lower_bound: bool,
+}
+
+impl<'d> HeapTree<'d> {
+    /// The rows: the root, and each followed by its children. What is hidden after a row called `<other>` is part of it.
+    pub fn rows(&self) -> &[TreeRow<BreakdownRow<'d>>] {
+        self.0.rows()
+    }
+}
+
+impl Serialize for HeapTree<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Single(self.0.nested(NodeFields::new)).serialize(serializer)
+    }
+}
+
+/// What JSON has of a node beside its children.
+#[derive(Serialize)]
+struct NodeFields<'d> {
+    name: &'d str,
+    kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axis: Option<Axis>,
+    bytes: u64,
+    allocations: Option<u64>,
+    #[serde(skip_serializing_if = "is_false")]
+    at_least: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<u32>,
+}
+
+impl<'d> NodeFields<'d> {
+    fn new(place: &TreeRow<BreakdownRow<'d>>) -> Self {
+        let BreakdownRow { name, kind, axis, bytes, allocations, is_lower_bound } = place.row;
+        NodeFields {
+            name,
+            kind,
+            axis: matches!(kind, Kind::SelfCost | Kind::Other).then_some(axis),
+            bytes,
+            allocations,
+            at_least: is_lower_bound,
+            hidden: (place.hidden_after > 0).then_some(place.hidden_after),
+        }
+    }
+}
+
+impl<'d> Breakdown<'d> {
+    pub(super) fn new(
+        dump: &OpenDump,
+        options: &BreakdownOptions,
+        heaps: Vec<BreakdownHeap<'d>>,
+        fuller_dump: Option<FullerDump>,
+    ) -> Self {
+        Breakdown {
+            format: dump.info().format.to_string(),
+            by: options.by,
+            problems: problems_of(dump.diagnostics()),
+            roots_inferred: false,
+            heaps,
+            unreachable: None,
+            fuller_dump,
+        }
+    }
+}
+
+impl<'d> HeapTree<'d> {
+    pub(super) fn new(rows: Vec<TreeRow<Row>>, top: &'d str, text: impl Fn(NameId) -> &'d str) -> Self {
+        let shown = |Row { kind, axis, name, amount }: Row| BreakdownRow {
+            name: match (kind, name) {
+                (Kind::Root, _) => top,
+                (Kind::Other, _) => "<other>",
+                (_, Some(name)) => text(name),
+                (_, None) => "<self>",
+            },
+            kind,
+            axis,
+            bytes: amount.bytes,
+            allocations: amount.allocations,
+            is_lower_bound: amount.is_lower_bound,
+        };
+        HeapTree(rows.into_iter().map(|row| row.map(shown)).collect())
+    }
+}
+
+/// How the tree of one heap is laid out.
+pub(super) struct View<'a> {
+    pub(super) options: &'a BreakdownOptions,
+    pub(super) heap: &'a AllocationHeap,
+    pub(super) names: &'a Names,
+    pub(super) depth: u32,
+    pub(super) min_size: Threshold,
+    pub(super) types_below: bool,
+    /// What the root has itself is a row, however small.
+    pub(super) keep_self: bool,
+    pub(super) rows_left: usize,
+}
+
+impl View<'_> {
+    /// The rows; none where there is no such place to begin at.
+    pub(super) fn rows(&self) -> Result<(Vec<TreeRow<Row>>, Totals), AnswerError> {
+        let axes = match self.options.by {
+            BreakdownBy::Backtrace => Some(Axes::Backtrace),
+            BreakdownBy::Type => Some(Axes::Type),
+            BreakdownBy::Both => Some(Axes::Both),
+            BreakdownBy::Caller => None,
+        };
+        let types = self.options.scope.types.as_ref();
+        let is_wanted = |name: NameId| types.is_none_or(|types| types.matches(self.names.text(name)));
+        let totals_options = TotalsOptions {
+            // Callers are found from the last frames, however deep these are.
+            depth: if axes.is_none() { u32::MAX } else { self.depth.saturating_add(self.options.levels_above()) },
+            by_type: self.options.by != BreakdownBy::Backtrace && axes.is_some(),
+            wanted: types.is_some().then_some(&is_wanted),
+        };
+        let totals = Totals::compute(self.heap, &totals_options);
+        if totals.pairs_left_out > 0 {
+            return Err(AnswerError::TooManyPairs(title_of(self.heap)));
+        }
+        let min_bytes = self.min_size.at_least(totals.at(0).bytes);
+        let most = self.rows_left + 1;
+        let rows: Vec<TreeRow<Row>> = match axes {
+            Some(axes) => {
+                let tree = BreakdownTree { heap: self.heap, totals: &totals, axes, types_below: self.types_below };
+                let below = |node: &mut Node<_>, depth: u32| {
+                    let children = if depth < self.depth { tree.children(node) } else { Vec::new() };
+                    let level = |(children, axis)| self.level(children, &node.row, axis, min_bytes);
+                    children.into_iter().map(level).collect::<Vec<_>>()
+                };
+                let children =
+                    |node: &mut Node<_>| tree.children(node).into_iter().flat_map(|(nodes, _)| nodes).collect();
+                let Some(root) = self.start(tree.root(), children) else { return Ok((Vec::new(), totals)) };
+                preorder(Level::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
+            }
+            None => {
+                let (tree, root) = CallerTree::new(self.heap, &totals);
+                let Some(root) = self.start(root, |node| tree.children(node)) else { return Ok((Vec::new(), totals)) };
+                let below = |node: &mut Node<_>, depth: u32| {
+                    let children = (depth < self.depth).then(|| tree.children(node));
+                    children.map(|children| self.level(children, &node.row, Axis::Backtrace, min_bytes))
+                };
+                preorder(Level::of(root), below).map(|row| row.map(|node| node.row)).take(most).collect()
+            }
+        };
+        if rows.len() > self.rows_left {
+            let (title, with_earlier) = (title_of(self.heap), self.rows_left < MAX_ROWS);
+            return Err(AnswerError::TooManyRows { title, limit: MAX_ROWS, with_earlier });
+        }
+        Ok((rows, totals))
+    }
+
+    /// Where the tree begins: the first place of that path. O(children of the places on the way).
+    fn start<P>(&self, root: Node<P>, children: impl Fn(&mut Node<P>) -> Vec<Node<P>>) -> Option<Node<P>> {
+        let Some(path) = self.options.below.as_deref() else { return Some(root) };
+        // Names may hold what stands between names.
+        let mut open = vec![(root, path)];
+        while let Some((mut node, left)) = open.pop() {
+            let mut further = Vec::new();
+            for child in children(&mut node) {
+                let Some(name) = child.row.name.map(|name| self.names.text(name)) else { continue };
+                match left.strip_prefix(name) {
+                    Some("") => return Some(child),
+                    Some(rest) => further.extend(rest.strip_prefix(BETWEEN_NAMES).map(|rest| (child, rest))),
+                    None => {}
+                }
+            }
+            open.extend(further.into_iter().rev());
+        }
+        None
+    }
+
+    /// The children of one axis that are shown, and what is left.
+    fn level<P: Default>(
+        &self,
+        mut children: Vec<Node<P>>,
+        parent: &Row,
+        axis: Axis,
+        min_bytes: u64,
+    ) -> Level<Node<P>> {
+        let all = children.len();
+        let keeps = |child: &Node<P>| self.keep_self && parent.kind == Kind::Root && child.row.kind == Kind::SelfCost;
+        let kept: Vec<Node<P>> = children.extract_if(.., |child| keeps(child)).collect();
+        children.retain(|child| child.row.amount.bytes >= min_bytes);
+        let text = |row: &Row| row.name.map(|name| self.names.text(name)).unwrap_or_default();
+        let Limits { reverse, .. } = self.options.limits;
+        let mut level = Level::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
+            let (a, b) = (&a.row, &b.row);
+            let by_figure = match self.options.order {
+                BreakdownOrder::Bytes => b.amount.bytes.cmp(&a.amount.bytes),
+                BreakdownOrder::Allocations => b.amount.allocations.cmp(&a.amount.allocations),
+                BreakdownOrder::Name => std::cmp::Ordering::Equal,
+            };
+            let order = by_figure.then_with(|| text(a).cmp(text(b)));
+            let order = if reverse { order.reverse() } else { order };
+            (a.kind == Kind::SelfCost).cmp(&(b.kind == Kind::SelfCost)).then(order)
+        });
+        level.rows.extend(kept);
+        let other = parent.other(axis, level.rows.iter().map(|child| &child.row));
+        // Without a row for them nothing is said of children that are left out.
+        level.hidden = if other.is_some() { all - level.rows.len() } else { 0 };
+        level.rows.extend(other.map(|row| Node { row, position: P::default() }));
+        level
+    }
+}

@@ -1,0 +1,168 @@
+//! What grew between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
+//! so that the dumps may be of different formats of one runtime.
+
+mod limits;
+mod objects;
+mod options;
+mod rows;
+
+use std::collections::BTreeSet;
+
+pub use limits::{GrowthLimit, GrowthLimits};
+pub use objects::{ChangedObjects, ChangedTotals, ChangedType};
+pub use options::{DiffFlags, DiffOptions, DiffOrder};
+pub use rows::*;
+
+pub use super::shared::over_limit::OverLimit;
+pub use super::shared::side::DiffBy;
+pub use crate::analysis::diff::{Amounts, Change, delta};
+
+use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
+use super::problems::problems_of;
+use super::side::Side;
+use super::two_dumps::check_runtimes;
+use super::{AnswerError, GroupBy};
+use crate::allocations::{AllocationDump, AllocationHeap};
+use crate::analysis::allocation_diff::AllocationDiff;
+use crate::analysis::allocation_totals::{self, TotalsOptions};
+use crate::analysis::diff::join;
+use crate::analysis::heap_total::HeapTotal;
+use crate::dump::{Content, OpenDump};
+use objects::object_diff;
+
+/// Compares two dumps, or two memory dumps of one that is given twice. O(objects) of both; with retained bytes, or by
+/// paths, their dominator trees.
+///
+/// # Errors
+/// When one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
+/// answer takes more memory than it may.
+pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
+    let [old_problems, new_problems] = [old, new].map(|dump| problems_of(dump.diagnostics()));
+    Ok(Diff { problems: DiffProblems { old: old_problems, new: new_problems }, ..compare(old, new, options)? })
+}
+
+fn compare(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
+    match (old.content(), new.content()) {
+        (Content::Objects(_), Content::Objects(_)) => {
+            check_runtimes(old, new)?;
+            options.heaps.check_on_objects()?;
+            if options.by == DiffBy::Backtraces {
+                return Err(AnswerError::NotAllocations);
+            }
+            let by_object = match options.by {
+                DiffBy::Objects => Some(object_diff(old, new, options)?),
+                _ => None,
+            };
+            let side = |dump, row_bytes| Side::find(dump, &options.scope, options.by, options.retained, row_bytes);
+            let old = side(old, 0)?;
+            let new = side(new, old.row_bytes)?;
+            Ok(of_objects(old, new, by_object, options))
+        }
+        (Content::Allocations(old_dump), Content::Allocations(new_dump)) => {
+            options.scope.check_on_allocations()?;
+            let is_by_type_or_backtrace = matches!(options.by, DiffBy::Groups(GroupBy::Type) | DiffBy::Backtraces);
+            if options.retained || !is_by_type_or_backtrace {
+                return Err(AnswerError::NotObjects);
+            }
+            of_allocations(old, [old_dump, new_dump], options)
+        }
+        _ => Err(AnswerError::MixedContents),
+    }
+}
+
+fn of_objects(old: Side, new: Side, by_object: Option<ChangedObjects>, options: &DiffOptions) -> Diff {
+    let [old_totals, new_totals] = [&old, &new]
+        .map(|side| DiffTotals::Objects { objects: side.totals.objects, shallow_bytes: side.totals.shallow_bytes });
+    let roots_inferred = old.roots_inferred || new.roots_inferred;
+    let rows = join(old.rows, new.rows);
+    let whole = if options.scope.is_choice() { "what matches" } else { "the heap" };
+    let whole = (whole, old_totals.bytes(), new_totals.bytes());
+    let bytes_of = |amounts: &Amounts| if options.retained { amounts.retained_bytes } else { amounts.bytes };
+    let sizes = rows.iter().map(|(name, change)| (name.as_str(), bytes_of(&change.old), bytes_of(&change.new)));
+    let over_limits = options.growth_limits.check(whole, &sizes.collect::<Vec<_>>());
+    let rows = match by_object {
+        Some(rows) => DiffRows::ByObject(rows),
+        None => DiffRows::Objects(ObjectDiffRows::new(rows, options)),
+    };
+    let shallow_bytes_delta = Some(delta(old_totals.bytes(), new_totals.bytes()));
+    Diff { shallow_bytes_delta, roots_inferred, over_limits, ..Diff::new(old_totals, new_totals, rows) }
+}
+
+impl Diff {
+    fn new(old: DiffTotals, new: DiffTotals, rows: DiffRows) -> Self {
+        Diff {
+            old,
+            new,
+            shallow_bytes_delta: None,
+            roots_inferred: false,
+            rows,
+            problems: DiffProblems::default(),
+            over_limits: Vec::new(),
+            unmatched_heaps: UnmatchedHeaps::default(),
+            fuller_dumps: Vec::new(),
+        }
+    }
+}
+
+/// Memory for a node or an entry of either dump: in the totals by node, and as a row.
+const BYTES_PER_ROW: u64 = 400;
+
+fn of_allocations(asked: &OpenDump, dumps: [&AllocationDump; 2], options: &DiffOptions) -> Result<Diff, AnswerError> {
+    let mut sides = Vec::new();
+    for (choice, dump) in sides_of(&options.heaps).iter().zip(dumps) {
+        sides.push(choice.choose(dump)?);
+    }
+    let rows: usize = sides.iter().flat_map(|side| &side.heaps).map(|heap| heap.row_count()).sum();
+    asked.check_rows(rows as u64, BYTES_PER_ROW)?;
+    // Numbers of processes do not carry over from one run to another, names do.
+    let prefix_of = |heap: &AllocationHeap| format!("{}, {}", process_title_of(heap), heap.allocator);
+    let several = sides.iter().any(|side| side.heaps.len() > 1);
+    let mut diff = AllocationDiff::new();
+    for (number, (side, dump)) in sides.iter().zip(dumps).enumerate() {
+        for heap in &side.heaps {
+            let prefix = several.then(|| prefix_of(heap));
+            let by_type = HeapTotal::compute(heap);
+            if by_type.pairs_left_out > 0 {
+                return Err(AnswerError::TooManyPairs(title_of(heap)));
+            }
+            let of_paths = TotalsOptions { depth: u32::MAX, by_type: false, wanted: None };
+            let paths = allocation_totals::Totals::compute(heap, &of_paths);
+            diff.add_types(&by_type.types, &dump.names, number == 1);
+            diff.add_paths(heap, &paths, &dump.names, prefix.as_deref(), number == 1);
+        }
+    }
+    let [old, new] = [diff.whole().old, diff.whole().new]
+        .map(|amount| DiffTotals::Allocations { total_bytes: amount.bytes, allocations: amount.allocations });
+    let rows = AllocationDiffRows::new(diff, options);
+    let whole = ("the heaps", old.bytes(), new.bytes());
+    let over_limits = options.growth_limits.check(whole, &rows.sizes_of_types());
+    let rows = DiffRows::Allocations(Box::new(rows));
+    let unmatched_heaps = UnmatchedHeaps::find(&sides);
+    let fuller_dumps = sides.iter().filter_map(|side| side.fuller_dump).collect();
+    Ok(Diff { unmatched_heaps, fuller_dumps, over_limits, ..Diff::new(old, new, rows) })
+}
+
+/// The heaps to choose on either side.
+fn sides_of(choice: &HeapChoice) -> [HeapChoice; 2] {
+    match choice.dump.as_deref().and_then(|pair| pair.split_once(',')) {
+        Some((old, new)) => [old, new].map(|dump| HeapChoice { dump: Some(dump.trim().into()), ..choice.clone() }),
+        None => [choice.clone(), choice.clone()],
+    }
+}
+
+impl UnmatchedHeaps {
+    fn find(sides: &[ChosenHeaps<'_>]) -> Self {
+        let names = |side: &ChosenHeaps<'_>| -> BTreeSet<String> {
+            let name = |heap: &&AllocationHeap| match heap.process.as_str() {
+                // Numbers of processes mean nothing in another trace.
+                "" => heap.allocator.clone(),
+                _ => format!("{} ({})", process_title_of(heap), heap.allocator),
+            };
+            side.heaps.iter().map(name).collect()
+        };
+        let [old, new] = sides else { return UnmatchedHeaps::default() };
+        let (old, new) = (names(old), names(new));
+        let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.difference(b).cloned().collect();
+        UnmatchedHeaps { old: only(&old, &new), new: only(&new, &old) }
+    }
+}

@@ -1,0 +1,190 @@
+//! How two dumps are compared: rows, their order and limits, and which go together.
+
+use super::limits::GrowthLimits;
+use crate::answers::heaps::HeapChoice;
+use crate::answers::{CommandLine, DiffBy, GroupBy, Limits, ScopeOptions};
+
+/// What rows are ordered by; ties by growth in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DiffOrder {
+    /// Growth in bytes, largest first.
+    #[default]
+    Growth,
+    /// Growth in objects (roots, allocations), largest first.
+    CountGrowth,
+    /// Growth of retained bytes, largest first. Of objects.
+    RetainedGrowth,
+    /// Growth in bytes as a share of the old ones, largest first; what was not there is first of all.
+    Percent,
+    /// Bytes in the old dump, largest first.
+    OldBytes,
+    /// Bytes in the new dump, largest first.
+    NewBytes,
+    /// Name.
+    Name,
+}
+
+/// How two dumps are compared.
+#[derive(Debug, Clone, Default)]
+pub struct DiffOptions {
+    /// Which objects, in either dump.
+    pub scope: ScopeOptions,
+    /// Which heaps, of allocation totals. Its memory dump may be a pair, `1,8`: of the old side and of the new one.
+    pub heaps: HeapChoice,
+    /// What the rows are of.
+    pub by: DiffBy,
+    /// Retained bytes of groups too: a lower bound, by the dominator tree.
+    pub retained: bool,
+    /// Rows that did not change too.
+    pub unchanged: bool,
+    /// The order of the rows.
+    pub order: DiffOrder,
+    /// How many rows.
+    pub limits: Limits,
+    /// The most that everything and types may grow by. Those of types act where the rows are types.
+    pub growth_limits: GrowthLimits,
+}
+
+impl DiffOptions {
+    /// The command line that asks the same of two dumps, or of two memory dumps of one.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("diff");
+        match self.by {
+            DiffBy::Groups(GroupBy::Type) => &mut line,
+            DiffBy::Groups(by) => line.option("--by", Some(by.name())),
+            DiffBy::Paths => line.word("--paths"),
+            DiffBy::RootKinds => line.word("--roots"),
+            DiffBy::Backtraces => line.option("--by", Some("backtrace")),
+            DiffBy::Objects => line.option("--by", Some("object")),
+        };
+        line.switch("--retained", self.retained);
+        line.switch("--all", self.unchanged);
+        let order = match self.order {
+            DiffOrder::Growth => None,
+            DiffOrder::CountGrowth if self.by == DiffBy::Objects => Some("new"),
+            DiffOrder::NewBytes if self.by == DiffBy::Objects => Some("new_bytes"),
+            DiffOrder::OldBytes if self.by == DiffBy::Objects => Some("gone_bytes"),
+            DiffOrder::CountGrowth => Some("objects"),
+            DiffOrder::RetainedGrowth => Some("retained"),
+            DiffOrder::Percent => Some("percent"),
+            DiffOrder::OldBytes => Some("old"),
+            DiffOrder::NewBytes => Some("new"),
+            DiffOrder::Name => Some("name"),
+        };
+        line.option("--sort", order);
+        self.growth_limits.add_to(&mut line);
+        self.scope.add_to(&mut line);
+        self.heaps.add_to(&mut line);
+        self.limits.add_to(&mut line);
+        line
+    }
+}
+
+/// Switches beside what rows are grouped by.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DiffFlags {
+    /// Retained bytes too.
+    pub retained: bool,
+    /// Rows are paths.
+    pub paths: bool,
+    /// Rows are kinds of roots.
+    pub roots: bool,
+    /// Rows that did not change too.
+    pub unchanged: bool,
+    /// Types have limits.
+    pub type_limits: bool,
+}
+
+impl DiffBy {
+    /// What the rows are of, with these switches, in dumps of objects or of allocation totals.
+    ///
+    /// # Errors
+    /// When the dumps have no such rows, in words for the command line.
+    pub fn with(self, flags: DiffFlags, of_objects: bool) -> Result<DiffBy, &'static str> {
+        let DiffFlags { retained, paths, roots, unchanged, type_limits } = flags;
+        match self {
+            by if type_limits && (paths || roots || by != DiffBy::default()) => {
+                Err("--fail-over TYPE=SIZE and --fail-over-type limit types: leave --by, --paths and --roots out")
+            }
+            _ if !of_objects && (retained || paths || roots) => {
+                Err("the dumps hold allocation totals, no objects: leave --retained, --paths and --roots out")
+            }
+            by if !of_objects && (by == DiffBy::default() || by == DiffBy::Backtraces) => Ok(by),
+            _ if !of_objects => Err("the dumps hold allocation totals: --by is type or backtrace"),
+            DiffBy::Objects if retained || unchanged => {
+                Err("--by object has what new objects retain together: leave --retained and --all out")
+            }
+            _ if paths => Ok(DiffBy::Paths),
+            _ if roots => Ok(DiffBy::RootKinds),
+            DiffBy::Backtraces => Err("--by backtrace: the dumps hold objects; --paths shows where what grew hangs"),
+            by => Ok(by),
+        }
+    }
+}
+
+impl DiffOrder {
+    /// The orders that a diff has, each by the words for it: its short name, and its key as in CSV.
+    pub fn words(by: DiffBy, of_objects: bool, retained: bool) -> Vec<(Vec<&'static str>, Self)> {
+        let of_names = match by {
+            DiffBy::Groups(by) if by != GroupBy::Type => vec![by.name(), "group", "name"],
+            _ => vec!["type", "name"],
+        };
+        if by == DiffBy::Objects {
+            return vec![
+                (vec!["growth"], DiffOrder::Growth),
+                (vec!["new"], DiffOrder::CountGrowth),
+                (vec!["new_bytes"], DiffOrder::NewBytes),
+                (vec!["gone_bytes"], DiffOrder::OldBytes),
+                (vec!["type", "name"], DiffOrder::Name),
+            ];
+        }
+        let mut words = match of_objects {
+            true => vec![
+                (vec!["shallow", "shallow_bytes_delta"], DiffOrder::Growth),
+                (vec!["objects", "objects_delta"], DiffOrder::CountGrowth),
+                (vec!["percent"], DiffOrder::Percent),
+                (of_names, DiffOrder::Name),
+            ],
+            false => vec![
+                (vec!["delta", "total_bytes_delta"], DiffOrder::Growth),
+                (vec!["percent"], DiffOrder::Percent),
+                (vec!["new", "total_bytes_new"], DiffOrder::NewBytes),
+                (vec!["old", "total_bytes_old"], DiffOrder::OldBytes),
+                (vec!["name"], DiffOrder::Name),
+            ],
+        };
+        if retained {
+            words.push((vec!["retained", "retained_bytes_delta"], DiffOrder::RetainedGrowth));
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::selection::TypePattern;
+    use std::path::Path;
+
+    #[test]
+    fn the_command_line_asks_the_same() {
+        let options = DiffOptions {
+            scope: ScopeOptions {
+                types: TypePattern::parse("A b").ok().map(Into::into),
+                ..ScopeOptions::of_section(Some("2"))
+            },
+            by: DiffBy::Paths,
+            unchanged: true,
+            order: DiffOrder::Name,
+            limits: Limits { rows: Some(5), reverse: true },
+            growth_limits: GrowthLimits { of_some: vec!["12.5%".parse().unwrap()], ..GrowthLimits::default() },
+            ..DiffOptions::default()
+        };
+        let paths = [Path::new("old.txt"), Path::new("new.txt")];
+        assert_eq!(
+            options.command_line().for_shell(paths),
+            "heapdump diff --paths --all --sort name --fail-over 12.5% --type 'A b' --domain 2 --reverse -n 5 old.txt new.txt"
+        );
+        assert_eq!(DiffOptions::default().command_line().for_shell(paths), "heapdump diff -n 0 old.txt new.txt");
+    }
+}

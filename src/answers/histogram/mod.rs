@@ -1,0 +1,338 @@
+//! How much is in the heap: totals, and a row for each type (or package, section, module, generation).
+
+mod options;
+mod owners;
+mod requested_roots;
+mod rows;
+mod words;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+
+use rayon::prelude::*;
+
+use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
+use super::heaps::HeapRow;
+use super::problems::problems_of;
+pub use super::shared::loader_row::LoaderRow;
+pub use super::shared::rows::{LocationRow, RowName};
+use super::{AnswerError, GroupBy, Scope};
+use crate::allocations::{AllocationDump, NameId, add_counts};
+use crate::analysis::allocation_totals::Amount;
+use crate::analysis::heap_total::HeapTotal;
+use crate::analysis::histogram::Tally;
+use crate::analysis::retained_sets::{max_steps_of_exact, retained_exact_by_set};
+use crate::analysis::selection::hint;
+use crate::dump::{Content, Counted, OpenDump, Phase};
+use crate::graph::HeapGraph;
+use crate::input::{Runtime, TypeOrigin};
+pub use options::*;
+use owners::rows_of_owners;
+pub use requested_roots::ReachedBy;
+pub use rows::*;
+
+/// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
+///
+/// # Errors
+/// When the dump does not say what to group by, has no such section or heap, or takes more memory than it may.
+pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+    match dump.content() {
+        Content::Objects(graph) => of_objects(dump, graph, options),
+        Content::Allocations(allocations) => of_allocations(dump, allocations, options),
+    }
+}
+
+fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+    options.heaps.check_on_objects()?;
+    let scope = options.scope.resolve(dump)?;
+    let groups = Groups::new(&scope, options.group_by, TypesApart::of_rows(options.types_apart))?;
+    let tallies = groups.tally(dump.reachable());
+    let (estimates, estimate) = if graph.is_sample() { groups.estimated() } else { Default::default() };
+    let mut rows: Vec<HistogramRow> = Vec::new();
+    let mut sum = Tally::default();
+    for (group, tally) in tallies.iter().enumerate().filter(|(_, tally)| tally.objects > 0) {
+        sum.add(tally);
+        let Tally { objects, shallow_bytes, reachable_objects, reachable_bytes } = *tally;
+        let estimate = estimates.get(group).map(|estimate| EstimateRow::from(*estimate));
+        let amount = RowAmount::Objects { objects, shallow_bytes, reachable_objects, reachable_bytes, estimate };
+        let row = HistogramRow::new(groups.names[group].clone(), options.group_by, amount);
+        rows.push(HistogramRow { module: groups.modules.get(group).cloned(), group: group as u32, ..row });
+    }
+    if options.group_by.is_owner() {
+        rows = rows_of_owners(dump, graph, &scope, options.group_by, &options.own_types)?;
+    } else {
+        add_locations(graph, &groups, &mut rows);
+        let shown: Vec<u32> = rows.iter().map(|row| row.group).collect();
+        for (row, loader) in rows.iter_mut().zip(loaders_of_repeated_names(dump, graph, &groups, &shown)) {
+            row.loader = loader;
+        }
+        add_retained(dump, graph, options, &groups, &mut rows)?;
+    }
+    // Of the whole scope, whatever of it matches.
+    let matching = options.scope.filter.as_ref().map(|filter| MatchingRow {
+        filter: filter.text(),
+        matching_objects: sum.objects,
+        matching_bytes: sum.shallow_bytes,
+    });
+    let mut group_count = rows.len();
+    if matching.is_some() {
+        let all: Vec<Tally> = groups.tally_all(dump.reachable());
+        group_count = all.iter().filter(|tally| tally.objects > 0).count();
+        sum = Tally::default();
+        all.iter().for_each(|tally| sum.add(tally));
+    }
+    let nodes = scope.range();
+    let info = dump.info();
+    let dependent = graph.dependent_reference_count();
+    let reached_by = ReachedBy::find(graph, &groups, &sum);
+    let sections = match scope.section() {
+        Some(section) => &graph.sections()[section.index()..=section.index()],
+        None => graph.sections(),
+    };
+    let totals = ObjectTotals {
+        objects: sum.objects,
+        shallow_bytes: sum.shallow_bytes,
+        types: group_count,
+        references: references_within(graph, &scope).saturating_sub(dependent),
+        roots: graph.roots().iter().filter(|root| nodes.contains(&root.node.index())).count(),
+        reachable_objects: sum.reachable_objects,
+        reachable_bytes: sum.reachable_bytes,
+        dangling_references: sections.iter().map(|section| section.dangling_references).sum(),
+        null_references: sections.iter().map(|section| section.null_references).sum(),
+        objects_without_bytes: graph
+            .counts_bytes_only()
+            .then(|| scope.all_nodes().filter(|&node| !graph.counts(node)).count() as u64),
+        dependent_references: (dependent > 0).then_some(dependent),
+        estimate: info.sampled.map(|_| estimate.into()),
+        given_roots: RequestedRow::new(reached_by.given_roots, RequestedRow::given),
+        excluded_roots: RequestedRow::new(reached_by.excluded_roots, RequestedRow::excluded),
+        reached_by,
+    };
+    let answer = Histogram {
+        sections: Some(sections.iter().map(|section| section.name.clone()).collect()),
+        unreachable_are_alive: info.frozen_heap.then_some(reached_by.excluded_roots.objects == 0),
+        unrooted_are_alive: info.frozen_heap,
+        sample: info.sampled.map(|(objects, bytes)| Sample { objects, bytes }),
+        roots_inferred: graph.roots_inferred(),
+        retained: options.retained,
+        matching,
+        problems: problems_of(dump.diagnostics()),
+        ..Histogram::new(&info.format, Totals::Objects(totals), options)
+    };
+    Ok(answer.with_rows(rows, options))
+}
+
+/// Says where constructors stand, of rows whose name another row has too.
+fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRow]) {
+    if !graph.types().have_places() {
+        return;
+    }
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    for row in &*rows {
+        *uses.entry(&groups.names[row.group as usize]).or_default() += 1;
+    }
+    for row in &mut *rows {
+        let place = groups.type_of_group(row.group).and_then(|type_id| graph.types().place(type_id));
+        row.location = place.filter(|_| uses[groups.names[row.group as usize].as_str()] > 1).map(LocationRow::new);
+    }
+}
+
+/// References of the scope's section, or of all. O(1), or O(objects of the section).
+fn references_within(graph: &HeapGraph, scope: &Scope<'_>) -> u64 {
+    match scope.section() {
+        Some(_) => scope.range().map(|at| graph.references(crate::graph::NodeId::new(at)).len() as u64).sum(),
+        None => graph.reference_count() as u64,
+    }
+}
+
+fn add_retained(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    options: &HistogramOptions,
+    groups: &Groups<'_>,
+    rows: &mut [HistogramRow],
+) -> Result<(), AnswerError> {
+    let Some(retained_by) = options.retained else { return Ok(()) };
+    let by_retained = options.order == HistogramOrder::RetainedBytes;
+    if retained_by == RetainedBy::Minimum || by_retained {
+        let topmost = groups.topmost(dump)?;
+        rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
+    }
+    if retained_by == RetainedBy::Exact {
+        dump.phase(Phase::RemovingTypes);
+        // Rows that are not shown are not computed, unless the order rests on them.
+        let shown = if by_retained { rows.len() } else { options.limits.shown(rows.len()) };
+        sort_rows(rows, options, shown);
+        let sets: Vec<u32> = rows[..shown].iter().map(|row| row.group).collect();
+        dump.check_exact_retained()?;
+        let most_steps = max_steps_of_exact(graph);
+        let Ok(exact) =
+            retained_exact_by_set(graph, &sets, |node| groups.of(node), most_steps, |done| dump.steps(done, shown))
+        else {
+            let what = format!("taking {shown} groups of objects out one by one is too much work");
+            return Err(AnswerError::TooMuchWork(what));
+        };
+        rows.iter_mut().zip(exact).for_each(|(row, bytes)| row.retained_bytes = Some(bytes));
+    }
+    Ok(())
+}
+
+/// The histogram of a dump that was counted in one pass, without its graph: by type or by package.
+///
+/// # Errors
+/// When the rows are to be grouped by anything else.
+pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
+    if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
+        return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));
+    }
+    if options.group_by.is_package() && Runtime::of_format(&counted.info.format) == Some(Runtime::JavaScript) {
+        return Err(AnswerError::NoSuchGroups(options.group_by, "which package a type is in"));
+    }
+    let mut groups = BTreeMap::<(&str, Option<&TypeOrigin>), (u64, u64)>::new();
+    for (at, (name, objects, shallow_bytes)) in counted.types.iter().enumerate() {
+        if options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)) {
+            let origin = counted.origins.get(at).filter(|_| options.group_by == GroupBy::Type);
+            let sum = groups.entry((options.group_by.of_type_name(name), origin)).or_default();
+            *sum = (sum.0 + objects, sum.1.saturating_add(*shallow_bytes));
+        }
+    }
+    let totals = CountedTotals {
+        objects: groups.values().map(|(objects, _)| objects).sum(),
+        shallow_bytes: groups.values().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)),
+        types: groups.len(),
+    };
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    groups.keys().for_each(|(name, _)| *uses.entry(name).or_default() += 1);
+    let row = |group, (name, origin): (&str, Option<&TypeOrigin>), (objects, shallow_bytes)| {
+        let amount = RowAmount::Counted { objects, shallow_bytes };
+        let row = HistogramRow { group, ..HistogramRow::new(name.to_string(), options.group_by, amount) };
+        match origin.filter(|_| uses[name] > 1) {
+            Some(TypeOrigin::Loader(id)) => HistogramRow { loader: Some(LoaderRow::of_id(id.clone())), ..row },
+            Some(TypeOrigin::Place(place)) => HistogramRow { location: place.map(LocationRow::new), ..row },
+            None => row,
+        }
+    };
+    let rows = (0..).zip(groups).map(|(group, (name, amount))| row(group, name, amount)).collect();
+    let answer = Histogram {
+        sections: Some(counted.sections.clone()),
+        problems: problems_of(&counted.diagnostics),
+        ..Histogram::new(&counted.info.format, Totals::Counted(totals), options)
+    };
+    Ok(answer.with_rows(rows, options))
+}
+
+fn of_allocations(
+    dump: &OpenDump,
+    allocations: &AllocationDump,
+    options: &HistogramOptions,
+) -> Result<Histogram, AnswerError> {
+    use rayon::prelude::*;
+    options.scope.check_on_allocations()?;
+    if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
+        return Err(AnswerError::NotObjects);
+    }
+    let chosen = options.heaps.choose(allocations)?;
+    let mut types: BTreeMap<NameId, Amount> = BTreeMap::new();
+    let (mut total, mut of_types) = (Amount::default(), 0u64);
+    let mut heaps = Vec::new();
+    let tops: Vec<HeapTotal> = chosen.heaps.par_iter().map(|heap| HeapTotal::compute(heap)).collect();
+    for (heap, top) in chosen.heaps.iter().zip(tops) {
+        if top.pairs_left_out > 0 {
+            return Err(AnswerError::TooManyPairs(super::heaps::title_of(heap)));
+        }
+        total.bytes = total.bytes.saturating_add(top.total.bytes);
+        total.allocations = add_counts(total.allocations, top.total.allocations);
+        for amount in &top.types {
+            of_types = of_types.saturating_add(amount.total.bytes);
+            let known = types.entry(amount.type_name).or_default();
+            known.bytes = known.bytes.saturating_add(amount.total.bytes);
+            known.allocations = add_counts(known.allocations, amount.total.allocations);
+        }
+        heaps.push(HeapRow::new(heap, &top.total));
+    }
+    let rows: Vec<HistogramRow> = types
+        .into_iter()
+        .map(|(name, amount)| (allocations.names.text(name), amount))
+        .filter(|(name, _)| options.scope.types.as_ref().is_none_or(|pattern| pattern.matches(name)))
+        .map(|(name, Amount { bytes: total_bytes, allocations, .. })| {
+            HistogramRow::new(name.to_string(), GroupBy::Type, RowAmount::Allocations { total_bytes, allocations })
+        })
+        .collect();
+    let totals = AllocationTotals {
+        total_bytes: total.bytes,
+        allocations: total.allocations,
+        types: rows.len(),
+        other_bytes: total.bytes.saturating_sub(of_types),
+    };
+    let answer = Histogram {
+        heaps: Some(heaps),
+        fuller_dump: chosen.fuller_dump,
+        problems: problems_of(dump.diagnostics()),
+        ..Histogram::new(&dump.info().format, Totals::Allocations(totals), options)
+    };
+    Ok(answer.with_rows(rows, options))
+}
+
+/// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
+fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
+    // A group has one row: no two rows are equal.
+    let compare = |a: &HistogramRow, b: &HistogramRow| -> Ordering {
+        let by_figure = b.figure(options.order).cmp(&a.figure(options.order));
+        let order = by_figure.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
+        if options.limits.reverse { order.reverse() } else { order }
+    };
+    if 0 < first && first < rows.len() {
+        rows.select_nth_unstable_by(first - 1, compare);
+    }
+    let first = first.min(rows.len());
+    rows[..first].par_sort_unstable_by(compare);
+}
+
+impl Histogram {
+    /// A histogram without rows.
+    fn new(format: &str, totals: Totals, options: &HistogramOptions) -> Self {
+        Histogram {
+            format: format.to_string(),
+            sections: None,
+            totals,
+            problems: Vec::new(),
+            unreachable_are_alive: None,
+            unrooted_are_alive: false,
+            sample: None,
+            roots_inferred: false,
+            by: (options.group_by != GroupBy::Type).then(|| options.group_by.name()),
+            retained: None,
+            matching: None,
+            heaps: None,
+            rows: Rows::new(options.group_by, Vec::new()),
+            group_by: options.group_by,
+            rows_hidden: 0,
+            limit_checks: Vec::new(),
+            fuller_dump: None,
+        }
+    }
+
+    /// The same with its rows in order, and the limits checked for all of them.
+    fn with_rows(self, mut rows: Vec<HistogramRow>, options: &HistogramOptions) -> Self {
+        let shown = options.limits.shown(rows.len());
+        sort_rows(&mut rows, options, shown);
+        let limit_checks = options.size_limits.iter().map(|limit| limit.check(&rows)).collect();
+        let rows_hidden = rows.len() - shown;
+        rows.truncate(shown);
+        Histogram { rows: Rows::new(self.group_by, rows), rows_hidden, limit_checks, ..self }
+    }
+}
+
+impl SizeLimit {
+    fn check(&self, rows: &[HistogramRow]) -> LimitCheck {
+        let mut own = rows.iter().filter(|row| self.types.matches(row.name())).peekable();
+        let bytes_of = |row: &HistogramRow| row.retained_bytes.unwrap_or_else(|| row.bytes());
+        let is_retained = own.peek().is_some_and(|row| row.retained_bytes.is_some());
+        let bytes = own.peek().is_some().then(|| own.map(bytes_of).fold(0, u64::saturating_add));
+        let unmatched = bytes.is_none().then(|| {
+            let hint = hint(self.types.meant(rows.iter().map(HistogramRow::name)));
+            format!("no type in the dump matches --fail-over {}{hint}", self.text)
+        });
+        LimitCheck { pattern: self.types.text().to_string(), unmatched, limit_bytes: self.bytes, bytes, is_retained }
+    }
+}

@@ -1,0 +1,187 @@
+//! How a histogram is made: groups, retained bytes, order, limits.
+
+use serde::Serialize;
+
+use crate::analysis::selection::TypePattern;
+use crate::answers::heaps::HeapChoice;
+use crate::answers::{CommandLine, GroupBy, Limits, ScopeOptions};
+use crate::units::format_bytes;
+
+/// How retained bytes of a row are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RetainedBy {
+    /// By the dominator tree: the retained sizes of the row's objects that no other object of the row dominates. A lower
+    /// bound; O(objects) for all rows together.
+    Minimum,
+    /// By marking the heap without the row's objects: O(objects + references) for each row.
+    Exact,
+}
+
+impl RetainedBy {
+    /// What the figures are, for people.
+    pub fn statement(self) -> &'static str {
+        match self {
+            RetainedBy::Minimum => "retained: at least so much would be freed with all objects of a row",
+            RetainedBy::Exact => "retained: so much would be freed with all objects of a row",
+        }
+    }
+
+    /// The ways, by the words for them.
+    pub const WORDS: &[(&str, RetainedBy)] = &[("minimum", RetainedBy::Minimum), ("exact", RetainedBy::Exact)];
+}
+
+/// What rows are ordered by; ties by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HistogramOrder {
+    /// Bytes (shallow bytes of objects, total bytes of allocations), largest first.
+    #[default]
+    Bytes,
+    /// Objects or allocations, most first.
+    Count,
+    /// Reachable objects, most first.
+    ReachableObjects,
+    /// Bytes of reachable objects, largest first.
+    ReachableBytes,
+    /// Retained bytes, largest first.
+    RetainedBytes,
+    /// Name.
+    Name,
+}
+
+impl HistogramOrder {
+    /// The orders that a histogram has, each by the words for it: its short name, and its key as in CSV. `with_graph`:
+    /// of objects whose references are known.
+    pub fn words(options: &HistogramOptions, with_graph: bool, of_allocations: bool) -> Vec<(Vec<&'static str>, Self)> {
+        let of_names = match options.group_by {
+            GroupBy::Type => vec!["type"],
+            by => vec![by.name(), "group"],
+        };
+        let mut words = match of_allocations {
+            true => vec![
+                (vec!["bytes", "total_bytes"], HistogramOrder::Bytes),
+                (vec!["allocations"], HistogramOrder::Count),
+                (vec!["type"], HistogramOrder::Name),
+            ],
+            false => vec![
+                (vec!["objects"], HistogramOrder::Count),
+                (vec!["shallow", "shallow_bytes"], HistogramOrder::Bytes),
+                (of_names, HistogramOrder::Name),
+            ],
+        };
+        if with_graph {
+            words.push((vec!["reachable-objects", "reachable_objects"], HistogramOrder::ReachableObjects));
+            words.push((vec!["reachable", "reachable_bytes"], HistogramOrder::ReachableBytes));
+        }
+        if options.retained.is_some() {
+            words.push((vec!["retained", "retained_bytes"], HistogramOrder::RetainedBytes));
+        }
+        words
+    }
+}
+
+/// What a type's objects may take at most.
+#[derive(Debug, Clone)]
+pub struct SizeLimit {
+    /// As it was written.
+    pub text: String,
+    /// Which types.
+    pub types: TypePattern,
+    /// Shallow bytes of all their objects.
+    pub bytes: u64,
+}
+
+/// What a limit came to.
+#[derive(Debug, Clone)]
+pub struct LimitCheck {
+    /// The pattern, as it was written.
+    pub pattern: String,
+    /// That no type matches, where that is so.
+    pub(super) unmatched: Option<String>,
+    /// What may be taken.
+    pub limit_bytes: u64,
+    /// What is taken; `None` when no type matches.
+    pub bytes: Option<u64>,
+    /// The bytes are retained ones; else shallow ones.
+    pub is_retained: bool,
+}
+
+impl LimitCheck {
+    /// What is taken, and the limit, in words.
+    pub fn statement(&self) -> String {
+        let (bytes, limit) = (self.bytes.unwrap_or(0), format_bytes(self.limit_bytes));
+        let takes = if self.is_retained { "retains" } else { "takes" };
+        format!("{} {takes} {} ({bytes} bytes), over the limit of {limit}", self.pattern, format_bytes(bytes))
+    }
+
+    /// Returns true if more is taken than may be.
+    pub fn is_over(&self) -> bool {
+        self.bytes.is_some_and(|bytes| bytes > self.limit_bytes)
+    }
+}
+
+/// How a histogram is made.
+#[derive(Debug, Clone, Default)]
+pub struct HistogramOptions {
+    /// Which objects.
+    pub scope: ScopeOptions,
+    /// Which heaps, of allocation totals.
+    pub heaps: HeapChoice,
+    /// What objects are grouped by.
+    pub group_by: GroupBy,
+    /// Types of one name that the dump tells apart are rows of their own.
+    pub types_apart: bool,
+    /// Retained bytes too. Default: none.
+    pub retained: Option<RetainedBy>,
+    /// Whose types are whose, where rows are of owners.
+    pub own_types: OwnTypes,
+    /// The order of the rows.
+    pub order: HistogramOrder,
+    /// How many rows.
+    pub limits: Limits,
+    /// Limits that are checked for all rows, shown or not.
+    pub size_limits: Vec<SizeLimit>,
+}
+
+impl HistogramOptions {
+    /// The command line that asks the same of a dump of objects, and of any other in the default order.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("stats");
+        if self.group_by != GroupBy::default() {
+            line.option("--by", Some(self.group_by.name()));
+        }
+        match self.retained {
+            Some(RetainedBy::Minimum) => line.word("--retained"),
+            Some(RetainedBy::Exact) => line.word("--retained=exact"),
+            None => &mut line,
+        };
+        for pattern in &self.own_types.libraries {
+            line.option("--library", Some(pattern.text()));
+        }
+        for pattern in &self.own_types.mine {
+            line.option("--mine", Some(pattern.text()));
+        }
+        let order = match self.order {
+            HistogramOrder::Bytes => None,
+            HistogramOrder::Count => Some("objects"),
+            HistogramOrder::ReachableObjects => Some("reachable-objects"),
+            HistogramOrder::ReachableBytes => Some("reachable"),
+            HistogramOrder::RetainedBytes => Some("retained"),
+            HistogramOrder::Name => Some(if self.group_by == GroupBy::Type { "type" } else { "group" }),
+        };
+        line.option("--sort", order).switch("--reverse", self.limits.reverse);
+        line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
+        self.scope.add_to(&mut line);
+        self.heaps.add_to(&mut line);
+        line
+    }
+}
+
+/// Which types are not the program's own, besides those of the runtime's libraries.
+#[derive(Debug, Clone, Default)]
+pub struct OwnTypes {
+    /// Types of libraries too.
+    pub libraries: Vec<TypePattern>,
+    /// Types of the program, whatever libraries are called.
+    pub mine: Vec<TypePattern>,
+}

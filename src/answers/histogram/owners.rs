@@ -1,0 +1,139 @@
+//! Whose the bytes are: what libraries allocate, charged to the program's own type that keeps it alive. A class object and
+//! what static variables refer to belong to the class.
+
+use std::collections::HashMap;
+
+use super::options::OwnTypes;
+use super::rows::{HistogramRow, RowAmount};
+use crate::analysis::histogram::package_of;
+use crate::answers::libraries::LibraryNames;
+use crate::answers::{AnswerError, GroupBy, Scope};
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, RootKind, TypeId};
+
+/// Reachable objects of libraries that no type of the program dominates.
+const NO_OWNER: &str = "(no owner)";
+/// Objects of libraries that no root reaches.
+const UNREACHABLE: &str = "(unreachable)";
+/// Objects of libraries that no root reaches, in dumps where such objects are alive.
+const FROZEN: &str = "(frozen heap)";
+/// Stands for objects of libraries until it is known whose they are.
+const LIBRARY: u32 = u32::MAX;
+
+/// A row for each type of the program (or its package) with its own objects and those of libraries that it is the
+/// nearest to dominate. O(objects) beside the dominator tree; 4 bytes for each reached object.
+///
+/// # Errors
+/// When the dominator tree takes more memory than it may.
+pub(super) fn rows_of_owners(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    scope: &Scope<'_>,
+    by: GroupBy,
+    own: &OwnTypes,
+) -> Result<Vec<HistogramRow>, AnswerError> {
+    let (dominators, _) = dump.dominators()?;
+    dump.check_rows(dominators.reached_count() as u64, 4)?;
+    let (mut names, of_type) = program_types(dump, graph, by, own);
+    let [no_owner, unreachable, frozen] = [0, 1, 2].map(|place| names.len() as u32 + place);
+    names.extend([NO_OWNER, UNREACHABLE, FROZEN].map(String::from));
+    let of_statics = owners_by_statics(graph, &of_type);
+    let group_of = |node: NodeId| {
+        let class = graph.types().of_class_object(node);
+        match of_type[class.unwrap_or(graph.type_of(node)).index()] {
+            LIBRARY => of_statics.get(&node).copied().unwrap_or(LIBRARY),
+            group => group,
+        }
+    };
+    // By number in the tree: the nearest group at or above. A number is greater than that of its dominator.
+    let mut owners = vec![no_owner; dominators.reached_count() + 1];
+    for number in dominators.all() {
+        owners[number.index()] = match group_of(dominators.node_at(number)) {
+            LIBRARY => owners[dominators.immediate_of(number).index()],
+            group => group,
+        };
+    }
+    let some_left_out = graph.roots().iter().any(|root| root.excluded);
+    let is_lost = |node: NodeId| some_left_out && dump.reachable_as_dumped().contains(node);
+    let is_frozen = |node: NodeId| dump.info().frozen_heap && !is_lost(node);
+    let mut sums = vec![[0u64; 4]; names.len()];
+    for node in scope.nodes().filter(|&node| graph.counts(node)) {
+        let type_id = graph.type_of(node);
+        let bytes = graph.shallow_bytes(node);
+        let (group, first) = match of_type[type_id.index()] {
+            LIBRARY => match dominators.number_of(node) {
+                Some(number) => (owners[number.index()], 2),
+                None if is_frozen(node) => (frozen, 2),
+                None => (unreachable, 2),
+            },
+            group => (group, 0),
+        };
+        let sum = &mut sums[group as usize];
+        sum[first] += 1;
+        sum[first + 1] = sum[first + 1].saturating_add(bytes);
+    }
+    let rows = names.into_iter().zip(sums).enumerate().filter(|(_, (_, sum))| sum[0] + sum[2] > 0);
+    let row =
+        |(group, (name, [objects, shallow_bytes, charged_objects, charged_bytes])): (usize, (String, [u64; 4]))| {
+            let amount = RowAmount::Owned { objects, shallow_bytes, charged_objects, charged_bytes };
+            HistogramRow { group: group as u32, ..HistogramRow::new(name, by, amount) }
+        };
+    Ok(rows.map(row).collect())
+}
+
+/// By object: the group of the program's class whose static variables are all the roots that it has.
+fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32> {
+    let mut groups = HashMap::new();
+    for root in graph.roots().iter().filter(|root| root.is_strong()) {
+        let class = root.container.filter(|_| root.kind == RootKind::Static);
+        let group = class.map_or(LIBRARY, |class| of_type[class.index()]);
+        groups
+            .entry(root.node)
+            .and_modify(|known| *known = if *known == group { group } else { LIBRARY })
+            .or_insert(group);
+    }
+    groups
+}
+
+/// Advice where more than half of all bytes have no owner.
+pub(super) fn owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) -> Option<String> {
+    let charged = |row: &HistogramRow| row.charged().map_or(0, |(_, bytes)| bytes);
+    rows.iter().find(|row| row.name() == NO_OWNER && charged(row) > all / 2)?;
+    let is_of_nobody = rows_hidden == 0 && rows.iter().all(|row| row.count() == Some(0));
+    let why =
+        if is_of_nobody { "the dump has no type of the program" } else { "no single object of the program holds them" };
+    Some(format!(
+        "note: most bytes have {NO_OWNER}: {why}. Types of yours with names like a library's are named with --mine PATTERN; \
+         `heapdump roots --type NAME` says what holds a type"
+    ))
+}
+
+/// Names of groups, and by type the group of the program's own, or `LIBRARY`.
+fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &OwnTypes) -> (Vec<String>, Vec<u32>) {
+    let libraries = LibraryNames::of(&dump.info().format, &own.libraries);
+    let is_library = |type_id: TypeId| {
+        let name = graph.type_name(type_id);
+        // An array is whose its elements are.
+        let element = name.trim_end_matches(|c| "[],".contains(c));
+        let of_library = match graph.types().module(type_id) {
+            Some(module) => libraries.contains(module) || own.libraries.iter().any(|pattern| pattern.matches(name)),
+            None => libraries.contains(name) || libraries.contains(element),
+        };
+        of_library && !own.mine.iter().any(|pattern| pattern.matches(element))
+    };
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut names = Vec::new();
+    let mut group_of = |type_id: TypeId| {
+        if is_library(type_id) {
+            return LIBRARY;
+        }
+        let name = graph.type_name(type_id);
+        let group = if by == GroupBy::OwnerPackage { package_of(name).unwrap_or("(none)") } else { name };
+        *numbers.entry(group).or_insert_with(|| {
+            names.push(group.to_string());
+            names.len() as u32 - 1
+        })
+    };
+    let of_type = graph.types().ids().map(&mut group_of).collect();
+    (names, of_type)
+}

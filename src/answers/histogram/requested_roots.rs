@@ -1,0 +1,70 @@
+//! What roots that were left out or given on request change in totals.
+
+use crate::analysis::histogram::Tally;
+use crate::analysis::reachability::compute_reachable_from;
+use crate::answers::groups::Groups;
+use crate::graph::{HeapGraph, Root};
+
+/// Objects and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Objects.
+    pub objects: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+}
+
+impl Amount {
+    fn reachable(tally: &Tally) -> Self {
+        Amount { objects: tally.reachable_objects, shallow_bytes: tally.reachable_bytes }
+    }
+
+    fn without(self, part: Amount) -> Self {
+        Amount {
+            objects: self.objects.saturating_sub(part.objects),
+            shallow_bytes: self.shallow_bytes.saturating_sub(part.shallow_bytes),
+        }
+    }
+}
+
+/// How the objects of an answer are reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReachedBy {
+    /// From roots of the dump that were not left out.
+    pub roots: Amount,
+    /// From roots given on request alone.
+    pub given_roots: Amount,
+    /// From roots left out on request alone: nothing that the answer counts reaches them.
+    pub excluded_roots: Amount,
+    /// From no root that the dump has.
+    pub no_root: Amount,
+}
+
+impl ReachedBy {
+    /// `totals` are those with the roots as they are now. O(roots), and O(objects + references) for each of both
+    /// requests that was made.
+    pub(super) fn find(graph: &HeapGraph, groups: &Groups<'_>, totals: &Tally) -> Self {
+        let reached = |is_wanted: &dyn Fn(&Root) -> bool| {
+            let mut sum = Tally::default();
+            groups.tally_all(&compute_reachable_from(graph, is_wanted)).iter().for_each(|tally| sum.add(tally));
+            Amount::reachable(&sum)
+        };
+        let now = Amount::reachable(totals);
+        let from_roots = match graph.roots().iter().any(Root::is_requested) {
+            true => reached(&|root| root.is_strong() && !root.is_requested()),
+            false => now,
+        };
+        let in_dump = match graph.roots().iter().any(|root| root.excluded) {
+            true => reached(&Root::is_strong_in_dump),
+            false => from_roots,
+        };
+        let all = Amount { objects: totals.objects, shallow_bytes: totals.shallow_bytes };
+        ReachedBy {
+            roots: from_roots,
+            given_roots: now.without(from_roots),
+            excluded_roots: in_dump.without(from_roots),
+            no_root: all.without(in_dump),
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! What a file is: format, version, producer, sections, records, snapshots, problems.
+
+mod fields;
+mod files;
+mod lines;
+mod properties;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::heaps::{HeapRow, processes_of};
+use super::problems::{ProblemRow, problems_of};
+use super::rows::is_false;
+use super::words::utc;
+use super::{AnswerError, CommandLine};
+pub use files::{FileOrder, InfoOfFile, InfoOfFiles};
+pub use properties::ProcessSettings;
+use properties::settings;
+
+use crate::allocations::{AllocationDump, add_counts};
+use crate::analysis::allocation_totals::Amount;
+use crate::analysis::heap_total::HeapTotal;
+use crate::analysis::histogram::{Tally, tally_section};
+use crate::dump::{Content, OpenDump};
+use crate::graph::{HeapGraph, NodeId, Section, SectionId};
+use crate::input::{FormatInfo, Loss, SnapshotInfo};
+use crate::units::count_of;
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub struct InfoOptions {
+    /// With system properties, environment and arguments. Default: without.
+    pub properties: bool,
+    /// With texts of these that may be secrets. Default: masked.
+    pub secrets: bool,
+}
+
+impl InfoOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("info");
+        line.switch("--properties", self.properties).switch("--secrets", self.secrets);
+        line
+    }
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Info {
+    /// A dump of objects.
+    Objects(Box<ObjectInfo>),
+    /// A dump of allocation totals.
+    Allocations(Box<AllocationInfo>),
+}
+
+/// What every file says of itself.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct FormatRow {
+    /// The name of the format.
+    pub format: String,
+    /// The format in words.
+    pub title: String,
+    /// Its version or variant, if there are several.
+    pub version: Option<String>,
+    /// The program that wrote the dump, in its own words; allocation totals do not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub producer: Option<Option<String>>,
+    /// The text's encoding.
+    pub encoding: Option<String>,
+    /// Packings around the dump, outermost first.
+    pub compression: Vec<String>,
+}
+
+/// Records by kind, in the order of the format.
+#[derive(Debug, Clone, Default)]
+pub struct Records(pub Vec<(String, u64)>);
+
+impl Serialize for Records {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(kind, count)| (kind, count)))
+    }
+}
+
+/// A dump of objects.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct ObjectInfo {
+    /// What the file says of itself.
+    #[serde(flatten)]
+    pub format: FormatRow,
+    /// The sections.
+    pub sections: Vec<SectionRow>,
+    /// Records by kind.
+    pub records: Records,
+    /// The dump's own totals against what was found, where it has them: one sentence.
+    pub trailer: Option<String>,
+    /// Why the dump was written, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How sizes were derived, where the format does not state them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<String>,
+    /// What is lost of a cut or damaged dump.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LossRow>,
+    /// What the process was told, where that was asked for.
+    #[serde(flatten)]
+    pub settings: Option<ProcessSettings>,
+    /// What was wrong with the file.
+    pub problems: Vec<ProblemRow>,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// Roots are inferred though the format has roots: they were lost.
+    #[serde(skip)]
+    pub roots_lost: bool,
+    /// The dump is a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampleRow>,
+    /// The snapshots in the file, where the format can hold several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<SnapshotRow>,
+    /// Root records by kind, of all sections.
+    #[serde(skip)]
+    pub roots_by_kind: BTreeMap<String, u64>,
+}
+
+/// What is lost of a cut or damaged dump.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LossRow {
+    /// Bytes of the dump that were read, unpacked.
+    pub read_bytes: u64,
+    /// Bytes that are missing or cannot be read, as far as the dump says.
+    pub lost_bytes: u64,
+    /// How many of all were read, 0 to 100, where the dump says how many are lost.
+    pub percent_read: Option<f64>,
+    /// What was in the others.
+    pub lost: Vec<String>,
+}
+
+impl LossRow {
+    fn new(loss: &Loss) -> Self {
+        let percent_read = loss.percent_read();
+        LossRow { read_bytes: loss.read_bytes, lost_bytes: loss.lost_bytes, percent_read, lost: loss.lost.clone() }
+    }
+}
+
+/// A section.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct SectionRow {
+    /// From 1.
+    pub number: usize,
+    /// As in the dump.
+    pub name: String,
+    /// When it was begun, in milliseconds since the device was booted.
+    #[serde(rename = "started")]
+    pub started_ms: Option<u64>,
+    /// When it was finished, in the same unit.
+    #[serde(rename = "ended")]
+    pub ended_ms: Option<u64>,
+    /// How long that took.
+    pub duration_ms: Option<u64>,
+    /// The dump says where the section ends.
+    pub complete: bool,
+    /// Types the section declares, used or not.
+    pub types: u64,
+    /// Objects that histograms count.
+    pub objects: u64,
+    /// Objects that they do not count, in formats where those without bytes are parts of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects_without_bytes: Option<u64>,
+    /// Shallow bytes of all.
+    pub shallow_bytes: u64,
+    /// Objects that strong roots reach.
+    pub reachable_objects: u64,
+    /// Their shallow bytes.
+    pub reachable_bytes: u64,
+    /// References between objects of the section.
+    pub references: u64,
+    /// References to 0.
+    pub null_references: u64,
+    /// References to ids that are not in the section.
+    pub dangling_references: u64,
+    /// Root records whose object is in the section.
+    pub roots: u64,
+    /// The same by kind.
+    pub roots_by_kind: BTreeMap<String, u64>,
+    /// Root records whose object is not in the section.
+    pub dangling_roots: u64,
+}
+
+/// How many times as many objects and bytes the heap has as its sample.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SampleRow {
+    /// Objects.
+    pub objects_multiplier: f32,
+    /// Bytes.
+    pub bytes_multiplier: f32,
+}
+
+/// A snapshot.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotRow {
+    /// From 1.
+    pub number: usize,
+    /// When it was taken, as `2026-11-20T06:04:12.898Z`.
+    pub taken_at: Option<String>,
+    /// It is there from its start to its end.
+    pub complete: bool,
+    /// Objects in it.
+    pub objects: Option<u64>,
+    /// Their bytes.
+    pub shallow_bytes: Option<u64>,
+    /// References in it.
+    pub references: Option<u64>,
+    /// It is the one that was read.
+    pub chosen: bool,
+}
+
+impl SectionRow {
+    /// When it was taken, in words that follow others; nothing where the dump does not say.
+    pub fn times(&self) -> String {
+        match (self.started_ms, self.duration_ms) {
+            (Some(start), Some(duration)) => format!(", taken {start} ms after boot in {duration} ms"),
+            (Some(start), None) => format!(", taken {start} ms after boot"),
+            _ => String::new(),
+        }
+    }
+}
+
+impl SnapshotRow {
+    /// The same in words: sizes by `bytes`.
+    pub fn text(&self, bytes: impl Fn(u64) -> String) -> String {
+        let time = self.taken_at.as_ref().map_or(String::new(), |time| format!("{time}, "));
+        let complete = if self.complete { "complete" } else { "incomplete" };
+        let chosen = if self.chosen { ", read here" } else { "" };
+        let counts = self.objects.zip(self.shallow_bytes).zip(self.references);
+        let counts = counts.map_or(String::new(), |((objects, size), references)| {
+            let (objects, references) = (count_of(objects, "objects"), count_of(references, "references"));
+            format!("{objects}, {}, {references}, ", bytes(size))
+        });
+        format!("{time}{counts}{complete}{chosen}")
+    }
+}
+
+/// A dump of allocation totals.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct AllocationInfo {
+    /// What the file says of itself.
+    #[serde(flatten)]
+    pub format: FormatRow,
+    /// The processes.
+    pub sections: Vec<ProcessRow>,
+    /// The memory dumps.
+    pub dumps: Vec<MemoryDumpRow>,
+    /// The heaps.
+    pub heaps: Vec<HeapRow>,
+    /// Records by kind.
+    pub records: Records,
+    /// What was wrong with the file.
+    pub problems: Vec<ProblemRow>,
+}
+
+/// A process.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct ProcessRow {
+    /// From 1.
+    pub number: usize,
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Its number.
+    pub pid: i64,
+    /// Which of several processes of this number, from 1.
+    pub part: u32,
+    /// Labels of the process, as tabs have them.
+    pub labels: Option<String>,
+    /// Heaps of all its memory dumps.
+    pub heaps: usize,
+}
+
+/// A memory dump.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct MemoryDumpRow {
+    /// From 1.
+    pub dump: usize,
+    /// Its id in the trace.
+    pub id: String,
+    /// When it was begun, in microseconds of the trace's clock.
+    pub started_us: i64,
+    /// How detailed it is, in the trace's words.
+    pub detail: String,
+}
+
+impl Info {
+    /// What the file says of itself.
+    pub fn format(&self) -> &FormatRow {
+        match self {
+            Info::Objects(info) => &info.format,
+            Info::Allocations(info) => &info.format,
+        }
+    }
+
+    /// Sections of objects, or processes.
+    pub fn section_count(&self) -> usize {
+        match self {
+            Info::Objects(info) => info.sections.len(),
+            Info::Allocations(info) => info.sections.len(),
+        }
+    }
+
+    /// What was wrong with the file.
+    pub fn problems(&self) -> &[ProblemRow] {
+        match self {
+            Info::Objects(info) => &info.problems,
+            Info::Allocations(info) => &info.problems,
+        }
+    }
+
+    /// Objects and their shallow bytes; `None` for allocation totals.
+    pub fn objects(&self) -> Option<(u64, u64)> {
+        let Info::Objects(info) = self else { return None };
+        let sum = |value: fn(&SectionRow) -> u64| info.sections.iter().map(value).fold(0, u64::saturating_add);
+        Some((sum(|section| section.objects), sum(|section| section.shallow_bytes)))
+    }
+
+    /// Allocations, where they are counted, and bytes of the heaps of the last memory dump; `None` for objects.
+    pub fn allocated(&self) -> Option<(Option<u64>, u64)> {
+        let Info::Allocations(info) = self else { return None };
+        let last = info.heaps.iter().filter(|heap| heap.dump == info.dumps.len());
+        Some(last.fold((None, 0), |(count, bytes), heap| {
+            (add_counts(count, heap.allocations), bytes.saturating_add(heap.total_bytes))
+        }))
+    }
+}
+
+/// What a file is. O(objects + references) for what is reachable.
+///
+/// # Errors
+/// When properties are asked for and the dump has no values.
+pub fn info(dump: &OpenDump, options: &InfoOptions) -> Result<Info, AnswerError> {
+    let settings = options.properties.then(|| settings(dump, options.secrets)).transpose()?;
+    Ok(match dump.content() {
+        Content::Objects(graph) => Info::Objects(Box::new(of_objects(dump, graph, settings))),
+        Content::Allocations(allocations) => Info::Allocations(Box::new(of_allocations(dump, allocations))),
+    })
+}
+
+fn format_row(info: &FormatInfo, producer: Option<Option<String>>) -> FormatRow {
+    FormatRow {
+        format: info.format.to_string(),
+        title: info.title.to_string(),
+        version: info.version.clone(),
+        producer,
+        encoding: info.encoding.as_deref().map(str::to_string),
+        compression: info.compression.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn records(info: &FormatInfo) -> Records {
+    Records(info.records.iter().map(|(kind, count)| (kind.to_string(), *count)).collect())
+}
+
+fn of_objects(dump: &OpenDump, graph: &HeapGraph, settings: Option<ProcessSettings>) -> ObjectInfo {
+    let info = dump.info();
+    let reachable = dump.reachable();
+    let roots = RootCounts::of(graph);
+    let sections = graph.sections().iter().enumerate().map(|(at, section)| {
+        let id = SectionId::new(at);
+        section_row(graph, id, section, &tally_section(graph, reachable, id), &roots.of_sections[at])
+    });
+    ObjectInfo {
+        format: format_row(info, Some(info.producer.clone())),
+        sections: sections.collect(),
+        records: records(info),
+        trailer: info.trailer.clone(),
+        sizes: info.sizes.clone(),
+        reason: info.reason.clone(),
+        loss: info.loss.as_ref().map(LossRow::new),
+        settings,
+        problems: problems_of(dump.diagnostics()),
+        roots_inferred: graph.roots_inferred(),
+        roots_lost: graph.roots_inferred() && info.loss.is_some(),
+        sampled: info
+            .sampled
+            .map(|(objects_multiplier, bytes_multiplier)| SampleRow { objects_multiplier, bytes_multiplier }),
+        snapshots: info.snapshots.iter().enumerate().map(|(at, snapshot)| snapshot_row(at + 1, snapshot)).collect(),
+        roots_by_kind: roots.all,
+    }
+}
+
+fn section_row(
+    graph: &HeapGraph,
+    id: SectionId,
+    section: &Section,
+    tally: &Tally,
+    roots_by_kind: &BTreeMap<String, u64>,
+) -> SectionRow {
+    let stored: u64 = graph.section_nodes(id).map(|at| graph.references(NodeId::new(at)).len() as u64).sum();
+    SectionRow {
+        number: id.number(),
+        name: section.name.clone(),
+        started_ms: section.started_ms,
+        ended_ms: section.ended_ms,
+        duration_ms: duration_ms(section),
+        complete: section.complete,
+        types: section.declared_types,
+        objects: tally.objects,
+        objects_without_bytes: graph.counts_bytes_only().then(|| graph.section_nodes(id).len() as u64 - tally.objects),
+        shallow_bytes: tally.shallow_bytes,
+        reachable_objects: tally.reachable_objects,
+        reachable_bytes: tally.reachable_bytes,
+        references: stored.saturating_sub(graph.dependent_reference_count()),
+        null_references: section.null_references,
+        dangling_references: section.dangling_references,
+        roots: roots_by_kind.values().sum(),
+        roots_by_kind: roots_by_kind.clone(),
+        dangling_roots: section.dangling_roots,
+    }
+}
+
+fn duration_ms(section: &Section) -> Option<u64> {
+    let (start, end) = (section.started_ms?, section.ended_ms?);
+    // The clock is 32 bits of milliseconds since boot and wraps after 49.7 days; equal stamps mean that nobody measured.
+    (start != end).then(|| end.wrapping_sub(start) & u64::from(u32::MAX))
+}
+
+/// Root records by kind: of each section, and of all. One pass over the roots.
+struct RootCounts {
+    of_sections: Vec<BTreeMap<String, u64>>,
+    all: BTreeMap<String, u64>,
+}
+
+impl RootCounts {
+    fn of(graph: &HeapGraph) -> Self {
+        let mut counts =
+            RootCounts { of_sections: vec![BTreeMap::new(); graph.sections().len()], all: BTreeMap::new() };
+        for root in graph.roots() {
+            let kind = format!("{}{}", if root.is_weak() { "weak " } else { "" }, root.kind.name());
+            *counts.of_sections[graph.section_of(root.node).index()].entry(kind.clone()).or_insert(0) += 1;
+            *counts.all.entry(kind).or_insert(0) += 1;
+        }
+        counts
+    }
+}
+
+fn snapshot_row(number: usize, snapshot: &SnapshotInfo) -> SnapshotRow {
+    let counted = |count: u64| (!snapshot.is_passed_over).then_some(count);
+    SnapshotRow {
+        number,
+        taken_at: snapshot.unix_ms.map(utc),
+        complete: snapshot.complete,
+        objects: counted(snapshot.objects),
+        shallow_bytes: counted(snapshot.shallow_bytes),
+        references: counted(snapshot.references),
+        chosen: snapshot.chosen,
+    }
+}
+
+fn of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> AllocationInfo {
+    use rayon::prelude::*;
+    let info = dump.info();
+    let totals: Vec<Amount> = allocations.heaps.par_iter().map(|heap| HeapTotal::compute(heap).total).collect();
+    let process = |(at, (pid, part)): (usize, (i64, u32))| {
+        let heaps = || allocations.heaps.iter().filter(|heap| (heap.pid, heap.part) == (pid, part));
+        ProcessRow {
+            number: at + 1,
+            name: heaps().find(|heap| !heap.process.is_empty()).map(|heap| heap.process.clone()),
+            pid,
+            part,
+            labels: heaps().next().map(|heap| heap.labels.clone()),
+            heaps: heaps().count(),
+        }
+    };
+    let dumps = allocations.dumps.iter().enumerate().map(|(at, time)| MemoryDumpRow {
+        dump: at + 1,
+        id: time.id.clone(),
+        started_us: time.started_us,
+        detail: time.detail.clone(),
+    });
+    AllocationInfo {
+        format: format_row(info, None),
+        sections: processes_of(allocations).into_iter().enumerate().map(process).collect(),
+        dumps: dumps.collect(),
+        heaps: allocations.heaps.iter().zip(&totals).map(|(heap, total)| HeapRow::new(heap, total)).collect(),
+        records: records(info),
+        problems: problems_of(dump.diagnostics()),
+    }
+}

@@ -1,0 +1,241 @@
+//! What a process was told: system properties, environment, arguments. Read from the objects that hold them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::answers::AnswerError;
+use crate::answers::values::{ShownValue, Values};
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, TypeId};
+use crate::input::{FieldValue, ReferenceName, Value};
+
+/// What stands in place of a text that may be a secret.
+const MASK: &str = "***";
+/// Words that say so in a name.
+const SECRET_WORDS: [&str; 4] = ["password", "token", "secret", "key"];
+/// Entries of one map that are read, and slots of its table.
+const MOST_ENTRIES: usize = 1 << 16;
+/// The system property with the main class or program file and its arguments.
+const COMMAND: &str = "sun.java.command";
+/// Variables with arguments of the virtual machine.
+const WITH_ARGUMENTS: [&str; 4] = [COMMAND, "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+
+/// What a process was told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ProcessSettings {
+    /// System properties, by name.
+    pub properties: BTreeMap<String, String>,
+    /// Variables of the environment, by name; none where the program never asked for them.
+    pub environment: BTreeMap<String, String>,
+    /// Arguments of the virtual machine where the program asked for them; then the main class or program file and its
+    /// arguments. These are one text in a dump: an argument with blanks is several.
+    pub arguments: Vec<String>,
+}
+
+impl ProcessSettings {
+    /// All of it in lines: what it is, its name or number from 1, the text.
+    pub fn rows(&self) -> impl Iterator<Item = (&'static str, String, &str)> {
+        let properties = self.properties.iter().map(|(name, text)| ("property", name.clone(), text.as_str()));
+        let environment = self.environment.iter().map(|(name, text)| ("environment", name.clone(), text.as_str()));
+        let arguments = self.arguments.iter().enumerate();
+        let arguments = arguments.map(|(at, text)| ("argument", (at + 1).to_string(), text.as_str()));
+        properties.chain(environment).chain(arguments)
+    }
+}
+
+/// Reads what a process was told; with `with_secrets` texts too whose name says password, token, secret or key.
+/// O(types + entries).
+///
+/// # Errors
+/// When the dump holds no objects or no values.
+pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSettings, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let reader = MapReader { graph, values: Values::find(dump)? };
+    let static_of = |class: &str, field: &str| reader.static_field(class, field);
+    let properties = static_of("java.lang.System", "props").map(|map| reader.texts(map)).unwrap_or_default();
+    let environment = static_of("java.lang.ProcessEnvironment", "theEnvironment");
+    let environment = environment.map(|map| reader.texts(map)).unwrap_or_default();
+    let machine = reader.only_instance("sun.management.VMManagementImpl");
+    let mut arguments =
+        machine.and_then(|node| reader.field(node, "vmArgs")).map_or(Vec::new(), |list| reader.list(list));
+    arguments.extend(properties.get(COMMAND).into_iter().flat_map(|text| text.split_whitespace()).map(str::to_string));
+    let row = ProcessSettings { properties, environment, arguments };
+    Ok(if with_secrets { row } else { masked(row) })
+}
+
+/// The row without texts that may be secrets.
+fn masked(mut row: ProcessSettings) -> ProcessSettings {
+    for (name, text) in row.properties.iter_mut().chain(&mut row.environment) {
+        if is_secret(name) {
+            *text = MASK.into();
+        } else if WITH_ARGUMENTS.contains(&name.as_str()) {
+            let words: Vec<String> = text.split_whitespace().map(str::to_string).collect();
+            *text = masked_arguments(words).join(" ");
+        }
+    }
+    row.arguments = masked_arguments(row.arguments);
+    row
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_lowercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// `--password=x` and `-Dtoken=x` without what is behind the sign, and `--password x` without the second word.
+fn masked_arguments(words: Vec<String>) -> Vec<String> {
+    let mut is_next = false;
+    let mask = |word: String| {
+        let was_next = std::mem::replace(&mut is_next, false);
+        match word.split_once('=') {
+            Some((name, _)) if is_secret(name) => format!("{name}={MASK}"),
+            None if word.starts_with('-') => {
+                is_next = is_secret(&word);
+                word
+            }
+            _ if was_next => MASK.into(),
+            _ => word,
+        }
+    };
+    words.into_iter().map(mask).collect()
+}
+
+/// Reads maps and lists of texts.
+struct MapReader<'d> {
+    graph: &'d HeapGraph,
+    values: Values<'d>,
+}
+
+impl MapReader<'_> {
+    fn class(&self, name: &str) -> Option<TypeId> {
+        let types = self.graph.types();
+        types.ids().find(|&class| types.name(class).replace('/', ".") == name)
+    }
+
+    fn static_field(&self, class: &str, field: &str) -> Option<NodeId> {
+        self.field(self.graph.types().class_object(self.class(class)?)?, field)
+    }
+
+    fn only_instance(&self, class: &str) -> Option<NodeId> {
+        let class = self.class(class)?;
+        self.graph.nodes().find(|&node| self.graph.type_of(node) == class)
+    }
+
+    /// The object that a field holds.
+    fn field(&self, node: NodeId, name: &str) -> Option<NodeId> {
+        object_in(&self.values.raw_fields(node), &[name])
+    }
+
+    /// The names and texts of a map.
+    fn texts(&self, map: NodeId) -> BTreeMap<String, String> {
+        let entries = self.entries(map);
+        let keys: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.0)).collect();
+        let texts: Vec<NodeId> = entries.iter().map(|entry| self.text_of(entry.1)).collect();
+        let said = self.values.said(&keys).into_iter().zip(self.values.said(&texts));
+        said.filter_map(|(name, text)| Some((plain(name)?, plain(text)?))).collect()
+    }
+
+    /// The text in a key or value: itself, or in the wrapper that variables of the environment have on Unix.
+    fn text_of(&self, node: NodeId) -> NodeId {
+        match self.graph.types().name(self.graph.type_of(node)).replace('/', ".").as_str() {
+            "java.lang.ProcessEnvironment$Variable" | "java.lang.ProcessEnvironment$Value" => {
+                self.field(node, "str").unwrap_or(node)
+            }
+            _ => node,
+        }
+    }
+
+    /// The entries of a hash map: of `Properties`, `Hashtable`, `HashMap`, `ConcurrentHashMap`, `Collections$UnmodifiableMap`.
+    fn entries(&self, mut map: NodeId) -> Vec<(NodeId, NodeId)> {
+        let mut fields = self.values.raw_fields(map);
+        // Maps around maps.
+        for _ in 0..4 {
+            match object_in(&fields, &["map", "m"]) {
+                Some(inner) if object_in(&fields, &["table"]).is_none() => {
+                    map = inner;
+                    fields = self.values.raw_fields(map);
+                }
+                _ => break,
+            }
+        }
+        let Some(table) = object_in(&fields, &["table"]) else { return Vec::new() };
+        // A damaged map may go round.
+        let (mut entries, mut steps) = (Vec::new(), 0);
+        for slot in self.values.objects_in(table, MOST_ENTRIES) {
+            let mut next = Some(slot);
+            while let Some(entry) = next.filter(|_| steps < 2 * MOST_ENTRIES) {
+                steps += 1;
+                let fields = self.values.raw_fields(entry);
+                // The bin of a tree has its first entry.
+                next = object_in(&fields, &["first", "next"]);
+                entries.extend(object_in(&fields, &["key"]).zip(object_in(&fields, &["val", "value"])));
+            }
+        }
+        entries
+    }
+
+    /// The texts of a list.
+    fn list(&self, list: NodeId) -> Vec<String> {
+        let mut list = list;
+        for _ in 0..4 {
+            let fields = self.values.raw_fields(list);
+            if let Some(array) = object_in(&fields, &["elementData", "a"]) {
+                let nodes = self.values.objects_in(array, MOST_ENTRIES);
+                return self.values.said(&nodes).into_iter().filter_map(plain).collect();
+            }
+            match object_in(&fields, &["list", "c"]) {
+                Some(inner) => list = inner,
+                None => break,
+            }
+        }
+        Vec::new()
+    }
+}
+
+fn is_field(field: &FieldValue, wanted: &str) -> bool {
+    matches!(&field.name, ReferenceName::Field(_, name) | ReferenceName::StaticField(name) if name == wanted)
+}
+
+/// The object that the first of these fields holds.
+fn object_in(fields: &[FieldValue], names: &[&str]) -> Option<NodeId> {
+    let find = |wanted: &&str| {
+        fields.iter().find_map(|field| match field.value {
+            Value::Object(node) if is_field(field, wanted) => Some(node),
+            _ => None,
+        })
+    };
+    names.iter().find_map(find)
+}
+
+fn plain(said: Option<ShownValue>) -> Option<String> {
+    said.map(|value| value.plain())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_wherever_they_stand() {
+        let words = "App --password=a -Dapi.token=b --secret c --verbose d plain=e --key".split(' ');
+        let masked = masked_arguments(words.map(str::to_string).collect());
+        assert_eq!(masked.join(" "), "App --password=*** -Dapi.token=*** --secret *** --verbose d plain=e --key");
+        let texts = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect::<BTreeMap<_, _>>()
+        };
+        let row = ProcessSettings {
+            properties: texts(&[("db.Password", "x"), ("user.name", "y"), (COMMAND, "App --token z")]),
+            environment: texts(&[("AWS_SECRET_ACCESS", "x"), ("HOME", "/root")]),
+            arguments: vec!["App".into(), "--token".into(), "z".into()],
+        };
+        let masked = super::masked(row);
+        assert_eq!(
+            masked.properties,
+            texts(&[("db.Password", "***"), ("user.name", "y"), (COMMAND, "App --token ***")])
+        );
+        assert_eq!(masked.environment, texts(&[("AWS_SECRET_ACCESS", "***"), ("HOME", "/root")]));
+        assert_eq!(masked.arguments, ["App", "--token", "***"]);
+    }
+}

@@ -1,0 +1,282 @@
+//! What leaks: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
+
+mod growth;
+mod knowledge;
+mod paragraph;
+mod survivors;
+mod suspects;
+mod view;
+
+use std::cell::RefCell;
+
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+pub use growth::SuspectGrowth;
+pub use survivors::{SurvivorRow, SurvivorRows, SurvivorTotals, Survivors, survivors};
+pub use suspects::Suspects;
+pub use view::{AccumulationRow, HeldTypeRow, KeepingRow, SubjectKind, SuspectPath, SuspectRow, SuspectView};
+
+use growth::Growth;
+use suspects::Paths;
+use view::held_types;
+
+use super::detached::{DetachedRow, detached_trees};
+use super::libraries::library_types;
+use super::problems::{ProblemRow, problems_of};
+use super::reference_names::ReferenceNames;
+use super::rows::is_false;
+use super::two_dumps::check_runtimes;
+use super::values::Values;
+use super::{AnswerError, CommandLine, ScopeOptions};
+use crate::analysis::dominators::DomNode;
+use crate::analysis::root_paths::RootPaths;
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::selection::TypePattern;
+use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::dump::{AnswerNeed, OpenDump, Phase};
+
+/// What is suspected.
+#[derive(Debug, Clone)]
+pub struct LeaksOptions {
+    /// What a suspect retains at least; a share is of what strong roots reach in the section. Default: 10 %.
+    pub threshold: Threshold,
+    /// Types of libraries, besides those of the runtime: they give way to the types that own them.
+    pub libraries: Vec<TypePattern>,
+    /// The section; suspects of these types alone, groups and objects.
+    pub scope: ScopeOptions,
+    /// How many suspects. Default: all.
+    pub rows: Option<usize>,
+    /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
+    pub exact_sizes: bool,
+}
+
+impl Default for LeaksOptions {
+    fn default() -> Self {
+        LeaksOptions {
+            threshold: Threshold::Share(Percent::TENTH),
+            libraries: Vec::new(),
+            scope: ScopeOptions::default(),
+            rows: None,
+            exact_sizes: false,
+        }
+    }
+}
+
+impl LeaksOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("leaks");
+        if self.threshold != LeaksOptions::default().threshold {
+            line.option("--threshold", Some(&self.threshold.to_string()));
+        }
+        for library in &self.libraries {
+            line.option("--library", Some(library.text()));
+        }
+        line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
+        self.scope.add_to(&mut line);
+        line
+    }
+}
+
+/// Leak suspects.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct Leaks<'d> {
+    /// Bytes that strong roots reach, of the section asked for.
+    pub reachable_bytes: u64,
+    /// Bytes that a suspect retains at least.
+    pub threshold_bytes: u64,
+    /// The suspects that are shown, most retained bytes first.
+    pub suspects: Suspects<'d>,
+    /// Nodes that were taken out of their page and are held all the same, most retained bytes first; as many rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub detached: Vec<DetachedRow>,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// What is wrong with the dump.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ProblemRow>,
+    /// What is left out.
+    #[serde(skip)]
+    pub omitted: Omitted,
+}
+
+/// Suspects that an answer leaves out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Omitted {
+    /// Beyond the number of suspects asked for.
+    pub beyond_limit: usize,
+    /// Of other types than were asked for.
+    pub of_other_types: usize,
+}
+
+/// Paths of so many objects together are read from an index before the answer is printed.
+const FEW_STEPS: usize = 4096;
+
+/// Leak suspects of a dump, those that grew most since an older dump first. As [`leaks`], for both dumps.
+///
+/// # Errors
+/// As [`leaks`], of either dump.
+pub fn leaks_since<'d>(
+    old: &'d OpenDump,
+    dump: &'d OpenDump,
+    options: &LeaksOptions,
+) -> Result<Leaks<'d>, AnswerError> {
+    old.graph().ok_or(AnswerError::NotObjects)?;
+    dump.graph().ok_or(AnswerError::NotObjects)?;
+    check_runtimes(old, dump)?;
+    let growth = Growth::find(old, dump, &options.scope)?;
+    search(dump, options, Some(&growth))
+}
+
+/// Looks for leak suspects. O(objects), the dominator tree, and O(objects + references) for the path to each of a few
+/// suspects, or for the paths to all of many.
+///
+/// # Errors
+/// When the dump holds no objects, has no such section, or takes more memory than it may.
+pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>, AnswerError> {
+    search(dump, options, None)
+}
+
+fn search<'d>(
+    dump: &'d OpenDump,
+    options: &LeaksOptions,
+    growth: Option<&Growth<'_>>,
+) -> Result<Leaks<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let scope = options.scope.resolve(dump)?;
+    let (dominators, retained) = dump.dominators()?;
+    dump.check_answer(AnswerNeed::Descent, 0)?;
+    let children = dominators.children();
+    let nodes = scope.range();
+    let tops = children.of(DomNode::ROOT).filter(|&number| nodes.contains(&dominators.node_at(number).index()));
+    let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
+    let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
+    let libraries = library_types(graph, &dump.info().format, &options.libraries);
+    dump.phase(Phase::FindingSuspects);
+    let suspect_search = SuspectSearch {
+        graph,
+        dominators,
+        retained,
+        children: &children,
+        threshold_bytes,
+        libraries: &libraries,
+        section: scope.section(),
+    };
+    let mut suspects = suspect_search.run();
+    let found = suspects.len();
+    suspects.retain(|suspect| scope.types().is_none_or(|wanted| wanted.contains(graph.type_of(suspect.largest()))));
+    let growth = growth.map(|growth| {
+        let mut rows: Vec<(SuspectGrowth, LeakSuspect)> =
+            std::mem::take(&mut suspects).into_iter().map(|suspect| (growth.of(graph, &suspect), suspect)).collect();
+        // Those that grew alike stay in the order of what they retain.
+        rows.sort_by_key(|(growth, _)| std::cmp::Reverse(growth.retained_bytes_delta));
+        let (growth, sorted): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+        suspects = sorted;
+        growth
+    });
+    let of_types = suspects.len();
+    let shown = options.rows.map_or(of_types, |limit| of_types.min(limit));
+    suspects.truncate(shown);
+    let mut detached = detached_trees(dump, graph)?;
+    detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
+    detached.truncate(options.rows.unwrap_or(usize::MAX));
+    let answer = Leaks {
+        detached,
+        reachable_bytes,
+        threshold_bytes,
+        roots_inferred: graph.roots_inferred(),
+        problems: problems_of(dump.diagnostics()),
+        omitted: Omitted { beyond_limit: of_types - shown, of_other_types: found - of_types },
+        suspects: Suspects {
+            graph,
+            dump: dump.path(),
+            paths: Paths::find(dump, graph, &suspects),
+            suspects,
+            libraries,
+            reachable_bytes,
+            reached_words: format!("all that is reachable{}", scope.reach_words()),
+            exact_sizes: options.exact_sizes,
+            roots: RootsByNode::new(graph),
+            dominators,
+            names: ReferenceNames::of(dump),
+            values: Values::of(dump),
+            holders: RefCell::default(),
+            growth,
+        },
+    };
+    answer.suspects.check_index(dump);
+    Ok(answer)
+}
+
+impl Suspects<'_> {
+    /// A suspect below `len` with the evidence and the paragraph. O(length of its path).
+    pub fn get(&self, at: usize) -> SuspectView<'_> {
+        SuspectView::new(self, at, None)
+    }
+
+    /// The suspects, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = SuspectView<'_>> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    /// The paragraphs, one by one; with what objects say of themselves where that is asked for and the dump has it.
+    pub fn paragraphs(&self, with_values: bool) -> impl Iterator<Item = String> {
+        let values = self.values.filter(|_| with_values);
+        (0..self.len()).map(move |at| SuspectView::new(self, at, values).text)
+    }
+
+    /// Reads what will be printed of an index, or checks all of it where that is much.
+    fn check_index(&self, dump: &OpenDump) {
+        let steps = match &self.paths {
+            _ if !dump.is_indexed() => return,
+            Paths::Each(paths) => paths.iter().flatten().flat_map(RootPaths::iter).map(|path| path.length).sum(),
+            Paths::All(_) => usize::MAX,
+        };
+        if steps > FEW_STEPS {
+            dump.verify_index();
+        } else {
+            self.iter().filter_map(|view| view.path.row().map(|path| path.nodes().count())).for_each(drop);
+        }
+    }
+}
+
+impl<'s> SuspectView<'s> {
+    /// With `values` the paragraph has what objects say of themselves.
+    fn new(suspects: &'s Suspects<'_>, at: usize, values: Option<Values<'_>>) -> Self {
+        let (graph, suspect) = (suspects.graph, &suspects.suspects[at]);
+        let point = &suspect.accumulation;
+        let mut look_further = CommandLine::new("dominators");
+        look_further.word(graph.display_id(point.node)).option("--depth", Some("3"));
+        let mut view = SuspectView {
+            row: suspects.row(at),
+            owner: suspect.owner.map(|owner| suspects.object(owner, values)),
+            accumulation_point: AccumulationRow::new(graph, point, suspects.object(point.node, values)),
+            keeping: point
+                .keeping
+                .map(|(type_id, objects)| KeepingRow { type_name: graph.type_name(type_id), objects }),
+            path: SuspectPath { graph, roots: &suspects.roots, paths: suspects.path(at), names: suspects.names },
+            holds: held_types(graph, suspect),
+            inside: paragraph::inside(suspects, suspect),
+            growth: suspects.growth.as_ref().map(|growth| growth[at]),
+            text: String::new(),
+            look_further,
+        };
+        let largest = suspects.object(suspect.largest(), values);
+        view.text = paragraph::of(suspects, suspect, &view, &largest, at < knowledge::MOST_EXPLAINED);
+        view
+    }
+}
+
+impl Serialize for Suspects<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut suspects = serializer.serialize_seq(Some(self.len()))?;
+        for view in self.iter() {
+            suspects.serialize_element(&view)?;
+        }
+        suspects.end()
+    }
+}

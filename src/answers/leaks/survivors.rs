@@ -1,0 +1,243 @@
+//! What was allocated between two snapshots of a process and lives in a third: the technique of three snapshots, which
+//! leaves out what comes and goes with every step of a program.
+
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+use super::LeaksOptions;
+use crate::analysis::object_changes;
+use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
+use crate::analysis::root_paths::RootPaths;
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::answers::reference_names::ReferenceNames;
+use crate::answers::rows::is_false;
+use crate::answers::two_dumps::{changes_of, retained_of};
+use crate::answers::{AnswerError, PathRow};
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::units::{count_of, format_bytes};
+
+/// What is in the second and in the third of three snapshots, and not in the first.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct Survivors<'d> {
+    /// All of them.
+    pub survivors: SurvivorTotals,
+    /// By type, largest first.
+    pub types: SurvivorRows<'d>,
+    /// Roots of the third snapshot are inferred: it has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+}
+
+/// All survivors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SurvivorTotals {
+    /// How many there are.
+    pub objects: u64,
+    /// Their bytes in the second snapshot.
+    pub shallow_bytes: u64,
+    /// Bytes that would be freed in the third if all of them went.
+    pub retained_bytes: u64,
+}
+
+/// Survivors of a type.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct SurvivorRow<'r> {
+    /// The type, as the second snapshot has it.
+    #[serde(rename = "type")]
+    pub type_name: &'r str,
+    /// How many.
+    pub objects: u64,
+    /// Their bytes in the second snapshot.
+    pub shallow_bytes: u64,
+    /// Bytes that would be freed in the third if all of this type went.
+    pub retained_bytes: u64,
+    /// The largest of them that roots reach, if they reach any.
+    pub example: String,
+    /// The shortest path to it in the third snapshot; `None` when no strong root reaches it.
+    pub path: Option<PathRow<'r>>,
+}
+
+/// Rows by type. Paths are made when a row is asked for.
+pub struct SurvivorRows<'d> {
+    graph: &'d HeapGraph,
+    rows: Vec<Row<'d>>,
+    /// By row the path to its example.
+    paths: Vec<Option<RootPaths<'d>>>,
+    roots: RootsByNode<'d>,
+    names: Option<ReferenceNames<'d>>,
+    /// Rows that a limit left out.
+    pub hidden: usize,
+}
+
+struct Row<'d> {
+    type_name: &'d str,
+    objects: u64,
+    shallow_bytes: u64,
+    retained_bytes: u64,
+    example: NodeId,
+}
+
+/// Finds what was allocated between the snapshots `since` and `until` and is in `dump` too: of the types that the scope
+/// asks for, as many rows as asked for. O(objects + references) of `dump`, O(objects) of the others.
+///
+/// # Errors
+/// When the snapshots are not of one process, or hold no objects; when it takes more work or memory than it may.
+pub fn survivors<'d>(
+    since: &'d OpenDump,
+    until: &'d OpenDump,
+    dump: &'d OpenDump,
+    options: &LeaksOptions,
+) -> Result<Survivors<'d>, AnswerError> {
+    let allocated = changes_of(since, until)?.new;
+    changes_of(until, dump)?;
+    let (Some(then), Some(graph)) = (until.graph(), dump.graph()) else { return Err(AnswerError::NotObjects) };
+    let scope = options.scope.resolve(until)?;
+    let mut pairs = object_changes::survivors(then, &allocated, graph);
+    pairs.retain(|&(before, _)| scope.contains(before));
+    let is_reachable = dump.reachable();
+    let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
+    let mut all = NodeSet::new(graph.node_count());
+    let mut totals = SurvivorTotals::default();
+    for &(before, now) in &pairs {
+        let (type_name, bytes) = (then.type_name(then.type_of(before)), then.shallow_bytes(before));
+        all.insert(now);
+        totals.objects += 1;
+        totals.shallow_bytes = totals.shallow_bytes.saturating_add(bytes);
+        let row = rows.entry(type_name).or_insert(Row {
+            type_name,
+            objects: 0,
+            shallow_bytes: 0,
+            retained_bytes: 0,
+            example: now,
+        });
+        row.objects += 1;
+        row.shallow_bytes = row.shallow_bytes.saturating_add(bytes);
+        let rank = |node: NodeId| (is_reachable.contains(node), graph.shallow_bytes(node));
+        if rank(now) > rank(row.example) {
+            row.example = now;
+        }
+    }
+    totals.retained_bytes = retained_of(dump, graph, &all)?;
+    // Rows come by name; a stable sort keeps that among equals.
+    let mut rows: Vec<Row<'_>> = rows.into_values().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.shallow_bytes));
+    let shown = options.rows.map_or(rows.len(), |limit| rows.len().min(limit));
+    let hidden = rows.len() - shown;
+    rows.truncate(shown);
+    add_retained(&mut rows, then, graph, &pairs)?;
+    let roots = RootsByNode::new(graph);
+    let parents = dump.shortest_parents();
+    let paths = rows.iter().map(|row| parents.path_to(graph, &roots, row.example)).collect();
+    let types = SurvivorRows { graph, rows, paths, roots, names: ReferenceNames::of(dump), hidden };
+    dump.verify_index();
+    Ok(Survivors { survivors: totals, types, roots_inferred: graph.roots_inferred() })
+}
+
+/// What the objects of each row retain together.
+fn add_retained(
+    rows: &mut [Row<'_>],
+    then: &HeapGraph,
+    graph: &HeapGraph,
+    pairs: &[(NodeId, NodeId)],
+) -> Result<(), AnswerError> {
+    let mut set_of_name: BTreeMap<&str, u32> = BTreeMap::new();
+    for (number, row) in (0..).zip(rows.iter()) {
+        set_of_name.insert(row.type_name, number);
+    }
+    let set_of_type: Vec<u32> =
+        then.types().ids().map(|type_id| set_of_name.get(then.type_name(type_id)).copied().unwrap_or(NO_SET)).collect();
+    // Pairs are in the order of the ids, as objects are.
+    let set_of = |node: NodeId| {
+        let found = pairs.binary_search_by_key(&node, |&(_, now)| now).ok();
+        found.map_or(NO_SET, |at| set_of_type[then.type_of(pairs[at].0).index()])
+    };
+    let sets: Vec<u32> = (0..rows.len() as u32).collect();
+    let bytes = retained_exact_by_set(graph, &sets, set_of, max_steps_of_exact(graph), |_| {});
+    let bytes = bytes.map_err(|_| AnswerError::SetTooLarge(pairs.len() as u64))?;
+    for (row, bytes) in rows.iter_mut().zip(bytes) {
+        row.retained_bytes = bytes;
+    }
+    Ok(())
+}
+
+impl Survivors<'_> {
+    /// How many there are, in a sentence.
+    pub fn sentence(&self) -> String {
+        let SurvivorTotals { objects, shallow_bytes, retained_bytes } = self.survivors;
+        match objects {
+            0 => "Nothing that was allocated between the first two is left in the third.".into(),
+            _ => format!(
+                "Of what was allocated between the first two, {} ({}) are left in the third; with them {} would be freed.",
+                count_of(objects, "objects"),
+                format_bytes(shallow_bytes),
+                format_bytes(retained_bytes)
+            ),
+        }
+    }
+}
+
+impl SurvivorRows<'_> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// A row below `len`. O(length of its path).
+    pub fn get(&self, at: usize) -> SurvivorRow<'_> {
+        let row = &self.rows[at];
+        let path = self.paths[at].as_ref().and_then(|paths| paths.get(0));
+        SurvivorRow {
+            type_name: row.type_name,
+            objects: row.objects,
+            shallow_bytes: row.shallow_bytes,
+            retained_bytes: row.retained_bytes,
+            example: self.graph.display_id(row.example),
+            path: path.map(|path| PathRow::new(self.graph, &self.roots, path).named(self.names)),
+        }
+    }
+
+    /// The rows, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = SurvivorRow<'_>> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+}
+
+impl SurvivorRow<'_> {
+    /// The row in a paragraph: what, how much, and what holds one of them.
+    pub fn text(&self) -> String {
+        let what = format!(
+            "{} of {}, {}, retain {}.",
+            count_of(self.objects, "objects"),
+            self.type_name,
+            format_bytes(self.shallow_bytes),
+            format_bytes(self.retained_bytes)
+        );
+        match &self.path {
+            Some(path) => {
+                format!("{what} {} is kept alive by {}: {}", self.example, path.holders(), path.expression())
+            }
+            None => format!("{what} No strong root reaches {}.", self.example),
+        }
+    }
+}
+
+impl Serialize for SurvivorRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.len()))?;
+        for row in self.iter() {
+            rows.serialize_element(&row)?;
+        }
+        rows.end()
+    }
+}

@@ -1,0 +1,185 @@
+//! What one object refers to and what refers to it.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+use crate::answers::ObjectRow;
+use crate::answers::rows::{FEW_ROWS, is_false};
+use crate::answers::values::{ShownValue, Values};
+use crate::graph::{HeapGraph, NodeId, Reference};
+
+/// Objects by number. Many rows are made one by one.
+#[derive(Debug)]
+pub struct NodeRows<'d> {
+    graph: &'d HeapGraph,
+    strong: &'d [NodeId],
+    /// Those that are not in the slice, with their places among all: weak ones, and a class that is held anyway.
+    others: Vec<(usize, Reference)>,
+    shown: usize,
+    few: Option<Vec<ObjectRow>>,
+    /// What the references are called, of the first rows.
+    pub(super) names: Vec<Option<String>>,
+    values: Option<Values<'d>>,
+    said: OnceCell<Vec<Option<ShownValue>>>,
+}
+
+/// An object at the other end of a reference, with what is said of that.
+#[derive(Debug, Clone, Serialize)]
+struct ReferenceRow {
+    #[serde(flatten)]
+    row: ObjectRow,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    weak: bool,
+}
+
+impl<'d> NodeRows<'d> {
+    /// What an object refers to. O(references) where some are weak.
+    pub(super) fn references(
+        graph: &'d HeapGraph,
+        node: NodeId,
+        limit: Option<usize>,
+        values: Option<Values<'d>>,
+    ) -> Self {
+        let all = graph.references(node);
+        Self::new(graph, graph.strong_references(node), all, limit, values)
+    }
+
+    /// What refers to an object. O(referrers) where some are weak.
+    pub(super) fn referrers(
+        graph: &'d HeapGraph,
+        node: NodeId,
+        limit: Option<usize>,
+        values: Option<Values<'d>>,
+    ) -> Self {
+        let (strong, all) = (graph.strong_referrers(node), graph.referrers(node));
+        let strong = if all.leaves_out_objects() { &[] } else { strong };
+        Self::new(graph, strong, all, limit, values)
+    }
+
+    fn new(
+        graph: &'d HeapGraph,
+        strong: &'d [NodeId],
+        all: impl ExactSizeIterator<Item = Reference>,
+        limit: Option<usize>,
+        values: Option<Values<'d>>,
+    ) -> Self {
+        let mut left = strong.iter();
+        let mut others = Vec::new();
+        let total = all.len();
+        if total > strong.len() {
+            for (place, reference) in all.enumerate() {
+                let is_next = !reference.is_weak && left.as_slice().first() == Some(&reference.node);
+                match is_next {
+                    true => drop(left.next()),
+                    false => others.push((place, reference)),
+                }
+            }
+        }
+        let shown = limit.map_or(total, |limit| total.min(limit));
+        let (few, names, said) = (None, Vec::new(), OnceCell::new());
+        let mut rows = NodeRows { graph, strong, others, shown, few, names, values, said };
+        if shown <= FEW_ROWS {
+            rows.few = Some((0..shown).map(|row| rows.get(row)).collect());
+        }
+        rows
+    }
+
+    /// Returns true if the rows are made.
+    pub(super) fn are_few(&self) -> bool {
+        self.few.is_some()
+    }
+
+    /// What the reference of a row is called, where the dump says so.
+    pub fn reference(&self, row: usize) -> Option<&str> {
+        self.names.get(row)?.as_deref()
+    }
+
+    /// Rows that are shown.
+    pub fn len(&self) -> usize {
+        self.shown
+    }
+
+    /// Returns true if no row is shown.
+    pub fn is_empty(&self) -> bool {
+        self.shown == 0
+    }
+
+    /// Rows that there are, shown or not.
+    pub fn total(&self) -> usize {
+        self.strong.len() + self.others.len()
+    }
+
+    /// The reference of a row. O(log weak references).
+    fn at(&self, row: usize) -> Reference {
+        let before = self.others.partition_point(|(place, _)| *place < row);
+        match self.others.get(before) {
+            Some((place, reference)) if *place == row => *reference,
+            _ => Reference { node: self.strong[row - before], is_weak: false },
+        }
+    }
+
+    /// How many rows from this one on, shown or not, are of the same object. O(those).
+    pub fn repeats(&self, row: usize) -> usize {
+        let node = self.at(row).node;
+        (row..self.total()).take_while(|&next| self.at(next).node == node).count()
+    }
+
+    /// All rows by type, shown or not: most first, then by name. O(rows).
+    pub fn by_type(&self) -> Vec<(u64, &'d str)> {
+        let mut counts: HashMap<&str, u64> = HashMap::new();
+        for row in 0..self.total() {
+            *counts.entry(self.graph.type_name(self.graph.type_of(self.at(row).node))).or_default() += 1;
+        }
+        let mut counts: Vec<(u64, &str)> = counts.into_iter().map(|(name, count)| (count, name)).collect();
+        counts.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        counts
+    }
+
+    /// Returns true if the reference of a row holds nothing.
+    pub fn is_weak(&self, row: usize) -> bool {
+        self.at(row).is_weak
+    }
+
+    /// A row below `len`. O(log objects).
+    pub fn get(&self, row: usize) -> ObjectRow {
+        match &self.few {
+            Some(rows) => rows[row].clone(),
+            None => ObjectRow::new(self.graph, self.at(row).node),
+        }
+    }
+
+    /// The rows that are shown, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = ObjectRow> + '_ {
+        (0..self.shown).map(|row| self.get(row))
+    }
+
+    /// What the object of a row says, of the first 4,096 rows. Reads them all when it is first asked.
+    pub fn said(&self, row: usize) -> Option<&ShownValue> {
+        let read = || {
+            let nodes: Vec<NodeId> = (0..self.shown.min(FEW_ROWS)).map(|row| self.at(row).node).collect();
+            self.values.map_or(Vec::new(), |values| values.said(&nodes))
+        };
+        self.said.get_or_init(read).get(row)?.as_ref()
+    }
+
+    /// A row with what its object says.
+    pub fn saying(&self, row: usize) -> ObjectRow {
+        ObjectRow { said: self.said(row).map(ShownValue::words), ..self.get(row) }
+    }
+}
+
+impl Serialize for NodeRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.shown))?;
+        for at in 0..self.shown {
+            let reference = self.reference(at).map(str::to_string);
+            rows.serialize_element(&ReferenceRow { row: self.get(at), reference, weak: self.is_weak(at) })?;
+        }
+        rows.end()
+    }
+}

@@ -1,0 +1,253 @@
+//! Why an object is alive: shortest paths to it from objects that roots hold.
+
+pub mod merged_paths;
+pub mod path_lines;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+
+use super::reference_names::ReferenceNames;
+use super::rows::{FEW_ROWS, is_false};
+use super::values::Values;
+use super::{AnswerError, CommandLine, Limits, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::analysis::root_paths::{RootPaths, find_root_paths};
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::analysis::selection::TypePattern;
+use crate::dump::{OpenDump, Phase};
+use crate::graph::{HeapGraph, NodeId};
+use crate::units::{count_of, format_count};
+
+/// Which object, and which paths.
+#[derive(Debug, Clone)]
+pub struct RootPathsOptions {
+    /// Its id.
+    pub object: ObjectId,
+    /// Its section, where several have one of this id.
+    pub scope: ScopeOptions,
+    /// Paths from this many different rooted objects, the shortest of each. `None`: from all.
+    pub paths: Option<usize>,
+    /// Paths go around objects of these types.
+    pub avoided: Vec<TypePattern>,
+    /// Paths from weak roots too, which hold nothing.
+    pub all_kinds: bool,
+    /// How many of the paths are shown to people; data has all.
+    pub limits: Limits,
+}
+
+impl RootPathsOptions {
+    /// The shortest path to an object.
+    pub fn new(object: ObjectId) -> Self {
+        let (scope, limits) = (ScopeOptions::default(), Limits::default());
+        RootPathsOptions { object, scope, paths: Some(1), avoided: Vec::new(), all_kinds: false, limits }
+    }
+
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("roots");
+        line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
+        for pattern in &self.avoided {
+            line.option("--exclude", Some(pattern.text()));
+        }
+        line.switch("--all-kinds", self.all_kinds);
+        line.option("--domain", self.scope.section.as_deref());
+        line.word(self.object.to_string());
+        line
+    }
+}
+
+/// The paths to an object. Together they may be longer than the dump has objects: rows are made when they are asked for.
+#[derive(Serialize)]
+#[non_exhaustive]
+pub struct RootPathsAnswer<'d> {
+    /// The object.
+    pub object: RetainingObject,
+    /// Whether a strong root reaches it.
+    #[serde(rename = "reachable")]
+    pub reachability: Reachability,
+    /// The paths, shortest first.
+    pub paths: Paths<'d>,
+    /// Roots are inferred: the dump has none.
+    #[serde(skip_serializing_if = "is_false")]
+    pub roots_inferred: bool,
+    /// The dump has class objects.
+    #[serde(skip)]
+    pub has_classes: bool,
+    /// Paths that are shown to people.
+    #[serde(skip)]
+    pub shown: usize,
+}
+
+impl RootPathsAnswer<'_> {
+    /// How many paths there are, and how many of each kind of root, most first: `482 paths: 301 from static, 181 from
+    /// local`. `None` for one path.
+    pub fn summary(&self) -> Option<String> {
+        let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+        self.paths.iter().for_each(|path| *kinds.entry(path.root().kind).or_default() += 1);
+        let mut kinds: Vec<(String, u64)> = kinds.into_iter().collect();
+        kinds.sort_by_key(|(_, count)| Reverse(*count));
+        let kinds: Vec<String> =
+            kinds.iter().map(|(kind, count)| format!("{} from {kind}", format_count(*count))).collect();
+        let count = self.paths.len() as u64;
+        (count > 1).then(|| format!("{}: {}", count_of(count, "paths"), kinds.join(", ")))
+    }
+
+    /// Why there is no path; `None` if there is one from a strong root. `all_kinds`: weak roots were walked too.
+    pub fn why_not(&self, all_kinds: bool) -> Option<String> {
+        let id = &self.object.row.id;
+        if self.is_blocked() {
+            return Some(format!("every path to {id} goes through what --exclude names"));
+        }
+        let why = match self.reachability {
+            Reachability::Reached => return None,
+            Reachability::Frozen => "; it is on the frozen heap, which is never collected",
+            reachability => reachability.but_what(),
+        };
+        let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
+        Some(format!("{id} is not reachable from any strong root{why}{hint}"))
+    }
+
+    /// Returns true if strong roots reach the object, but only by paths through what is avoided.
+    pub fn is_blocked(&self) -> bool {
+        self.reachability.is_reached() && self.paths.is_empty()
+    }
+}
+
+/// An object with its retained size.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct RetainingObject {
+    /// Id, type and size.
+    #[serde(flatten)]
+    pub row: ObjectRow,
+    /// Bytes that would be freed with it; `None` when no strong root reaches it.
+    pub retained_bytes: Option<u64>,
+}
+
+/// Paths, shortest first.
+pub struct Paths<'d> {
+    graph: &'d HeapGraph,
+    tree: (&'d Dominators, &'d Retained),
+    roots: RootsByNode<'d>,
+    names: Option<ReferenceNames<'d>>,
+    values: Option<Values<'d>>,
+    /// `None` when there is none.
+    found: Option<RootPaths<'d>>,
+}
+
+impl Paths<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.found.as_ref().map_or(0, RootPaths::len)
+    }
+
+    /// Returns true if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A path by its place in the order of length; `None` past the last. O(1).
+    pub fn get(&self, place: usize) -> Option<PathRow<'_>> {
+        let path = self.found.as_ref()?.get(place)?;
+        Some(PathRow::new(self.graph, &self.roots, path).named(self.names))
+    }
+
+    /// Returns true if the dump names references.
+    pub fn have_names(&self) -> bool {
+        self.names.is_some()
+    }
+
+    /// What an object says of itself, in words.
+    pub(super) fn said(&self, node: NodeId) -> Option<String> {
+        Some(self.values?.said_by(node)?.words())
+    }
+
+    /// The paths, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = PathRow<'_>> {
+        (0..self.len()).filter_map(|place| self.get(place))
+    }
+
+    /// The objects of a path with their retained sizes; `None` past the last path. O(1).
+    pub fn steps(&self, place: usize) -> Option<PathSteps<'_>> {
+        let path = self.found.as_ref()?.get(place)?;
+        Some(PathSteps::new(self.graph, self.tree, path.nodes(), self.names))
+    }
+
+    /// By path: its last `count` objects, of a shorter one all. O(objects) for all paths together: none is walked.
+    pub fn ends(&self, count: usize) -> Vec<PathSteps<'_>> {
+        let ends = self.found.as_ref().map_or(Vec::new(), |paths| paths.ends(count));
+        ends.into_iter().map(|nodes| PathSteps::new(self.graph, self.tree, nodes, self.names)).collect()
+    }
+}
+
+impl Serialize for Paths<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut paths = serializer.serialize_seq(Some(self.len()))?;
+        for path in self.iter() {
+            paths.serialize_element(&path)?;
+        }
+        paths.end()
+    }
+}
+
+/// Finds paths to an object. O(objects + references) at worst, all references reversed included, and the dominator tree;
+/// with an index and the default options O(length).
+///
+/// # Errors
+/// When the dump holds no objects, has no such object, or takes more memory than it may.
+pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<RootPathsAnswer<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let node = options.object.find(graph, &options.scope)?;
+    dump.check_referrers()?;
+    let tree @ (dominators, retained) = dump.dominators()?;
+    dump.phase(Phase::FindingPaths);
+    let roots = RootsByNode::new(graph);
+    let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
+    let retained_bytes = retained.bytes_of(dominators, node);
+    let paths = Paths { graph, tree, roots, names: ReferenceNames::of(dump), values: Values::of(dump), found };
+    let rows = paths.iter().map(|path| path.length() + 1).fold(0usize, usize::saturating_add);
+    if !dump.is_indexed() {
+        // All that rows are made of is in memory.
+    } else if rows <= FEW_ROWS {
+        // Damage of the index shows before the answer is printed.
+        (0..paths.len()).for_each(|place| paths.steps(place).into_iter().flatten().for_each(drop));
+    } else {
+        dump.verify_index();
+    }
+    Ok(RootPathsAnswer {
+        object: RetainingObject {
+            row: ObjectRow { said: paths.said(node), ..ObjectRow::new(graph, node) },
+            retained_bytes,
+        },
+        reachability: Reachability::find(dump, graph, node),
+        shown: options.limits.shown(paths.len()),
+        paths,
+        roots_inferred: graph.roots_inferred(),
+        has_classes: !graph.types().class_objects().is_empty(),
+    })
+}
+
+/// The paths that are asked for; `None` for none.
+pub(super) fn find_paths<'d>(
+    dump: &OpenDump,
+    graph: &'d HeapGraph,
+    roots: &RootsByNode<'d>,
+    node: NodeId,
+    options: &RootPathsOptions,
+) -> Option<RootPaths<'d>> {
+    let is_plain = options.paths == Some(1) && !options.all_kinds && options.avoided.is_empty();
+    if let Some(parents) = dump.indexed_parents().filter(|_| is_plain) {
+        return parents.path_to(graph, roots, node);
+    }
+    let avoided = TypePattern::select_any(&options.avoided, graph);
+    let is_avoided = |node: NodeId| avoided.contains(graph.type_of(node));
+    // The search takes 0 for no limit, so none at all is asked for here.
+    match options.paths {
+        Some(0) => None,
+        limit => Some(find_root_paths(graph, node, limit.unwrap_or(0), options.all_kinds, is_avoided)),
+    }
+}

@@ -1,0 +1,144 @@
+//! What objects are grouped by.
+
+use crate::analysis::histogram::package_of;
+use crate::graph::{HeapGraph, TypeId};
+
+/// What objects are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum GroupBy {
+    /// Their type.
+    #[default]
+    Type,
+    /// The package or namespace of their type.
+    Package,
+    /// That much of it, from the front: `java.util` are two levels of `java.util.concurrent`.
+    PackageLevels(u8),
+    /// Their section.
+    Section,
+    /// The module (assembly) of their type.
+    Module,
+    /// The generation of the collector that they are in.
+    Generation,
+    /// What loaded their type.
+    Loader,
+    /// The part of the heap that they are in.
+    Heap,
+    /// When they were allocated.
+    Interval,
+    /// How they are held: strongly, or only by references that the runtime may give up.
+    Held,
+    /// The program's own type that they belong to: its objects, and those of libraries that it keeps alive.
+    Owner,
+    /// The package of that.
+    OwnerPackage,
+}
+
+/// The group of types that have no package.
+const NO_PACKAGE: &str = "(none)";
+
+/// So many segments of a package from the front, or all.
+fn first_levels(package: &str, levels: u8) -> &str {
+    let end = package.match_indices(['.', '/']).nth(usize::from(levels).saturating_sub(1)).map(|(at, _)| at);
+    &package[..end.unwrap_or(package.len())]
+}
+
+impl GroupBy {
+    /// Those that a tree of dominators can be grouped by too, each with the word for it.
+    pub const ALL: &[(&str, GroupBy)] = GroupBy::OF_HISTOGRAMS.split_at(16).0;
+
+    /// All that a histogram has rows of.
+    pub const OF_HISTOGRAMS: &[(&str, GroupBy)] = &[
+        ("type", GroupBy::Type),
+        ("package", GroupBy::Package),
+        ("package=1", GroupBy::PackageLevels(1)),
+        ("package=2", GroupBy::PackageLevels(2)),
+        ("package=3", GroupBy::PackageLevels(3)),
+        ("package=4", GroupBy::PackageLevels(4)),
+        ("package=5", GroupBy::PackageLevels(5)),
+        ("package=6", GroupBy::PackageLevels(6)),
+        ("package=7", GroupBy::PackageLevels(7)),
+        ("domain", GroupBy::Section),
+        ("module", GroupBy::Module),
+        ("generation", GroupBy::Generation),
+        ("loader", GroupBy::Loader),
+        ("heap", GroupBy::Heap),
+        ("held", GroupBy::Held),
+        ("interval", GroupBy::Interval),
+        ("owner", GroupBy::Owner),
+        ("owner=package", GroupBy::OwnerPackage),
+        // Another word for what has one; the first counts.
+        ("namespace", GroupBy::Package),
+    ];
+
+    /// Returns true where library objects are charged to the program's own.
+    pub fn is_owner(self) -> bool {
+        matches!(self, GroupBy::Owner | GroupBy::OwnerPackage)
+    }
+
+    /// The word for it, in JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        Self::OF_HISTOGRAMS.iter().find(|(_, by)| *by == self).map_or("", |(name, _)| name)
+    }
+
+    pub(in crate::answers) fn is_package(self) -> bool {
+        matches!(self, GroupBy::Package | GroupBy::PackageLevels(_))
+    }
+
+    /// What one group is called above a column, and several in a sentence.
+    pub fn titles(self) -> (&'static str, &'static str) {
+        match self {
+            GroupBy::Type => ("Type", "types"),
+            GroupBy::Package | GroupBy::PackageLevels(_) => ("Package", "packages"),
+            GroupBy::Section => ("Section", "sections"),
+            GroupBy::Module => ("Module", "modules"),
+            GroupBy::Generation => ("Generation", "generations"),
+            GroupBy::Loader => ("Loader", "loaders"),
+            GroupBy::Heap => ("Heap", "heaps"),
+            GroupBy::Held => ("Held", "groups"),
+            GroupBy::Interval => ("Interval", "intervals"),
+            GroupBy::Owner | GroupBy::OwnerPackage => ("Owner", "owners"),
+        }
+    }
+
+    /// The group a type of this name is in; the name itself where the type does not decide.
+    pub(in crate::answers) fn of_type_name(self, name: &str) -> &str {
+        match self {
+            GroupBy::Package => package_of(name).unwrap_or(NO_PACKAGE),
+            GroupBy::PackageLevels(levels) => package_of(name).map_or(NO_PACKAGE, |name| first_levels(name, levels)),
+            _ => name,
+        }
+    }
+
+    /// The package of a type. Of nested .NET types the dump names neither the namespace nor the type around them, as of types
+    /// outside any namespace: those belong to their module, as `System.Private.CoreLib.dll (no namespace)`.
+    pub(super) fn package(self, graph: &HeapGraph, type_id: TypeId) -> String {
+        match (self.of_type_name(graph.type_name(type_id)), graph.types().module(type_id)) {
+            (NO_PACKAGE, Some(module)) => format!("{module} (no namespace)"),
+            (package, _) => package.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_of_packages() {
+        let of = |by: GroupBy, name: &'static str| by.of_type_name(name);
+        for (name, levels, expected) in [
+            ("java.util.concurrent.Entry[]", 1, "java"),
+            ("java.util.concurrent.Entry[]", 2, "java.util"),
+            ("java.util.concurrent.Entry[]", 3, "java.util.concurrent"),
+            ("java.util.concurrent.Entry[]", 4, "java.util.concurrent"),
+            ("[Ljava/util/Hashtable$Entry;", 1, "java"),
+            ("System.Collections.Generic.List<A.B.C>", 2, "System.Collections"),
+            ("int[]", 1, "(none)"),
+        ] {
+            assert_eq!(of(GroupBy::PackageLevels(levels), name), expected, "{name} {levels}");
+        }
+        let ends = GroupBy::ALL.last().map(|(word, _)| *word);
+        assert_eq!(ends, Some("interval"), "trees are grouped by all of these");
+    }
+}

@@ -1,0 +1,327 @@
+//! Groups of objects: by type, package, section, module, generation, loader, part of the heap, or how they are held.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use super::loader_row::{LoaderRow, loader_key, loader_row, loader_text};
+use super::{AnswerError, GroupBy, Scope};
+use crate::analysis::dominators::DomNode;
+use crate::analysis::held::{HeldBy, held_by};
+use crate::analysis::histogram::{Estimate, Tally, tally_types};
+use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
+use crate::dump::{AnswerNeed, OpenDump};
+use crate::graph::{Generation, HeapGraph, Loader, NodeId, NodeSet, SectionId, TypeId};
+use crate::input::Saying;
+
+/// The groups of a scope's objects.
+pub(crate) struct Groups<'d> {
+    graph: &'d HeapGraph,
+    by: GroupBy,
+    /// The group's name, by number.
+    pub(crate) names: Vec<String>,
+    /// The module of each group, where types of one name are apart and modules are known; else empty.
+    pub(in crate::answers) modules: Vec<String>,
+    /// By group, where the groups are types: the first of its types.
+    types: Vec<TypeId>,
+    /// By type: its group, or `NO_SET` for types that are not wanted. Where places decide: 0 for wanted types.
+    of_type: Vec<u32>,
+    /// Where places decide (sections, generations): runs of objects, ascending, and the group of each.
+    places: Vec<(Range<usize>, u32)>,
+    /// By object, where that is what they are grouped by.
+    held: Vec<HeldBy>,
+    nodes: Range<usize>,
+    /// Objects that fulfil the scope's expression, where it has one.
+    matching: Option<NodeSet>,
+}
+
+/// Which types of one name are groups of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TypesApart {
+    /// None.
+    Never,
+    /// Those of different loaders.
+    ByLoader,
+    /// All that the dump tells apart.
+    Always,
+}
+
+impl TypesApart {
+    /// Rows of types, with `--raw-types` or without.
+    pub(crate) fn of_rows(always: bool) -> Self {
+        if always { TypesApart::Always } else { TypesApart::ByLoader }
+    }
+}
+
+impl<'d> Groups<'d> {
+    /// Groups the objects of a scope. O(types); by how objects are held O(objects + references).
+    ///
+    /// # Errors
+    /// When the dump does not say what to group by.
+    pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: TypesApart) -> Result<Self, AnswerError> {
+        let graph = scope.graph();
+        let apart = if graph.types().have_places() { TypesApart::Always } else { apart };
+        if by.is_package() && !graph.has_packages() {
+            return Err(AnswerError::NoSuchGroups(by, "which package a type is in"));
+        }
+        if by == GroupBy::Module && !graph.types().have_modules() {
+            return Err(AnswerError::NoSuchGroups(by, "which module a type is from"));
+        }
+        if by == GroupBy::Generation && graph.generations().is_empty() {
+            return Err(AnswerError::NoSuchGroups(by, "where generations are"));
+        }
+        if by == GroupBy::Loader && graph.types().ids().all(|id| graph.types().loader(id) == Loader::Unknown) {
+            return Err(AnswerError::NoSuchGroups(by, "what loaded its types"));
+        }
+        if by == GroupBy::Heap && graph.heap_parts().names.is_empty() {
+            return Err(AnswerError::NoSuchGroups(by, "in which part of the heap objects are"));
+        }
+        if by == GroupBy::Interval && graph.intervals().names.is_empty() {
+            return Err(AnswerError::NoSuchGroups(by, "when objects were allocated"));
+        }
+        let held = match by {
+            GroupBy::Held => held_by(graph)
+                .ok_or(AnswerError::NoSuchGroups(by, "which references are soft or weak, or all hold by its rules"))?,
+            _ => Vec::new(),
+        };
+        let mut numbers: HashMap<(String, String), u32> = HashMap::new();
+        let mut types = Vec::new();
+        let mut names = Vec::new();
+        let mut modules = Vec::new();
+        let of_type = (0..graph.type_count())
+            .map(|index| {
+                if scope.types().is_some_and(|wanted| !wanted.contains(TypeId::new(index))) {
+                    return NO_SET;
+                }
+                let type_id = TypeId::new(index);
+                // Types that the dump tells apart by their places are groups of their own: there may be very many.
+                if by == GroupBy::Type && graph.types().have_places() {
+                    names.push(graph.type_name(type_id).to_string());
+                    types.push(type_id);
+                    if graph.types().have_modules() {
+                        modules.push(graph.types().module(type_id).unwrap_or("(none)").to_string());
+                    }
+                    return names.len() as u32 - 1;
+                }
+                let key = match by {
+                    GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval | GroupBy::Held => {
+                        return 0;
+                    }
+                    GroupBy::Module => (graph.types().module(type_id).unwrap_or("(none)").to_string(), String::new()),
+                    GroupBy::Loader => (loader_text(graph, graph.types().loader(type_id)), String::new()),
+                    // Who owns what is found by what holds it.
+                    GroupBy::Type | GroupBy::Owner | GroupBy::OwnerPackage => {
+                        let apart = match apart {
+                            TypesApart::Never => String::new(),
+                            TypesApart::ByLoader => loader_key(graph, graph.types().loader(type_id)),
+                            TypesApart::Always => graph.shown_type(type_id).index().to_string(),
+                        };
+                        (graph.type_name(type_id).to_string(), apart)
+                    }
+                    GroupBy::Package | GroupBy::PackageLevels(_) => (by.package(graph, type_id), String::new()),
+                };
+                *numbers.entry(key).or_insert_with_key(|(name, _)| {
+                    names.push(name.clone());
+                    types.push(type_id);
+                    if by == GroupBy::Type && apart == TypesApart::Always && graph.types().have_modules() {
+                        modules.push(graph.types().module(type_id).unwrap_or("(none)").to_string());
+                    }
+                    names.len() as u32 - 1
+                })
+            })
+            .collect();
+        let mut places = Vec::new();
+        match by {
+            GroupBy::Section => {
+                names = section_names(graph);
+                places = (0..names.len()).map(|at| (graph.section_nodes(SectionId::new(at)), at as u32)).collect();
+            }
+            GroupBy::Generation => {
+                let mut known: Vec<Generation> = graph.generations().iter().map(|run| run.generation).collect();
+                known.sort_unstable();
+                known.dedup();
+                let number = |generation| known.binary_search(&generation).unwrap_or(0) as u32;
+                places = graph.generations().iter().map(|run| (run.nodes.clone(), number(run.generation))).collect();
+                names = known.iter().map(|generation| generation.name()).collect();
+            }
+            GroupBy::Heap => {
+                names = graph.heap_parts().names.clone();
+                places = graph.heap_parts().runs.clone();
+            }
+            GroupBy::Interval => {
+                names = graph.intervals().names.clone();
+                places = graph.intervals().runs.clone();
+            }
+            GroupBy::Held => names = HeldBy::ALL.iter().map(|held| held.name().to_string()).collect(),
+            _ => {}
+        }
+        Ok(Groups {
+            graph,
+            by,
+            names,
+            modules,
+            types,
+            of_type,
+            places,
+            held,
+            nodes: scope.range(),
+            matching: scope.matching().cloned(),
+        })
+    }
+
+    /// The first type of a group, where groups are types.
+    pub(in crate::answers) fn type_of_group(&self, group: u32) -> Option<TypeId> {
+        self.types.get(group as usize).copied().filter(|_| self.by == GroupBy::Type)
+    }
+
+    fn by_place(&self) -> bool {
+        matches!(self.by, GroupBy::Section | GroupBy::Generation | GroupBy::Heap | GroupBy::Interval)
+    }
+
+    /// What loaded the types of a group.
+    pub(in crate::answers) fn loader_of(&self, group: u32) -> Loader {
+        self.types.get(group as usize).map_or(Loader::Unknown, |&first| self.graph.types().loader(first))
+    }
+
+    /// The group of an object, or `NO_SET`. O(1), where places decide O(log places).
+    pub(crate) fn of(&self, node: NodeId) -> u32 {
+        let is_left_out = self.matching.as_ref().is_some_and(|matching| !matching.contains(node));
+        if is_left_out { NO_SET } else { self.of_any(node) }
+    }
+
+    /// The same, whether the object fulfils the scope's expression or not.
+    fn of_any(&self, node: NodeId) -> u32 {
+        if !self.nodes.contains(&node.index()) || !self.graph.counts(node) {
+            return NO_SET;
+        }
+        match self.of_type[self.graph.type_of(node).index()] {
+            NO_SET => NO_SET,
+            _ if self.by_place() => {
+                let at = self.places.partition_point(|(nodes, _)| nodes.end <= node.index());
+                self.places.get(at).map_or(NO_SET, |&(_, group)| group)
+            }
+            _ if self.by == GroupBy::Held => self.held[node.index()] as u32,
+            group => group,
+        }
+    }
+
+    /// One tally per group. O(objects).
+    pub(crate) fn tally(&self, reachable: &NodeSet) -> Vec<Tally> {
+        self.tally_by(reachable, |node| self.of(node), self.matching.is_some())
+    }
+
+    /// The same, of objects that do not fulfil the scope's expression too.
+    pub(in crate::answers) fn tally_all(&self, reachable: &NodeSet) -> Vec<Tally> {
+        self.tally_by(reachable, |node| self.of_any(node), false)
+    }
+
+    fn tally_by(&self, reachable: &NodeSet, of: impl Fn(NodeId) -> u32, is_one_by_one: bool) -> Vec<Tally> {
+        let mut tallies = vec![Tally::default(); self.names.len()];
+        if self.by_place() {
+            // Node by node: a dump of very many places has few objects in each.
+            for (nodes, group) in &self.places {
+                for node in nodes.clone().map(NodeId::new).filter(|&node| of(node) != NO_SET) {
+                    tallies[*group as usize].add_object(self.graph.shallow_bytes(node), reachable.contains(node));
+                }
+            }
+        } else if self.by == GroupBy::Held || is_one_by_one {
+            for node in self.nodes.clone().map(NodeId::new) {
+                if let Some(tally) = tallies.get_mut(of(node) as usize) {
+                    tally.add_object(self.graph.shallow_bytes(node), reachable.contains(node));
+                }
+            }
+        } else {
+            for (tally, &group) in tally_types(self.graph, reachable, self.nodes.clone()).iter().zip(&self.of_type) {
+                if group != NO_SET {
+                    tallies[group as usize].add(tally);
+                }
+            }
+        }
+        tallies
+    }
+
+    /// The topmost objects of each group in the dominator tree. O(objects).
+    pub(in crate::answers) fn topmost(&self, dump: &OpenDump) -> Result<Vec<Topmost>, AnswerError> {
+        let (dominators, retained) = dump.dominators()?;
+        dump.check_answer(AnswerNeed::Descent, 0)?;
+        let (children, groups) = (dominators.children(), self.names.len());
+        let group_of = |node| self.of(node);
+        Ok(retained_lower_bound_by_set(dominators, retained, &children, DomNode::ROOT, groups, group_of))
+    }
+
+    /// What the objects of each group stand for in a dump that is a sample, each type by its own multiplier, and what
+    /// all of them do together: added up by type, so that the total is the same however they are grouped. O(objects).
+    pub(in crate::answers) fn estimated(&self) -> (Vec<Estimate>, Estimate) {
+        let mut of_groups = vec![Estimate::default(); self.names.len()];
+        let mut of_types = vec![(0u64, 0u64); self.graph.type_count()];
+        for (node, type_id, bytes) in self.graph.objects(self.nodes.clone()) {
+            let group = self.of(node);
+            if group != NO_SET {
+                of_groups[group as usize].add(1, bytes, self.graph.types().multiplier(type_id));
+            }
+            if self.of_any(node) != NO_SET {
+                let sum = &mut of_types[type_id.index()];
+                *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
+            }
+        }
+        let mut total = Estimate::default();
+        for (index, (objects, bytes)) in of_types.into_iter().enumerate() {
+            total.add(objects, bytes, self.graph.types().multiplier(TypeId::new(index)));
+        }
+        (of_groups, total)
+    }
+}
+
+/// Sections' names, with their numbers where several have the same.
+fn section_names(graph: &HeapGraph) -> Vec<String> {
+    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    graph.sections().iter().for_each(|section| *uses.entry(&section.name).or_default() += 1);
+    let named = graph.sections().iter().enumerate().map(|(at, section)| match uses[section.name.as_str()] {
+        1 => section.name.clone(),
+        _ => format!("{}#{}", SectionId::new(at).number(), section.name),
+    });
+    named.collect()
+}
+
+/// What loaded the types of each of some groups, where several of them have its name and the dump says. Loaders' own names
+/// are read from the dump, where it has values.
+pub(in crate::answers) fn loaders_of_repeated_names(
+    dump: &OpenDump,
+    graph: &HeapGraph,
+    groups: &Groups<'_>,
+    of: &[u32],
+) -> Vec<Option<LoaderRow>> {
+    let types = graph.types();
+    if types.ids().all(|type_id| types.loader(type_id) == Loader::Unknown) {
+        return vec![None; of.len()];
+    }
+    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    let name = |group: u32| groups.names[group as usize].as_str();
+    of.iter().for_each(|&group| *uses.entry(name(group)).or_default() += 1);
+    let loader = |group: u32| if uses[name(group)] > 1 { groups.loader_of(group) } else { Loader::Unknown };
+    let mut nodes: Vec<NodeId> = of
+        .iter()
+        .filter_map(|&group| match loader(group) {
+            Loader::Object(node) => Some(node),
+            _ => None,
+        })
+        .collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let said = dump.values().ok().and_then(|values| values.sayings(graph, &nodes, MOST_NAME_UNITS).ok());
+    let own_name = |node: NodeId| match said.as_ref()?.get(nodes.binary_search(&node).ok()?)? {
+        Some(Saying::Name(name)) => Some(name.text.clone()),
+        _ => None,
+    };
+    let row = |loader: Loader| {
+        let row = loader_row(graph, loader)?;
+        let own_name = match loader {
+            Loader::Object(node) => own_name(node),
+            _ => None,
+        };
+        Some(LoaderRow { name: own_name.or(row.name), ..row })
+    };
+    of.iter().map(|&group| row(loader(group))).collect()
+}
+
+/// UTF-16 units of a loader's name.
+const MOST_NAME_UNITS: usize = 200;

@@ -1,0 +1,208 @@
+//! Heaps of allocation totals: which a question is about, and what every answer says of one.
+
+use serde::Serialize;
+
+use super::rows::is_false;
+use super::{AnswerError, CommandLine};
+use crate::allocations::{AllocationDump, AllocationHeap};
+use crate::analysis::allocation_totals::Amount;
+use crate::units::count_of;
+
+/// Which heaps of a dump of allocation totals a question is about.
+#[derive(Debug, Clone, Default)]
+pub struct HeapChoice {
+    /// Which memory dump: a number from 1, `last` or `all`. Default: the last that has heaps.
+    pub dump: Option<String>,
+    /// The same, where `dump` is not given; object graphs choose a snapshot when they are read.
+    pub snapshot: Option<String>,
+    /// One process, by number or name.
+    pub process: Option<String>,
+    /// One allocator.
+    pub allocator: Option<String>,
+    /// One process, by its number in the list of sections from 1, or as `process`.
+    pub section: Option<String>,
+}
+
+/// The heaps that were chosen.
+#[derive(Debug)]
+pub struct ChosenHeaps<'d> {
+    /// In the order of the file.
+    pub heaps: Vec<&'d AllocationHeap>,
+    /// A memory dump that holds more heaps than the one chosen, where none was asked for.
+    pub fuller_dump: Option<FullerDump>,
+}
+
+/// Some memory dumps of a trace are lighter than others, and hold heaps of fewer allocators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FullerDump {
+    /// The dump that was chosen, from 1.
+    pub chosen: usize,
+    /// Its heaps.
+    pub chosen_heaps: usize,
+    /// The latest of the dumps with the most heaps, from 1.
+    pub fullest: usize,
+    /// Its heaps.
+    pub fullest_heaps: usize,
+}
+
+impl FullerDump {
+    /// The same in words.
+    pub fn statement(&self) -> String {
+        let FullerDump { chosen, chosen_heaps, fullest, fullest_heaps } = self;
+        let own = count_of(*chosen_heaps as u64, "heaps");
+        format!("dump {chosen} is the last and has {own}, dump {fullest} has {fullest_heaps}")
+    }
+}
+
+impl HeapChoice {
+    /// Object graphs have one memory dump, and no allocators.
+    ///
+    /// # Errors
+    /// When anything is asked for that they do not have.
+    pub fn check_on_objects(&self) -> Result<(), AnswerError> {
+        if self.process.is_some() || self.allocator.is_some() {
+            return Err(AnswerError::NotAllocations);
+        }
+        match self.dump.as_deref() {
+            None | Some("1" | "all" | "last") => Ok(()),
+            Some(other) => Err(AnswerError::OneMemoryDump(other.to_string())),
+        }
+    }
+
+    /// The heaps of a dump.
+    ///
+    /// # Errors
+    /// When there is no such memory dump, or no heap fits.
+    pub fn choose<'d>(&self, dump: &'d AllocationDump) -> Result<ChosenHeaps<'d>, AnswerError> {
+        let number = match self.dump.as_deref().or(self.snapshot.as_deref()) {
+            Some("all") => None,
+            Some("last") | None => Some(dump.dumps.len()),
+            Some(asked) => match asked.parse::<usize>() {
+                Ok(number) if (1..=dump.dumps.len()).contains(&number) => Some(number),
+                _ => return Err(AnswerError::NoSuchMemoryDump(asked.to_string(), dump.dumps.len())),
+            },
+        };
+        let of_dump: Vec<&AllocationHeap> =
+            dump.heaps.iter().filter(|heap| number.is_none_or(|number| heap.dump == number)).collect();
+        let mut heaps = of_dump.clone();
+        if let Some(process) = self.process.as_deref() {
+            heaps.retain(|heap| is_process(heap, process));
+        }
+        if let Some(section) = self.section.as_deref() {
+            let sections = processes_of(dump);
+            let numbered = section.parse::<usize>().ok().and_then(|number| sections.get(number.checked_sub(1)?));
+            heaps.retain(|heap| match numbered {
+                Some(&section) => (heap.pid, heap.part) == section,
+                None => is_process(heap, section),
+            });
+        }
+        if let Some(allocator) = self.allocator.as_deref() {
+            heaps.retain(|heap| heap.allocator == allocator);
+        }
+        if heaps.is_empty() {
+            let mut there: Vec<String> = of_dump.iter().map(|heap| title_of(heap)).collect();
+            there.dedup();
+            return Err(AnswerError::NoSuchHeap(there));
+        }
+        let is_default = self.dump.is_none() && self.snapshot.is_none();
+        let fuller_dump = number.filter(|_| is_default).and_then(|number| FullerDump::find(dump, number));
+        Ok(ChosenHeaps { heaps, fuller_dump })
+    }
+
+    pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
+        line.option("--dump", self.dump.as_deref());
+        line.option("--process", self.process.as_deref());
+        line.option("--allocator", self.allocator.as_deref());
+    }
+}
+
+impl FullerDump {
+    fn find(dump: &AllocationDump, chosen: usize) -> Option<Self> {
+        let heaps_of = |number: usize| dump.heaps.iter().filter(|heap| heap.dump == number).count();
+        let fullest = (1..=dump.dumps.len()).max_by_key(|&number| (heaps_of(number), number)).unwrap_or(chosen);
+        let found = FullerDump { chosen, chosen_heaps: heaps_of(chosen), fullest, fullest_heaps: heaps_of(fullest) };
+        (found.fullest_heaps > found.chosen_heaps).then_some(found)
+    }
+}
+
+fn is_process(heap: &AllocationHeap, asked: &str) -> bool {
+    let is_part = || {
+        asked.split_once(" #").is_some_and(|(pid, part)| heap.pid.to_string() == pid && heap.part.to_string() == part)
+    };
+    heap.pid.to_string() == asked || heap.process == asked || process_title_of(heap) == asked || is_part()
+}
+
+/// (process number, part) of every process, in the order of the file.
+pub fn processes_of(dump: &AllocationDump) -> Vec<(i64, u32)> {
+    let mut found = Vec::new();
+    for heap in &dump.heaps {
+        if !found.contains(&(heap.pid, heap.part)) {
+            found.push((heap.pid, heap.part));
+        }
+    }
+    found
+}
+
+/// `Browser`, or the number of a process without a name; with its place where several have one number.
+pub fn process_title_of(heap: &AllocationHeap) -> String {
+    let name = if heap.process.is_empty() { format!("process {}", heap.pid) } else { heap.process.clone() };
+    if heap.part > 1 { format!("{name} #{}", heap.part) } else { name }
+}
+
+/// `dump 1, Browser (4315), malloc`.
+pub fn title_of(heap: &AllocationHeap) -> String {
+    let number = if heap.process.is_empty() { String::new() } else { format!(" ({})", heap.pid) };
+    format!("dump {}, {}{number}, {}", heap.dump, process_title_of(heap), heap.allocator)
+}
+
+/// One heap.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct HeapRow {
+    /// The process's name, where it has one.
+    pub process: Option<String>,
+    /// Its number.
+    pub pid: i64,
+    /// The memory dump, from 1.
+    pub dump: usize,
+    /// The allocator.
+    pub allocator: String,
+    /// All there is in it.
+    pub total_bytes: u64,
+    /// Allocations, where they are counted.
+    pub allocations: Option<u64>,
+    /// Which of several processes of this number, from 1; only said of the second and later ones.
+    #[serde(skip_serializing_if = "is_first")]
+    pub part: u32,
+    /// Labels of the process, as tabs have them.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub labels: String,
+    /// The total is a lower bound.
+    #[serde(skip_serializing_if = "is_false")]
+    pub at_least: bool,
+    /// The heap in words: `dump 1, Browser (4315), malloc`.
+    #[serde(skip)]
+    pub title: String,
+}
+
+fn is_first(part: &u32) -> bool {
+    *part <= 1
+}
+
+impl HeapRow {
+    /// What is said of a heap with this total.
+    pub fn new(heap: &AllocationHeap, total: &Amount) -> Self {
+        HeapRow {
+            process: (!heap.process.is_empty()).then(|| heap.process.clone()),
+            pid: heap.pid,
+            dump: heap.dump,
+            allocator: heap.allocator.clone(),
+            total_bytes: total.bytes,
+            allocations: total.allocations,
+            part: heap.part,
+            labels: heap.labels.clone(),
+            at_least: total.is_lower_bound,
+            title: title_of(heap),
+        }
+    }
+}

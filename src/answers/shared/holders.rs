@@ -1,0 +1,172 @@
+//! Which fields hold many objects, by name.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use super::reference_names::ReferenceNames;
+use super::{AnswerError, CommandLine};
+use crate::analysis::collections::{CollectionTable, TypeFields};
+use crate::analysis::holders::{Holder, HolderFinder, types_passed_over};
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::dump::{NoValues, OpenDump};
+use crate::graph::{HeapGraph, NodeId};
+
+/// A field (or another reference) and the type that holds something with it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HolderName {
+    /// The type of the object that refers; of a static variable the class. `None` for what a root holds, or nothing.
+    pub type_name: Option<String>,
+    /// `.name`, `static Zoo.names`; the root where there is no type. `None` where the dump names no references.
+    pub reference: Option<String>,
+}
+
+impl HolderName {
+    /// `zoo.Zoo.names`, `static zoo.Zoo.names`, `(unreachable)`.
+    pub fn text(&self) -> String {
+        match (&self.type_name, &self.reference) {
+            (Some(name), Some(reference)) => match reference.strip_prefix("static ") {
+                Some(variable) => {
+                    let field = variable.rsplit_once('.').map_or(variable, |(_, field)| field);
+                    format!("static {name}.{field}")
+                }
+                None if reference.starts_with(['.', '[', '{']) => format!("{name}{reference}"),
+                None => format!("{name} {reference}"),
+            },
+            (Some(name), None) => name.clone(),
+            (None, reference) => reference.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Finds the fields that hold objects.
+pub(in crate::answers) struct Holders<'d> {
+    dump: &'d OpenDump,
+    graph: &'d HeapGraph,
+    roots: OnceCell<RootsByNode<'d>>,
+    passed_over: Vec<bool>,
+}
+
+/// References of an object from which on they are not told apart.
+const MOST_PROPERTIES: usize = 256;
+
+/// Which holder each of some objects has.
+#[derive(Debug, Default)]
+pub(in crate::answers) struct HeldBy {
+    pub(in crate::answers) names: Vec<HolderName>,
+    /// By object its name.
+    pub(in crate::answers) of: Vec<u32>,
+}
+
+impl<'d> Holders<'d> {
+    /// Shortest paths to all objects: O(objects + references), 8 bytes per object, unless an index has them.
+    pub(in crate::answers) fn find(dump: &'d OpenDump, collections: &TypeFields) -> Result<Self, AnswerError> {
+        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        if dump.indexed_parents().is_none() {
+            dump.check_rows(graph.node_count() as u64, 12)?;
+        }
+        let passed_over = types_passed_over(graph, collections);
+        Ok(Holders { dump, graph, roots: OnceCell::new(), passed_over })
+    }
+
+    /// The holders of some objects. 40 bytes for each, and one pass over the dump.
+    pub(in crate::answers) fn of(&self, nodes: &[NodeId]) -> Result<HeldBy, AnswerError> {
+        let mut finder = HolderFinder::new(self.graph, self.dump.shortest_parents(), &self.passed_over);
+        let holders: Vec<Holder> = nodes.iter().map(|&node| finder.holder_of(node)).collect();
+        drop(finder);
+        let pairs = |holder: &Holder| match *holder {
+            Holder::Reference(from, to) => Some((from, to)),
+            _ => None,
+        };
+        let mut references: Vec<(NodeId, NodeId)> = holders.iter().filter_map(pairs).collect();
+        references.sort_unstable();
+        references.dedup();
+        let fields = match self.dump.details() {
+            Some(details) => details
+                .fields_between(self.graph, &references)
+                .map_err(|error| AnswerError::NoValues(NoValues::Unreadable(error.to_string())))?,
+            None => vec![None; references.len()],
+        };
+        let mut names = Interned::default();
+        let of_references: Vec<u32> = references
+            .iter()
+            .zip(fields)
+            .map(|(&(from, to), field)| names.number(self.name(from, to, field)))
+            .collect();
+        let of = holders.into_iter().map(|holder| match holder {
+            Holder::Reference(from, to) => match references.binary_search(&(from, to)) {
+                Ok(at) => of_references[at],
+                Err(_) => names.number(HolderName { type_name: None, reference: None }),
+            },
+            Holder::Root(node) => names.number(self.root_name(node)),
+            Holder::Unreachable => {
+                names.number(HolderName { type_name: None, reference: Some("(unreachable)".into()) })
+            }
+        });
+        let of = of.collect();
+        Ok(HeldBy { names: names.names, of })
+    }
+
+    fn name(
+        &self,
+        from: NodeId,
+        to: NodeId,
+        field: Option<(crate::graph::TypeId, crate::graph::NameId)>,
+    ) -> HolderName {
+        let types = self.graph.types();
+        let holder = types.of_class_object(from).unwrap_or_else(|| self.graph.type_of(from));
+        let reference = match field {
+            Some((_, name)) => Some(format!(".{}", types.text(name))),
+            // An object with so many properties is a table of them (JavaScript).
+            None if types.class_objects().is_empty() && self.graph.strong_references(from).len() > MOST_PROPERTIES => {
+                Some(".*".into())
+            }
+            None => ReferenceNames::of(self.dump).and_then(|names| names.of_examples(&[(from, to)])),
+        };
+        HolderName { type_name: Some(types.name(holder).to_string()), reference }
+    }
+
+    fn root_name(&self, node: NodeId) -> HolderName {
+        let root = self.roots.get_or_init(|| RootsByNode::new(self.graph)).strong_display_root(node);
+        let kind = root.map_or_else(|| "root".into(), |root| format!("root: {}", root.kind.name()));
+        HolderName { type_name: None, reference: Some(format!("({kind})")) }
+    }
+}
+
+#[derive(Default)]
+struct Interned {
+    names: Vec<HolderName>,
+    numbers: HashMap<HolderName, u32>,
+}
+
+impl Interned {
+    fn number(&mut self, name: HolderName) -> u32 {
+        let Interned { names, numbers } = self;
+        *numbers.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            names.len() as u32 - 1
+        })
+    }
+}
+
+/// The classes that are collections: those that are known, and what a file adds.
+#[derive(Debug, Clone, Default)]
+pub struct KnownCollections {
+    /// Lines of a file beside the known ones, and its name for a command line.
+    pub more: Option<(String, String)>,
+}
+
+impl KnownCollections {
+    /// # Errors
+    /// At a line that makes no sense.
+    pub(in crate::answers) fn table(&self) -> Result<CollectionTable, AnswerError> {
+        let mut table = CollectionTable::known();
+        if let Some((name, text)) = &self.more {
+            table.add(text).map_err(|bad| AnswerError::BadCollections(format!("{name}: {bad}")))?;
+        }
+        Ok(table)
+    }
+
+    pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
+        line.option("--collections", self.more.as_ref().map(|(name, _)| name.as_str()));
+    }
+}

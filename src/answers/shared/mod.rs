@@ -1,0 +1,46 @@
+//! What several questions share: the objects they are about, groups, rows, orders and limits, trees, names of references,
+//! values, errors.
+//!
+//! Not here: a question; nothing here knows one.
+
+pub(in crate::answers) mod advice;
+pub(in crate::answers) mod command_line;
+pub mod detached;
+pub(in crate::answers) mod error;
+pub(in crate::answers) mod frames;
+pub(in crate::answers) mod group_by;
+pub(in crate::answers) mod grouped_strings;
+pub(crate) mod groups;
+pub mod heaps;
+pub mod holders;
+pub mod libraries;
+pub(crate) mod loader_row;
+pub(in crate::answers) mod object_id;
+pub(in crate::answers) mod order;
+pub(in crate::answers) mod over_limit;
+pub(in crate::answers) mod paths;
+pub mod problems;
+pub(in crate::answers) mod reachability;
+pub(in crate::answers) mod reference_names;
+pub(in crate::answers) mod rows;
+pub(in crate::answers) mod scope;
+pub(in crate::answers) mod side;
+pub mod tree;
+pub(in crate::answers) mod two_dumps;
+pub mod type_map;
+pub mod values;
+pub(in crate::answers) mod words;
+
+pub use command_line::CommandLine;
+pub use error::{AnswerError, MIN_JUDGED};
+pub use group_by::GroupBy;
+pub use heaps::HeapChoice;
+pub use object_id::{NotAnObjectId, ObjectId};
+pub use order::{Order, OrderWords};
+pub use paths::{NamedRow, PathRow, PathStep, PathSteps};
+pub use problems::{ProblemRow, cut_sentence, cut_word};
+pub use reachability::Reachability;
+pub use rows::{ObjectRow, RootRow};
+pub use scope::{Limits, Scope, ScopeOptions};
+pub use side::DiffBy;
+pub use tree::{Tree, TreeRow};

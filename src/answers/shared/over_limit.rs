@@ -1,0 +1,35 @@
+//! What limits on growth and size came to.
+
+use crate::analysis::selection::{TypePattern, hint};
+
+/// What a limit came to, where that is worth a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverLimit {
+    /// What there is to say.
+    pub text: String,
+    /// It was passed; else no type matches its pattern.
+    pub is_over: bool,
+}
+
+impl OverLimit {
+    /// No row of a kind matches what a limit is on.
+    pub(in crate::answers) fn of_nothing<'n>(
+        kind: &str,
+        limit: &str,
+        of: &TypePattern,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Self {
+        let hint = hint(of.meant(names));
+        OverLimit { text: format!("no {kind} in the dumps matches --fail-over {limit}{hint}"), is_over: false }
+    }
+
+    /// The same as a sentence, where a limit of nothing is an error or no more than a note.
+    pub fn sentence(&self, is_strict: bool) -> String {
+        if self.is_over { self.text.clone() } else { unmatched_sentence(&self.text, is_strict) }
+    }
+}
+
+/// That a limit is on nothing, as an error or as a note.
+pub(in crate::answers) fn unmatched_sentence(text: &str, is_strict: bool) -> String {
+    if is_strict { format!("{text} (an error because of --strict)") } else { format!("note: {text}") }
+}

@@ -1,0 +1,271 @@
+//! Paths from roots as every answer shows them.
+
+use std::collections::HashSet;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::reference_names::ReferenceNames;
+use super::{ObjectRow, RootRow};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::analysis::root_paths::{PathNodes, RootPath};
+use crate::analysis::roots_by_node::RootsByNode;
+use crate::graph::{HeapGraph, NodeId, Root};
+
+/// A shortest path from a rooted object to the one asked for. Its rows are made when they are asked for: it may be as
+/// long as the dump.
+#[derive(Debug, Clone, Copy)]
+pub struct PathRow<'p> {
+    graph: &'p HeapGraph,
+    roots: &'p RootsByNode<'p>,
+    path: RootPath<'p>,
+    names: Option<ReferenceNames<'p>>,
+}
+
+impl<'p> PathRow<'p> {
+    pub(crate) fn new(graph: &'p HeapGraph, roots: &'p RootsByNode<'p>, path: RootPath<'p>) -> Self {
+        PathRow { graph, roots, path, names: None }
+    }
+
+    /// The same with names of references.
+    pub(in crate::answers) fn named(self, names: Option<ReferenceNames<'p>>) -> Self {
+        PathRow { names, ..self }
+    }
+
+    /// The root record to show for the first object: strong before weak, then by kind.
+    pub fn root(&self) -> RootRow {
+        RootRow::new(self.graph, self.path.root)
+    }
+
+    /// All records of the first object that hold it; of a path from a weak root the weak ones. O(log records), then O(1)
+    /// each.
+    pub fn roots(&self) -> impl Iterator<Item = RootRow> + use<'p> {
+        let graph = self.graph;
+        self.root_records().map(move |root| RootRow::new(graph, root))
+    }
+
+    /// References on the way.
+    pub fn length(&self) -> usize {
+        self.path.length
+    }
+
+    /// The objects, from the rooted one to the one asked for. O(log objects) each.
+    pub fn nodes(&self) -> impl Iterator<Item = ObjectRow> + use<'p> {
+        let graph = self.graph;
+        self.path.nodes().map(move |node| ObjectRow::new(graph, node))
+    }
+
+    /// The same, each with the name of the reference that leads to it.
+    fn named_nodes(&self) -> impl Iterator<Item = NamedRow> + use<'p> {
+        let (graph, names) = (self.graph, self.names);
+        let (mut before, mut last) = (None, None);
+        self.path.nodes().map(move |node| {
+            let from = last.replace(node);
+            let reference = names.zip(from).and_then(|(names, from)| names.step(before, from, node));
+            before = from;
+            NamedRow { row: ObjectRow::new(graph, node), reference }
+        })
+    }
+
+    /// The same of some objects of the path, by their place on it. O(log objects) each, and the steps before them.
+    pub fn nodes_at(&self, places: std::ops::Range<usize>) -> Vec<NamedRow> {
+        let start = places.start.saturating_sub(2);
+        let mut rows = Vec::with_capacity(places.len());
+        let (mut before, mut last) = (None, None);
+        for (place, node) in self.path.nodes().enumerate().skip(start).take(places.end - start) {
+            let from = last.replace(node);
+            if place >= places.start {
+                let reference = self.names.zip(from).and_then(|(names, from)| names.step(before, from, node));
+                rows.push(NamedRow { row: ObjectRow::new(self.graph, node), reference });
+            }
+            before = from;
+        }
+        rows
+    }
+
+    /// What holds the first object, all of it, in words: clearing the static variable alone frees nothing if a local is
+    /// left. More than 50 are counted.
+    pub fn holders(&self) -> String {
+        let mut words = vec![self.root().words()];
+        let mut known = HashSet::new();
+        let mut more = 0;
+        for root in self.root_records() {
+            if !known.insert((root.kind, root.flags.0, root.container, self.graph.root_name(root))) {
+                continue;
+            }
+            if words.len() == HOLDERS_NAMED {
+                more += 1;
+                continue;
+            }
+            let text = RootRow::new(self.graph, root).words();
+            if !words.contains(&text) {
+                words.push(text);
+            }
+        }
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        words.join(" and by ") + &more
+    }
+
+    /// The path as an expression, `Window.widgets[0].el`; without names of references the types, `Window -> Array`. The
+    /// middle of a long one is left out.
+    pub fn expression(&self) -> String {
+        const SHOWN: usize = 12;
+        let count = self.length() + 1;
+        let text = |places: std::ops::Range<usize>| -> String {
+            let is_start = places.start == 0;
+            let rows = self.nodes_at(places).into_iter().enumerate();
+            rows.map(|(number, step)| match (step.reference, is_start && number == 0) {
+                (Some(name), false) => joined(&name),
+                (_, true) => step.row.type_text(),
+                (None, false) => format!(" -> {}", step.row.type_text()),
+            })
+            .collect()
+        };
+        if count <= SHOWN {
+            return text(0..count);
+        }
+        let half = SHOWN / 2;
+        format!("{} ... {} more ... {}", text(0..half), count - 2 * half, text(count - half..count).trim_start())
+    }
+
+    /// The types of some objects of the path but the last, by their place on it, each with the name of the reference that
+    /// leads on; of class objects with the class they stand for.
+    pub(in crate::answers) fn steps(&self, places: std::ops::Range<usize>) -> Vec<String> {
+        let rows = self.nodes_at(places.start..places.end + 1);
+        let pairs = rows.iter().zip(rows.iter().skip(1));
+        pairs
+            .map(|(from, to)| match &to.reference {
+                Some(name) => format!("{} ({name})", from.row.type_text()),
+                None => from.row.type_text(),
+            })
+            .collect()
+    }
+
+    /// The objects, from the rooted one to the one asked for.
+    pub(in crate::answers) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<'p> {
+        self.path.nodes()
+    }
+
+    /// The rooted object.
+    pub(in crate::answers) fn start(&self) -> NodeId {
+        self.path.start()
+    }
+
+    fn root_records(&self) -> impl Iterator<Item = &'p Root> + use<'p> {
+        let is_weak = self.path.root.is_weak();
+        let of_start = self.roots.of(self.path.start());
+        of_start.filter(move |root| !root.excluded && root.is_weak() == is_weak)
+    }
+}
+
+/// The name of a reference as it stands behind the object.
+pub(in crate::answers) fn joined(name: &str) -> String {
+    let joins = name.starts_with(['.', '[', '{']);
+    if joins { name.to_string() } else { format!(" {name}") }
+}
+
+/// Different roots of one object that [`PathRow::holders`] names.
+const HOLDERS_NAMED: usize = 50;
+
+impl Serialize for PathRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(4))?;
+        map.serialize_entry("root", &self.root())?;
+        map.serialize_entry("roots", &Each(|| self.roots()))?;
+        map.serialize_entry("length", &self.length())?;
+        map.serialize_entry("nodes", &Each(|| self.named_nodes()))?;
+        map.end()
+    }
+}
+
+/// An array of what an iterator gives, one after another.
+struct Each<F>(F);
+
+impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// An object with the name of the reference that leads to it.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct NamedRow {
+    /// The object.
+    #[serde(flatten)]
+    pub row: ObjectRow,
+    /// How the object before refers to it, where the dump says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+}
+
+/// An object on a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathStep {
+    /// The object.
+    pub object: ObjectRow,
+    /// Bytes that would be freed with it; `None` when no strong root reaches it.
+    pub retained_bytes: Option<u64>,
+    /// How the object before refers to it, where the dump says so.
+    pub reference: Option<String>,
+    pub(in crate::answers) node: NodeId,
+}
+
+/// The objects of a path or of its end with their retained sizes, one after another. O(log objects) each.
+#[derive(Clone)]
+pub struct PathSteps<'p> {
+    graph: &'p HeapGraph,
+    tree: (&'p Dominators, &'p Retained),
+    nodes: PathNodes<'p>,
+    names: Option<ReferenceNames<'p>>,
+    last: Option<NodeId>,
+    /// The one before the last.
+    before: Option<NodeId>,
+}
+
+impl<'p> PathSteps<'p> {
+    pub(in crate::answers) fn new(
+        graph: &'p HeapGraph,
+        tree: (&'p Dominators, &'p Retained),
+        nodes: PathNodes<'p>,
+        names: Option<ReferenceNames<'p>>,
+    ) -> PathSteps<'p> {
+        PathSteps { graph, tree, nodes, names, last: None, before: None }
+    }
+}
+
+impl Iterator for PathSteps<'_> {
+    type Item = PathStep;
+
+    fn next(&mut self) -> Option<PathStep> {
+        self.nth(0)
+    }
+
+    /// Steps over `skipped` objects without making their rows.
+    fn nth(&mut self, skipped: usize) -> Option<PathStep> {
+        if let Some(most) = skipped.checked_sub(1) {
+            if let Some(most) = most.checked_sub(1) {
+                self.last = Some(self.nodes.nth(most)?);
+            }
+            self.before = self.last.replace(self.nodes.next()?);
+        }
+        let node = self.nodes.next()?;
+        let from = self.last.replace(node);
+        let before = std::mem::replace(&mut self.before, from);
+        let (dominators, retained) = self.tree;
+        Some(PathStep {
+            object: ObjectRow::new(self.graph, node),
+            retained_bytes: retained.bytes_of(dominators, node),
+            node,
+            reference: self.names.zip(from).and_then(|(names, from)| names.step(before, from, node)),
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.nodes.size_hint()
+    }
+}
+
+impl ExactSizeIterator for PathSteps<'_> {}

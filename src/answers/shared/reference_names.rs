@@ -1,0 +1,123 @@
+//! What references are called, where the dump knows: fields, elements, variables on stacks.
+
+use super::frames::FrameRow;
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, Reference};
+use crate::input::{ObjectDetails, ReferenceName};
+
+/// Gives references their names.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::answers) struct ReferenceNames<'d> {
+    graph: &'d HeapGraph,
+    details: &'d dyn ObjectDetails,
+}
+
+impl<'d> ReferenceNames<'d> {
+    /// `None` for a dump that names none.
+    pub(in crate::answers) fn of(dump: &'d OpenDump) -> Option<Self> {
+        Some(ReferenceNames { graph: dump.graph()?, details: dump.details()? })
+    }
+
+    /// [`step`](Self::step) where nothing comes before.
+    pub(in crate::answers) fn between(&self, from: NodeId, to: NodeId) -> Option<String> {
+        self.step(None, from, to)
+    }
+
+    /// The name of the first reference between two objects, strong before weak: `.next`, `[12]`, `static Zoo.bus`. A
+    /// captured variable is that of the closure `before` on the path, where there is one. O(references of `from`), and a
+    /// few reads of the dump.
+    pub(in crate::answers) fn step(&self, before: Option<NodeId>, from: NodeId, to: NodeId) -> Option<String> {
+        let name = self.find_between(from, to)?;
+        let text = self.text(from, &name);
+        if !matches!(name, ReferenceName::Variable(_) | ReferenceName::VariableSlot(_)) {
+            return Some(text);
+        }
+        let closure = before.and_then(|before| self.details.function(self.graph, before).ok().flatten());
+        Some(closure.map_or(text.clone(), |closure| format!("{text} in closure {closure}")))
+    }
+
+    fn find_between(&self, from: NodeId, to: NodeId) -> Option<ReferenceName> {
+        let leads_there = |is_weak: bool| {
+            let mut references = self.graph.references(from);
+            references.position(|reference| reference.node == to && reference.is_weak == is_weak)
+        };
+        self.find_nth(from, leads_there(false).or_else(|| leads_there(true))?)
+    }
+
+    /// What some references are called: `.next`, `[*]` for elements and entries, several names one behind the other, three
+    /// at most.
+    pub(in crate::answers) fn of_examples(&self, examples: &[(NodeId, NodeId)]) -> Option<String> {
+        const MOST: usize = 3;
+        let mut names: Vec<String> = Vec::new();
+        for &(from, to) in examples {
+            let found = self.find_between(from, to);
+            let name = match found {
+                Some(ReferenceName::Element(_) | ReferenceName::Entry(_)) => "[*]".to_string(),
+                Some(name) => self.text(from, &name),
+                None => continue,
+            };
+            if names.contains(&name) {
+                continue;
+            }
+            if names.len() == MOST {
+                names.push("...".into());
+                break;
+            }
+            names.push(name);
+        }
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
+    /// The names of references to an object: of one that refers to it more than once each of its names, in their order.
+    /// Referrers behind the first 16 million references of all together stay without: arrays of millions are read whole.
+    pub(in crate::answers) fn of_referrers(
+        &self,
+        to: NodeId,
+        referrers: impl Iterator<Item = Reference>,
+    ) -> Vec<Option<String>> {
+        let mut left = 1usize << 24;
+        let mut places: Option<(Reference, Box<dyn Iterator<Item = usize> + '_>)> = None;
+        let names = referrers.map(|referrer| {
+            if places.as_ref().is_none_or(|(last, _)| *last != referrer) {
+                let own = self.graph.references(referrer.node);
+                left = left.saturating_sub(own.len());
+                let own = own.enumerate().filter(move |(_, own)| own.node == to && own.is_weak == referrer.is_weak);
+                places = Some((referrer, Box::new(own.map(|(place, _)| place))));
+            }
+            let (_, places) = places.as_mut().filter(|_| left > 0)?;
+            self.nth(referrer.node, places.next()?)
+        });
+        names.collect()
+    }
+
+    /// The name of an object's reference, counted in [`HeapGraph::references`].
+    fn nth(&self, from: NodeId, nth: usize) -> Option<String> {
+        Some(self.text(from, &self.find_nth(from, nth)?))
+    }
+
+    fn find_nth(&self, from: NodeId, nth: usize) -> Option<ReferenceName> {
+        // A dump that cannot be read any more has no names to give.
+        self.details.reference_name(self.graph, from, nth).ok()?
+    }
+
+    /// The names of an object's first references, in the order of [`HeapGraph::references`].
+    pub(in crate::answers) fn of_first(&self, from: NodeId, count: usize) -> Vec<Option<String>> {
+        (0..count).map(|nth| self.nth(from, nth)).collect()
+    }
+
+    fn text(&self, from: NodeId, name: &ReferenceName) -> String {
+        match name {
+            ReferenceName::StaticField(field) => {
+                let class = self.graph.types().of_class_object(from).map_or("", |class| self.graph.type_name(class));
+                let simple = class.rsplit_once('.').map_or(class, |(_, simple)| simple);
+                format!("static {simple}.{field}")
+            }
+            ReferenceName::Local(Some(frame)) => {
+                let frame = self.graph.frames().get(frame.index());
+                let text = frame.map_or_else(|| "a frame".into(), |frame| FrameRow::new(self.graph, frame, &[]).text());
+                format!("local of {text}")
+            }
+            _ => name.to_string().trim_start().to_string(),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Objects and roots as every answer names them.
+
+use serde::Serialize;
+
+use super::GroupBy;
+use crate::graph::{HeapGraph, NodeId, Root, RootKind, SourcePlace};
+
+/// Up to this many rows are made when the question is asked; more are made one by one when they are written.
+pub(in crate::answers) const FEW_ROWS: usize = 4096;
+
+/// An object wherever one is named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ObjectRow {
+    /// The object's id as the dump writes it, with its section where there are several.
+    pub id: String,
+    /// The name of its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Of a class object: the class that it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Bytes of the object itself.
+    pub shallow_bytes: u64,
+    /// What it says of itself, in words, where that was asked for.
+    #[serde(skip)]
+    pub said: Option<String>,
+}
+
+impl ObjectRow {
+    /// The row of an object. O(log objects).
+    pub(crate) fn new(graph: &HeapGraph, node: NodeId) -> Self {
+        ObjectRow {
+            id: graph.display_id(node),
+            type_name: graph.type_name(graph.type_of(node)).to_string(),
+            class: graph.types().of_class_object(node).map(|class| graph.type_name(class).to_string()),
+            shallow_bytes: graph.shallow_bytes(node),
+            said: None,
+        }
+    }
+
+    /// The type's name; of a class object with the class that it stands for, of others with what they say.
+    pub fn type_text(&self) -> String {
+        match (&self.class, &self.said) {
+            (Some(class), _) => format!("{} of {class}", self.type_name),
+            (None, Some(said)) => format!("{} {said}", self.type_name),
+            (None, None) => self.type_name.clone(),
+        }
+    }
+}
+
+/// A root record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RootRow {
+    /// The word for its kind: `static`.
+    pub kind: String,
+    /// Its flags in words: `pinned`.
+    pub flags: Vec<String>,
+    /// The class with the static variable, or of the method with the local, where the dump says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// The variable or method, where the dump says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What the kind means, in words for people who have not read a format's document.
+    #[serde(skip)]
+    pub meaning: &'static str,
+    /// Of a static variable whose class is not known: the type of its value.
+    #[serde(skip)]
+    pub value_type: Option<String>,
+}
+
+impl RootRow {
+    /// The row of a root record.
+    pub(crate) fn new(graph: &HeapGraph, root: &Root) -> Self {
+        RootRow {
+            kind: root.kind.name(),
+            flags: root.flags.names(),
+            container: root.container.map(|container| graph.type_name(container).to_string()),
+            name: graph.root_name(root).map(str::to_string),
+            meaning: root.kind.meaning(),
+            value_type: Some(graph.type_name(graph.type_of(root.node)).to_string()),
+        }
+    }
+
+    /// The record in a line: `static BubbleGame.Events.EventBus (pinned)`, `local of Demo.Program.Main`.
+    pub fn text(&self) -> String {
+        let of = if self.name.is_some() && self.kind == RootKind::Local.name() { " of" } else { "" };
+        let subject = self.subject().map_or(String::new(), |subject| format!(" {subject}"));
+        let flags = if self.flags.is_empty() { String::new() } else { format!(" ({})", self.flags.join(", ")) };
+        format!("{}{of}{subject}{flags}", self.kind)
+    }
+
+    /// The record in words for people who do not know the kinds: `a static variable of BubbleGame.Events.EventBus,
+    /// pinned`; `static field Head : Demo.Model.ListNode`; `a local of method Demo.Program.WaitHolding`.
+    pub fn words(&self) -> String {
+        let is = |kind: RootKind| self.kind == kind.name();
+        let mut text = match (&self.name, &self.container) {
+            _ if self.is_global_object() => "the global object".to_string(),
+            (Some(_), _) if is(RootKind::Static) => "static field".to_string(),
+            (Some(_), _) if is(RootKind::Local) => "a local of method".to_string(),
+            (_, Some(_)) => format!("{} of", self.meaning),
+            (_, None) => self.meaning.to_string(),
+        };
+        if let Some(subject) = self.subject() {
+            text.push(' ');
+            text.push_str(&subject);
+        }
+        for flag in &self.flags {
+            text.push_str(", ");
+            text.push_str(flag);
+        }
+        text
+    }
+
+    /// JavaScript's: held by no variable, it has the name of its own type.
+    fn is_global_object(&self) -> bool {
+        self.kind == RootKind::Static.name()
+            && self.container.is_none()
+            && self.name.is_some()
+            && self.name == self.value_type
+    }
+
+    /// The variable, method or class of the root. Where the class with a static variable is not known, the type of its
+    /// value stands behind its name, as in a declaration.
+    fn subject(&self) -> Option<String> {
+        match (&self.container, &self.name) {
+            (Some(container), Some(name)) => Some(format!("{container}.{name}")),
+            (Some(container), None) => Some(container.clone()),
+            (None, Some(name)) if self.kind == RootKind::Static.name() && !self.is_global_object() => {
+                Some(format!("{name} : {}", self.value_type.as_deref().unwrap_or("?")))
+            }
+            (None, Some(name)) if self.is_global_object() && name == "global" => None,
+            (None, name) => name.clone(),
+        }
+    }
+}
+
+/// A place in a program's source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LocationRow {
+    /// The runtime's number of the script.
+    pub script_id: u32,
+    /// From 1.
+    pub line: u64,
+    /// From 1.
+    pub column: u64,
+}
+
+impl LocationRow {
+    pub(in crate::answers) fn new(place: SourcePlace) -> Self {
+        LocationRow { script_id: place.script, line: u64::from(place.line) + 1, column: u64::from(place.column) + 1 }
+    }
+
+    /// `123:4:5`
+    pub fn text(&self) -> String {
+        format!("{}:{}:{}", self.script_id, self.line, self.column)
+    }
+}
+
+/// What a row is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowName {
+    /// A type.
+    Type(String),
+    /// A group of another kind.
+    Group(String),
+}
+
+impl RowName {
+    pub(in crate::answers) fn new(name: String, group_by: GroupBy) -> Self {
+        if group_by == GroupBy::Type { RowName::Type(name) } else { RowName::Group(name) }
+    }
+
+    /// The name, whatever it is of.
+    pub fn text(&self) -> &str {
+        let (RowName::Type(name) | RowName::Group(name)) = self;
+        name
+    }
+}
+
+/// For figures that are left out where they are not so.
+pub(in crate::answers) fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RootRow;
+    use crate::graph::RootKind;
+
+    #[test]
+    fn roots_in_words() {
+        let root = |kind: RootKind, container: Option<&str>, name: Option<&str>| RootRow {
+            kind: kind.name(),
+            flags: Vec::new(),
+            container: container.map(str::to_string),
+            name: name.map(str::to_string),
+            meaning: kind.meaning(),
+            value_type: Some("V".into()),
+        };
+        let both = |root: RootRow| (root.text(), root.words());
+        let expect = |text: &str, words: &str| (text.to_string(), words.to_string());
+        assert_eq!(both(root(RootKind::Static, Some("C"), None)), expect("static C", "a static variable of C"));
+        assert_eq!(both(root(RootKind::Static, Some("C"), Some("f"))), expect("static C.f", "static field C.f"));
+        assert_eq!(both(root(RootKind::Static, None, Some("f"))), expect("static f : V", "static field f : V"));
+        assert_eq!(both(root(RootKind::Static, None, Some("V"))), expect("static V", "the global object V"));
+        assert_eq!(both(root(RootKind::Local, Some("C"), Some("M"))), expect("local of C.M", "a local of method C.M"));
+        assert_eq!(both(root(RootKind::Local, None, None)), expect("local", "a local variable"));
+        let pinned = RootRow { flags: vec!["pinned".into(), "weak".into()], ..root(RootKind::Handle, None, None) };
+        assert_eq!(both(pinned), expect("handle (pinned, weak)", "a GC handle, pinned, weak"));
+    }
+}

@@ -1,0 +1,210 @@
+//! Which objects a question is about.
+
+use std::ops::Range;
+
+use super::{AnswerError, CommandLine};
+use crate::analysis::chosen::Chosen;
+use crate::analysis::dominators::Dominators;
+use crate::analysis::selection::TypeChoice;
+use crate::dump::OpenDump;
+use crate::filter::Filter;
+use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeSet};
+
+/// Which objects a question is about. The default is all.
+#[derive(Debug, Clone, Default)]
+pub struct ScopeOptions {
+    /// One section, by its name or its number from 1.
+    pub section: Option<String>,
+    /// Objects of the types that match.
+    pub types: Option<TypeChoice>,
+    /// Objects that fulfil an expression.
+    pub filter: Option<Filter>,
+}
+
+/// How many rows, and which first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Rows at most. Default: all.
+    pub rows: Option<usize>,
+    /// The order reversed.
+    pub reverse: bool,
+}
+
+impl Limits {
+    /// How many of `rows` are shown.
+    pub fn shown(&self, rows: usize) -> usize {
+        self.rows.map_or(rows, |limit| rows.min(limit))
+    }
+
+    /// Adds the options of a command line that asks for the same rows.
+    pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
+        line.switch("--reverse", self.reverse);
+        line.option("-n", Some(&self.rows.unwrap_or(0).to_string()));
+    }
+}
+
+/// The objects that a question is about, found once.
+#[derive(Debug)]
+pub struct Scope<'d> {
+    graph: &'d HeapGraph,
+    section: Option<SectionId>,
+    nodes: Range<usize>,
+    /// The types that are wanted; `None` when all are.
+    types: Option<TypeSet>,
+    /// Those that fulfil the expression, where there is one.
+    matching: Option<NodeSet>,
+}
+
+impl ScopeOptions {
+    /// All objects of a section, or of all.
+    pub fn of_section(section: Option<&str>) -> Self {
+        ScopeOptions { section: section.map(str::to_string), ..ScopeOptions::default() }
+    }
+
+    /// Finds the objects in a dump. O(types); with an expression as [`Filter::select`].
+    ///
+    /// # Errors
+    /// When the dump holds no objects, there is no such section, or several are called so, or the dump does not have what
+    /// the expression names.
+    pub fn resolve<'d>(&self, dump: &'d OpenDump) -> Result<Scope<'d>, AnswerError> {
+        let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+        let section = self.section(graph)?;
+        let nodes = section.map_or(0..graph.node_count(), |section| graph.section_nodes(section));
+        let matching = self.filter.as_ref().map(|filter| filter.select(dump, nodes.clone())).transpose()?;
+        let types = self.types.as_ref().map(|pattern| pattern.select(graph));
+        Ok(Scope { graph, section, nodes, types, matching })
+    }
+
+    /// The section, if the question is about one.
+    pub(in crate::answers) fn section(&self, graph: &HeapGraph) -> Result<Option<SectionId>, AnswerError> {
+        self.section.as_deref().map(|asked| find_section(graph, asked)).transpose()
+    }
+
+    /// Makes sure that a dump of allocation totals can be asked: it has no objects to choose from.
+    ///
+    /// # Errors
+    /// When there is an expression.
+    pub fn check_on_allocations(&self) -> Result<(), AnswerError> {
+        if self.filter.is_some() { Err(AnswerError::NoObjectsToChoose) } else { Ok(()) }
+    }
+
+    /// Returns true if objects are chosen by what they are, not only by their section.
+    pub fn is_choice(&self) -> bool {
+        self.types.is_some() || self.filter.is_some()
+    }
+
+    /// Adds the options of a command line that asks for the same objects.
+    pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
+        if let Some(types) = &self.types {
+            types.wanted.iter().for_each(|pattern| _ = line.option("--type", Some(pattern.text())));
+            types.unwanted.iter().for_each(|pattern| _ = line.option("--not-type", Some(pattern.text())));
+            line.switch("--ignore-case", types.ignores_case());
+        }
+        for text in self.filter.iter().flat_map(Filter::texts) {
+            line.option("--where", Some(text));
+        }
+        line.option("--domain", self.section.as_deref());
+    }
+}
+
+impl<'d> Scope<'d> {
+    /// All objects.
+    pub fn of_all(graph: &'d HeapGraph) -> Self {
+        Scope { graph, section: None, nodes: 0..graph.node_count(), types: None, matching: None }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &'d HeapGraph {
+        self.graph
+    }
+
+    /// The section, if the question is about one.
+    pub fn section(&self) -> Option<SectionId> {
+        self.section
+    }
+
+    /// Indices of the section's objects, or of all; types are not looked at.
+    pub fn range(&self) -> Range<usize> {
+        self.nodes.clone()
+    }
+
+    /// The objects, ascending. O(objects of the section).
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.clone().map(NodeId::new).filter(|&node| self.is_chosen(node))
+    }
+
+    /// The same, whether they fulfil the expression or not.
+    pub(in crate::answers) fn all_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let types = self.types.as_ref();
+        let is_wanted = move |node: &NodeId| types.is_none_or(|types| types.contains(self.graph.type_of(*node)));
+        self.nodes.clone().map(NodeId::new).filter(is_wanted)
+    }
+
+    /// Returns true if the question is about the object. O(1).
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.nodes.contains(&node.index()) && self.is_chosen(node)
+    }
+
+    /// The types that are wanted; `None` when all are.
+    pub fn types(&self) -> Option<&TypeSet> {
+        self.types.as_ref()
+    }
+
+    /// Those that fulfil the expression; `None` when there is none.
+    pub fn matching(&self) -> Option<&NodeSet> {
+        self.matching.as_ref()
+    }
+
+    /// Returns true if the question is about some of the section's objects alone.
+    pub fn is_choice(&self) -> bool {
+        self.types.is_some() || self.matching.is_some()
+    }
+
+    /// Those that fulfil the expression and the ways down a dominator tree to them; `None` when there is none. O(objects).
+    pub(crate) fn chosen(&self, dominators: &Dominators) -> Option<Chosen<'_>> {
+        self.matching.as_ref().map(|matching| Chosen::new(dominators, matching))
+    }
+
+    /// What stands behind "all that is reachable", so that it is true: roots given on request, one section of several.
+    pub(in crate::answers) fn reach_words(&self) -> String {
+        let given = self.graph.roots().iter().any(Root::is_requested);
+        let given = if given { " or given roots on request" } else { "" };
+        let section = self.section_words().map_or(String::new(), |section| format!(" in {section}"));
+        format!("{given}{section}")
+    }
+
+    /// `section 2 (BubbleGame.exe)`, where the question is about one of several.
+    pub(in crate::answers) fn section_words(&self) -> Option<String> {
+        let section = self.section.filter(|_| self.graph.sections().len() > 1)?;
+        let name = &self.graph.sections()[section.index()].name;
+        let name = if name.is_empty() { String::new() } else { format!(" ({name})") };
+        Some(format!("section {}{name}", section.number()))
+    }
+
+    /// Returns true if the object has a type that is wanted and fulfils the expression, whatever its section. O(1).
+    pub(in crate::answers) fn is_chosen(&self, node: NodeId) -> bool {
+        self.matching.as_ref().is_none_or(|matching| matching.contains(node))
+            && self.types.as_ref().is_none_or(|types| types.contains(self.graph.type_of(node)))
+    }
+}
+
+/// The section of this name, or of this number from 1.
+fn find_section(graph: &HeapGraph, asked: &str) -> Result<SectionId, AnswerError> {
+    let sections = graph.sections();
+    let named: Vec<usize> = (0..sections.len()).filter(|&at| sections[at].name == *asked).collect();
+    match named[..] {
+        [only] => return Ok(SectionId::new(only)),
+        [] => {}
+        _ => {
+            let numbers = named.iter().map(|at| at + 1).collect();
+            return Err(AnswerError::AmbiguousSection(asked.to_string(), numbers));
+        }
+    }
+    match asked.parse::<usize>() {
+        Ok(number) if (1..=sections.len()).contains(&number) => Ok(SectionId::new(number - 1)),
+        _ => {
+            let there = sections.iter().enumerate().map(|(at, section)| format!("{} {}", at + 1, section.name));
+            Err(AnswerError::NoSuchSection(asked.to_string(), there.collect()))
+        }
+    }
+}

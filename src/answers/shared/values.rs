@@ -1,0 +1,429 @@
+//! What objects say of themselves and what their fields hold, in JSON and in words.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::{AnswerError, ObjectRow};
+use crate::dump::{NoValues, OpenDump};
+use crate::graph::{FieldKind, HeapGraph, NodeId};
+use crate::input::{Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Saying, Text, Value};
+use crate::units::format_count;
+
+/// UTF-16 units of a text that are read; the rest is cut off.
+pub const MOST_UNITS: usize = 1024;
+/// Elements of an array of primitive values that are read.
+pub const MOST_ELEMENTS: usize = 100;
+/// Characters of a text in words.
+const MOST_CHARACTERS: usize = 100;
+
+/// Reads values of one dump.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::answers) struct Values<'d> {
+    graph: &'d HeapGraph,
+    details: &'d dyn ObjectDetails,
+}
+
+impl<'d> Values<'d> {
+    /// Why there are none is for [`find`](Self::find).
+    pub(in crate::answers) fn of(dump: &'d OpenDump) -> Option<Self> {
+        Self::find(dump).ok()
+    }
+
+    pub(in crate::answers) fn find(dump: &'d OpenDump) -> Result<Self, AnswerError> {
+        let details = dump.values().map_err(AnswerError::NoValues)?;
+        Ok(Values { graph: dump.graph().ok_or(AnswerError::NotObjects)?, details })
+    }
+
+    /// What each of some objects says. A dump that cannot be read any more says nothing.
+    pub(in crate::answers) fn said(&self, nodes: &[NodeId]) -> Vec<Option<ShownValue>> {
+        let said = self.details.sayings(self.graph, nodes, MOST_UNITS);
+        said.map_or_else(|_| vec![None; nodes.len()], |said| said.into_iter().map(|one| one.map(Into::into)).collect())
+    }
+
+    /// What one object says.
+    pub(in crate::answers) fn said_by(&self, node: NodeId) -> Option<ShownValue> {
+        self.said(&[node]).pop().flatten()
+    }
+
+    /// The fields of an object as the dump has them. A dump that cannot be read any more has none.
+    pub(in crate::answers) fn raw_fields(&self, node: NodeId) -> Vec<FieldValue> {
+        self.details.fields(self.graph, node).unwrap_or_default()
+    }
+
+    /// The objects among the first elements of an array; none of what is no array, and of a dump that cannot be read.
+    pub(in crate::answers) fn objects_in(&self, array: NodeId, limit: usize) -> Vec<NodeId> {
+        let elements = self.details.elements(self.graph, array, limit).ok().flatten();
+        elements.map_or(Vec::new(), |elements| elements.first.iter().filter_map(target_of).collect())
+    }
+
+    /// The row of an object with what it says.
+    pub(in crate::answers) fn row(&self, node: NodeId) -> ObjectRow {
+        let said = self.said_by(node).map(|value| value.words());
+        ObjectRow { said, ..ObjectRow::new(self.graph, node) }
+    }
+
+    /// What an array begins with; `None` for any other object.
+    pub(in crate::answers) fn elements(&self, node: NodeId) -> Result<Option<Elements>, AnswerError> {
+        self.details.elements(self.graph, node, MOST_ELEMENTS).map_err(unreadable)
+    }
+
+    /// The fields of an object.
+    pub(in crate::answers) fn fields(&self, node: NodeId) -> Result<Vec<FieldRow>, AnswerError> {
+        let fields = self.details.fields(self.graph, node).map_err(unreadable)?;
+        let targets: Vec<NodeId> = fields.iter().filter_map(|field| target_of(&field.value)).collect();
+        let mut said = self.said(&targets).into_iter();
+        let mut rows: Vec<FieldRow> = fields
+            .into_iter()
+            .map(|field| {
+                let said = target_of(&field.value).and_then(|_| said.next().flatten());
+                self.field(node, field, said)
+            })
+            .collect();
+        let mut names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+        names.sort_unstable();
+        for row in &mut rows {
+            let first = names.partition_point(|name| *name < row.name);
+            row.is_repeated = names.get(first + 1) == Some(&row.name);
+        }
+        Ok(rows)
+    }
+
+    fn field(&self, node: NodeId, field: FieldValue, said: Option<ShownValue>) -> FieldRow {
+        let types = self.graph.types();
+        let (name, class, is_static) = match field.name {
+            ReferenceName::Field(class, name) => (name, Some(class), false),
+            ReferenceName::StaticField(name) => (name, types.of_class_object(node), true),
+            other => (other.to_string().trim_start().trim_start_matches('.').to_string(), None, false),
+        };
+        FieldRow {
+            name,
+            class: class.map(|class| types.name(class).to_string()),
+            type_name: kind_name(field.kind),
+            is_static,
+            holds: match field.value {
+                Value::Null => Held::Null,
+                Value::Object(target) => Held::Object(Box::new(ObjectRow {
+                    said: said.as_ref().map(ShownValue::words),
+                    ..ObjectRow::new(self.graph, target)
+                })),
+                Value::Dangling(id) => Held::Dangling(self.graph.id_style().format(id)),
+                value => Held::Value(value.into()),
+            },
+            said,
+            is_repeated: false,
+        }
+    }
+}
+
+fn target_of(value: &Value) -> Option<NodeId> {
+    match value {
+        Value::Object(node) => Some(*node),
+        _ => None,
+    }
+}
+
+pub(in crate::answers) fn unreadable(error: ReadError) -> AnswerError {
+    AnswerError::NoValues(NoValues::Unreadable(error.to_string()))
+}
+
+/// The name of what a field holds: of a primitive type, or `object`.
+pub(in crate::answers) fn kind_name(kind: FieldKind) -> &'static str {
+    match kind {
+        FieldKind::Reference => "object",
+        FieldKind::Boolean => "boolean",
+        FieldKind::Char => "char",
+        FieldKind::Float => "float",
+        FieldKind::Double => "double",
+        FieldKind::Byte => "byte",
+        FieldKind::Short => "short",
+        FieldKind::Int => "int",
+        FieldKind::Long => "long",
+    }
+}
+
+/// A primitive value, or what an object says of itself.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ShownValue {
+    /// A reference to nothing.
+    Null,
+    /// A truth value.
+    Boolean(bool),
+    /// A UTF-16 unit.
+    Char(u16),
+    /// A whole number.
+    Integer(i64),
+    /// A floating-point number of 4 bytes.
+    Float(f32),
+    /// A floating-point number of 8 bytes.
+    Double(f64),
+    /// A text.
+    Text(Text),
+    /// What a thread, a constant or a class is called.
+    Name(Text),
+}
+
+impl From<Value> for ShownValue {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null | Value::Object(_) | Value::Dangling(_) => ShownValue::Null,
+            Value::Boolean(value) => ShownValue::Boolean(value),
+            Value::Char(unit) => ShownValue::Char(unit),
+            Value::Integer(number) => ShownValue::Integer(number),
+            Value::Float(number) => ShownValue::Float(number),
+            Value::Double(number) => ShownValue::Double(number),
+            Value::Text(text) => ShownValue::Text(Text { text, is_cut: false }),
+        }
+    }
+}
+
+impl From<Saying> for ShownValue {
+    fn from(saying: Saying) -> Self {
+        match saying {
+            Saying::Text(text) => ShownValue::Text(text),
+            Saying::Name(text) => ShownValue::Name(text),
+            Saying::Boxed(value) => value.into(),
+        }
+    }
+}
+
+impl ShownValue {
+    /// Returns true if a text is longer than what is here of it.
+    pub fn is_cut(&self) -> bool {
+        matches!(self, ShownValue::Text(text) | ShownValue::Name(text) if text.is_cut)
+    }
+
+    /// Returns true if JSON writes the value as it is; else as a text.
+    pub fn is_literal(&self) -> bool {
+        match self {
+            ShownValue::Null | ShownValue::Boolean(_) | ShownValue::Integer(_) => true,
+            ShownValue::Float(number) => number.is_finite(),
+            ShownValue::Double(number) => number.is_finite(),
+            ShownValue::Char(_) | ShownValue::Text(_) | ShownValue::Name(_) => false,
+        }
+    }
+
+    /// The value as it is, for columns.
+    pub fn plain(&self) -> String {
+        match self {
+            ShownValue::Null => "null".into(),
+            ShownValue::Boolean(value) => value.to_string(),
+            ShownValue::Char(unit) => unit_text(*unit),
+            ShownValue::Integer(number) => number.to_string(),
+            ShownValue::Float(number) => float_text(f64::from(*number), || format!("{number:?}")),
+            ShownValue::Double(number) => float_text(*number, || format!("{number:?}")),
+            ShownValue::Text(text) | ShownValue::Name(text) => text.text.clone(),
+        }
+    }
+
+    /// The value in a table that people read: a text that is all zero in words, a mark behind one that is cut.
+    pub fn in_table(self) -> Self {
+        match self {
+            ShownValue::Text(text) => ShownValue::Text(Text { text: text_in_table(&text), ..text }),
+            ShownValue::Name(text) => ShownValue::Name(Text { text: text_in_table(&text), ..text }),
+            value => value,
+        }
+    }
+
+    /// The value in a line for people: texts in quotes, long ones cut.
+    pub fn words(&self) -> String {
+        match self {
+            ShownValue::Char(unit) => format!("'{}'", unit_text(*unit)),
+            ShownValue::Text(text) => text_words(text),
+            ShownValue::Name(text) => text.text.chars().take(MOST_CHARACTERS).collect(),
+            value => value.plain(),
+        }
+    }
+}
+
+/// Of a text of several characters that are all zero: `(1,024 characters, all zero)`.
+fn zeros_in_words(text: &Text) -> Option<String> {
+    let is_zero = text.text.len() > 1 && text.text.bytes().all(|byte| byte == 0);
+    let least = if text.is_cut { " or more" } else { "" };
+    is_zero.then(|| format!("({} characters{least}, all zero)", format_count(text.text.len() as u64)))
+}
+
+/// A text in a table that people read.
+pub(in crate::answers) fn text_in_table(text: &Text) -> String {
+    zeros_in_words(text).unwrap_or_else(|| if text.is_cut { format!("{}…", text.text) } else { text.text.clone() })
+}
+
+/// A text in a line for people: in quotes, a long one cut.
+pub(in crate::answers) fn text_words(text: &Text) -> String {
+    if let Some(zeros) = zeros_in_words(text) {
+        return zeros;
+    }
+    let shown: String = text.text.chars().take(MOST_CHARACTERS).collect();
+    let more = if shown.len() < text.text.len() || text.is_cut { "…" } else { "" };
+    format!("\"{shown}\"{more}")
+}
+
+/// A unit as a character; half a pair as its number.
+fn unit_text(unit: u16) -> String {
+    char::from_u32(unit.into()).map_or_else(|| format!("\\u{{{unit:x}}}"), String::from)
+}
+
+/// In Java's words where a number is none.
+fn float_text(number: f64, digits: impl FnOnce() -> String) -> String {
+    match number {
+        _ if number.is_nan() => "NaN".into(),
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        _ => digits(),
+    }
+}
+
+impl Serialize for ShownValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            ShownValue::Null => serializer.serialize_none(),
+            ShownValue::Boolean(value) => serializer.serialize_bool(*value),
+            ShownValue::Integer(number) => serializer.serialize_i64(*number),
+            ShownValue::Float(number) if number.is_finite() => serializer.serialize_f32(*number),
+            ShownValue::Double(number) if number.is_finite() => serializer.serialize_f64(*number),
+            value => serializer.serialize_str(&value.plain()),
+        }
+    }
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Held {
+    /// Nothing.
+    Null,
+    /// This object.
+    Object(Box<ObjectRow>),
+    /// An object that is not in the dump: its id.
+    Dangling(String),
+    /// This value.
+    Value(ShownValue),
+}
+
+/// A field of an object. Its JSON has `id` of a reference, `value` of all else and of objects that say something.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FieldRow {
+    /// Its name.
+    pub name: String,
+    /// The class that declares it, where one does.
+    pub class: Option<String>,
+    /// The primitive type, or `object`.
+    pub type_name: &'static str,
+    /// It belongs to the class, not to each of its objects.
+    pub is_static: bool,
+    /// What it holds.
+    pub holds: Held,
+    /// What the object that it holds says.
+    said: Option<ShownValue>,
+    /// Another field of the object has the same name.
+    is_repeated: bool,
+}
+
+impl FieldRow {
+    /// The name, with the class that declares it where another field is called so.
+    pub fn label(&self) -> String {
+        match &self.class {
+            Some(class) if self.is_repeated => {
+                format!("{}.{}", class.rsplit_once('.').map_or(class.as_str(), |(_, simple)| simple), self.name)
+            }
+            _ => self.name.clone(),
+        }
+    }
+
+    /// The primitive type; of a reference the type of the object.
+    pub fn held_type(&self) -> &str {
+        match &self.holds {
+            Held::Object(object) => &object.type_name,
+            _ => self.type_name,
+        }
+    }
+
+    /// The value for a column, where there is one.
+    pub fn value(&self) -> Option<ShownValue> {
+        match &self.holds {
+            Held::Null => Some(ShownValue::Null),
+            Held::Object(_) | Held::Dangling(_) => self.said.clone(),
+            Held::Value(value) => Some(value.clone()),
+        }
+    }
+
+    /// The id of the object that it refers to.
+    pub fn id(&self) -> Option<&str> {
+        match &self.holds {
+            Held::Object(object) => Some(&object.id),
+            Held::Dangling(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// What it holds, in words: a value, or an object with its type and what it says.
+    pub fn words(&self) -> String {
+        match &self.holds {
+            Held::Null => "null".into(),
+            Held::Object(object) => format!("{}  {}", object.id, object.type_text()),
+            Held::Dangling(id) => format!("{id}  not in the dump"),
+            Held::Value(value) => value.words(),
+        }
+    }
+}
+
+impl Serialize for FieldRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("class", &self.class)?;
+        map.serialize_entry("type", self.type_name)?;
+        if self.is_static {
+            map.serialize_entry("static", &true)?;
+        }
+        let mut value = self.said.as_ref();
+        match &self.holds {
+            Held::Null => map.serialize_entry("id", &())?,
+            Held::Object(object) => {
+                map.serialize_entry("id", &object.id)?;
+                map.serialize_entry("target_type", &object.type_name)?;
+            }
+            Held::Dangling(id) => map.serialize_entry("id", id)?,
+            Held::Value(own) => value = Some(own),
+        }
+        if let Some(value) = value {
+            map.serialize_entry("value", value)?;
+            if value.is_cut() {
+                map.serialize_entry("truncated", &true)?;
+            }
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_in_json_in_columns_and_in_words() {
+        let text = |text: &str, is_cut| Text { text: text.into(), is_cut };
+        let long: String = "m".repeat(150);
+        let shown = format!("\"{}\"…", "m".repeat(100));
+        for (value, json, plain, words) in [
+            (ShownValue::Null, "null", "null", "null"),
+            (ShownValue::Boolean(true), "true", "true", "true"),
+            (ShownValue::Char(0x20AC), "\"€\"", "€", "'€'"),
+            (ShownValue::Char(0xD83D), "\"\\\\u{d83d}\"", "\\u{d83d}", "'\\u{d83d}'"),
+            (ShownValue::Integer(i64::MIN), "-9223372036854775808", "-9223372036854775808", "-9223372036854775808"),
+            (ShownValue::Float(0.1), "0.1", "0.1", "0.1"),
+            (ShownValue::Float(f32::NAN), "\"NaN\"", "NaN", "NaN"),
+            (ShownValue::Double(f64::NEG_INFINITY), "\"-Infinity\"", "-Infinity", "-Infinity"),
+            (ShownValue::Double(-2.25), "-2.25", "-2.25", "-2.25"),
+            (ShownValue::Text(text("a\"b", false)), "\"a\\\"b\"", "a\"b", "\"a\"b\""),
+            (ShownValue::Text(text("a", true)), "\"a\"", "a", "\"a\"…"),
+            (ShownValue::Text(text(&long, false)), &format!("\"{long}\""), &long, &shown),
+            (ShownValue::Text(text("\0\0", true)), "\"\\u0000\\u0000\"", "\0\0", "(2 characters or more, all zero)"),
+            (ShownValue::Name(text("main", false)), "\"main\"", "main", "main"),
+        ] {
+            assert_eq!(serde_json::to_string(&value).unwrap(), json);
+            assert_eq!((value.plain().as_str(), value.words().as_str()), (plain, words));
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Threads: what each retains, what it was doing, and what lies on its stack.
+
+mod fields;
+
+use std::cmp::Reverse;
+
+use serde::Serialize;
+
+pub use super::shared::frames::{FrameRow, LocalRow, Stack};
+
+use super::frames::ran_out_of_memory;
+use super::rows::is_false;
+use super::values::{ShownValue, Values};
+use super::{AnswerError, CommandLine, Limits, ObjectRow, Order, OrderWords, ScopeOptions};
+use crate::analysis::dominators::Dominators;
+use crate::analysis::retained::Retained;
+use crate::dump::OpenDump;
+use crate::graph::{HeapGraph, NodeId, Root, RootKind, Thread};
+
+/// What threads are ordered by; ties by id. The thread that ran out of memory is always first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ThreadOrder {
+    /// Retained bytes, largest first.
+    #[default]
+    RetainedBytes,
+    /// Frames on the stack, most first.
+    Frames,
+    /// Local variables, most first.
+    Locals,
+    /// The name.
+    Name,
+}
+
+impl Order for ThreadOrder {
+    const WORDS: OrderWords<Self> = &[
+        (&["retained", "retained_bytes"], ThreadOrder::RetainedBytes),
+        (&["frames"], ThreadOrder::Frames),
+        (&["locals"], ThreadOrder::Locals),
+        (&["name"], ThreadOrder::Name),
+    ];
+}
+
+/// Which threads.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadsOptions {
+    /// All of this name, or the one whose object has this id. Default: all.
+    pub which: Option<String>,
+    /// Their order.
+    pub order: ThreadOrder,
+    /// How many.
+    pub limits: Limits,
+}
+
+impl ThreadsOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("threads");
+        self.order.add_to(&mut line);
+        self.limits.add_to(&mut line);
+        if let Some(which) = &self.which {
+            line.word(which.clone());
+        }
+        line
+    }
+}
+
+/// The threads of a dump.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct Threads<'d> {
+    /// The threads that are shown, in their order.
+    pub threads: Vec<ThreadRow<'d>>,
+    /// Rows that a limit left out.
+    #[serde(skip)]
+    pub rows_hidden: usize,
+    /// Threads of the dump, whichever were asked for.
+    #[serde(skip)]
+    pub thread_count: usize,
+    /// The name or id that was asked for; its threads are shown with their stacks.
+    #[serde(skip)]
+    pub which: Option<String>,
+    /// What wrote the dump, and when, where it says so.
+    #[serde(skip)]
+    pub producer: Option<String>,
+    /// Why there are no values.
+    #[serde(skip)]
+    pub no_values: Option<AnswerError>,
+}
+
+/// A thread.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct ThreadRow<'d> {
+    /// The id of its object.
+    pub id: String,
+    /// Its name, where the dump can be read for it.
+    pub name: Option<String>,
+    /// The type of its object.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The program may end while it runs.
+    pub daemon: Option<bool>,
+    /// The runtime schedules it, not the operating system.
+    #[serde(rename = "virtual")]
+    pub is_virtual: Option<bool>,
+    /// The runtime's word for what it was about: `RUNNABLE`, `WAITING`.
+    pub state: Option<&'static str>,
+    /// The runtime's number for it.
+    pub number: Option<i64>,
+    /// Its priority.
+    pub priority: Option<i64>,
+    /// It had no memory left, and that is why the dump was written.
+    #[serde(skip_serializing_if = "is_false")]
+    pub out_of_memory: bool,
+    /// Bytes that would be freed with it and what lies on its stack; `None` when no strong root reaches it.
+    pub retained_bytes: Option<u64>,
+    /// Its stack, innermost first.
+    pub frames: Stack<'d>,
+    /// Objects that it holds in no frame that the dump names.
+    pub locals: Vec<LocalRow>,
+}
+
+impl ThreadRow<'_> {
+    /// The name as people write it, the id of a thread without one: `"main"`, `0x7f2da4800010`.
+    pub fn title(&self) -> String {
+        match self.name.as_deref() {
+            Some(name) if !name.is_empty() => format!("\"{name}\""),
+            _ => self.id.clone(),
+        }
+    }
+
+    /// Objects on its stack, each once a frame.
+    pub fn local_count(&self) -> usize {
+        self.locals.len() + self.frames.local_count()
+    }
+}
+
+/// The threads of a dump with their stacks. O(roots + threads + frames) and the dominator tree; texts and fields of the
+/// threads that are shown are read from the dump.
+///
+/// # Errors
+/// When the dump holds no objects, or takes more memory than it may.
+pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threads<'d>, AnswerError> {
+    let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
+    let (dominators, retained) = dump.dominators()?;
+    let values = Values::find(dump);
+    let search = Search { graph, dominators, retained, values: values.as_ref().ok().copied() };
+    let locals = Locals::of(graph);
+    let all = graph.threads().iter().enumerate();
+    let all = all.filter_map(|(number, thread)| Some((number, thread, thread.node?)));
+    let mut found: Vec<Found<'_>> = all.map(|(number, thread, node)| search.found(number, thread, node)).collect();
+    let thread_count = found.len();
+    search.add_names(&mut found);
+    if let Some(which) = &options.which {
+        search.keep(&mut found, which);
+    }
+    found.sort_by_cached_key(|found| {
+        let figure = match options.order {
+            ThreadOrder::RetainedBytes => found.retained_bytes.map_or(0, |bytes| bytes.saturating_add(1)),
+            ThreadOrder::Frames => graph.frames_of(found.thread).len() as u64,
+            ThreadOrder::Locals => locals.of_thread(found.number).len() as u64,
+            ThreadOrder::Name => 0,
+        };
+        let name = found.name.clone().filter(|_| options.order == ThreadOrder::Name);
+        (Reverse(figure), name, found.node)
+    });
+    if options.limits.reverse {
+        found.reverse();
+    }
+    found.sort_by_key(|found| !found.out_of_memory);
+    let shown = options.limits.shown(found.len());
+    let rows_hidden = found.len() - shown;
+    found.truncate(shown);
+    Ok(Threads {
+        threads: search.rows(found, &locals),
+        rows_hidden,
+        thread_count,
+        which: options.which.clone(),
+        producer: dump.info().producer.clone(),
+        no_values: values.err(),
+    })
+}
+
+/// What lies on stacks: (thread, frame from 1 or 0 for none, object), each once, by thread and frame.
+struct Locals(Vec<(usize, usize, NodeId)>);
+
+impl Locals {
+    fn of(graph: &HeapGraph) -> Self {
+        let place = |root: &Root| {
+            let thread = root.thread?.index();
+            // A thread holds itself by no reference, and lies on its own stack all the same.
+            let is_itself = graph.threads()[thread].node == Some(root.node) && root.kind != RootKind::Thread;
+            let frame = root.frame.map_or(0, |frame| frame.index() + 1);
+            (root.is_through_thread || is_itself).then_some((thread, frame, root.node))
+        };
+        let mut locals: Vec<_> = graph.roots().iter().filter_map(place).collect();
+        locals.sort_unstable();
+        locals.dedup();
+        Locals(locals)
+    }
+
+    fn of_thread(&self, number: usize) -> &[(usize, usize, NodeId)] {
+        let start = self.0.partition_point(|local| local.0 < number);
+        let end = self.0.partition_point(|local| local.0 <= number);
+        &self.0[start..end]
+    }
+}
+
+/// A thread that may be shown.
+struct Found<'d> {
+    number: usize,
+    thread: &'d Thread,
+    node: NodeId,
+    name: Option<String>,
+    retained_bytes: Option<u64>,
+    out_of_memory: bool,
+}
+
+struct Search<'d> {
+    graph: &'d HeapGraph,
+    dominators: &'d Dominators,
+    retained: &'d Retained,
+    values: Option<Values<'d>>,
+}
+
+impl<'d> Search<'d> {
+    fn found(&self, number: usize, thread: &'d Thread, node: NodeId) -> Found<'d> {
+        Found {
+            number,
+            thread,
+            node,
+            name: thread.name.map(|name| self.graph.types().text(name).to_string()),
+            retained_bytes: self.retained.bytes_of(self.dominators, node),
+            out_of_memory: ran_out_of_memory(self.graph, thread),
+        }
+    }
+
+    /// Names that are texts of the dump; in the order of the objects, so that each part of the file is read once.
+    fn add_names(&self, found: &mut [Found<'_>]) {
+        let Some(values) = self.values else { return };
+        let nodes: Vec<NodeId> = found.iter().map(|found| found.node).collect();
+        for (found, said) in found.iter_mut().zip(values.said(&nodes)) {
+            if let Some(ShownValue::Name(text)) = said {
+                found.name = Some(text.text);
+            }
+        }
+    }
+
+    /// Keeps the threads that are called so, or else the one with this id.
+    fn keep(&self, found: &mut Vec<Found<'_>>, which: &str) {
+        if found.iter().any(|found| found.name.as_deref() == Some(which)) {
+            return found.retain(|found| found.name.as_deref() == Some(which));
+        }
+        let id = which.parse::<super::ObjectId>().ok();
+        let node = id.and_then(|id| id.find(self.graph, &ScopeOptions::default()).ok());
+        found.retain(|found| Some(found.node) == node);
+    }
+
+    fn rows(&self, found: Vec<Found<'_>>, locals: &Locals) -> Vec<ThreadRow<'d>> {
+        let nodes: Vec<NodeId> =
+            found.iter().flat_map(|found| locals.of_thread(found.number)).map(|local| local.2).collect();
+        let mut said = self.values.map_or(Vec::new(), |values| values.said(&nodes)).into_iter();
+        let virtual_types = fields::virtual_types(self.graph);
+        let mut rows = Vec::with_capacity(found.len());
+        for found in found {
+            let first = found.thread.frames().start + 1;
+            let mut frames = Stack::new(self.graph, found.thread);
+            let mut in_no_frame = Vec::new();
+            for &(_, frame, node) in locals.of_thread(found.number) {
+                let local = self.local(node, said.next().flatten());
+                match frame.checked_sub(first) {
+                    Some(frame) => frames.add(frame, local),
+                    None => in_no_frame.push(local),
+                }
+            }
+            let is_virtual = virtual_types[self.graph.type_of(found.node).index()];
+            let read = self.values.map(|values| fields::read(values, is_virtual, found.node)).unwrap_or_default();
+            rows.push(ThreadRow {
+                id: self.graph.display_id(found.node),
+                name: found.name,
+                type_name: self.graph.type_name(self.graph.type_of(found.node)).to_string(),
+                daemon: read.daemon,
+                is_virtual,
+                state: read.state,
+                number: read.number,
+                priority: read.priority,
+                out_of_memory: found.out_of_memory,
+                retained_bytes: found.retained_bytes,
+                frames,
+                locals: in_no_frame,
+            });
+        }
+        rows
+    }
+
+    fn local(&self, node: NodeId, value: Option<ShownValue>) -> LocalRow {
+        let said = value.as_ref().map(ShownValue::words);
+        LocalRow {
+            object: ObjectRow { said, ..ObjectRow::new(self.graph, node) },
+            retained_bytes: self.retained.bytes_of(self.dominators, node),
+            truncated: value.as_ref().is_some_and(ShownValue::is_cut),
+            value,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What grew over many dumps: rows that never shrink first.
+//!
+//! Dumps are asked one after another and not kept; of each stay two figures a row.
+
+mod limits;
+mod rows;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
+
+pub use limits::TrendLimit;
+pub use rows::{DumpsTrend, TrendDump, TrendRow, TrendRows, TrendTotal};
+
+use super::error::MIN_JUDGED;
+use super::side::{DiffBy, Side};
+use super::words::utc;
+use super::{AnswerError, CommandLine, Limits, ScopeOptions};
+use crate::analysis::diff::Amounts;
+pub use crate::analysis::series::Trend;
+use crate::analysis::threshold::{Percent, Threshold};
+use crate::dump::OpenDump;
+
+/// How dumps are compared.
+#[derive(Debug, Clone)]
+pub struct TrendOptions {
+    /// Which objects, in each dump.
+    pub scope: ScopeOptions,
+    /// What the rows are of: groups, or paths of the dominator tree.
+    pub by: DiffBy,
+    /// Retained bytes are judged, in place of shallow ones.
+    pub retained: bool,
+    /// Rows that are the same in all dumps too.
+    pub flat: bool,
+    /// Rows that change by less are left out; a share is one of the last heap. Default: 0.1 %.
+    pub min_growth: Threshold,
+    /// What grows is to be judged: that takes [`MIN_JUDGED`] dumps.
+    pub grows: bool,
+    /// Tables have a column for each dump.
+    pub wide: bool,
+    /// Dumps are put in the order of the times that they have.
+    pub by_time: bool,
+    /// How many rows.
+    pub limits: Limits,
+    /// The most that the heap or some rows may grow by.
+    pub growth_limits: Vec<TrendLimit>,
+}
+
+impl Default for TrendOptions {
+    fn default() -> Self {
+        TrendOptions {
+            scope: ScopeOptions::default(),
+            by: DiffBy::default(),
+            retained: false,
+            flat: false,
+            min_growth: Threshold::Share(Percent::PER_MILLE),
+            grows: false,
+            wide: false,
+            by_time: false,
+            limits: Limits::default(),
+            growth_limits: Vec::new(),
+        }
+    }
+}
+
+impl TrendOptions {
+    /// The command line that asks the same.
+    pub fn command_line(&self) -> CommandLine {
+        let mut line = CommandLine::new("trend");
+        match self.by {
+            DiffBy::Paths => line.word("--paths"),
+            DiffBy::Groups(by) if self.by != DiffBy::default() => line.option("--by", Some(by.name())),
+            _ => &mut line,
+        };
+        line.switch("--retained", self.retained).switch("--all", self.flat).switch("--wide", self.wide);
+        line.switch("--sort-by-time", self.by_time).switch("--grows", self.grows);
+        if self.min_growth != Threshold::Share(Percent::PER_MILLE) {
+            line.option("--min-growth", Some(&self.min_growth.to_string()));
+        }
+        for limit in &self.growth_limits {
+            line.option("--fail-over", Some(limit.text()));
+        }
+        self.scope.add_to(&mut line);
+        self.limits.add_to(&mut line);
+        line
+    }
+}
+
+/// Dumps that are asked one after another.
+#[derive(Debug)]
+pub struct TrendOfDumps {
+    options: TrendOptions,
+    so_far: Mutex<SoFar>,
+}
+
+/// What is known of the dumps that were asked.
+#[derive(Debug, Default)]
+struct SoFar {
+    dumps: Vec<TrendDump>,
+    rows: HashMap<String, usize>,
+    /// By row: the number of a dump, objects and bytes there.
+    values: Vec<Vec<(u32, u64, u64)>>,
+}
+
+impl TrendOfDumps {
+    /// No dumps yet.
+    pub fn new(options: TrendOptions) -> Self {
+        TrendOfDumps { options, so_far: Mutex::default() }
+    }
+
+    fn so_far(&self) -> MutexGuard<'_, SoFar> {
+        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says which dump is next; it counts as unreadable until it is added.
+    pub fn expect(&self, file: &str) {
+        self.so_far().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
+    }
+
+    /// Adds the dump that was said to be next. O(objects); with retained bytes or by paths its dominator tree. 24 bytes
+    /// for each row, and a name for each that no dump before had.
+    ///
+    /// # Errors
+    /// When it holds no objects, does not have what is asked for, or there is not the memory.
+    pub fn add(&self, dump: &OpenDump) -> Result<(), AnswerError> {
+        let TrendOptions { scope, by, retained, .. } = &self.options;
+        let Side { totals, rows: amounts, .. } = Side::find(dump, scope, *by, *retained, 0)?;
+        let mut so_far = self.so_far();
+        let SoFar { dumps, rows, values } = &mut *so_far;
+        let number = dumps.len().saturating_sub(1);
+        let Some(entry) = dumps.last_mut() else { return Ok(()) };
+        entry.format = Some(dump.info().format.to_string());
+        entry.taken_ms = dump.info().snapshots.iter().find(|one| one.chosen).and_then(|one| one.unix_ms);
+        entry.taken_at = entry.taken_ms.map(utc);
+        entry.objects = Some(totals.objects);
+        entry.shallow_bytes = Some(totals.shallow_bytes);
+        entry.reachable_bytes = Some(totals.reachable_bytes);
+        entry.heap_bytes = match (dump.graph(), self.options.scope.is_choice()) {
+            (Some(graph), true) => graph.shallow_of(0..graph.node_count()).fold(0, u64::saturating_add),
+            _ => totals.shallow_bytes,
+        };
+        for (name, Amounts { count, bytes, retained_bytes }) in amounts {
+            let next = rows.len();
+            let row = *rows.entry(name).or_insert(next);
+            if row == values.len() {
+                values.push(Vec::new());
+            }
+            let bytes = if *retained { retained_bytes } else { bytes };
+            values[row].push((number as u32, count, bytes));
+        }
+        Ok(())
+    }
+
+    /// What grew.
+    ///
+    /// # Errors
+    /// When the dumps are of different formats, or are to be put in an order that they do not have.
+    pub fn finish(self) -> Result<DumpsTrend, AnswerError> {
+        let TrendOfDumps { options, so_far } = self;
+        let SoFar { mut dumps, rows, values } = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut formats: Vec<&str> = dumps.iter().filter_map(|dump| dump.format.as_deref()).collect();
+        let read_count = formats.len();
+        formats.dedup();
+        if let [first, other, ..] = formats[..] {
+            return Err(AnswerError::MixedFormats(first.to_string(), other.to_string()));
+        }
+        let least = if options.grows { MIN_JUDGED } else { 2 };
+        if read_count < least {
+            return Err(AnswerError::TooFewDumps(read_count, least));
+        }
+        let is_read = |dump: &TrendDump| dump.format.is_some();
+        let all_have_times = dumps.iter().filter(|dump| is_read(dump)).all(|dump| dump.taken_ms.is_some());
+        // From the number of a dump to its place.
+        let mut order: Vec<usize> = (0..dumps.len()).collect();
+        if options.by_time {
+            if !all_have_times {
+                return Err(AnswerError::NoTimes);
+            }
+            order.sort_by_key(|&number| (dumps[number].taken_ms.is_none(), dumps[number].taken_ms));
+            dumps = order.iter().map(|&number| dumps[number].clone()).collect();
+        }
+        let mut place_of = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(place, &number)| place_of[number] = place);
+        let read: Vec<usize> = (0..dumps.len()).filter(|&place| is_read(&dumps[place])).collect();
+        let hours = |&place: &usize| dumps[place].taken_ms.map(|ms| ms as f64 / 3_600_000.0);
+        let times: Option<Vec<f64>> = read
+            .iter()
+            .map(hours)
+            .collect::<Option<Vec<f64>>>()
+            .filter(|times| times.windows(2).all(|step| step[0] <= step[1]));
+        let is_in_order =
+            !all_have_times || read.windows(2).all(|step| dumps[step[0]].taken_ms <= dumps[step[1]].taken_ms);
+        let total_of = |dump: &TrendDump| if options.retained { dump.reachable_bytes } else { dump.shallow_bytes };
+        let mut trend = DumpsTrend {
+            whole: if options.scope.is_choice() { "what matches" } else { "the heap" },
+            measure: if options.retained || options.by == DiffBy::Paths { "retained_bytes" } else { "shallow_bytes" },
+            by: options.by.titles().0,
+            is_wide: options.wide,
+            total_values: dumps.iter().filter_map(total_of).collect(),
+            places: read.clone(),
+            times,
+            total: None,
+            rows: TrendRows::new(options.by, Vec::new(), 0),
+            is_in_order,
+            counts: [0; 3],
+            over: Vec::new(),
+            growing: Vec::new(),
+            dumps,
+        };
+        let whole = trend.total_values.clone();
+        let total = trend.row(String::new(), &whole.iter().map(|&bytes| (1, bytes)).collect::<Vec<_>>());
+        trend.total = Some(TrendTotal { bytes_per_hour: trend.per_hour(&whole), row: total });
+        // Of a row: objects and bytes in the dumps that were read.
+        let figures = |row: usize| -> Vec<(u64, u64)> {
+            let mut figures = vec![(0, 0); trend.dumps.len()];
+            for &(number, objects, bytes) in &values[row] {
+                figures[place_of[number as usize]] = (objects, bytes);
+            }
+            read.iter().map(|&place| figures[place]).collect()
+        };
+        let mut all: Vec<(TrendRow, usize)> =
+            rows.into_par_iter().map(|(name, row)| (trend.course(name, &figures(row)), row)).collect();
+        all.par_sort_by(|(a, _), (b, _)| {
+            let growth = b.growth_bytes.cmp(&a.growth_bytes);
+            a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.cmp(&b.name))
+        });
+        let bytes_of = |row: usize| figures(row).into_iter().map(|(_, bytes)| bytes);
+        let over = options.growth_limits.iter().filter_map(|limit| limit.check(&trend, &all, bytes_of)).collect();
+        let number_of = |is: fn(Trend) -> bool| all.iter().filter(|(row, _)| is(row.trend)).count();
+        let never_shrink = number_of(|trend| trend == Trend::Grows || trend == Trend::Appeared);
+        let counts = [never_shrink, all.len(), number_of(|trend| trend == Trend::Flat)];
+        let last_heap = read.last().map_or(0, |&place| trend.dumps[place].heap_bytes);
+        let least = options.min_growth.at_least(last_heap);
+        all.retain(|(row, _)| match row.trend {
+            Trend::Flat => options.flat,
+            _ => row.range_bytes >= least,
+        });
+        let growing = all.iter().filter(|(row, _)| row.trend == Trend::Grows);
+        let growing = growing.map(|(row, _)| trend.growth_sentence(row)).collect();
+        if options.limits.reverse {
+            all.reverse();
+        }
+        let shown = options.limits.shown(all.len());
+        let hidden = all.len() - shown;
+        all.truncate(shown);
+        // The median of all slopes is taken of what is shown alone.
+        let rows = all.into_par_iter().map(|(row, at)| trend.row(row.name, &figures(at))).collect();
+        trend.rows = TrendRows::new(options.by, rows, hidden);
+        (trend.over, trend.counts, trend.growing) = (over, counts, growing);
+        Ok(trend)
+    }
+}
