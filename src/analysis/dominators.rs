@@ -15,6 +15,8 @@
 
 mod children;
 mod levels;
+mod node;
+pub mod retained;
 
 use std::sync::OnceLock;
 
@@ -22,6 +24,7 @@ use rayon::prelude::*;
 
 pub use children::{ChildNumbers, Children, Step};
 pub use levels::StoredDominators;
+pub use node::DomNode;
 
 use crate::graph::{Column, HeapGraph, NodeId, NodeSet, prefetch};
 
@@ -38,25 +41,6 @@ pub enum Dominator {
     Roots,
     /// This object.
     Node(NodeId),
-}
-
-/// An object by its number in one dominator tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DomNode(u32);
-
-impl DomNode {
-    /// The virtual root above all strong roots: no object.
-    pub const ROOT: DomNode = DomNode(0);
-
-    /// The node of this number.
-    pub(super) fn new(number: usize) -> Self {
-        DomNode(number as u32)
-    }
-
-    /// Its number.
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
 }
 
 /// The dominator tree, in numbers of its own: 0 is the virtual root, reached objects follow, and every number is

@@ -45,7 +45,6 @@ pub mod holders;
 pub mod merged_paths;
 pub mod object_changes;
 pub mod reachability;
-pub mod retained;
 pub mod retained_sets;
 pub mod root_inference;
 pub mod root_paths;
@@ -57,3 +56,5 @@ pub mod spelling;
 pub mod suspects;
 pub mod threshold;
 pub mod type_tree;
+
+pub use dominators::retained;

@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod outcome;
 mod render;
 mod terminal;
 
@@ -13,7 +14,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(all(feature = "collect", target_os = "linux"))]
 use commands::collect;
@@ -23,19 +24,9 @@ use commands::{
     breakdown, completions, diff, dominators, export, index, info, leaks, list, man, referrers, report, roots, show,
     stats, strings, threads, trend, waste,
 };
+use outcome::Outcome;
 pub use terminal::session::Session;
 use terminal::{help, usage};
-
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// The answer is on standard output.
-    Done,
-    /// The answer is no: nothing matches, not reachable, over the limit.
-    No,
-    /// At least one of several files could not be read (already reported).
-    Failed,
-}
 
 /// Heap dump analyzer: what fills a heap, what keeps an object alive, what would be freed.
 #[derive(Debug, Parser)]
@@ -83,11 +74,16 @@ enum Command {
     },
 }
 
+/// The command line that every run parses, and that completions and man pages describe.
+fn command_line() -> clap::Command {
+    help::in_groups(Cli::command())
+}
+
 /// Runs a command line, the program's name first, and says how it went. Wrong usage and `--help` end the process.
 pub fn run<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>, session: &Session) -> ExitCode {
     let words = with_joined_values(words.into_iter().map(Into::into));
-    let parsed = help::command().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = parsed.unwrap_or_else(|error| usage::exit(&error, &words));
+    let parsed = command_line().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = parsed.unwrap_or_else(|error| usage::exit(&error, &words, command_line()));
     let mut result = cli.command.run(session);
     if session.indexes.give_up_damaged(|note| session.print_sentence(note)) {
         result = cli.command.run(session);
@@ -128,8 +124,8 @@ impl Command {
             Command::Explore(args) => explore::run(args, session),
             Command::Export(args) => export::run(args, session),
             Command::Index(args) => index::run(args, session),
-            Command::Completions(args) => completions::run(args),
-            Command::Man(args) => man::run(args),
+            Command::Completions(args) => completions::run(args, command_line()),
+            Command::Man(args) => man::run(args, command_line()),
             #[cfg(all(feature = "collect", target_os = "linux"))]
             Command::Collect(args) => collect::run(args, session),
             #[cfg(not(all(feature = "collect", target_os = "linux")))]

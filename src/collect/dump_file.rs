@@ -10,13 +10,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::fs::{Mode, OFlags};
 
-use super::part_file::{link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
+use super::part_file::{OWNER_ONLY, folder_of, link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
 use crate::files::{AtEnd, Raw, free_bytes};
 use crate::units::format_bytes;
 
-/// Permissions of a dump and of what becomes one.
-pub(super) const OWNER_ONLY: u32 = 0o600;
 /// Ends the name of a dump of which a part was lost.
 const INCOMPLETE: &str = ".incomplete";
 
@@ -288,11 +286,6 @@ pub(super) fn check_space(place: impl AsFd, expected: u64, name: &str) -> Result
 fn exists(path: &Path) -> Refusal {
     let text = format!("{} exists (--force replaces it)", path.display());
     Refusal::new(RefusalCode::Exists, text).hint("nothing was asked of the process")
-}
-
-/// The folder of a file.
-pub(super) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn open_unnamed(folder: &Path) -> io::Result<File> {

@@ -29,6 +29,7 @@ mod process;
 mod pump;
 mod refusal;
 mod request;
+mod run;
 mod unix_socket;
 mod watch;
 
@@ -41,7 +42,7 @@ use crate::units::{count_of, format_bytes};
 pub use guard::guarded;
 pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
-pub use request::collect;
+pub use run::collect;
 
 /// What runs in a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 
-use super::dump_file::{OWNER_ONLY, folder_of};
 use crate::files::AtEnd;
 
+/// Permissions of a dump and of what becomes one.
+pub(super) const OWNER_ONLY: u32 = 0o600;
 const PART: &str = ".part";
 /// Names for such files beside each other: runs of other containers have the same number.
 const MOST_PARTS: u32 = 100;
@@ -114,6 +115,11 @@ pub(super) fn remove_dead_parts(path: &Path) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// The folder of a file.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

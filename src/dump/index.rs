@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::OpenError;
 use super::options::{IndexUse, OpenOptions};
-use super::{Observer, OpenDump, OpenError, Phase};
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::files::{Inputs, Target, is_trusted_owner};
+use crate::files::{Inputs, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
 use crate::input::{
@@ -34,7 +34,7 @@ pub(super) struct Derived {
 
 impl Derived {
     /// All of it, on two threads. O(references x log objects).
-    fn compute(graph: &HeapGraph) -> Self {
+    pub(super) fn compute(graph: &HeapGraph) -> Self {
         let ((dominators, retained), (reachable, parents)) = rayon::join(
             || Retained::with_dominators(graph),
             || (compute_reachable(graph), ShortestParents::compute(graph)),
@@ -42,7 +42,7 @@ impl Derived {
         Derived { dominators, retained, reachable, parents }
     }
 
-    fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<StoredDominators> {
+    pub(super) fn store(&self, sink: &mut dyn ColumnSink) -> io::Result<StoredDominators> {
         Column::from(self.reachable.words().to_vec()).store(sink, "reachable")?;
         self.parents.store(sink)?;
         self.dominators.store(&self.retained, sink)
@@ -71,17 +71,17 @@ impl IndexedResults {
 
 /// The part of an index that is stored as JSON: options, metadata, problems.
 #[derive(Serialize, Deserialize)]
-struct IndexMeta {
-    options: ReadKey,
-    graph: StoredGraph,
-    dominators: StoredDominators,
-    info: FormatInfo,
-    diagnostics: Diagnostics,
+pub(super) struct IndexMeta {
+    pub(super) options: ReadKey,
+    pub(super) graph: StoredGraph,
+    pub(super) dominators: StoredDominators,
+    pub(super) info: FormatInfo,
+    pub(super) diagnostics: Diagnostics,
 }
 
 /// The options that change what a reader reads.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct ReadKey {
+pub(super) struct ReadKey {
     input_format: Option<String>,
     raw_types: bool,
     #[serde(default)]
@@ -91,7 +91,7 @@ struct ReadKey {
 }
 
 impl ReadKey {
-    fn of(options: &ReadOptions) -> Self {
+    pub(super) fn of(options: &ReadOptions) -> Self {
         ReadKey {
             input_format: options.input_format.clone(),
             raw_types: options.raw_types,
@@ -402,53 +402,3 @@ impl fmt::Display for WriteIndexError {
 }
 
 impl std::error::Error for WriteIndexError {}
-
-impl OpenDump {
-    /// Writes the dump's graph and what follows from it as an index to `target`; returns the bytes written. `source`
-    /// identifies the dump's file as it was before it was read; `None` for a dump from a pipe. `read` is how it was
-    /// read. O(references x log objects).
-    ///
-    /// # Errors
-    /// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
-    fn write_index_to(
-        &self,
-        target: &Target,
-        source: Option<SourceKey>,
-        read: &ReadOptions,
-        observer: &dyn Observer,
-    ) -> Result<u64, WriteIndexError> {
-        let graph = self.graph().ok_or(WriteIndexError::NotObjects)?;
-        self.memory.check_index(graph).map_err(WriteIndexError::Memory)?;
-        observer.phase(Phase::ComputingDominators);
-        let (derived, source) = rayon::join(|| Derived::compute(graph), || source.map(SourceKey::with_content));
-        observer.phase(Phase::WritingIndex);
-        index::write(target, source, |sink| {
-            let stored = graph.store(sink)?;
-            let dominators = derived.store(sink)?;
-            if let Some(details) = self.details() {
-                details.store(sink)?;
-            }
-            Ok(IndexMeta {
-                options: ReadKey::of(read),
-                graph: stored,
-                dominators,
-                info: self.info.clone(),
-                diagnostics: self.diagnostics.clone(),
-            })
-        })
-        .map_err(WriteIndexError::Io)
-    }
-}
-
-/// Writes the index of a dump that was opened with `options` and without an index.
-///
-/// # Errors
-/// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
-pub fn write_index(
-    dump: &OpenDump,
-    target: &Target,
-    source: Option<SourceKey>,
-    options: &OpenOptions,
-) -> Result<u64, WriteIndexError> {
-    dump.write_index_to(target, source, &options.read, &*options.observer)
-}

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use super::dumps::{Dumps, WriteIndex};
 use super::export::{Export, IS_THERE};
 use super::list::{Arranged, Listing, Sort, arrange, places_of};
 use super::lists;
@@ -12,17 +13,7 @@ use super::view::{Context, Place, View};
 use crate::analysis::selection::TypePattern;
 use crate::answers::browse::Browser;
 use crate::answers::{AnswerError, ScopeOptions};
-use crate::dump::OpenDump;
 use crate::graph::NodeId;
-
-/// The dumps that are looked at. They stay open as long as the program runs.
-#[derive(Debug, Clone, Copy)]
-pub struct Dumps {
-    /// The dump.
-    pub new: &'static OpenDump,
-    /// The one since which it grew.
-    pub old: Option<&'static OpenDump>,
-}
 
 /// The number of a list that was asked for.
 pub(super) type ListId = u64;
@@ -86,9 +77,6 @@ pub(super) struct Workers {
     slow: Sender<Ask>,
     jobs: Sender<Ask>,
 }
-
-/// What writes the index of the dump: `None` where there can be none.
-pub type WriteIndex = Arc<dyn Fn(&OpenDump) -> Result<String, String> + Send + Sync>;
 
 impl Workers {
     /// Starts them. `answer` is called from any of them.

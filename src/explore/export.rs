@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-use super::ask::Dumps;
+use super::dumps::Dumps;
 use super::list::{Arranged, Figure, Listing, Look, Part, Row, Unit};
 use crate::answers::browse::Browser;
 use crate::dump::inputs_of;

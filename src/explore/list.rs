@@ -413,3 +413,8 @@ fn matching(
     }
     places
 }
+
+/// A figure of a row.
+pub(super) fn signed(figure: u64) -> i64 {
+    i64::try_from(figure).unwrap_or(i64::MAX)
+}

@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ask::{Answer, Ask, Dumps, ListId};
+use super::ask::{Answer, Ask, ListId};
+use super::dumps::Dumps;
 use super::frame::{Frame, Pending};
 use super::keys::{Key, Mouse};
 use super::list::Listing;

@@ -11,8 +11,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Color;
 use unicode_width::UnicodeWidthStr;
 
-use super::ask::{Answer, Ask, Dumps, Worker};
+use super::ask::{Answer, Ask, Worker};
 use super::draw::draw;
+use super::dumps::Dumps;
 use super::keys::{Key, Mouse};
 use super::list::Target;
 use super::state::{Look, Msg, Progress, State};

@@ -2,19 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::list::{Listing, Sort};
-use crate::analysis::selection::TypePattern;
-use crate::analysis::threshold::Threshold;
-use crate::answers::breakdown::BreakdownOrder;
-use crate::answers::diff::{DiffBy, DiffOrder};
-use crate::answers::dominator_tree::DominatorOrder;
+use crate::answers::diff::DiffBy;
 use crate::answers::histogram::HistogramOrder;
-use crate::answers::object::ObjectOptions;
-use crate::answers::objects::{ObjectOrder, ObjectsOptions};
-use crate::answers::{
-    BreakdownOptions, CommandLine, DiffOptions, DominatorTreeOptions, GroupBy, HeapChoice, HistogramOptions,
-    LeaksOptions, Limits, MergedPathsOptions, ObjectId, RetainedBy, RootPathsOptions, ScopeOptions,
-};
+use crate::answers::{CommandLine, GroupBy, HeapChoice, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::filter::Filter;
 use crate::graph::NodeId;
 
@@ -157,9 +147,6 @@ impl Tab {
     }
 }
 
-/// Rows that a command prints, of a list that has more than anybody reads; as many again for those further down.
-const PRINTED: usize = 1000;
-
 impl View {
     /// What stands on the way here.
     pub(super) fn crumb(&self) -> String {
@@ -221,145 +208,6 @@ impl View {
             View::Dominators { by_type: true, .. } => word == "bytes",
             _ => true,
         }
-    }
-
-    /// The command that prints it, in the order that it has. `listing`: once it is there. `find`: what is looked for.
-    /// `seen`: rows up to the last one on the screen.
-    pub(super) fn command(
-        &self,
-        context: &Context,
-        sort: Sort,
-        find: Option<&TypePattern>,
-        listing: Option<&Listing>,
-        seen: usize,
-    ) -> CommandLine {
-        let find = find.filter(|_| self.is_narrowed_by_find());
-        let found = |scope: ScopeOptions| ScopeOptions { types: find.cloned().map(Into::into), ..scope };
-        let rows = listing.map_or(0, Listing::len);
-        let most = seen.max(1).next_multiple_of(PRINTED);
-        let limits = Limits { rows: (rows > most).then_some(most), reverse: sort.reverse };
-        let word = sort.column.and_then(|column| listing?.figures.get(column)?.sort);
-        let id = |place: &Place| place.id.parse::<ObjectId>().ok();
-        match self {
-            View::Suspects => LeaksOptions::default().command_line(),
-            View::Types(group) => {
-                let scope = group.as_ref().map_or_else(ScopeOptions::default, |group| group.scope.clone());
-                context.histogram_options(GroupBy::Type, found(scope), order_of(word, context), limits).command_line()
-            }
-            View::Groups(by) => {
-                let column = if *by == GroupBy::Section { "domain" } else { by.name() };
-                let scope = find.map_or_else(ScopeOptions::default, |find| matching(None, column, find));
-                context.histogram_options(*by, scope, order_of(word, context), limits).command_line()
-            }
-            View::Dominators { of, by_type: true }
-                if find.is_some() || listing.is_some_and(|listing| listing.has_other_tree) =>
-            {
-                let order = HistogramOrder::RetainedBytes;
-                context
-                    .histogram_options(GroupBy::Type, found(directly_below(of.as_ref())), order, limits)
-                    .command_line()
-            }
-            View::Dominators { of, by_type: true } => BreakdownOptions {
-                object: of.as_ref().and_then(id),
-                depth: Some(1),
-                min_size: Some(Threshold::Bytes(0)),
-                order: match word {
-                    Some("allocations") => BreakdownOrder::Allocations,
-                    _ => BreakdownOrder::Bytes,
-                },
-                limits,
-                ..BreakdownOptions::default()
-            }
-            .command_line(),
-            View::Dominators { of, by_type: false } if find.is_some() => {
-                objects_options(found(directly_below(of.as_ref())), word, limits).command_line()
-            }
-            View::Dominators { of, by_type: false } => DominatorTreeOptions {
-                object: of.as_ref().and_then(id),
-                order: match word {
-                    Some("shallow") => DominatorOrder::ShallowBytes,
-                    Some("objects") => DominatorOrder::Objects,
-                    _ => DominatorOrder::RetainedBytes,
-                },
-                limits,
-                ..DominatorTreeOptions::default()
-            }
-            .command_line(),
-            View::Growth(by) => DiffOptions {
-                scope: match by {
-                    DiffBy::Groups(_) => found(ScopeOptions::default()),
-                    _ => ScopeOptions::default(),
-                },
-                by: *by,
-                retained: context.retained_growth(*by),
-                order: match word {
-                    Some("objects") => DiffOrder::CountGrowth,
-                    Some("retained") => DiffOrder::RetainedGrowth,
-                    Some("new") => DiffOrder::NewBytes,
-                    _ => DiffOrder::Growth,
-                },
-                limits,
-                ..DiffOptions::default()
-            }
-            .command_line(),
-            View::Objects { scope, .. } => {
-                let scope = find.map_or_else(|| scope.clone(), |find| matching(Some(scope), "type", find));
-                objects_options(scope, word, limits).command_line()
-            }
-            View::Object(place) => id(place).map_or_else(CommandLine::of_options, |object| {
-                ObjectOptions { rows: limits.rows, ..ObjectOptions::new(object) }.command_line()
-            }),
-            View::Paths(place, paths) => id(place).map_or_else(CommandLine::of_options, |object| {
-                RootPathsOptions { paths: Some(*paths), ..RootPathsOptions::new(object) }.command_line()
-            }),
-            View::MergedPaths { scope, .. } => MergedPathsOptions::of(scope.clone()).command_line(),
-            View::Heaps => BreakdownOptions { depth: Some(0), ..BreakdownOptions::default() }.command_line(),
-            View::Frames { choice, path, .. } => BreakdownOptions {
-                heaps: choice.clone(),
-                below: path.clone(),
-                depth: Some(1),
-                ..BreakdownOptions::default()
-            }
-            .command_line(),
-        }
-    }
-}
-
-/// What is directly below one place of the dominator tree.
-fn directly_below(of: Option<&Place>) -> ScopeOptions {
-    let text = match of {
-        Some(place) => format!("dominator = '{}'", place.id),
-        None => "dominator is null and retained is not null".into(),
-    };
-    ScopeOptions { filter: Filter::parse(&[text]).ok().flatten(), ..ScopeOptions::default() }
-}
-
-/// Those of some objects whose column matches.
-fn matching(scope: Option<&ScopeOptions>, column: &str, find: &TypePattern) -> ScopeOptions {
-    let pattern = match find.text() {
-        text if text.starts_with('/') => text.to_string(),
-        text => format!("'{}'", text.replace('\'', "''")),
-    };
-    let scope = scope.cloned().unwrap_or_default();
-    let mut texts: Vec<String> = scope.filter.iter().flat_map(Filter::texts).map(str::to_string).collect();
-    texts.push(format!("{column} ~ {pattern}"));
-    ScopeOptions { filter: Filter::parse(&texts).ok().flatten(), ..scope }
-}
-
-fn objects_options(scope: ScopeOptions, word: Option<&str>, limits: Limits) -> ObjectsOptions {
-    let order = match word {
-        Some("shallow") => ObjectOrder::ShallowBytes,
-        _ => ObjectOrder::RetainedBytes,
-    };
-    ObjectsOptions { scope, order, limits, ..ObjectsOptions::default() }
-}
-
-fn order_of(word: Option<&str>, context: &Context) -> HistogramOrder {
-    match word {
-        Some("objects" | "allocations") => HistogramOrder::Count,
-        Some("shallow" | "bytes") => HistogramOrder::Bytes,
-        _ if context.is_objects => HistogramOrder::RetainedBytes,
-        _ => HistogramOrder::Bytes,
     }
 }
 

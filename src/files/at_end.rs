@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -37,12 +38,12 @@ impl State {
 }
 
 /// The actions of a program.
-struct Actions {
+pub(super) struct Actions {
     state: Mutex<State>,
     has_run: Condvar,
 }
 
-static ACTIONS: Actions = Actions::new();
+pub(super) static ACTIONS: Actions = Actions::new();
 
 impl fmt::Debug for Actions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,7 +110,7 @@ impl Actions {
         self.has_run.notify_all();
     }
 
-    fn add(&'static self, action: impl FnOnce() + Send + 'static) -> AtEnd {
+    pub(super) fn add(&'static self, action: impl FnOnce() + Send + 'static) -> AtEnd {
         let mut state = self.lock();
         if state.is_over {
             // Nobody runs it any more, and nothing more is to be done.
@@ -120,7 +121,7 @@ impl Actions {
         AtEnd { number: state.add(Box::new(action)), actions: self }
     }
 
-    fn make<T>(
+    pub(super) fn make<T>(
         &'static self,
         make: impl FnOnce() -> io::Result<T>,
         action: impl FnOnce() + Send + 'static,
@@ -147,6 +148,9 @@ fn wait_for_end() -> ! {
     }
 }
 
+/// Puts all right at the end. While its result is held nothing is made or renamed any more.
+pub(super) type PutRight = fn() -> MutexGuard<'static, Vec<PathBuf>>;
+
 /// An action that runs once: when this is dropped, or when a signal ends the program.
 #[derive(Debug)]
 pub struct AtEnd {
@@ -155,29 +159,6 @@ pub struct AtEnd {
 }
 
 impl AtEnd {
-    /// Keeps an action for the end. When the program ends already, it runs at once, and this never returns.
-    ///
-    /// # Errors
-    /// When signals cannot be waited for.
-    pub fn new(action: impl FnOnce() + Send + 'static) -> io::Result<Self> {
-        super::unfinished::watch_signals()?;
-        Ok(ACTIONS.add(action))
-    }
-
-    /// Makes something, and keeps the action that takes it away again. No signal ends the program between the two; where actions
-    /// are being run already, nothing is made, and this never returns: not for use in an action. `make` is to be short, and must
-    /// neither make nor drop another of these.
-    ///
-    /// # Errors
-    /// Those of `make`, and when signals cannot be waited for: nothing has been made then.
-    pub fn make<T>(
-        make: impl FnOnce() -> io::Result<T>,
-        action: impl FnOnce() + Send + 'static,
-    ) -> io::Result<(T, Self)> {
-        super::unfinished::watch_signals()?;
-        ACTIONS.make(make, action)
-    }
-
     /// Does something that the action will put right. Where actions are being run already, nothing is done, and this never
     /// returns: not for use in an action. `act` is to be short, and must neither make nor drop another of these.
     pub fn before<T>(&self, act: impl FnOnce() -> T) -> T {

@@ -5,10 +5,8 @@ use std::hash::Hasher;
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::mode::ANY_MODE;
 use super::system::{Identity, file_behind, identity_at, identity_of, mode_of};
-
-/// The permission bits that an output could have.
-pub(super) const ANY_MODE: u32 = 0o666;
 
 #[derive(Debug)]
 struct Input {

@@ -10,6 +10,7 @@
 mod at_end;
 mod inputs;
 mod lazy_output;
+mod mode;
 mod output;
 mod own;
 mod raw;

@@ -6,7 +6,8 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::inputs::{ANY_MODE, Facts, Inputs, standard_facts};
+use super::inputs::{Facts, Inputs, standard_facts};
+use super::mode::ANY_MODE;
 use super::system::{file_behind, identity_at, is_device, mode_of};
 
 /// Links behind links that are followed.

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
+use super::at_end::{ACTIONS, AtEnd, run_all};
 use super::system;
 #[cfg(feature = "cli")]
 use super::system::signals;
@@ -35,7 +36,7 @@ fn remove(files: &mut Vec<PathBuf>) {
 /// Those of the file system.
 #[cfg(feature = "parquet")]
 pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
-    signals::watch()?;
+    signals::watch(put_all_right)?;
     let _held = lock();
     let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
     let new: Vec<PathBuf> = folder.ancestors().take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect();
@@ -57,11 +58,10 @@ pub fn remove_unfinished() {
 
 /// Takes away what is not whole, and runs what was kept for the end, as a terminal to be put right. While the result is
 /// held nothing is made or renamed any more.
-#[cfg(feature = "cli")]
-pub(super) fn put_all_right() -> impl Sized {
+fn put_all_right() -> MutexGuard<'static, Vec<PathBuf>> {
     let mut files = lock();
     remove(&mut files);
-    super::at_end::run_all();
+    run_all();
     files
 }
 
@@ -84,7 +84,7 @@ pub fn give_way_to_signals() {
 /// # Errors
 /// What the system says.
 pub fn watch_signals() -> io::Result<()> {
-    signals::watch()
+    signals::watch(put_all_right)
 }
 
 /// A file that is not whole yet: taken away when it is dropped, or when a signal ends the program.
@@ -96,7 +96,7 @@ pub(super) struct Unfinished {
 impl Unfinished {
     /// Makes one.
     pub(super) fn make(make: impl FnOnce() -> io::Result<NamedTempFile>) -> io::Result<(std::fs::File, Self)> {
-        signals::watch()?;
+        signals::watch(put_all_right)?;
         let mut files = lock();
         let (file, path) = make()?.into_parts();
         files.push(path.to_path_buf());
@@ -137,9 +137,34 @@ impl Drop for Unfinished {
 /// Without the command line the signals are the program's own to handle.
 #[cfg(not(feature = "cli"))]
 mod signals {
-    pub(super) fn watch() -> std::io::Result<()> {
+    pub(super) fn watch(_: crate::files::at_end::PutRight) -> std::io::Result<()> {
         Ok(())
     }
 
     pub(super) fn give_way() {}
+}
+
+impl AtEnd {
+    /// Keeps an action for the end. When the program ends already, it runs at once, and this never returns.
+    ///
+    /// # Errors
+    /// When signals cannot be waited for.
+    pub fn new(action: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        watch_signals()?;
+        Ok(ACTIONS.add(action))
+    }
+
+    /// Makes something, and keeps the action that takes it away again. No signal ends the program between the two; where actions
+    /// are being run already, nothing is made, and this never returns: not for use in an action. `make` is to be short, and must
+    /// neither make nor drop another of these.
+    ///
+    /// # Errors
+    /// Those of `make`, and when signals cannot be waited for: nothing has been made then.
+    pub fn make<T>(
+        make: impl FnOnce() -> io::Result<T>,
+        action: impl FnOnce() + Send + 'static,
+    ) -> io::Result<(T, Self)> {
+        watch_signals()?;
+        ACTIONS.make(make, action)
+    }
 }

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use tempfile::TempPath;
 
-use super::inputs::ANY_MODE;
+use super::mode::ANY_MODE;
 
 /// What a file is recognised by, whatever it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub(super) mod signals {
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    use crate::files::unfinished::put_all_right;
+    use crate::files::at_end::PutRight;
 
     /// Set by the handler itself, before the thread that ends the program runs.
     static HAS_COME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
@@ -113,7 +113,7 @@ pub(super) mod signals {
     }
 
     /// Begins to wait for signals, once, when the first file is made: until then there is nothing to put right.
-    pub(in crate::files) fn watch() -> io::Result<()> {
+    pub(in crate::files) fn watch(put_all_right: PutRight) -> io::Result<()> {
         static WATCHED: Mutex<bool> = Mutex::new(false);
         let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
         if *watched {

@@ -18,7 +18,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::{OVERLAPPED, OVERLAPPED_0, OVERLAPPED_0_0};
 
-use super::inputs::ANY_MODE;
+use super::mode::ANY_MODE;
 
 /// What a file is recognised by, whatever it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,9 +128,10 @@ pub(super) mod signals {
     use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
     use windows_sys::core::BOOL;
 
-    use crate::files::unfinished::put_all_right;
+    use crate::files::at_end::PutRight;
 
     static HAS_COME: AtomicBool = AtomicBool::new(false);
+    static WATCHED: OnceLock<PutRight> = OnceLock::new();
 
     pub(in crate::files) fn give_way() {
         while HAS_COME.load(Ordering::SeqCst) {
@@ -139,9 +140,8 @@ pub(super) mod signals {
     }
 
     /// Begins to wait for Ctrl-C, Ctrl-Break and the end of the console, once.
-    pub(in crate::files) fn watch() -> io::Result<()> {
-        static WATCHED: OnceLock<()> = OnceLock::new();
-        if WATCHED.set(()).is_err() {
+    pub(in crate::files) fn watch(put_all_right: PutRight) -> io::Result<()> {
+        if WATCHED.set(put_all_right).is_err() {
             return Ok(());
         }
         // SAFETY: the system calls the function in a thread of its own, in which all may be done that a thread may do.
@@ -153,7 +153,7 @@ pub(super) mod signals {
 
     unsafe extern "system" fn end(_: u32) -> BOOL {
         HAS_COME.store(true, Ordering::SeqCst);
-        let _held = put_all_right();
+        let _held = WATCHED.get().map(|put_all_right| put_all_right());
         // The code that the system's own handler gives.
         std::process::exit(STATUS_CONTROL_C_EXIT)
     }

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::column::Column;
 use super::mask::{Mask, type_table};
-use super::number::Number;
-use super::tree::{Condition, Op, Question, Subject, Test};
+use super::number::{Number, Op};
+use super::tree::{Condition, Question, Subject, Test, fits};
 use super::{FilterError, FilterProblem, fields::FieldValues};
 use crate::analysis::histogram::package_of;
 use crate::analysis::roots_by_node::RootsByNode;
@@ -256,15 +256,5 @@ fn holds(question: &Question, name: Option<&str>, is_not: bool) -> bool {
         (Question::IsNull, name) => name.is_none() != is_not,
         (_, None) => false,
         (question, Some(name)) => fits(question, name) != is_not,
-    }
-}
-
-/// Does a text answer a question of texts?
-pub(super) fn fits(question: &Question, text: &str) -> bool {
-    match question {
-        Question::OneOf(texts) => texts.iter().any(|one| one == text),
-        Question::Text(op, other) => op.holds(text.cmp(other)),
-        Question::Matches(pattern) => pattern.matches(text),
-        _ => false,
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::dump::{MemoryError, NoValues, TreeError};
+
 /// Characters of an expression that are shown before and behind the place of an error.
 const SHOWN_BEFORE: usize = 50;
 const SHOWN_BEHIND: usize = 30;
@@ -53,6 +55,60 @@ impl fmt::Display for FilterError {
 }
 
 impl std::error::Error for FilterError {}
+
+/// Why no objects were chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FilterProblem {
+    /// The dump has no such column, or no such id can be.
+    Wrong(FilterError),
+    /// There is not the memory for a column.
+    Memory(MemoryError),
+    /// The dump broke off before its references, on which a column rests.
+    NoReferences,
+    /// Fields are named, and the dump's values cannot be had.
+    NoValues(NoValues),
+}
+
+impl fmt::Display for FilterProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FilterProblem::Wrong(error) => error.fmt(f),
+            FilterProblem::Memory(error) => error.fmt(f),
+            FilterProblem::NoReferences => TreeError::NoReferences.fmt(f),
+            FilterProblem::NoValues(why) => why.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for FilterProblem {}
+
+impl From<FilterError> for FilterProblem {
+    fn from(error: FilterError) -> Self {
+        FilterProblem::Wrong(error)
+    }
+}
+
+impl From<TreeError> for FilterProblem {
+    fn from(error: TreeError) -> Self {
+        match error {
+            TreeError::Memory(error) => FilterProblem::Memory(error),
+            TreeError::NoReferences => FilterProblem::NoReferences,
+        }
+    }
+}
+
+impl From<MemoryError> for FilterProblem {
+    fn from(error: MemoryError) -> Self {
+        FilterProblem::Memory(error)
+    }
+}
+
+impl From<NoValues> for FilterProblem {
+    fn from(why: NoValues) -> Self {
+        FilterProblem::NoValues(why)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,7 @@
 //! Values of fields that expressions name by dotted paths, read from the dump in one pass.
 
 use super::FilterProblem;
-use super::bind::fits;
-use super::tree::Question;
+use super::tree::{Question, fits};
 use crate::dump::{MemoryError, NoValues, OpenDump};
 use crate::graph::{Field, HeapGraph, NodeId};
 use crate::input::{Saying, Text, Value, WantedContents};

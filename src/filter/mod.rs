@@ -17,7 +17,6 @@ mod scan;
 mod selection;
 mod tree;
 
-use std::fmt;
 use std::ops::Range;
 
 use bind::{Binder, Sets};
@@ -25,17 +24,12 @@ use column::Column;
 use mask::Columns;
 use tree::{Condition, Question, Subject};
 
-pub use error::FilterError;
+pub use error::{FilterError, FilterProblem};
 pub(crate) use fields::{FieldValue, FieldValues};
 pub use selection::FieldSelection;
 
-use crate::dump::{MemoryError, NoValues, OpenDump, TreeError};
+use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeSet};
-
-/// Fields that a path has at most.
-const MAX_FIELDS: usize = 16;
-/// Paths that one question names, at most.
-const MAX_PATHS: usize = 64;
 
 /// One expression, or several that must all hold.
 #[derive(Debug, Clone)]
@@ -43,60 +37,6 @@ pub struct Filter {
     parts: Vec<(String, Condition)>,
     /// Paths that are named in any of them.
     fields: Vec<Vec<String>>,
-}
-
-/// Why no objects were chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FilterProblem {
-    /// The dump has no such column, or no such id can be.
-    Wrong(FilterError),
-    /// There is not the memory for a column.
-    Memory(MemoryError),
-    /// The dump broke off before its references, on which a column rests.
-    NoReferences,
-    /// Fields are named, and the dump's values cannot be had.
-    NoValues(NoValues),
-}
-
-impl fmt::Display for FilterProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FilterProblem::Wrong(error) => error.fmt(f),
-            FilterProblem::Memory(error) => error.fmt(f),
-            FilterProblem::NoReferences => TreeError::NoReferences.fmt(f),
-            FilterProblem::NoValues(why) => why.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for FilterProblem {}
-
-impl From<FilterError> for FilterProblem {
-    fn from(error: FilterError) -> Self {
-        FilterProblem::Wrong(error)
-    }
-}
-
-impl From<TreeError> for FilterProblem {
-    fn from(error: TreeError) -> Self {
-        match error {
-            TreeError::Memory(error) => FilterProblem::Memory(error),
-            TreeError::NoReferences => FilterProblem::NoReferences,
-        }
-    }
-}
-
-impl From<MemoryError> for FilterProblem {
-    fn from(error: MemoryError) -> Self {
-        FilterProblem::Memory(error)
-    }
-}
-
-impl From<NoValues> for FilterProblem {
-    fn from(why: NoValues) -> Self {
-        FilterProblem::NoValues(why)
-    }
 }
 
 impl Filter {

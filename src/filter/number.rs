@@ -1,6 +1,6 @@
 //! Numbers as they are typed, exact: 1.5KiB, 2%, -0.25.
 
-use super::tree::Op;
+use std::cmp::Ordering;
 
 /// Digits of a number, at most.
 const MOST_DIGITS: usize = 24;
@@ -158,6 +158,43 @@ impl UnsignedSpan {
     #[inline(always)]
     pub(super) fn mask(self, number: u64) -> u8 {
         u8::from((number.wrapping_sub(self.lo) <= self.width) != self.is_outside)
+    }
+}
+
+/// A comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Op {
+    /// Does it hold of things in this order?
+    pub(super) fn holds(self, order: Ordering) -> bool {
+        match self {
+            Op::Eq => order.is_eq(),
+            Op::Ne => order.is_ne(),
+            Op::Lt => order.is_lt(),
+            Op::Le => order.is_le(),
+            Op::Gt => order.is_gt(),
+            Op::Ge => order.is_ge(),
+        }
+    }
+
+    /// What holds of all known things of which it does not.
+    pub(super) fn negated(self) -> Self {
+        match self {
+            Op::Eq => Op::Ne,
+            Op::Ne => Op::Eq,
+            Op::Lt => Op::Ge,
+            Op::Le => Op::Gt,
+            Op::Gt => Op::Le,
+            Op::Ge => Op::Lt,
+        }
     }
 }
 

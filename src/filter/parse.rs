@@ -1,10 +1,10 @@
 //! From the text of an expression to its tree: recursive descent, one function for each way in which parts are joined.
 
 use super::column::{Column, Kind};
-use super::number::{NotANumber, Number};
-use super::scan::{KEYWORDS, Scanner};
-use super::tree::{Condition, Op, Question, Subject, Test};
-use super::{FilterError, MAX_PATHS};
+use super::error::FilterError;
+use super::number::{NotANumber, Number, Op};
+use super::scan::{KEYWORDS, MAX_PATHS, Scanner};
+use super::tree::{Condition, Question, Subject, Test};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::spelling::nearest;
 

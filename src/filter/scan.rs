@@ -3,6 +3,11 @@
 use super::FilterError;
 use super::number::Number;
 
+/// Fields that a path has at most.
+pub(super) const MAX_FIELDS: usize = 16;
+/// Paths that one question names, at most.
+pub(super) const MAX_PATHS: usize = 64;
+
 /// Words that are no columns.
 pub(super) const KEYWORDS: [&str; 11] =
     ["and", "or", "not", "in", "between", "is", "null", "true", "false", "yes", "no"];
@@ -160,8 +165,8 @@ impl<'t> Scanner<'t> {
                 false if name.is_empty() => return Err(self.error(self.at, "the name of a field is missing")),
                 false => names.push(name.to_string()),
             }
-            if names.len() > super::MAX_FIELDS {
-                return Err(self.error(start, format!("a path has at most {} fields", super::MAX_FIELDS)));
+            if names.len() > MAX_FIELDS {
+                return Err(self.error(start, format!("a path has at most {} fields", MAX_FIELDS)));
             }
         }
         Ok((!names.is_empty()).then_some(names))

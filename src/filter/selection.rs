@@ -1,8 +1,8 @@
 //! Fields that rows show: `.id,.user.name`.
 
 use super::fields::{FieldValues, read_fields};
-use super::scan::Scanner;
-use super::{FilterError, FilterProblem, MAX_PATHS};
+use super::scan::{MAX_PATHS, Scanner};
+use super::{FilterError, FilterProblem};
 use crate::dump::OpenDump;
 
 /// Dotted paths of fields, in their order.

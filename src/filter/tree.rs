@@ -1,47 +1,8 @@
 //! An expression, parsed and not yet bound to a dump.
 
-use std::cmp::Ordering;
-
 use super::column::Column;
-use super::number::Number;
+use super::number::{Number, Op};
 use crate::analysis::selection::TypePattern;
-
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Op {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl Op {
-    /// Does it hold of things in this order?
-    pub(super) fn holds(self, order: Ordering) -> bool {
-        match self {
-            Op::Eq => order.is_eq(),
-            Op::Ne => order.is_ne(),
-            Op::Lt => order.is_lt(),
-            Op::Le => order.is_le(),
-            Op::Gt => order.is_gt(),
-            Op::Ge => order.is_ge(),
-        }
-    }
-
-    /// What holds of all known things of which it does not.
-    pub(super) fn negated(self) -> Self {
-        match self {
-            Op::Eq => Op::Ne,
-            Op::Ne => Op::Eq,
-            Op::Lt => Op::Ge,
-            Op::Le => Op::Gt,
-            Op::Gt => Op::Le,
-            Op::Ge => Op::Lt,
-        }
-    }
-}
 
 /// What is tested.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,5 +56,15 @@ impl Condition {
             Condition::Not(inner) => inner.for_each(visit),
             Condition::Test(test) => visit(test),
         }
+    }
+}
+
+/// Does a text answer a question of texts?
+pub(super) fn fits(question: &Question, text: &str) -> bool {
+    match question {
+        Question::OneOf(texts) => texts.iter().any(|one| one == text),
+        Question::Text(op, other) => op.holds(text.cmp(other)),
+        Question::Matches(pattern) => pattern.matches(text),
+        _ => false,
     }
 }

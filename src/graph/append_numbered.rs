@@ -1,12 +1,13 @@
 //! Takes dumps whose references are numbers of objects, and makes their graph.
 
-use super::builder::{BuildError, GraphBuilder};
+use super::BuildError;
+use super::builder::GraphBuilder;
 use super::id_map::IdMap;
 use super::numbered::{Numbered, NumberedObjects, NumberedWeak};
 use super::object_order::ObjectOrder;
-use super::references::WeakReference;
 use super::resolve_counts::ResolveCounts;
 use super::resolve_references::Resolved;
+use super::weak_references::WeakReference;
 use super::{HeapGraph, NodeId, SectionId, SectionIds};
 
 impl GraphBuilder {

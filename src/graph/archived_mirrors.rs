@@ -9,16 +9,7 @@ use super::builder::GraphBuilder;
 use super::object_order::ObjectOrder;
 use super::packed_objects::position_of;
 use super::resolve_counts::{Occurrences, ResolveCounts};
-use super::{NodeId, RootKind, SectionIds, TypeSlot};
-
-/// Where archived mirrors are looked for. For dumps of one section.
-#[derive(Debug, Clone, Copy)]
-pub struct ArchivedMirrors {
-    /// The type of the arrays that refer to them.
-    pub arrays: TypeSlot,
-    /// Bytes of the smallest class object.
-    pub least_bytes: u64,
-}
+use super::{ArchivedMirrors, NodeId, RootKind, SectionIds};
 
 /// By so much some rules of sizes make objects too large.
 const SLACK_BYTES: u64 = 8;

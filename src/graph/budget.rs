@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::BuildError;
-
 /// Buffers of an ordinary reader, which every dump needs: no part of what a limit is about.
 const ORDINARY_BUFFER_BYTES: u64 = 12 << 20;
 
@@ -104,6 +102,33 @@ pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
     }
     column.reserve_exact(wanted - column.len());
 }
+
+/// What cannot be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuildError {
+    /// More objects than node numbers: 2^32 - 2.
+    TooManyObjects,
+    /// One object with 2^32 references or more.
+    TooManyReferences,
+    /// The dump takes more memory than these bytes, which `limit_memory` allows.
+    TooMuchMemory(u64),
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BuildError::TooManyObjects => {
+                f.write_str("the dump has more objects than heapdump can number (4,294,967,294)")
+            }
+            BuildError::TooManyReferences => {
+                f.write_str("one object has more references than heapdump can count (4,294,967,295)")
+            }
+            BuildError::TooMuchMemory(bytes) => write!(f, "the dump takes more than {bytes} bytes of memory"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
 
 #[cfg(test)]
 mod tests {

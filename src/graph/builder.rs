@@ -14,44 +14,15 @@ use super::numbered::Numbered;
 use super::object_order::ObjectOrder;
 use super::packed_objects::{Chunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
-use super::references::WeakReference;
 use super::resolve_counts::Dropped;
 use super::roots::RootRecord;
 use super::spaces::Holding;
 use super::threads::{Frame, StackSlot, ThreadRecord};
 use super::types::{DescribedType, Field, SourcePlace, TypeRecord};
-use super::{GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId, SectionIds, TypeId};
-
-/// A type as readers number it: several slots of one name become one type of the graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TypeSlot(pub u32);
-
-/// What cannot be built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BuildError {
-    /// More objects than node numbers: 2^32 - 2.
-    TooManyObjects,
-    /// One object with 2^32 references or more.
-    TooManyReferences,
-    /// The dump takes more memory than these bytes, which `limit_memory` allows.
-    TooMuchMemory(u64),
-}
-
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BuildError::TooManyObjects => {
-                f.write_str("the dump has more objects than heapdump can number (4,294,967,294)")
-            }
-            BuildError::TooManyReferences => {
-                f.write_str("one object has more references than heapdump can count (4,294,967,295)")
-            }
-            BuildError::TooMuchMemory(bytes) => write!(f, "the dump takes more than {bytes} bytes of memory"),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}
+use super::weak_references::WeakReference;
+use super::{
+    BuildError, GenerationRange, IdStyle, RootFlags, RootKind, Section, SectionId, SectionIds, TypeId, TypeSlot,
+};
 
 /// Longer names are seldom, and on the way out there are more copies of them than of anything else.
 const LONG_NAME_BYTES: usize = 64 * 1024;

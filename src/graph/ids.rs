@@ -91,3 +91,7 @@ impl SectionId {
         self.0 as usize + 1
     }
 }
+
+/// A type as readers number it: several slots of one name become one type of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TypeSlot(pub u32);

@@ -39,6 +39,7 @@ mod resolve_counts;
 mod resolve_records;
 mod resolve_references;
 mod roots;
+mod sections;
 mod shown_types;
 mod spaces;
 mod stored;
@@ -46,19 +47,17 @@ mod threads;
 mod two_streams;
 mod type_set;
 mod types;
+mod weak_references;
 
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
-
-pub use archived_mirrors::ArchivedMirrors;
-pub use budget::{MemoryBudget, MemoryShare, make_room};
-pub use builder::{BuildError, GraphBuilder, TypeSlot};
+pub use budget::{BuildError, MemoryBudget, MemoryShare, make_room};
+pub use builder::GraphBuilder;
 pub use byte_counts::ByteCounts;
 pub use column::{Column, ColumnSink, ColumnSource, Image, Number};
 pub use columns::ObjectColumns;
 pub use generations::{Generation, GenerationRange, GenerationRun};
-pub use ids::{NodeId, SectionId, TypeId};
+pub use ids::{NodeId, SectionId, TypeId, TypeSlot};
 pub use interop::{Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
 pub use interop_all::{All, AnyNeighbors, AnyReferenceEdge, EdgesOf, EdgesOfAll};
 pub use names::{NameId, Names};
@@ -66,8 +65,9 @@ pub use node_set::NodeSet;
 pub use numbered::{NumberedObjects, NumberedWeak, ObjectIds, remove};
 pub(crate) use prefetch::prefetch;
 pub use references::{Reference, References, Referrers};
-pub use resolve_counts::{Occurrences, ResolveCounts, ResolveOptions};
+pub use resolve_counts::{ArchivedMirrors, Occurrences, ResolveCounts, ResolveOptions};
 pub use roots::{Root, RootFlags, RootKind, RootOrigin, RootRecord};
+pub use sections::{IdStyle, Section};
 pub use spaces::{HeapParts, Holding, SoftReference};
 pub use stored::StoredGraph;
 pub use threads::{Frame, FrameId, Line, StackSlot, Thread, ThreadId, ThreadRecord};
@@ -75,79 +75,8 @@ pub use type_set::TypeSet;
 pub use types::{Field, FieldKind, Loader, LoaderRecord, SourcePlace, TypeRecord, TypeTable};
 
 use csr::Csr;
-use id_map::IdMap;
-use references::WeakReferences;
-
-/// How original ids are printed: one canonical form per format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum IdStyle {
-    /// `1ce056`
-    #[default]
-    Hex,
-    /// `0x00436E90`, with this many digits.
-    Padded(u8),
-    /// `0x7f2da4800010`
-    Prefixed,
-    /// `@1234`, in decimal
-    Decimal,
-}
-
-impl IdStyle {
-    /// The id that a user typed in this style; `None` when it is none. Case, leading zeros, `0x` and `@` do not matter.
-    pub fn parse(self, text: &str) -> Option<u64> {
-        let (digits, radix) = match self {
-            IdStyle::Decimal => (text.strip_prefix('@').unwrap_or(text), 10),
-            _ => (text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text), 16),
-        };
-        let is_number = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
-        is_number.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
-    }
-
-    /// The id in this style.
-    pub fn format(self, id: u64) -> String {
-        match self {
-            IdStyle::Hex => format!("{id:x}"),
-            IdStyle::Padded(digits) => format!("0x{id:0width$X}", width = digits as usize),
-            IdStyle::Prefixed => format!("{id:#x}"),
-            IdStyle::Decimal => format!("@{id}"),
-        }
-    }
-}
-
-/// A part of the dump with ids of its own: an AppDomain, a heap space, a process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Section {
-    /// As in the dump; may be empty, need not be unique.
-    pub name: String,
-    /// When the section was begun, in milliseconds since the device was booted.
-    pub started_ms: Option<u64>,
-    /// When it was finished, in the same unit; equal to the start where the dump repeats that.
-    pub ended_ms: Option<u64>,
-    /// The dump says where the section ends, so it is whole.
-    pub complete: bool,
-    /// Types the section declares, used or not.
-    pub declared_types: u64,
-    /// References to 0.
-    pub null_references: u64,
-    /// References to ids without an object in the section.
-    pub dangling_references: u64,
-    /// Root records whose object is not in the section.
-    pub dangling_roots: u64,
-}
-
-#[derive(Debug)]
-struct SectionIds {
-    first_node: u32,
-    ids: IdMap,
-}
-
-impl SectionIds {
-    /// The node of an id. O(1).
-    #[inline]
-    fn node(&self, id: u64) -> Option<NodeId> {
-        self.ids.rank(id).map(|rank| NodeId(self.first_node + rank))
-    }
-}
+use sections::SectionIds;
+use weak_references::WeakReferences;
 
 /// What looking up an id gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -495,5 +424,32 @@ impl HeapGraph {
 
 #[cfg(test)]
 mod kinds_tests;
+impl HeapGraph {
+    /// Are type ids of one name told apart (`--raw-types`)? They are one type unless this says so, or the dump knows
+    /// where their constructors stand.
+    pub fn tell_types_apart(&mut self, are_apart: bool) {
+        self.types.shown.are_apart = are_apart;
+    }
+
+    /// The type that stands for all of its name: whatever groups or compares types goes by this one. The first call
+    /// looks at all names; O(1) after.
+    #[inline]
+    pub fn shown_type(&self, type_id: TypeId) -> TypeId {
+        if self.types.shown.are_apart || self.types.have_places() { type_id } else { self.type_of_name(type_id) }
+    }
+
+    /// The same for an object's type.
+    #[inline]
+    pub fn shown_type_of(&self, node: NodeId) -> TypeId {
+        self.shown_type(self.type_of(node))
+    }
+
+    /// The first type of the same name, even where type ids are told apart: what is joined by name goes by this one.
+    #[inline]
+    pub fn type_of_name(&self, type_id: TypeId) -> TypeId {
+        self.types.shown.of_one_name(&self.types.names).map_or(type_id, |first| first[type_id.index()])
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::csr::Offsets;
 use super::packed_objects::Chunk;
-use super::references::WeakReference;
+use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds, TypeId, TypeSlot};
 
 /// As many objects to a run as make it worth to keep runs, on average.

@@ -10,10 +10,10 @@ use super::id_map::IdMap;
 use super::names::Names;
 use super::object_order::{ObjectOrder, Runs};
 use super::packed_objects::{PackedObjects, position_of};
-use super::references::WeakReferences;
 use super::resolve_counts::{Dropped, Occurrences, ResolveCounts, ResolveOptions};
 use super::resolve_references::{Resolved, Resolver, count_cross_section, resolve_references};
 use super::spaces::{HeapParts, resolve_soft};
+use super::weak_references::WeakReferences;
 use super::{HeapGraph, NodeId, SectionIds, TypeId, TypeSlot};
 
 impl GraphBuilder {

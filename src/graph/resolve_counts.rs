@@ -1,6 +1,6 @@
 //! Counts of what could not be resolved when a dump was put together.
 
-use super::archived_mirrors::ArchivedMirrors;
+use super::TypeSlot;
 
 /// How often something was met, and the line (or byte offset) of the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,4 +66,13 @@ pub struct ResolveOptions {
 pub(super) struct Dropped {
     pub(super) object: u32,
     pub(super) kept: u32,
+}
+
+/// Where archived mirrors are looked for. For dumps of one section.
+#[derive(Debug, Clone, Copy)]
+pub struct ArchivedMirrors {
+    /// The type of the arrays that refer to them.
+    pub arrays: TypeSlot,
+    /// Bytes of the smallest class object.
+    pub least_bytes: u64,
 }

@@ -6,9 +6,9 @@ use super::builder::SectionBuild;
 use super::columns::PositionRun;
 use super::id_map::{IdMap, IdRange};
 use super::packed_objects::{Chunk, position_of};
-use super::references::WeakReference;
 use super::resolve_counts::ResolveCounts;
 use super::resolve_counts::{Dropped, ResolveOptions};
+use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds};
 
 /// Where one chunk's pass over its references writes.

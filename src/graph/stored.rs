@@ -10,10 +10,10 @@ use super::column::{Column, ColumnSink, ColumnSource};
 use super::csr::{Csr, Offsets};
 use super::id_map::{IdMap, StoredIds};
 use super::names::Names;
-use super::references::WeakReferences;
 use super::spaces::{HeapParts, SOFT_NUMBERS, soft_of, store_soft};
 use super::threads::{Frame, FrameId, THREAD_NUMBERS, Thread, ThreadId};
 use super::types::{DETAIL_NUMBERS, Field, Limits, SourcePlace, TypeDetails, TypeTable};
+use super::weak_references::WeakReferences;
 use super::{Generation, GenerationRun, HeapGraph, IdStyle, NameId, NodeId, RootFlags, RootKind, RootOrigin};
 use super::{Root, Section, SectionIds, TypeId};
 

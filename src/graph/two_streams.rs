@@ -1,6 +1,7 @@
 //! The builder of dumps in two streams: objects that say how many references they have, and references that follow apart.
 
-use super::builder::{BuildError, GraphBuilder, SectionBuild};
+use super::BuildError;
+use super::builder::{GraphBuilder, SectionBuild};
 use super::columns::ObjectColumns;
 use super::reference_stream::ReferenceStream;
 

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use memmap2::Mmap;
 use rayon::prelude::*;
 
-use super::layout::{ALIGNMENT, BLOCK, check_of};
+use super::key::check_of;
+use super::layout::{ALIGNMENT, BLOCK};
 use crate::graph::Image;
 
 /// The columns of a mapped file. Blocks that passed their check stay good; the first that does not is remembered.

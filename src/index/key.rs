@@ -9,7 +9,6 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use super::layout::check_of;
 use crate::files::hash_file;
 
 /// Bytes at both ends of the source that are compared.
@@ -91,4 +90,8 @@ fn content_check_of(path: &Path) -> io::Result<u64> {
     let mut hasher = XxHash3_64::new();
     hash_file(path, &mut hasher)?;
     Ok(hasher.finish())
+}
+
+pub(super) fn check_of(bytes: &[u8]) -> u64 {
+    XxHash3_64::oneshot(bytes)
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
-use twox_hash::XxHash3_64;
 
-use super::SourceKey;
+use super::key::{SourceKey, check_of};
 
 /// What is put behind the source's name.
 pub const EXTENSION: &str = "hdx";
@@ -57,10 +56,6 @@ impl Header {
     pub(super) fn own_check(&self) -> u64 {
         check_of(&bytemuck::bytes_of(self)[..ALIGNMENT - 8])
     }
-}
-
-pub(super) fn check_of(bytes: &[u8]) -> u64 {
-    XxHash3_64::oneshot(bytes)
 }
 
 /// Where columns lie: first byte, counted from the first column, and length.

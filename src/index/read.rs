@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 
 use super::image::FileImage;
 use super::key::SourceKey;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY, check_of};
+use super::key::check_of;
+use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY};
 use super::map::map;
 use crate::files::owner_of;
 use crate::graph::{ColumnSource, Image};

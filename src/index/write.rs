@@ -6,7 +6,8 @@ use serde::Serialize;
 use twox_hash::XxHash3_64;
 
 use super::key::SourceKey;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY, check_of};
+use super::key::check_of;
+use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY};
 use crate::files::{Target, nameless_file};
 use crate::graph::ColumnSink;
 

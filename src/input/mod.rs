@@ -57,13 +57,12 @@ pub use info::{FormatInfo, Loss, SnapshotInfo};
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use nettrace::follow::Follower;
 pub use observer::{NoObserver, Observer, Phase};
-pub use options::{ReadOptions, Rules, SnapshotChoice};
+pub use options::{ReadOptions, Rules, SizeRadix, SnapshotChoice};
 pub use read::{Counted, Dump, Loaded, count_types, read};
 pub use reader::{Content, Detected, Extent, Objects, ParsedDump, ParsedTypes, Reader, Reading, TypeOrigin};
 pub use reread::{RandomAccess, Reread};
 pub use runtime::Runtime;
 pub use source::Source;
-pub use xna_cf::SizeRadix;
 
 /// Every format there is, weak text formats last.
 pub static READERS: &[&dyn Reader] = &[

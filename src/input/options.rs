@@ -4,8 +4,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::xna_cf::XnaCfOptions;
-
 /// How to read, for all formats; what is special to one is in a struct of its own.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
@@ -92,4 +90,21 @@ impl FromStr for SnapshotChoice {
             _ => Err(format!("\"{text}\" is neither a number from 1 nor \"last\"")),
         }
     }
+}
+
+/// How sizes are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum SizeRadix {
+    /// As the runtime writes them.
+    #[default]
+    Hex,
+    /// As some tool rewrote them.
+    Dec,
+}
+
+/// Options of the XNA / .NET CF reader.
+#[derive(Debug, Clone, Default)]
+pub struct XnaCfOptions {
+    /// How sizes are written. Default: hexadecimal.
+    pub size_radix: SizeRadix,
 }

@@ -2,7 +2,6 @@
 
 use super::PageOptions;
 use super::growth::{growth_by_path, growth_by_type};
-use super::thread_section::THREADS;
 use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
 use crate::answers::diff::Diff;
@@ -10,7 +9,7 @@ use crate::answers::histogram::{HistogramOrder, Totals};
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
 use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
-use crate::answers::waste::{Waste, waste};
+use crate::answers::waste::{Waste, WasteOptions, waste};
 use crate::answers::{
     AnswerError, GroupBy, Histogram, HistogramOptions, Info, InfoOptions, LeaksOptions, Limits, RetainedBy,
     ScopeOptions, Threads, ThreadsOptions, breakdown, histogram, info, leaks, leaks_since, threads,
@@ -152,9 +151,21 @@ fn totals_of(old: &OpenDump, scope: &ScopeOptions) -> Result<Totals, AnswerError
 /// What is wasted. A page is worth having without it, when the dump cannot be read again or there is not the memory.
 fn waste_of(dump: &OpenDump, options: &PageOptions) -> Option<Waste> {
     let has_texts = dump.details().is_some_and(|details| details.has_texts());
-    let answer = (has_texts && options.section.is_none()).then(|| waste(dump, &super::waste::options()))?.ok()?;
+    let answer = (has_texts && options.section.is_none()).then(|| waste(dump, &waste_options()))?.ok()?;
     (answer.totals.wasted_bytes > 0).then_some(answer)
 }
 
 /// Suspects on the page.
 pub(super) const SUSPECTS: usize = 12;
+
+/// Threads that the page has, the largest.
+pub(super) const THREADS: usize = 30;
+
+/// Rows of each kind on the page.
+const ROWS_OF_A_KIND: usize = 5;
+
+/// What the page asks for.
+pub(super) fn waste_options() -> WasteOptions {
+    let limits = Limits { rows: Some(ROWS_OF_A_KIND), ..Limits::default() };
+    WasteOptions { limits, ..WasteOptions::default() }
+}

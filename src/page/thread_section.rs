@@ -8,8 +8,6 @@ use crate::answers::ThreadsOptions;
 use crate::answers::threads::{LocalRow, ThreadRow};
 use crate::units::{count_of, format_bytes, format_count};
 
-/// Threads that the page has, the largest.
-pub(super) const THREADS: usize = 30;
 /// Frames of a stack, and objects in a frame.
 const FRAMES_SHOWN: usize = 60;
 const LOCALS_SHOWN: usize = 10;

@@ -1,22 +1,13 @@
 //! What could be smaller: each kind of waste with the fields that hold most of it.
 
-use super::ask::PageContent;
+use super::ask::{PageContent, waste_options};
 use super::html::Html;
 use super::names::shown;
 use super::sections::Sections;
 use super::tables::{bar_cell, cell, share, table_close, table_open, type_name};
+use crate::answers::Waste;
 use crate::answers::waste::WasteKindRow;
-use crate::answers::{Limits, Waste, WasteOptions};
 use crate::units::{count_of, format_bytes, format_count};
-
-/// Rows of each kind on the page.
-const ROWS_OF_A_KIND: usize = 5;
-
-/// What the page asks for.
-pub(super) fn options() -> WasteOptions {
-    let limits = Limits { rows: Some(ROWS_OF_A_KIND), ..Limits::default() };
-    WasteOptions { limits, ..WasteOptions::default() }
-}
 
 impl Sections<'_, '_> {
     /// The answer, where the dump has what it takes and wastes anything.
@@ -44,7 +35,7 @@ impl Sections<'_, '_> {
         for kind in waste.kinds.iter().filter(|kind| !kind.rows.is_empty()) {
             self.kind_of_waste(kind, html);
         }
-        self.command(&options().command_line(), html);
+        self.command(&waste_options().command_line(), html);
         html.markup("</section>\n");
     }
 

@@ -1,36 +1,8 @@
 //! What a line of a terminal has room for: figures go, in a stated order, before names are cut beyond recognition.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-use super::{Style, escape_controls, shorten_name, terminal};
-
-/// Characters of a name for which figures are left out.
-pub(super) const READABLE: usize = 20;
-
-/// Columns that a text takes on a terminal: letters of some scripts take two.
-pub(super) fn columns_of(text: &str) -> usize {
-    text.width()
-}
-
-/// As much of the start of a text as there is room for.
-pub(super) fn start_of(text: &str, room: usize) -> &str {
-    let mut width = 0;
-    let end = text.char_indices().find(|(_, c)| {
-        width += c.width().unwrap_or(1);
-        width > room
-    });
-    &text[..end.map_or(text.len(), |(at, _)| at)]
-}
-
-/// As much of its end.
-pub(super) fn end_of(text: &str, room: usize) -> &str {
-    let mut width = 0;
-    let before = text.char_indices().rev().find(|(_, c)| {
-        width += c.width().unwrap_or(1);
-        width > room
-    });
-    &text[before.map_or(0, |(at, c)| at + c.len_utf8())..]
-}
+use super::names::shorten_name;
+use super::width::{READABLE, columns_of, start_of, without_middle};
+use super::{Style, escape_controls};
 
 impl Style {
     /// A type name (or other text with names) shortened to what `before` leaves of a terminal's line.
@@ -39,7 +11,7 @@ impl Style {
             return escape_controls(text).into();
         }
         let room = self.width.saturating_sub(before).max(3);
-        shorten_name(&escape_controls(&terminal::without_middle(text, room)), room)
+        shorten_name(&escape_controls(&without_middle(text, room)), room)
     }
 
     /// A line: its start as it is, figures, and a name with what the line has left. On a terminal without room for 20
@@ -90,6 +62,20 @@ pub(super) fn with_breaks(text: &str, room: usize, all: bool) -> String {
     let words: Vec<String> =
         text.split(' ').map(|word| if is_whole(word) { word.to_string() } else { broken(word) }).collect();
     words.join(" ")
+}
+
+/// Lines are broken at blanks alone: words are names.
+pub(super) fn wrapping<'o>(width: usize) -> textwrap::Options<'o> {
+    textwrap::Options::new(width)
+        .break_words(false)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
+}
+
+/// A sentence in lines of a terminal of that width.
+pub fn wrap_sentence(text: &str, width: usize) -> String {
+    textwrap::fill(text, wrapping(width).subsequent_indent("  "))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod progress_line;
 mod several;
 mod terminal;
 mod tree;
+mod width;
 
 use std::borrow::Cow;
 
@@ -25,11 +26,12 @@ pub use crate::units::{count_of, format_bytes, format_count, parse_size};
 pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
 pub use ascii::locale_has_unicode;
 pub use columns::Columns;
+pub use fit::wrap_sentence;
 pub use names::shorten_name;
-pub use present::{Present, TextPage, wrap_sentence, write, write_each};
+pub use present::{Present, TextPage, write, write_each};
 pub use progress_line::{progress_line, progress_prefix};
-pub use terminal::shorten_middle;
 pub use tree::{Outline, OutlineRow, width_of_sizes};
+pub use width::shorten_middle;
 
 /// The output form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Names that are shortened to fit: whole segments of packages and namespaces go first, the class never.
 
-use super::fit::columns_of;
-use super::terminal::shorten_middle;
+use super::width::{columns_of, shorten_middle};
 
 /// Of two texts that are shortened together neither has less.
 const SHORTEST_OF_TWO: usize = 5;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::ascii::Ascii;
-use super::fit::with_breaks;
+use super::fit::{with_breaks, wrapping};
 use super::{
     Format, Outline, Style, Table, delimited, escape_controls, json, markdown, plain, several, terminal, tree,
 };
@@ -115,20 +115,6 @@ impl<'w> TextPage<'w> {
     pub fn tree(&mut self, outline: &Outline<'_>) {
         self.write(|out, style| tree::write(outline, out, style));
     }
-}
-
-/// Lines are broken at blanks alone: words are names.
-fn wrapping<'o>(width: usize) -> textwrap::Options<'o> {
-    textwrap::Options::new(width)
-        .break_words(false)
-        .word_separator(textwrap::WordSeparator::AsciiSpace)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
-}
-
-/// A sentence in lines of a terminal of that width.
-pub fn wrap_sentence(text: &str, width: usize) -> String {
-    textwrap::fill(text, wrapping(width).subsequent_indent("  "))
 }
 
 impl Style {

@@ -5,14 +5,15 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table as Drawn, presets};
 
-use super::fit::{columns_of, end_of, start_of};
+use super::fit::wrap_sentence;
+use super::width::{READABLE, columns_of, shorten_middle, without_middle};
 use super::{Cell, Column, Style, Table, Unit, cell_text, shorten_name};
 use crate::units;
 
 /// Rows drawn as one table; comfy-table takes some 2 KB a row, so longer answers come in several.
 const ROWS_AT_ONCE: usize = 2000;
 /// Rather than cut a name below this, figures are left out, and words beside it are cut to as much.
-const SHORTEST_NAME: usize = super::fit::READABLE;
+const SHORTEST_NAME: usize = READABLE;
 /// Rather than cut a name below this, columns that can be hidden are left out.
 const READABLE_NAME: usize = 28;
 
@@ -41,7 +42,7 @@ pub(super) fn write(table: &Table<'_>, out: &mut dyn Write, style: &Style) -> io
 
 /// A sentence below the table.
 fn note(text: &str, out: &mut dyn Write, style: &Style) -> io::Result<()> {
-    writeln!(out, "{}", super::present::wrap_sentence(text, style.width))
+    writeln!(out, "{}", wrap_sentence(text, style.width))
 }
 
 /// A part of the table, and the columns it does without: no fewer than the part before.
@@ -129,30 +130,6 @@ fn text(cell: &Cell<'_>, unit: Unit, style: &Style) -> String {
         }
         _ => cell_text(cell, unit, style.human).into_owned(),
     }
-}
-
-/// Both ends of a text that is much too long for the room, which is all that is shown of it; others whole.
-pub(super) fn without_middle(text: &str, room: usize) -> std::borrow::Cow<'_, str> {
-    // What is left is longer than the room still, so that it is shortened and marked as such.
-    let kept = room.max(3) + 1;
-    if text.len() <= 8 * kept {
-        return text.into();
-    }
-    let start = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
-    let end = text.char_indices().nth_back(kept).map_or(0, |(at, _)| at);
-    if start < end { format!("{}{}", &text[..start], &text[end..]).into() } else { text.into() }
-}
-
-/// Takes characters out of the middle, so that `room` columns are enough: both ends of a name tell more than its middle.
-pub fn shorten_middle(text: &str, room: usize) -> String {
-    if columns_of(text) <= room {
-        return text.to_string();
-    }
-    let room = room.max(3);
-    let front = (room - 1) / 2;
-    let (start, end) = (start_of(text, front), end_of(text, room - 1 - front));
-    // What was cut before brings its mark.
-    format!("{}…{}", start.trim_end_matches('…'), end.trim_start_matches('…'))
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::fit::{READABLE, columns_of, hidden_columns};
-use super::{Style, format_count, wrap_sentence};
+use super::fit::{hidden_columns, wrap_sentence};
+use super::width::{READABLE, columns_of};
+use super::{Style, format_count};
 
 /// A tree on a terminal. Rows are made one by one.
 pub struct Outline<'a> {

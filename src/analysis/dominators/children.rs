@@ -1,6 +1,6 @@
 //! The dominator tree turned round, for walking down.
 
-use super::DomNode;
+use super::node::DomNode;
 use crate::graph::Column;
 
 /// Who is immediately dominated by whom, by number.

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
+use super::retained::Retained;
 use super::{DomNode, Dominators, ImmediateDominators, UNREACHED};
-use crate::analysis::retained::Retained;
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
 /// What is stored of a tree beside its columns.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 
 use crate::answers::ObjectId;
-use crate::cli::terminal::load::{URL_ADVICE, is_url};
 
 /// What the words mean: a lone one is FILE when such a file exists or it is `-`.
 pub(crate) fn split_object_and_file(words: &[OsString]) -> (Option<String>, Option<PathBuf>) {
@@ -56,4 +55,12 @@ pub(crate) fn parse_object_id(text: &str) -> Result<ObjectId> {
         false => anyhow!("\"{text}\" is neither a file nor an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal); \
              all objects of a type are chosen with --type {text}, by list, roots, referrers and dominators"),
     })
+}
+
+/// What to do with an address.
+pub(crate) const URL_ADVICE: &str = "heapdump reads files and fetches nothing: curl -sS URL | heapdump stats -";
+
+/// Returns true for the address of something elsewhere.
+pub(crate) fn is_url(word: &str) -> bool {
+    ["http://", "https://", "ftp://", "s3://", "gs://", "file://"].iter().any(|scheme| word.starts_with(scheme))
 }

@@ -16,7 +16,6 @@ use crate::answers::threads::ThreadOrder;
 use crate::answers::waste::WasteOrder;
 use crate::answers::{DiffBy, FileOrder, HistogramOptions, Order, RetainedBy};
 use crate::cli::Outcome;
-use crate::cli::terminal::help;
 use crate::cli::terminal::target::{find_target, write};
 
 /// Completions for a shell
@@ -29,9 +28,10 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
+/// `program`: the whole command line.
+pub(crate) fn run(args: &Args, program: Command) -> Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut with_columns(help::command()), "heapdump", &mut script);
+    clap_complete::generate(args.shell, &mut with_columns(program), "heapdump", &mut script);
     write(&find_target(&[], None)?, &script)?;
     Ok(Outcome::Done)
 }

@@ -7,7 +7,6 @@ use clap::Command;
 
 use crate::cli::Outcome;
 use crate::cli::render::manual::page;
-use crate::cli::terminal::help;
 use crate::cli::terminal::target::{find_target, write};
 
 /// Manual pages
@@ -26,8 +25,9 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    let mut program = help::command().disable_help_subcommand(true);
+/// `program`: the whole command line.
+pub(crate) fn run(args: &Args, program: Command) -> Result<Outcome> {
+    let mut program = program.disable_help_subcommand(true);
     program.build();
     let commands: Vec<Command> = program.get_subcommands().cloned().collect();
     if let Some(folder) = &args.output {

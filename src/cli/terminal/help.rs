@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use clap::{Command, CommandFactory};
-
-use crate::cli::Cli;
+use clap::Command;
 
 /// Commands by what a user wants to know. Commands missing from this list are shown under "More".
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -17,9 +15,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 const HELP_ABOUT: &str = "This text, or the help of a command";
 
-/// The command line that every run parses, and that completions and man pages describe.
-pub(crate) fn command() -> Command {
-    let command = Cli::command();
+/// The command line with its commands in groups.
+pub(crate) fn in_groups(command: Command) -> Command {
     let template = template(&command);
     command.help_template(template)
 }

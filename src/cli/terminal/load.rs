@@ -10,6 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use sysinfo::System;
 
+use crate::cli::args::object::{URL_ADVICE, is_url};
 use crate::cli::args::options::{InputArgs, ReadArgs};
 use crate::cli::terminal::memory_watch;
 use crate::cli::terminal::progress::Watch;
@@ -178,14 +179,6 @@ fn standard_input_again() -> Option<File> {
 #[cfg(not(target_os = "linux"))]
 fn standard_input_again() -> Option<File> {
     None
-}
-
-/// What to do with an address.
-pub(crate) const URL_ADVICE: &str = "heapdump reads files and fetches nothing: curl -sS URL | heapdump stats -";
-
-/// Returns true for the address of something elsewhere.
-pub(crate) fn is_url(word: &str) -> bool {
-    ["http://", "https://", "ftp://", "s3://", "gs://", "file://"].iter().any(|scheme| word.starts_with(scheme))
 }
 
 /// How a dump is opened with the roots that were asked for. `file` is its name where there are several.

@@ -15,3 +15,4 @@ pub(crate) mod progress;
 pub(crate) mod session;
 pub(crate) mod target;
 pub(crate) mod usage;
+pub(crate) mod width;

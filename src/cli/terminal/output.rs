@@ -8,16 +8,11 @@ use crate::cli::Outcome;
 use crate::cli::args::options::{LimitArgs, OutputArgs, ScopeArgs, TypeArgs, WhereArgs};
 use crate::cli::terminal::asking::Asked;
 use crate::cli::terminal::session::Session;
+use crate::cli::terminal::width::terminal_width;
 use crate::dump::CheckedOutput;
 use crate::report::{Format, Present, Style, locale_has_unicode, write, write_each};
 
 const ROWS_ON_A_TERMINAL: usize = 30;
-
-/// Columns of the terminal, else COLUMNS, else 80.
-pub(crate) fn terminal_width() -> usize {
-    let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
-    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or_else(said).unwrap_or(80)
-}
 
 impl OutputArgs {
     /// How to print, here and now.

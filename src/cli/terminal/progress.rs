@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Error;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::terminal::output::terminal_width;
+use crate::cli::terminal::width::terminal_width;
 use crate::filter::FilterError;
 use crate::input::{Observer, Phase};
 use crate::report::{escape_controls, progress_line, progress_prefix, wrap_sentence};

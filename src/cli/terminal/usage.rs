@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
+use clap::Command;
 use clap::error::ErrorKind;
 
 use crate::answers::strings::no_such_file;
-use crate::cli::terminal::help;
 use crate::report::{escape_controls, is_control_like};
 
 /// Prints clap's error or help and ends the process.
-pub(crate) fn exit(error: &clap::Error, words: &[OsString]) -> ! {
+pub(crate) fn exit(error: &clap::Error, words: &[OsString], command: Command) -> ! {
     if let Some(file) =
         words.get(1).filter(|word| error.kind() == ErrorKind::InvalidSubcommand && Path::new(word).is_file())
     {
@@ -33,7 +33,7 @@ pub(crate) fn exit(error: &clap::Error, words: &[OsString]) -> ! {
     }
     controls.sort_unstable();
     controls.dedup();
-    let text = escaped_message(error, words, &controls);
+    let text = escaped_message(error, words, &controls, command);
     // Nothing is left to report it to when the output is closed.
     let _ = match error.use_stderr() {
         true => io::stderr().write_all(text.as_bytes()),
@@ -44,7 +44,7 @@ pub(crate) fn exit(error: &clap::Error, words: &[OsString]) -> ! {
 
 /// The message, parsed again from words in which one private character stands for each control-like one: clap's own line
 /// ends remain the only ones, and a short option remains one character.
-fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char]) -> String {
+fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char], command: Command) -> String {
     let is_free = |ch: &char| words.iter().all(|word| chars(word).all(|known| known != *ch));
     let stand_ins: Vec<char> = ('\u{100000}'..='\u{10FFFD}').filter(is_free).take(controls.len()).collect();
     let pairs = || controls.iter().copied().zip(stand_ins.iter().copied());
@@ -52,7 +52,7 @@ fn escaped_message(error: &clap::Error, words: &[OsString], controls: &[char]) -
         let stand_in = |ch: char| pairs().find(|(control, _)| *control == ch).map_or(ch, |(_, stand_in)| stand_in);
         OsString::from(chars(word).map(stand_in).collect::<String>())
     });
-    let again = help::command().try_get_matches_from(harmless.collect::<Vec<_>>()).err();
+    let again = command.try_get_matches_from(harmless.collect::<Vec<_>>()).err();
     // Words that are not Unicode are another error, or none, once they are text.
     let again = again.filter(|again| again.kind() == error.kind());
     let message = again.as_ref().unwrap_or(error).render().to_string();

@@ -3,6 +3,7 @@
 //! The snapshot's text comes in chunks of 100 KB and is written as it comes. V8 stops its thread for seconds while it makes
 //! it, and takes several times the heap: both are said before. Progress is never asked for: it ends Node.js 16 and 18.
 
+mod find;
 mod frames;
 mod http;
 mod protocol;
@@ -28,8 +29,10 @@ use super::request::{Outcome, Request};
 use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::units::format_bytes;
+pub(super) use find::Inspector;
+use find::{GET, USUAL_PORT, inspector_at, options_of, targets};
 use frames::{Frame, Frames};
-use protocol::{Joiner, Message, TargetInfo, VersionInfo, request};
+use protocol::{Joiner, Message, TargetInfo, request};
 use snapshot::SnapshotCheck;
 use websocket::{Received, WebSocket};
 
@@ -41,10 +44,6 @@ const MEMORY_PER_HEAP: u64 = 7;
 const MEMORY_BESIDES: u64 = 224 * MIB;
 /// CPU time for 100 MB of heap: measured 5 s for 84 MB.
 const PAUSE_PER_100_MB: Duration = Duration::from_secs(4);
-/// The inspector's usual port.
-const USUAL_PORT: u16 = 9229;
-/// A request that is answered at once by an inspector.
-const GET: Duration = Duration::from_secs(2);
 
 const ENABLE: u64 = 1;
 const SNAPSHOT: u64 = 2;
@@ -53,30 +52,10 @@ const LEAVING: Duration = Duration::from_secs(3);
 const DISABLE: u64 = 3;
 const USAGE: u64 = 4;
 
-/// An inspector that answers.
-pub(super) struct Inspector {
-    pub(super) address: SocketAddr,
-    runtime: Runtime,
-    /// `v20.20.2` of `node.js/v20.20.2`.
-    pub(super) version: String,
-}
-
-/// Asks an address whether it is an inspector's.
-fn inspector_at(process: Option<&Process>, address: SocketAddr, limit: Duration) -> Result<Inspector, Refusal> {
-    let stream = connect(process, address)?;
-    let peer = address.to_string();
-    let body = http::get(&stream, &peer, "/json/version", limit)?;
-    let foreign = |_| Refusal::protocol(&peer, "the inspector's protocol", &body);
-    let info: VersionInfo = serde_json::from_slice(&body).map_err(foreign)?;
-    let (name, version) = info.browser.rsplit_once('/').unwrap_or(("", &info.browser));
-    let runtime = if name == "node.js" { Runtime::Node } else { Runtime::Chromium };
-    Ok(Inspector { address, runtime, version: version.to_string() })
-}
-
 /// Ports that the command line and the environment name, and the usual one.
 pub(super) fn named_ports(process: &Process) -> Vec<u16> {
     const OPTIONS: [&str; 3] = ["--inspect", "--debug-port", "--remote-debugging-port"];
-    let words = signal::options_of(process);
+    let words = options_of(process);
     let is_option = |word: &str| OPTIONS.iter().any(|option| word.starts_with(option));
     let named = (0..words.len()).filter(|&at| is_option(&words[at]) || at > 0 && is_option(&words[at - 1]));
     let ports = named.filter_map(|at| words[at].rsplit(['=', ':']).next()?.parse().ok());
@@ -114,13 +93,6 @@ fn profile_port(process: &Process) -> Option<u16> {
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     text.lines().next()?.parse().ok()
-}
-
-/// The targets that an inspector lists.
-fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
-    let peer = address.to_string();
-    let body = http::get(&connect(process, address)?, &peer, "/json/list", PATIENCE)?;
-    serde_json::from_slice(&body).map_err(|_| Refusal::protocol(&peer, "the inspector's protocol", &body))
 }
 
 /// Kind, title and address of what is behind an inspector.
@@ -459,7 +431,7 @@ pub(super) fn read_answer(bytes: &[u8]) {
     check.feed(&joiner.finish());
     let _ = check.objects();
     let _ = serde_json::from_slice::<Vec<TargetInfo>>(bytes).map(|targets| choose(&targets, None));
-    let _ = serde_json::from_slice::<VersionInfo>(bytes);
+    let _ = serde_json::from_slice::<protocol::VersionInfo>(bytes);
 }
 
 #[cfg(test)]

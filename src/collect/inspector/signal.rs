@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::find::{GET, Inspector, USUAL_PORT, inspector_at, options_of, targets};
 use super::protocol::request;
 use super::websocket::{Received, WebSocket};
-use super::{GET, Inspector, USUAL_PORT, inspector_at, targets};
 use crate::collect::Runtime;
 use crate::collect::detect::check_is;
 use crate::collect::ports::{connect, holder_of_port, in_network_of, listening};
@@ -84,14 +84,6 @@ pub(super) fn open(
         }
         std::thread::sleep(AGAIN);
     }
-}
-
-/// What Node.js was started with: its words, and the options of its environment.
-pub(super) fn options_of(process: &Process) -> Vec<String> {
-    let mut words = process.words();
-    let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();
-    words.extend(options.split_whitespace().map(String::from));
-    words
 }
 
 /// Where the inspector will listen: `--inspect-port=9333`, `--inspect-port 127.0.0.1:9333`.

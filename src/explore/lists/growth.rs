@@ -1,9 +1,9 @@
 //! What grew since an older dump.
 
-use super::signed;
 use crate::answers::diff::{AllocationDiffName, DiffBy, DiffOptions, DiffRows, delta, diff};
 use crate::answers::{AnswerError, GroupBy};
-use crate::explore::ask::Dumps;
+use crate::explore::dumps::Dumps;
+use crate::explore::list::signed;
 use crate::explore::list::{Figure, Listing, Part, Row, Target, Unit};
 use crate::explore::view::Context;
 use crate::units::format_bytes;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::signed;
 use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, Kind, breakdown, choice_of};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
+use crate::explore::list::signed;
 use crate::explore::list::{Figure, Listing, Look, Part, Row, Target, Unit};
 use crate::explore::view::View;
 

@@ -11,15 +11,10 @@ pub(super) use heaps::Heaps;
 pub(super) use objects::beside;
 pub(super) use types::exact_retained;
 
-use super::ask::Dumps;
+use super::dumps::Dumps;
 use super::list::Listing;
 use super::view::{Context, View};
 use crate::answers::AnswerError;
-
-/// A figure of a row.
-fn signed(figure: u64) -> i64 {
-    i64::try_from(figure).unwrap_or(i64::MAX)
-}
 
 /// Makes the list of a view.
 ///

@@ -1,10 +1,10 @@
 //! Lists of objects: what one dominates, those of a type, and all that is said of one.
 
-use super::signed;
 use crate::answers::browse::Browser;
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
+use crate::explore::list::signed;
 use crate::explore::list::{Figure, Listing, OF_OBJECTS, Part, Row, Target};
 use crate::explore::view::Place;
 use crate::graph::Reference;

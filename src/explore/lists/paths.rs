@@ -1,12 +1,12 @@
 //! Why an object is alive, line by line.
 
-use super::signed;
 use crate::answers::browse::Browser;
 use crate::answers::roots::path_lines::{PathLines, PathPart};
 use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
 use crate::dump::OpenDump;
+use crate::explore::list::signed;
 use crate::explore::list::{Figure, Listing, Look, OF_OBJECTS, Part, Row, Target, Unit};
 use crate::explore::view::Place;
 use crate::units::count_of;

@@ -1,10 +1,10 @@
 //! Leak suspects: four lines each.
 
-use super::signed;
 use crate::answers::leaks::{SuspectView, leaks, leaks_since};
 use crate::answers::{AnswerError, LeaksOptions, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::ask::Dumps;
+use crate::explore::dumps::Dumps;
+use crate::explore::list::signed;
 use crate::explore::list::{Figure, Listing, Part, Row, Target, Unit};
 use crate::units::{count_of, format_bytes, format_count};
 

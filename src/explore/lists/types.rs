@@ -1,9 +1,9 @@
 //! Types, and groups of them.
 
-use super::signed;
 use crate::answers::histogram::{HistogramOrder, HistogramRow, Totals, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::dump::OpenDump;
+use crate::explore::list::signed;
 use crate::explore::list::{Figure, Listing, Part, Row, Target, Unit};
 use crate::explore::view::{Context, Group, View};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use super::Event;
+use super::event::Event;
 use super::guard::Guard;
 use super::system::Reader;
 

@@ -6,6 +6,7 @@
 mod bus;
 #[cfg(unix)]
 mod bytes;
+mod event;
 mod guard;
 mod input;
 #[cfg_attr(windows, path = "windows.rs")]
@@ -22,12 +23,16 @@ use base64::Engine;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
-use super::ask::{Ask, Dumps, Workers};
+use super::ask::{Ask, Workers};
 use super::draw::draw;
+use super::dumps::{Dumps, WriteIndex};
 use super::keys::Key;
+use super::setup::{Ended, Setup};
 use super::state::{Msg, State};
 use super::watch::Watching;
-use super::{Ended, Setup};
+
+use crate::dump::OpenDump;
+use event::Event;
 use guard::{Guard, ToScreen};
 
 /// How often the loop looks whether the terminal is still there, and how far reading is.
@@ -36,15 +41,6 @@ const BEAT: Duration = Duration::from_millis(100);
 const PANIC_KEY: &str = "HEAPDUMP_EXPLORE_PANIC";
 
 type Screen = Terminal<CrosstermBackend<BufWriter<ToScreen>>>;
-
-/// What the loop waits for.
-enum Event {
-    Msg(Msg),
-    /// The loader has ended.
-    Loaded(Box<Result<super::Loaded, String>>),
-    /// The terminal is gone.
-    Gone,
-}
 
 /// Shows the dumps until the user has seen enough. The terminal is as it was when this returns, panics, or is ended by a
 /// signal.
@@ -97,7 +93,7 @@ struct Show {
     workers: Option<Workers>,
     watching: Watching,
     events: Sender<Event>,
-    write_index: Option<super::ask::WriteIndex>,
+    write_index: Option<WriteIndex>,
 }
 
 impl Show {
@@ -158,7 +154,7 @@ impl Show {
     /// What is read from an index is looked at before it stays on the screen.
     fn is_damaged(&self) -> bool {
         let dumps = self.state.dumps.into_iter().flat_map(|dumps| dumps.old.into_iter().chain([dumps.new]));
-        dumps.filter_map(super::OpenDump::index_check).any(|check| check.damage().is_some())
+        dumps.filter_map(OpenDump::index_check).any(|check| check.damage().is_some())
     }
 
     /// Looks whether anything has changed by itself.
@@ -186,7 +182,7 @@ impl Show {
     }
 
     fn opened(&mut self, dumps: Dumps) -> Msg {
-        if dumps.new.is_indexed() || dumps.old.is_some_and(super::OpenDump::is_indexed) {
+        if dumps.new.is_indexed() || dumps.old.is_some_and(OpenDump::is_indexed) {
             system::watch_index();
         }
         let events = self.events.clone();

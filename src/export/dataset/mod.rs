@@ -25,6 +25,6 @@ mod types;
 mod write;
 
 pub use error::DatasetError;
-pub use place::{AlreadyThere, Begun};
+pub use place::AlreadyThere;
 pub use tables::{TableChoice, TableName};
-pub use write::{DatasetOptions, DumpWriter, begin_dump, labels_of};
+pub use write::{Begun, DatasetOptions, DumpWriter, begin_dump, labels_of};

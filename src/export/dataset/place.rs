@@ -10,22 +10,13 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use parquet::file::metadata::ParquetMetaDataReader;
 use twox_hash::XxHash3_64;
 
-use super::{DatasetError, DumpWriter, TableName};
+use super::{DatasetError, TableName};
 use crate::files::{Inputs, Output, Target, create_folders, hash_file, remove_empty_folders, remove_leftover};
 
 /// Bytes of a file's stem that go into its dump's id.
 const STEM_BYTES: usize = 120;
 /// Bytes of an id: names of files end at 255.
 const ID_BYTES: usize = 200;
-
-/// A dump's way into the dataset.
-#[derive(Debug)]
-pub enum Begun<'i> {
-    /// It is to be written.
-    New(Box<DumpWriter<'i>>),
-    /// It is there.
-    There(AlreadyThere),
-}
 
 /// A dump that is in the dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]

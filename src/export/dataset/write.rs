@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use super::super::error::check_index;
 use super::error::TableError;
 use super::heap::Heap;
-use super::place::{AlreadyThere, Begun, Place, Writing, check_id, content_of, id_of};
+use super::place::{AlreadyThere, Place, Writing, check_id, content_of, id_of};
 use super::table::text_of;
 use super::{
     DatasetError, TableChoice, TableName, allocation_heaps, allocation_paths, dominator_paths, dumps,
@@ -244,4 +244,13 @@ pub fn labels_of(texts: &[String]) -> Result<Vec<(String, String)>, String> {
         }
     }
     Ok(labels)
+}
+
+/// A dump's way into the dataset.
+#[derive(Debug)]
+pub enum Begun<'i> {
+    /// It is to be written.
+    New(Box<DumpWriter<'i>>),
+    /// It is there.
+    There(AlreadyThere),
 }

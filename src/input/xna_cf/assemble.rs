@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::block::{Block, Ends, Mark, MarkKind};
 use super::codes::*;
-use super::options::SizeRadix;
 use super::record::{RootRecord, split_number, split_time};
 use crate::graph::{GraphBuilder, IdStyle, RootFlags, RootKind, Section, SectionId, TypeSlot};
+use crate::input::options::SizeRadix;
 use crate::input::sink::{RecordSink, SectionPart, Totals};
 use crate::input::{Content, Diagnostics, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadError, Reading};
 

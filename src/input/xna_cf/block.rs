@@ -6,10 +6,10 @@ use nom::Parser;
 use nom::multi::fold_many0;
 
 use super::codes::*;
-use super::options::SizeRadix;
 use super::record::{self, RootRecord};
 use crate::input::blocks::{Batch, BlockPlace};
 use crate::input::codes::PADDING;
+use crate::input::options::SizeRadix;
 use crate::input::sink::RecordSink;
 use crate::input::text::{NumberedTypes, has_hex_letter, hex_field, split_field, split_line, trim};
 use crate::input::{Diagnostics, Position};

@@ -17,7 +17,6 @@
 mod assemble;
 mod block;
 mod codes;
-mod options;
 mod record;
 
 use super::blocks::{Cut, parse_blocks};
@@ -28,7 +27,6 @@ use super::{Detected, ParsedDump, ParsedTypes, ReadError, Reader, Reading, Runti
 use crate::graph::ObjectColumns;
 use assemble::Assembler;
 use block::{Block, parse_block};
-pub use options::{SizeRadix, XnaCfOptions};
 
 /// The reader.
 pub(super) struct XnaCf;

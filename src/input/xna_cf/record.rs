@@ -9,8 +9,8 @@ use nom::combinator::peek;
 use nom::sequence::{preceded, terminated};
 use nom::{Err, IResult, Parser};
 
+use crate::input::options::SizeRadix;
 use crate::input::text::{decimal_field, hex, hex_field, is_blank, split_field, trim};
-use crate::input::xna_cf::SizeRadix;
 
 /// A blank or a line end, as behind any field.
 fn field_end(input: &[u8]) -> IResult<&[u8], (), ()> {

@@ -4,7 +4,7 @@ use std::io;
 
 use rayon::prelude::*;
 
-use super::dominators::{DomNode, Dominators, STEP_BUDGET, Used};
+use super::{DomNode, Dominators, STEP_BUDGET, Used};
 use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
 /// Retained bytes of each object, by its number in the dominator tree.

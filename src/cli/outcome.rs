@@ -1,0 +1,12 @@
+//! How a command ended.
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The answer is on standard output.
+    Done,
+    /// The answer is no: nothing matches, not reachable, over the limit.
+    No,
+    /// At least one of several files could not be read (already reported).
+    Failed,
+}

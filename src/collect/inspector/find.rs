@@ -1,0 +1,57 @@
+//! Asking an address whether an inspector answers there, and what is behind it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::http;
+use super::protocol::{TargetInfo, VersionInfo};
+use crate::collect::Runtime;
+use crate::collect::ports::connect;
+use crate::collect::process::Process;
+use crate::collect::refusal::Refusal;
+use crate::collect::watch::PATIENCE;
+
+/// The inspector's usual port.
+pub(super) const USUAL_PORT: u16 = 9229;
+
+/// A request that is answered at once by an inspector.
+pub(super) const GET: Duration = Duration::from_secs(2);
+
+/// An inspector that answers.
+pub(in crate::collect) struct Inspector {
+    pub(in crate::collect) address: SocketAddr,
+    pub(super) runtime: Runtime,
+    /// `v20.20.2` of `node.js/v20.20.2`.
+    pub(in crate::collect) version: String,
+}
+
+/// Asks an address whether it is an inspector's.
+pub(super) fn inspector_at(
+    process: Option<&Process>,
+    address: SocketAddr,
+    limit: Duration,
+) -> Result<Inspector, Refusal> {
+    let stream = connect(process, address)?;
+    let peer = address.to_string();
+    let body = http::get(&stream, &peer, "/json/version", limit)?;
+    let foreign = |_| Refusal::protocol(&peer, "the inspector's protocol", &body);
+    let info: VersionInfo = serde_json::from_slice(&body).map_err(foreign)?;
+    let (name, version) = info.browser.rsplit_once('/').unwrap_or(("", &info.browser));
+    let runtime = if name == "node.js" { Runtime::Node } else { Runtime::Chromium };
+    Ok(Inspector { address, runtime, version: version.to_string() })
+}
+
+/// The targets that an inspector lists.
+pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<Vec<TargetInfo>, Refusal> {
+    let peer = address.to_string();
+    let body = http::get(&connect(process, address)?, &peer, "/json/list", PATIENCE)?;
+    serde_json::from_slice(&body).map_err(|_| Refusal::protocol(&peer, "the inspector's protocol", &body))
+}
+
+/// What Node.js was started with: its words, and the options of its environment.
+pub(super) fn options_of(process: &Process) -> Vec<String> {
+    let mut words = process.words();
+    let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();
+    words.extend(options.split_whitespace().map(String::from));
+    words
+}

@@ -1,0 +1,141 @@
+//! From the options to the dump: what the process is, whether it may be asked, and the file.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use super::detect::detect;
+use super::dump_file::DumpFile;
+use super::lock::Lock;
+use super::process::Process;
+use super::refusal::{Refusal, RefusalCode};
+use super::request::Request;
+use super::{CollectOptions, Collected, Observer, Runtime, dotnet, hotspot, inspector};
+
+/// Takes a dump of a process. What there is of it, and why there is none, is in the answer.
+///
+/// Time: the runtime's, which stands still meanwhile; memory is constant.
+pub fn collect(options: &CollectOptions, observer: &mut dyn Observer) -> Collected {
+    let started = Instant::now();
+    let mut collected = Collected {
+        pid: options.pid,
+        runtime: None,
+        runtime_version: None,
+        format: None,
+        file: None,
+        bytes: 0,
+        complete: false,
+        objects: None,
+        lost_events: 0,
+        pause_ms: None,
+        duration_ms: 0,
+        target_rss_before: 0,
+        target_rss_peak: 0,
+        problems: Vec::new(),
+        refusal: None,
+    };
+    collected.refusal = run(options, observer, &mut collected).err();
+    if collected.refusal.as_ref().is_some_and(|refusal| refusal.code != RefusalCode::Incomplete) {
+        // There is no dump of that name.
+        collected.file = None;
+    }
+    collected.complete = collected.refusal.is_none();
+    collected.duration_ms = started.elapsed().as_millis() as u64;
+    collected
+}
+
+fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Collected) -> Result<(), Refusal> {
+    let process = options.pid.map(Process::open).transpose()?;
+    let process = process.as_ref();
+    let runtime = match process {
+        Some(process) => {
+            process.check_permitted()?;
+            if process.state()?.is_stopped() {
+                return Err(process.stopped());
+            }
+            options.runtime.map_or_else(|| detect(process), Ok)?
+        }
+        None => options.runtime.unwrap_or(Runtime::Node),
+    };
+    let (format, extension) = runtime.format();
+    (collected.runtime, collected.format) = (Some(runtime), Some(format));
+    check_options(options, runtime)?;
+    if let (Runtime::OpenJ9, Some(pid)) = (runtime, options.pid) {
+        let text = format!("process {pid}: heapdump takes no dump from OpenJ9 yet");
+        let hint = format!("jcmd {pid} Dump.heap does, and heapdump reads what it writes");
+        return Err(Refusal::new(RefusalCode::NotSupportedYet, text).hint(hint));
+    }
+    let path = options.output.clone().unwrap_or_else(|| default_name(options.pid, extension));
+    let _lock = process.map(Lock::take).transpose()?;
+    let file = DumpFile::create(&path, options.force)?.limited(options.max_size);
+    let name = file.name();
+    let request = Request { options, file, observer };
+    let outcome = match (runtime, process) {
+        (Runtime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
+        (Runtime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
+        (Runtime::Node | Runtime::Chromium, _) => inspector::dump(process, runtime, request, collected),
+        _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
+    }?;
+    collected.bytes = outcome.file.written();
+    collected.objects = outcome.objects;
+    collected.lost_events = outcome.lost_events;
+    collected.pause_ms = outcome.pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
+    collected.target_rss_before = outcome.rss_before;
+    collected.target_rss_peak = outcome.rss_peak;
+    collected.problems = outcome.problems;
+    match outcome.complete {
+        Ok(()) => {
+            collected.file = Some(name);
+            outcome.file.finish()
+        }
+        Err(mut refusal) => {
+            let kept = outcome.file.keep_incomplete()?;
+            collected.file = kept.as_deref().map(|path: &Path| path.display().to_string());
+            if let Some(file) = &collected.file {
+                refusal.text += &format!("; kept as {file}");
+            }
+            Err(refusal)
+        }
+    }
+}
+
+/// Options that the runtime has no use for.
+fn check_options(options: &CollectOptions, runtime: Runtime) -> Result<(), Refusal> {
+    let is_v8 = matches!(runtime, Runtime::Node | Runtime::Chromium);
+    let given = [
+        ("--all", options.all, runtime == Runtime::Hotspot),
+        ("--buffer", options.buffer.is_some(), runtime == Runtime::Dotnet),
+        ("--no-names", options.no_names, runtime == Runtime::Dotnet),
+        ("--open-inspector", options.open_inspector, runtime == Runtime::Node && options.url.is_none()),
+        ("--target", options.target.is_some(), is_v8),
+    ];
+    match given.iter().find(|(_, is_given, is_known)| *is_given && !is_known) {
+        Some((option, ..)) => {
+            let text = format!("{option} is not for {}", runtime.name());
+            Err(Refusal::new(RefusalCode::Usage, text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
+fn default_name(pid: Option<u32>, extension: &str) -> PathBuf {
+    let pid = pid.map_or(String::new(), |pid| format!("{pid}-"));
+    let format = format_description!("[year][month][day]-[hour][minute][second]");
+    let now = OffsetDateTime::now_utc().format(format).unwrap_or_default();
+    PathBuf::from(format!("heap-{pid}{now}.{extension}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::default_name;
+
+    #[test]
+    fn names_say_process_and_time() {
+        let name = default_name(Some(4711), "hprof").display().to_string();
+        let (before, time) = name.split_at("heap-4711-".len());
+        assert_eq!((before, time.len(), &time[8..9], &time[15..]), ("heap-4711-", 21, "-", ".hprof"));
+    }
+}
