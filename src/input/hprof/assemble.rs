@@ -5,16 +5,16 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::block::{FIRST_PRIMITIVE, PRIMITIVES};
-use super::block_parts::{RawRoot, TypeKind};
-use super::classes::{Classes, Layout};
 use super::codes::*;
 use super::content::{Content, SlotType};
-use super::measure::Nearest;
+use super::layout::classes::{Classes, Layout};
+use super::layout::measure::Nearest;
+use super::layout::sizes::{Evidence, Sizes, text_of};
+use super::layout::texts::{Texts, source_form};
 use super::records::ClassDump;
 use super::segments::SegmentReader;
-use super::sizes::{Evidence, Sizes, text_of};
-use super::texts::{Texts, source_form};
+use super::segments::block::{FIRST_PRIMITIVE, PRIMITIVES};
+use super::segments::block_parts::{RawRoot, TypeKind};
 use super::wire::{OBJECT, element_bytes, primitive_name, sub};
 use crate::graph::{
     ArchivedMirrors, BuildError, Field, FieldKind, Frame, IdStyle, Line, LoaderRecord, ObjectColumns, RootFlags,

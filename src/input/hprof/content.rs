@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
-use super::block::{Block, FIRST_PRIMITIVE, PRIMITIVES};
-use super::block_parts::{Counts, Deferred, Extent, Heap, RawRoot, TypeKind};
-use super::classes::Classes;
-use super::measure::{Measure, Nearest};
+use super::layout::classes::Classes;
+use super::layout::measure::{Measure, Nearest};
+use super::segments::block::{Block, FIRST_PRIMITIVE, PRIMITIVES};
+use super::segments::block_parts::{Counts, Deferred, Extent, Heap, RawRoot, TypeKind};
 use super::segments::lock;
-use super::sinks::{HeapSink, RESIDUES, TypeCount, TypeCounts};
+use super::segments::sinks::{HeapSink, RESIDUES, TypeCount, TypeCounts};
 use crate::graph::{
     BuildError, GraphBuilder, Holding, IdStyle, MemoryBudget, MemoryShare, ObjectColumns, Section, SectionId,
 };

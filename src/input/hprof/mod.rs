@@ -12,34 +12,15 @@
 //! where each rule comes from.
 
 mod assemble;
-mod block;
-mod block_parts;
-mod classes;
 mod codes;
 mod content;
-mod content_keys;
-mod contents;
 mod details;
-mod field_names;
-mod field_values;
-mod fields;
-mod finder;
-mod long_segments;
+mod layout;
 mod loss;
 mod machine;
-mod measure;
-mod pass;
 mod records;
-mod sayings;
 mod segments;
-mod sinks;
-mod sizes;
 mod spaces;
-mod stream;
-mod sub_bytes;
-mod texts;
-mod texts_of_strings;
-mod values;
 mod wire;
 
 use std::sync::Arc;
@@ -51,14 +32,14 @@ use super::{Detected, Extent, Objects, ParsedDump, ParsedTypes, Position, ReadEr
 use super::{ObjectDetails, Reader, Reading, Reread, Rules, Runtime, SnapshotChoice, SnapshotInfo, Source};
 use crate::graph::{ColumnSource, HeapGraph, ObjectColumns, Occurrences, ResolveOptions};
 use assemble::Assembler;
-use block::{Block, parse_block};
 use codes::*;
 use content::{Content, Deliver};
 use details::HprofDetails;
-use finder::Places;
+use details::finder::Places;
 use records::{BadHeader, Header};
+use segments::block::{Block, parse_block};
+use segments::sinks::TypeCounts;
 use segments::{Place, SegmentReader, lock};
-use sinks::TypeCounts;
 
 /// The reader.
 pub(super) struct Hprof;

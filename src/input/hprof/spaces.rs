@@ -1,7 +1,7 @@
 //! In which heap of Android each object is, and which references the virtual machine may give up.
 
 use super::assemble::Assembler;
-use super::block_parts::Heap;
+use super::segments::block_parts::Heap;
 
 impl Assembler<'_> {
     /// Notes the heap of an object that is to be appended next but so many.

@@ -3,7 +3,7 @@
 //! from the class objects between them, which have their records elsewhere.
 
 /// (object header, reference) that virtual machines have, in bytes.
-pub(super) const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
+pub(in crate::input::hprof) const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
 /// Arrays of a block that are looked at: enough to tell the candidates apart.
 const MOST_ARRAYS: u32 = 2048;
 /// A distance is larger than a size by less than 8, 16, 32, 64, 128, 256, or by more.
@@ -11,7 +11,7 @@ const SLACKS: usize = 7;
 
 /// The object before, in the same piece.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Previous {
+pub(in crate::input::hprof) struct Previous {
     /// 0 for none.
     id: u64,
     kind: Kind,
@@ -29,23 +29,23 @@ enum Kind {
 }
 
 impl Previous {
-    pub(super) fn instance(id: u64, type_number: u32) -> Self {
+    pub(in crate::input::hprof) fn instance(id: u64, type_number: u32) -> Self {
         Previous { id, kind: Kind::Instance, number: type_number }
     }
 
     /// `width` in bytes for an array of primitives.
-    pub(super) fn array(id: u64, elements: u32, width: Option<u8>) -> Self {
+    pub(in crate::input::hprof) fn array(id: u64, elements: u32, width: Option<u8>) -> Self {
         Previous { id, kind: width.map_or(Kind::ObjectArray, Kind::PrimitiveArray), number: elements }
     }
 }
 
 /// The smallest distance from an instance of a type to the next object, and how often it was met.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Nearest {
-    pub(super) distance: u64,
-    pub(super) times: u64,
+pub(in crate::input::hprof) struct Nearest {
+    pub(in crate::input::hprof) distance: u64,
+    pub(in crate::input::hprof) times: u64,
     /// Instances with an object behind them.
-    pub(super) neighbours: u64,
+    pub(in crate::input::hprof) neighbours: u64,
 }
 
 impl Nearest {
@@ -54,7 +54,7 @@ impl Nearest {
         self.join(&Nearest { distance, times: 1, neighbours: 1 });
     }
 
-    pub(super) fn join(&mut self, other: &Nearest) {
+    pub(in crate::input::hprof) fn join(&mut self, other: &Nearest) {
         if other.neighbours == 0 {
             return;
         }
@@ -69,23 +69,23 @@ impl Nearest {
 
 /// What was measured.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Measure {
+pub(in crate::input::hprof) struct Measure {
     /// By type number; the joined ones by the builder's slot.
-    pub(super) instances: Vec<Nearest>,
-    pub(super) arrays: ArrayFit,
-    pub(super) spans: ArraySpans,
+    pub(in crate::input::hprof) instances: Vec<Nearest>,
+    pub(in crate::input::hprof) arrays: ArrayFit,
+    pub(in crate::input::hprof) spans: ArraySpans,
     /// The ids' alignment: (the first, all others xor'ed with it and or'ed together).
-    pub(super) varying: Option<(u64, u64)>,
+    pub(in crate::input::hprof) varying: Option<(u64, u64)>,
     /// For classes (by their place among the sorted ids): the next object behind the class object.
-    pub(super) behind_classes: Vec<(u32, u64)>,
+    pub(in crate::input::hprof) behind_classes: Vec<(u32, u64)>,
     cursor: usize,
     last_id: u64,
 }
 
 /// How sizes of arrays by each candidate fit their distances.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ArrayFit {
-    pub(super) measured: u32,
+pub(in crate::input::hprof) struct ArrayFit {
+    pub(in crate::input::hprof) measured: u32,
     /// Sizes larger than the distance.
     exceeding: [u32; CANDIDATES.len()],
     slack: [[u32; SLACKS]; CANDIDATES.len()],
@@ -108,7 +108,7 @@ impl ArrayFit {
         }
     }
 
-    pub(super) fn join(&mut self, other: &ArrayFit) {
+    pub(in crate::input::hprof) fn join(&mut self, other: &ArrayFit) {
         self.measured += other.measured;
         for at in 0..CANDIDATES.len() {
             self.exceeding[at] += other.exceeding[at];
@@ -119,19 +119,19 @@ impl ArrayFit {
     }
 
     /// Does any size by this candidate exceed its distance?
-    pub(super) fn exceeds(&self, candidate: usize) -> bool {
+    pub(in crate::input::hprof) fn exceeds(&self, candidate: usize) -> bool {
         self.exceeding[candidate] > 0
     }
 
     /// Arrays whose size by this candidate, aligned so, is their distance.
-    pub(super) fn equal(&self, candidate: usize, alignment: u64) -> u64 {
+    pub(in crate::input::hprof) fn equal(&self, candidate: usize, alignment: u64) -> u64 {
         let classes = (alignment / 8).max(1).ilog2() as usize + 1;
         self.slack[candidate][..classes.min(SLACKS)].iter().map(|&count| u64::from(count)).sum()
     }
 }
 
 /// Bytes of an array before its elements (of `width` bytes, or references).
-pub(super) fn array_base((header, reference): (u64, u64), width: Option<u64>) -> u64 {
+pub(in crate::input::hprof) fn array_base((header, reference): (u64, u64), width: Option<u64>) -> u64 {
     match (header, width.unwrap_or(reference)) {
         (16, _) => 24,
         (_, 8) => (header + 4).next_multiple_of(8),
@@ -141,11 +141,11 @@ pub(super) fn array_base((header, reference): (u64, u64), width: Option<u64>) ->
 
 /// Does any array of objects begin within what the one before it would take if references had 8 bytes? Then they have 4.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ArraySpans {
+pub(in crate::input::hprof) struct ArraySpans {
     first: Option<u64>,
     /// Start and end of the last.
     last: (u64, u64),
-    pub(super) overlap: bool,
+    pub(in crate::input::hprof) overlap: bool,
 }
 
 impl ArraySpans {
@@ -165,7 +165,7 @@ impl ArraySpans {
 }
 
 impl Measure {
-    pub(super) fn clear(&mut self) {
+    pub(in crate::input::hprof) fn clear(&mut self) {
         self.instances.fill(Nearest::default());
         let (instances, behind_classes) =
             (std::mem::take(&mut self.instances), std::mem::take(&mut self.behind_classes));
@@ -175,7 +175,7 @@ impl Measure {
 
     /// An object follows another (or none) in the file. `class_ids` are sorted.
     #[inline(always)]
-    pub(super) fn neighbour(&mut self, previous: &Previous, id: u64, class_ids: &[u64]) {
+    pub(in crate::input::hprof) fn neighbour(&mut self, previous: &Previous, id: u64, class_ids: &[u64]) {
         self.align(id);
         let next = self.pass_classes(id, class_ids);
         if id <= previous.id || previous.id == 0 {
@@ -198,7 +198,7 @@ impl Measure {
 
     /// Takes an id for the alignment.
     #[inline(always)]
-    pub(super) fn align(&mut self, id: u64) {
+    pub(in crate::input::hprof) fn align(&mut self, id: u64) {
         match &mut self.varying {
             Some((first, varying)) => *varying |= id ^ *first,
             // The boot loader of some writers.
@@ -230,13 +230,13 @@ impl Measure {
 
     /// An array of objects, for the rule that Eclipse MAT has.
     #[inline]
-    pub(super) fn object_array(&mut self, id: u64, elements: u32) {
+    pub(in crate::input::hprof) fn object_array(&mut self, id: u64, elements: u32) {
         self.spans.add(id, elements);
     }
 
     /// Takes what was measured in the next block, whose type numbers stand for `slots`. What is behind classes is left to
     /// the caller, who knows which classes the block knew.
-    pub(super) fn join(&mut self, next: &Measure, slots: &[u32]) {
+    pub(in crate::input::hprof) fn join(&mut self, next: &Measure, slots: &[u32]) {
         for (nearest, &slot) in next.instances.iter().zip(slots) {
             if nearest.neighbours > 0 {
                 let slot = slot as usize;
@@ -257,7 +257,7 @@ impl Measure {
     }
 
     /// The alignment of all ids: a power of two from 8 to 256.
-    pub(super) fn alignment(&self) -> u64 {
+    pub(in crate::input::hprof) fn alignment(&self) -> u64 {
         let bits = self.varying.map_or(u64::MAX, |(_, varying)| if varying == 0 { 8 } else { varying });
         (1 << bits.trailing_zeros().clamp(3, 8)).max(8)
     }

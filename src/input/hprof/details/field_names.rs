@@ -10,7 +10,7 @@ use crate::input::ReadError;
 
 /// The field of the first object of each pair that refers to the second, and what declares it; `None` where the first is
 /// no instance. Pairs must ascend.
-pub(super) fn fields_between(
+pub(in crate::input::hprof) fn fields_between(
     finder: &Finder,
     graph: &HeapGraph,
     pairs: &[(NodeId, NodeId)],

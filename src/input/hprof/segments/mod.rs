@@ -4,20 +4,27 @@
 //! Class dumps at the start of a segment are read here too: HotSpot writes all classes before the first object, and a
 //! parser that knows them needs not put instances aside.
 
+pub(super) mod block;
+pub(super) mod block_parts;
+pub(super) mod long_segments;
+pub(super) mod sinks;
+pub(super) mod stream;
+pub(super) mod sub_bytes;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::block_parts::{Heap, Piece};
-use super::classes::{Classes, Layouts};
 use super::codes::*;
+use super::layout::classes::{Classes, Layouts};
+use super::layout::texts::Texts;
 use super::records::{ClassDump, Frame, Header, LoadClass, RecordHead, Trace};
-use super::stream::Stream;
-use super::texts::Texts;
 use super::wire::{id_of, record, sub};
 use crate::graph::{MemoryBudget, MemoryShare};
 use crate::input::blocks::{BlockSource, Buffer};
 use crate::input::{Diagnostics, Position, ReadError, SnapshotChoice, Source};
+use block_parts::{Heap, Piece};
+use stream::Stream;
 
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::block_parts::Extent;
 use super::finder::{MOST_PART_BYTES, Places};
-use super::sub_bytes::{SubBytes, sub_bytes};
-use super::wire::{element_bytes, id_of, sub, u32_at};
 use crate::graph::FieldKind;
+use crate::input::hprof::segments::block_parts::Extent;
+use crate::input::hprof::segments::sub_bytes::{SubBytes, sub_bytes};
+use crate::input::hprof::wire::{element_bytes, id_of, sub, u32_at};
 use crate::input::{RandomAccess, ReadError, Reread, Source};
 
 /// Bytes of an array that come at once where it is not in its part of the file.
@@ -17,14 +17,14 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// An array whose elements are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Array {
-    pub(super) id: u64,
-    pub(super) kind: FieldKind,
-    pub(super) length: u32,
+pub(in crate::input::hprof) struct Array {
+    pub(in crate::input::hprof) id: u64,
+    pub(in crate::input::hprof) kind: FieldKind,
+    pub(in crate::input::hprof) length: u32,
 }
 
 /// What is done with objects. Each thread has one.
-pub(super) trait Visitor: Send {
+pub(in crate::input::hprof) trait Visitor: Send {
     /// An instance of a class and the bytes of its fields.
     fn instance(&mut self, id: u64, class: u64, values: &[u8]);
 
@@ -61,7 +61,7 @@ impl Once<'_> {
 ///
 /// # Errors
 /// When the file cannot be read again.
-pub(super) fn visit<V: Visitor>(
+pub(in crate::input::hprof) fn visit<V: Visitor>(
     places: &Places,
     reread: &Reread,
     make: impl Fn() -> V + Sync,

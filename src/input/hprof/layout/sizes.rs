@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
 use super::measure::{CANDIDATES, Measure, Nearest, array_base};
-use super::records::{ClassDump, Static};
 use super::texts::{Texts, decoded};
-use super::wire::{OBJECT, value_bytes};
+use crate::input::hprof::records::{ClassDump, Static};
+use crate::input::hprof::wire::{OBJECT, value_bytes};
 
 /// Classes with fewer instances side by side with others say nothing.
 const LEAST_INSTANCES: u64 = 8;
@@ -24,7 +24,7 @@ const MOST_HIDDEN_BYTES: u64 = 48;
 
 /// By which rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(in crate::input::hprof) enum Rule {
     /// By header and reference as they were measured.
     Measured,
     /// As Eclipse MAT does.
@@ -35,13 +35,13 @@ pub(super) enum Rule {
 
 /// How sizes of this dump are found.
 #[derive(Debug)]
-pub(super) struct Sizes {
-    pub(super) rule: Rule,
-    pub(super) header: u64,
-    pub(super) reference: u64,
-    pub(super) alignment: u64,
+pub(in crate::input::hprof) struct Sizes {
+    pub(in crate::input::hprof) rule: Rule,
+    pub(in crate::input::hprof) header: u64,
+    pub(in crate::input::hprof) reference: u64,
+    pub(in crate::input::hprof) alignment: u64,
     /// A class object without its statics, where that could be measured.
-    pub(super) class_base: Option<u64>,
+    pub(in crate::input::hprof) class_base: Option<u64>,
     /// Classes with fields that only the virtual machine sees.
     hidden: FxHashMap<u64, u64>,
     /// By place among the class dumps, where that is the rule.
@@ -49,20 +49,20 @@ pub(super) struct Sizes {
 }
 
 /// What sizes follow from, when the file has been read.
-pub(super) struct Evidence<'a> {
-    pub(super) classes: &'a Classes,
-    pub(super) texts: &'a Texts,
-    pub(super) measure: &'a Measure,
+pub(in crate::input::hprof) struct Evidence<'a> {
+    pub(in crate::input::hprof) classes: &'a Classes,
+    pub(in crate::input::hprof) texts: &'a Texts,
+    pub(in crate::input::hprof) measure: &'a Measure,
     /// For each class, the smallest distance of an instance.
-    pub(super) nearest: &'a FxHashMap<u64, Nearest>,
+    pub(in crate::input::hprof) nearest: &'a FxHashMap<u64, Nearest>,
     /// For each class, the distance from its class object to the next object.
-    pub(super) behind_class: &'a FxHashMap<u64, u64>,
-    pub(super) is_android: bool,
-    pub(super) like_mat: bool,
+    pub(in crate::input::hprof) behind_class: &'a FxHashMap<u64, u64>,
+    pub(in crate::input::hprof) is_android: bool,
+    pub(in crate::input::hprof) like_mat: bool,
 }
 
 impl Sizes {
-    pub(super) fn find(evidence: &Evidence<'_>) -> Sizes {
+    pub(in crate::input::hprof) fn find(evidence: &Evidence<'_>) -> Sizes {
         let id_bytes = evidence.classes.id_bytes as u64;
         let reference = if id_bytes == 8 && evidence.measure.spans.overlap { 4 } else { id_bytes };
         let alignment = evidence.measure.alignment();
@@ -90,7 +90,7 @@ impl Sizes {
     }
 
     /// One sentence.
-    pub(super) fn describe(&self) -> String {
+    pub(in crate::input::hprof) fn describe(&self) -> String {
         let Sizes { header, reference, alignment, .. } = self;
         match self.rule {
             Rule::Measured => {
@@ -105,7 +105,7 @@ impl Sizes {
     }
 
     /// Bytes of an instance of a class, which may have no dump. O(1).
-    pub(super) fn instance(&self, class: u64, classes: &Classes) -> u64 {
+    pub(in crate::input::hprof) fn instance(&self, class: u64, classes: &Classes) -> u64 {
         let bytes = match self.rule {
             Rule::Android => {
                 let stated = classes.dump(class).map_or(0, |dump| u64::from(dump.instance_bytes));
@@ -171,14 +171,20 @@ impl Sizes {
 
     /// Bytes of an array.
     #[inline]
-    pub(super) fn array(&self, elements: u64, width: Option<u64>) -> u64 {
+    pub(in crate::input::hprof) fn array(&self, elements: u64, width: Option<u64>) -> u64 {
         let (base, element) = self.array_parts(width);
         (base + elements * element).next_multiple_of(self.alignment)
     }
 
     /// Bytes of many arrays of one type: how many, their elements together, and how many have so many elements modulo the
     /// number of residues (those without elements may be missing there).
-    pub(super) fn arrays(&self, arrays: u64, elements: u64, residues: &[u64], width: Option<u64>) -> u128 {
+    pub(in crate::input::hprof) fn arrays(
+        &self,
+        arrays: u64,
+        elements: u64,
+        residues: &[u64],
+        width: Option<u64>,
+    ) -> u128 {
         let (base, element) = self.array_parts(width);
         let padding = |elements: u64| self.array(elements, width) - (base + elements * element);
         let mut bytes = u128::from(base) * u128::from(arrays) + u128::from(element) * u128::from(elements);
@@ -191,7 +197,7 @@ impl Sizes {
     }
 
     /// Bytes of a class object.
-    pub(super) fn class_object(&self, dump: &ClassDump, texts: &Texts) -> u64 {
+    pub(in crate::input::hprof) fn class_object(&self, dump: &ClassDump, texts: &Texts) -> u64 {
         let statics = dump.statics.iter();
         let bytes: u64 = match self.class_base {
             Some(base) => {
@@ -206,7 +212,7 @@ impl Sizes {
     }
 
     /// Bytes of an instance of `java.lang.Class` that no class dump describes: of `int.class` and the like.
-    pub(super) fn class_instance(&self, class: u64, classes: &Classes) -> u64 {
+    pub(in crate::input::hprof) fn class_instance(&self, class: u64, classes: &Classes) -> u64 {
         self.class_base.unwrap_or_else(|| self.instance(class, classes))
     }
 
@@ -246,7 +252,7 @@ impl Sizes {
 }
 
 /// Statics that virtual machines make up for a dump: `<resolved_references>` and others in angle brackets.
-pub(super) fn is_pseudo(one: &Static, texts: &Texts) -> bool {
+pub(in crate::input::hprof) fn is_pseudo(one: &Static, texts: &Texts) -> bool {
     texts.get(one.name).is_some_and(|name| name.starts_with(b"<"))
 }
 
@@ -285,6 +291,6 @@ fn measured(evidence: &Evidence<'_>, alignment: u64) -> Option<(u64, u64)> {
 }
 
 /// A text of the dump, and whether some of it is no text.
-pub(super) fn text_of(texts: &Texts, id: u64, is_bad: &Cell<bool>) -> Option<String> {
+pub(in crate::input::hprof) fn text_of(texts: &Texts, id: u64, is_bad: &Cell<bool>) -> Option<String> {
     texts.get(id).map(|bytes| decoded(bytes, is_bad))
 }

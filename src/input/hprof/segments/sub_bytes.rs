@@ -1,11 +1,11 @@
 //! How long a sub-record is: they have no length of their own.
 
-use super::records::ClassDump;
-use super::wire::{element_bytes, sub, u32_at};
+use crate::input::hprof::records::ClassDump;
+use crate::input::hprof::wire::{element_bytes, sub, u32_at};
 
 /// Bytes of the next sub-record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SubBytes {
+pub(in crate::input::hprof) enum SubBytes {
     Known(u64),
     /// They depend on bytes that are not at hand.
     More,
@@ -14,7 +14,7 @@ pub(super) enum SubBytes {
 }
 
 /// Bytes of the sub-record that `data` begins with.
-pub(super) fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
+pub(in crate::input::hprof) fn sub_bytes(data: &[u8], id_bytes: usize) -> SubBytes {
     let Some(&tag) = data.first() else { return SubBytes::More };
     let known = |bytes: Option<u64>| bytes.map_or(SubBytes::More, SubBytes::Known);
     let head = (9 + 2 * id_bytes) as u64;

@@ -5,8 +5,8 @@
 
 use super::finder::{Finder, SubRecord};
 use super::values::{instance_values, reference};
-use super::wire::sub;
 use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
+use crate::input::hprof::wire::sub;
 use crate::input::{ReadError, Saying, Text, Value};
 
 /// Bytes of a text that are handed on at a time.
@@ -31,7 +31,7 @@ const NAMED: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.Class
 
 /// What kind of object says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
+pub(in crate::input::hprof) enum Speaker {
     Nobody,
     String,
     Box,
@@ -42,7 +42,7 @@ pub(super) enum Speaker {
 }
 
 /// By type: do its objects say something?
-pub(super) fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
+pub(in crate::input::hprof) fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
     let types = graph.types();
     types.by_superclass(|type_id, above| match types.name(type_id).replace('/', ".").as_str() {
         "java.lang.String" => Speaker::String,
@@ -80,7 +80,7 @@ enum Found {
 }
 
 /// What each of some objects says, of texts at most so many units.
-pub(super) fn sayings(
+pub(in crate::input::hprof) fn sayings(
     finder: &Finder,
     graph: &HeapGraph,
     speakers: &[Speaker],
@@ -167,7 +167,7 @@ fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool)
 }
 
 /// Hands what a string, or an array of characters or bytes, holds to `take`, as [`whole`](crate::input::ObjectDetails::whole).
-pub(super) fn whole(
+pub(in crate::input::hprof) fn whole(
     finder: &Finder,
     graph: &HeapGraph,
     speaker: Speaker,
@@ -245,7 +245,7 @@ fn value_of(
 
 /// The type of the instance that a record is of.
 fn type_of(graph: &HeapGraph, record: &SubRecord, id_bytes: usize) -> Option<TypeId> {
-    let id = super::wire::id_of(&record.bytes, 1, id_bytes)?;
+    let id = crate::input::hprof::wire::id_of(&record.bytes, 1, id_bytes)?;
     match (record.tag, reference(graph, id)) {
         (sub::INSTANCE, Value::Object(node)) => Some(graph.type_of(node)),
         _ => None,
@@ -264,7 +264,7 @@ fn characters(
 }
 
 /// The same of an array of so many elements and the bytes that are at hand of it.
-pub(super) fn characters_in(
+pub(in crate::input::hprof) fn characters_in(
     kind: FieldKind,
     length: u64,
     values: &[u8],

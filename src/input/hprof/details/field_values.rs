@@ -10,7 +10,7 @@ use crate::graph::{FieldKind, HeapGraph, NodeId, TypeId};
 use crate::input::{ReadError, Value};
 
 /// For each name, ascending: the objects with such a field and what it holds, ascending.
-pub(super) fn values_of_fields(
+pub(in crate::input::hprof) fn values_of_fields(
     finder: &Finder,
     graph: &HeapGraph,
     names: &[&str],

@@ -3,7 +3,7 @@
 use crate::graph::ObjectColumns;
 
 /// What parsers need of the place that takes objects; generic, so that counting costs nothing of building.
-pub(super) trait HeapSink: Default + Send {
+pub(in crate::input::hprof) trait HeapSink: Default + Send {
     /// Are references of use?
     const KEEPS_REFERENCES: bool;
     /// Begins an object. `elements` are those of an array; 0 for an instance.
@@ -58,27 +58,27 @@ impl HeapSink for ObjectColumns {
 }
 
 /// Elements are counted by their number modulo this: enough to know what rounding up to any alignment adds.
-pub(super) const RESIDUES: usize = 256;
+pub(in crate::input::hprof) const RESIDUES: usize = 256;
 
 /// Objects of one type of a block.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TypeCount {
-    pub(super) objects: u64,
-    pub(super) elements: u64,
+pub(in crate::input::hprof) struct TypeCount {
+    pub(in crate::input::hprof) objects: u64,
+    pub(in crate::input::hprof) elements: u64,
     /// Arrays by the number of their elements modulo `RESIDUES`; empty for instances.
-    pub(super) residues: Box<[u32]>,
+    pub(in crate::input::hprof) residues: Box<[u32]>,
 }
 
 /// Counts by type number, and ids.
 #[derive(Debug, Default)]
-pub(super) struct TypeCounts {
-    pub(super) types: Vec<TypeCount>,
+pub(in crate::input::hprof) struct TypeCounts {
+    pub(in crate::input::hprof) types: Vec<TypeCount>,
     /// First, least and greatest id.
-    pub(super) ids: Option<(u64, u64)>,
-    pub(super) first_position: u64,
-    pub(super) is_descending: bool,
+    pub(in crate::input::hprof) ids: Option<(u64, u64)>,
+    pub(in crate::input::hprof) first_position: u64,
+    pub(in crate::input::hprof) is_descending: bool,
     last: u64,
-    pub(super) objects: u64,
+    pub(in crate::input::hprof) objects: u64,
 }
 
 impl HeapSink for TypeCounts {

@@ -6,54 +6,54 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::block_parts::*;
-use super::classes::Layouts;
-use super::measure::{Measure, Previous};
-use super::records::ClassDump;
 use super::sinks::HeapSink;
-use super::wire::{element_bytes, id_at, sub, u32_at};
 use crate::graph::Holding;
 use crate::input::blocks::Batch;
+use crate::input::hprof::layout::classes::Layouts;
+use crate::input::hprof::layout::measure::{Measure, Previous};
+use crate::input::hprof::records::ClassDump;
+use crate::input::hprof::wire::{element_bytes, id_at, sub, u32_at};
 
 /// Types of primitive arrays come first among a block's types: their numbers in the format less this.
-pub(super) const FIRST_PRIMITIVE: u8 = 4;
-pub(super) const PRIMITIVES: usize = 8;
+pub(in crate::input::hprof) const FIRST_PRIMITIVE: u8 = 4;
+pub(in crate::input::hprof) const PRIMITIVES: usize = 8;
 /// An object's position is known to so many bytes: a place for each would cost more memory than the object.
 const POSITION_BYTES: usize = 4096;
 
 /// What is found in a block. Used again for others: its types keep their numbers.
 #[derive(Debug)]
-pub(super) struct Block<S> {
-    pub(super) sink: S,
-    pub(super) types: Vec<LocalType>,
+pub(in crate::input::hprof) struct Block<S> {
+    pub(in crate::input::hprof) sink: S,
+    pub(in crate::input::hprof) types: Vec<LocalType>,
     numbers: FxHashMap<(u64, TypeKind), u32>,
     /// By type number, as far as the assembler has taken them.
-    pub(super) slots: Vec<u32>,
+    pub(in crate::input::hprof) slots: Vec<u32>,
     version: u64,
     /// The file's dump that the block is of, from 1.
-    pub(super) dump: usize,
-    pub(super) roots: Vec<RawRoot>,
-    pub(super) classes: Vec<ClassDump>,
-    pub(super) deferred: Vec<Deferred>,
-    pub(super) deferred_bytes: Vec<u8>,
+    pub(in crate::input::hprof) dump: usize,
+    pub(in crate::input::hprof) roots: Vec<RawRoot>,
+    pub(in crate::input::hprof) classes: Vec<ClassDump>,
+    pub(in crate::input::hprof) deferred: Vec<Deferred>,
+    pub(in crate::input::hprof) deferred_bytes: Vec<u8>,
     /// Instances of `java.lang.Class`, which some writers have beside class dumps: id, position, references.
-    pub(super) class_instances: Vec<(u64, u64, Vec<u64>)>,
-    pub(super) nulls: u64,
+    pub(in crate::input::hprof) class_instances: Vec<(u64, u64, Vec<u64>)>,
+    pub(in crate::input::hprof) nulls: u64,
     /// (from, to, how) of references that hold until the runtime gives them up.
-    pub(super) soft: Vec<(u64, u64, Holding)>,
+    pub(in crate::input::hprof) soft: Vec<(u64, u64, Holding)>,
     /// The least and the greatest id of the piece at hand.
     ids: (u64, u64),
-    pub(super) counts: Counts,
+    pub(in crate::input::hprof) counts: Counts,
     /// Where a piece could not be read on, and whether the file ended there.
-    pub(super) unreadable: Vec<(u64, bool)>,
+    pub(in crate::input::hprof) unreadable: Vec<(u64, bool)>,
     /// Bytes of pieces behind these places.
-    pub(super) unread_bytes: u64,
-    pub(super) measure: Measure,
+    pub(in crate::input::hprof) unread_bytes: u64,
+    pub(in crate::input::hprof) measure: Measure,
     /// Which objects are where in the file.
-    pub(super) extents: Vec<Extent>,
+    pub(in crate::input::hprof) extents: Vec<Extent>,
     /// The class objects that `measure` knew, ascending.
-    pub(super) class_ids: Arc<[u64]>,
+    pub(in crate::input::hprof) class_ids: Arc<[u64]>,
     /// (object in the block, heap) where the heap changes.
-    pub(super) heaps: Vec<(u32, Heap)>,
+    pub(in crate::input::hprof) heaps: Vec<(u32, Heap)>,
 }
 
 impl<S: HeapSink> Default for Block<S> {
@@ -106,7 +106,7 @@ impl<S: HeapSink> Batch for Block<S> {
 struct Unreadable(usize);
 
 /// Parses the pieces of a block.
-pub(super) fn parse_block<S: HeapSink>(
+pub(in crate::input::hprof) fn parse_block<S: HeapSink>(
     bytes: &[u8],
     pieces: &[Piece],
     id_bytes: usize,

@@ -59,7 +59,7 @@ struct Plan<'g> {
 }
 
 /// Reads the contents of a dump.
-pub(super) fn contents(
+pub(in crate::input::hprof) fn contents(
     finder: &Finder,
     graph: &HeapGraph,
     speakers: &[Speaker],

@@ -1,21 +1,32 @@
 //! Single objects, read again when they are printed: values of fields, names of references, what they say.
 
+pub(super) mod content_keys;
+pub(super) mod contents;
+pub(super) mod field_names;
+pub(super) mod field_values;
+pub(super) mod fields;
+pub(super) mod finder;
+pub(super) mod pass;
+pub(super) mod sayings;
+pub(super) mod texts_of_strings;
+pub(super) mod values;
+
 use std::fmt;
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::contents::contents;
-use super::field_names::fields_between;
-use super::field_values::values_of_fields;
-use super::finder::{Finder, Places};
 use super::records::ClassDump;
-use super::sayings::{Speaker, sayings, speakers, whole};
-use super::texts_of_strings::visit_texts;
-use super::values::{array, array_values, instance_values, primitive, reference};
 use super::wire::{OBJECT, sub};
 use crate::graph::{ColumnSink, FieldKind, HeapGraph, NameId, NodeId, TypeId};
 use crate::input::{Contents, Elements, FieldValue, ObjectDetails, ReadError, ReferenceName, Reread, Saying, Strings};
 use crate::input::{Text, Value, WantedContents};
+use contents::contents;
+use field_names::fields_between;
+use field_values::values_of_fields;
+use finder::{Finder, Places};
+use sayings::{Speaker, sayings, speakers, whole};
+use texts_of_strings::visit_texts;
+use values::{array, array_values, instance_values, primitive, reference};
 
 /// More than any record has.
 const ALL_BYTES: usize = usize::MAX >> 1;

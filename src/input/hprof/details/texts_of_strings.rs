@@ -89,7 +89,7 @@ fn see_arrays(
 }
 
 /// Calls `take` with the texts of some strings, of each at most so many units; on all threads, in no order.
-pub(super) fn visit_texts(
+pub(in crate::input::hprof) fn visit_texts(
     finder: &Finder,
     graph: &HeapGraph,
     strings: &Strings,
@@ -114,7 +114,11 @@ pub(super) fn visit_texts(
 }
 
 /// The keys of strings that are parts of arrays.
-pub(super) fn find_keys_of_parts(finder: &Finder, graph: &HeapGraph, strings: &mut Strings) -> Result<(), ReadError> {
+pub(in crate::input::hprof) fn find_keys_of_parts(
+    finder: &Finder,
+    graph: &HeapGraph,
+    strings: &mut Strings,
+) -> Result<(), ReadError> {
     let keys: Vec<[AtomicU64; 2]> = (0..strings.len()).map(|_| Default::default()).collect();
     let by_array = ByArray::new(graph, strings, 0..strings.len());
     see_arrays(finder, &by_array, MOST_TOGETHER, |number, array, bytes| {

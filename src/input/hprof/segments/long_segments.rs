@@ -2,16 +2,16 @@
 //! longer than a block pass in parts, those of numbers without their values.
 
 use super::block_parts::Piece;
-use super::codes::*;
-use super::segments::{BLOCK_BYTES, FULL_BYTES, Filling, MOST_WHOLE_BYTES, Segment, SegmentReader, State};
 use super::sub_bytes::{SubBytes, sub_bytes};
-use super::wire::{id_of, sub, u32_at};
+use super::{BLOCK_BYTES, FULL_BYTES, Filling, MOST_WHOLE_BYTES, Segment, SegmentReader, State};
 use crate::input::ReadError;
 use crate::input::blocks::Buffer;
+use crate::input::hprof::codes::*;
+use crate::input::hprof::wire::{id_of, sub, u32_at};
 
 impl SegmentReader {
     /// Takes sub-records of a segment that is longer than a block.
-    pub(super) fn take_long(
+    pub(in crate::input::hprof) fn take_long(
         &mut self,
         mut segment: Segment,
         buffer: &mut Buffer,
