@@ -72,7 +72,7 @@ pub struct BreakdownOptions {
     pub by: BreakdownBy,
     /// Where the trees begin: the names of frames or types from the top down, `;` between them. Default: the top.
     pub below: Option<String>,
-    /// Levels below the top, at most [`MAX_DEPTH`]. Default: all; 20 of objects.
+    /// Levels below the top, at most [`MAX_DEPTH`](crate::answers::tree::MAX_DEPTH). Default: all; 20 of objects.
     pub depth: Option<u32>,
     /// Smaller nodes become part of `<other>`. Default: none do; of objects [`small_share`].
     pub min_size: Option<Threshold>,
