@@ -22,6 +22,7 @@ use crate::analysis::selection::hint;
 use crate::dump::{Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
 use crate::input::{Runtime, TypeOrigin};
+use crate::parallel;
 
 /// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
 ///
@@ -218,7 +219,6 @@ fn of_allocations(
     allocations: &AllocationDump,
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
-    use rayon::prelude::*;
     options.scope.check_on_allocations()?;
     if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
         return Err(AnswerError::NotObjects);
@@ -227,7 +227,7 @@ fn of_allocations(
     let mut types: BTreeMap<NameId, Amount> = BTreeMap::new();
     let (mut total, mut of_types) = (Amount::default(), 0u64);
     let mut heaps = Vec::new();
-    let tops: Vec<HeapTotal> = chosen.heaps.par_iter().map(|heap| HeapTotal::compute(heap)).collect();
+    let tops = parallel::map(chosen.heaps.clone(), &HeapTotal::compute);
     for (heap, top) in chosen.heaps.iter().zip(tops) {
         if top.pairs_left_out > 0 {
             return Err(AnswerError::TooManyPairs(super::heaps::title_of(heap)));

@@ -1,6 +1,7 @@
 //! From a complete dump to a graph: ids become nodes, references become node numbers in place, and references that
 //! cannot be resolved are counted.
 
+use crate::parallel;
 use rayon::prelude::*;
 
 use super::builder::GraphBuilder;
@@ -222,7 +223,11 @@ impl GraphBuilder {
         let shallow = ByteCounts::new(shallow, &order.few(std::mem::take(&mut self.objects.large)));
         let mut types = order.column(std::mem::take(&mut self.objects.types));
         // In place: fresh memory for ten million types would cost more than the work.
-        types.par_iter_mut().for_each(|slot| *slot = slot_types[*slot as usize].0);
+        parallel::each_piece(&mut types, &|_, piece| {
+            for slot in piece {
+                *slot = slot_types[*slot as usize].0;
+            }
+        });
         let node_types: Vec<TypeId> = types.into_iter().map(TypeId).collect();
         let mut class_objects = order.class_objects_by_node(&self.class_objects, |slot| slot_types[slot.0 as usize]);
         let weak = order.weak(resolved.weak);

@@ -1,8 +1,7 @@
 //! All rows of a snapshot as columns, by ordinal: the number of a node's row.
 
+use crate::parallel;
 use std::sync::Arc;
-
-use rayon::prelude::*;
 
 use super::bits::Bits;
 use super::block::{Block, EdgeLabel, Function, LARGE, NOWHERE};
@@ -349,8 +348,10 @@ impl Content {
             Position::Byte(0),
             || format!("{sum} edges counted, {rows} found"),
         );
-        self.targets.par_iter_mut().for_each(|target| {
-            *target = if (*target as usize) < nodes { *target } else { NOWHERE };
+        parallel::each_piece(&mut self.targets, &|_, piece| {
+            for target in piece {
+                *target = if (*target as usize) < nodes { *target } else { NOWHERE };
+            }
         });
         self.strings.finish();
         self.locations.retain(|&(ordinal, _)| (ordinal as usize) < nodes);
