@@ -14,7 +14,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 18] = [
     ("allocations", &[], &["rustc_hash"]),
     (
         "input",
-        &["graph", "allocations"],
+        &["graph", "allocations", "parallel"],
         &[
             "base64",
             "nom",
@@ -40,13 +40,13 @@ const ALLOWED: [(&str, &[&str], &[&str]); 18] = [
     ("filter", &["graph", "input", "analysis", "dump"], &["rayon", "unicode_width"]),
     (
         "answers",
-        &["graph", "allocations", "input", "analysis", "dump", "filter", "units"],
+        &["graph", "allocations", "input", "analysis", "dump", "filter", "units", "parallel"],
         &["rayon", "serde", "shlex", "time"],
     ),
     ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap", "unicode_width"]),
     (
         "export",
-        &["files", "graph", "allocations", "analysis", "dump", "filter", "answers", "escape", "units"],
+        &["files", "graph", "allocations", "analysis", "dump", "filter", "answers", "escape", "units", "parallel"],
         &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "twox_hash"],
     ),
     ("page", &["analysis", "dump", "answers", "escape", "units"], &["serde", "serde_json"]),
