@@ -356,6 +356,31 @@ fn classes_with_hidden_fields_have_one_size_in_small_and_large_heaps() {
     }
 }
 
+/// One pass over the references tells which arrays of JNI globals nothing refers to, however many there are.
+#[test]
+fn arrays_of_many_jni_globals_share_one_look_at_the_references() {
+    const ARRAYS: u64 = 20_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let fields: Vec<(&str, Held)> = (0..20).map(|_| ("field", Held::Reference(0))).collect();
+    dump.class("java.lang.Class", object, &fields, &[]);
+    let arrays = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    dump.instance(0x1000, object, &[]);
+    for number in 0..ARRAYS {
+        // A class that is not listed, and an object many times.
+        let mut elements = [0x1000; 50];
+        elements[0] = 0x10_0000 + 112 * number;
+        dump.references(0x1000_0000 + 0x1008 * number, arrays, &elements);
+        dump.jni_global(0x1000_0000 + 0x1008 * number);
+    }
+    dump.instance(0x10_0000 + 112 * ARRAYS, object, &[]);
+    let info = run(&["info", "-f", "json", &saved(dump, folder.path())]).expect_code(0).json();
+    let problem = &info["problems"][0];
+    assert_eq!((&problem["code"], &problem["count"]), (&"archived-mirror".into(), &ARRAYS.into()), "{info}");
+    assert_eq!(info["sections"][0]["references"].as_u64().map(|count| count > 49 * ARRAYS), Some(true), "{info}");
+}
+
 #[test]
 fn a_circle_of_classes_is_cut_once_and_said() {
     let folder = tempfile::tempdir().expect("a folder");
