@@ -128,6 +128,12 @@ impl Asked<'_> {
         self.dump.graph().map_or(String::new(), |graph| choice.hint(type_names(graph)))
     }
 
+    /// Returns true if a type of the dump is among those that are asked for.
+    pub(crate) fn has_type(&self, types: &TypeArgs) -> bool {
+        let choice = types.choice().ok().flatten().unwrap_or_default();
+        self.dump.graph().is_some_and(|graph| type_names(graph).any(|name| choice.matches(name)))
+    }
+
     /// Says which patterns of an option match no type of the dump, and so do nothing.
     pub(crate) fn note_unmatched(&self, option: &str, patterns: &[TypePattern]) {
         let Some(graph) = self.dump.graph() else { return };
