@@ -69,8 +69,7 @@ fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -
     if !is_graph && args.needs_objects() {
         bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
     }
-    asked.note_unmatched("--library", &options.own_types.libraries);
-    asked.note_unmatched("--mine", &options.own_types.mine);
+    asked.note_unmatched_owners(&options.own_types);
     let options = args.ordered(options, is_graph, !is_graph)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
     let fuller = answer.fuller_dump.iter().map(fuller_dump_note);
