@@ -416,6 +416,9 @@ fn a_name_that_nothing_has_is_said_with_the_nearest_one() {
             2,
             &format!("heapdump: {sentence} (an error because of --strict)\n"),
         );
+        // Also beside one that is passed, which is said too.
+        let passed = said(&[&limited[..], &["--fail-over", "Level=1", "--strict"]].concat(), 2, &sentence);
+        assert!(passed.contains("Level grew") || passed.contains("over the limit"), "{passed}");
     }
     for (option, command) in [
         ("--exclude", &["roots", GAME, "-t", "Level"][..]),
@@ -430,9 +433,6 @@ fn a_name_that_nothing_has_is_said_with_the_nearest_one() {
         said(&[command, &[option, "Levle"]].concat(), 0, &sentence);
         assert!(!run(&[command, &[option, "Level"]].concat()).stderr.contains("no type matches"), "{command:?}");
     }
-    // A section without a name is no empty cell.
-    let script = "fixtures/v8_snapshot/two-constructors.heapsnapshot";
-    assert!(run(&["stats", script, "--by", "domain", "-q"]).stdout.trim_end().ends_with(" -"));
     // Whose types are is told by their modules too, and of arrays by their elements.
     let module = "fixtures/nettrace/small-net9.nettrace.zst";
     for (option, pattern, of_nothing) in
@@ -451,6 +451,9 @@ fn a_name_that_nothing_has_is_said_with_the_nearest_one() {
         let ran = run_with_input(&["stats", "--by", "owner", option, pattern], arrays).expect_code(0);
         assert_eq!(ran.stderr.contains("no type matches"), of_nothing, "{option} {pattern}: {}", ran.stderr);
     }
+    // A section without a name is no empty cell.
+    let script = "fixtures/v8_snapshot/two-constructors.heapsnapshot";
+    assert!(run(&["stats", script, "--by", "domain", "-q"]).stdout.trim_end().ends_with(" -"));
 }
 
 #[test]
