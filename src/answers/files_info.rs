@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Info, Limits, OrderWords};
+use crate::input::Severity;
 
 /// What several files are. The serde form is the JSON of `info` with several files.
 #[derive(Serialize)]
@@ -65,7 +66,7 @@ impl InfoOfFile {
         self.info
             .problems()
             .iter()
-            .filter(|problem| !problem.is_note)
+            .filter(|problem| problem.severity == Severity::Warning)
             .fold(0, |sum, problem| sum.saturating_add(problem.count))
     }
 

@@ -62,14 +62,12 @@ impl GraphBuilder {
             count_cross_section(&maps, missing.dangling, &mut problems);
         }
         if let (Some(mirrors), false) = (options.archived_mirrors, missing.of_arrays.is_empty()) {
-            let is_referred_to = |node| resolved.references.par_iter().any(|&target| target == node);
-            let least_bytes = mirrors.least_bytes;
             let dangling = self.count_archived_mirrors(
                 &missing.of_arrays,
-                least_bytes,
+                mirrors.least_bytes,
                 &order,
                 &maps[0],
-                is_referred_to,
+                &resolved.references,
                 &mut problems,
             );
             self.sections[0].section.dangling_references += dangling;
@@ -77,7 +75,7 @@ impl GraphBuilder {
         self.finish(order, resolved, maps, problems)
     }
 
-    fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<Dropped>) {
+    pub(super) fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<Dropped>) {
         self.found_order.take().unwrap_or_else(|| {
             let maps = self.build_maps();
             let (order, dropped) = self.find_order(&maps);

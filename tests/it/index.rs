@@ -139,6 +139,17 @@ fn the_index_is_really_used() {
     assert!(run(&["index", &index]).expect_code(2).stderr.contains("is an index already"));
 }
 
+/// The document has the layout of the version that is written.
+#[test]
+fn the_version_of_the_layout_is_documented() {
+    let (_folder, dump) = small_dump();
+    run(&["index", "-q", &dump]).expect_code(0);
+    let header = std::fs::read(index_of(&dump)).unwrap();
+    let version = u32::from_ne_bytes(header[8..12].try_into().unwrap());
+    let document = std::fs::read_to_string(project("docs/index.md")).unwrap();
+    assert!(document.contains(&format!("## Layout, version {version}\n")), "version {version}");
+}
+
 #[test]
 fn an_index_can_be_made_of_a_pipe_and_put_anywhere() {
     let (folder, dump) = small_dump();
