@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::{Info, Limits, OrderWords};
-use crate::input::Severity;
 
 /// What several files are. The serde form is the JSON of `info` with several files.
 #[derive(Serialize)]
@@ -66,7 +65,7 @@ impl InfoOfFile {
         self.info
             .problems()
             .iter()
-            .filter(|problem| problem.severity == Severity::Warning)
+            .filter(|problem| !problem.is_note())
             .fold(0, |sum, problem| sum.saturating_add(problem.count))
     }
 

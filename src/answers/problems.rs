@@ -21,6 +21,13 @@ pub struct ProblemRow {
     pub meaning: String,
 }
 
+impl ProblemRow {
+    /// Returns true for what is worth listing, and no sign of damage.
+    pub fn is_note(&self) -> bool {
+        self.severity == Severity::Note
+    }
+}
+
 /// Codes, of whatever format, that say that the end of the dump is missing; and those that make it likely.
 const CUT: [&str; 3] = ["broken-compression", "truncated", "truncated-line"];
 const PERHAPS_CUT: [&str; 2] = ["missing-end-record", "missing-trailer"];

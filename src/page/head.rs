@@ -9,7 +9,6 @@ use crate::answers::diff::delta;
 use crate::answers::histogram::Totals;
 use crate::answers::info::FormatRow;
 use crate::answers::{GroupBy, Info, ProblemRow, cut_sentence};
-use crate::input::Severity;
 use crate::units::{count_of, format_bytes, format_count};
 
 impl Sections<'_, '_> {
@@ -67,7 +66,7 @@ impl Sections<'_, '_> {
         if let Some(cut) = cut_sentence(problems) {
             html.markup("<p class=\"warning\" role=\"note\"><strong>").text(cut).markup("</strong>.</p>\n");
         }
-        let kinds = problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
+        let kinds = problems.iter().filter(|problem| !problem.is_note()).count();
         if kinds > 0 {
             let see = if kinds == 1 { "See it" } else { "See them" };
             let kinds =
