@@ -82,6 +82,7 @@ pub mod graph;
 pub mod index;
 pub mod input;
 pub mod page;
+mod parallel;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod units;

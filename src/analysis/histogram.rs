@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::graph::{HeapGraph, NodeSet, SectionId};
+use crate::parallel;
 
 /// Objects and shallow bytes of a group, and how much of both strong roots reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,23 +63,19 @@ pub fn tally_types(graph: &HeapGraph, reachable: &NodeSet, nodes: Range<usize>) 
     let length = nodes.len().div_ceil(pieces).max(1);
     let ranges: Vec<Range<usize>> =
         nodes.clone().step_by(length).map(|start| start..(start + length).min(nodes.end)).collect();
-    ranges
-        .into_par_iter()
-        .map(|range| {
-            let mut tallies = vec![Tally::default(); types];
-            let counts_all = !graph.counts_bytes_only();
-            for (node, type_id, bytes) in graph.objects(range).filter(|&(_, _, bytes)| counts_all || bytes > 0) {
-                tallies[type_id.index()].add_object(bytes, reachable.contains(node));
-            }
-            tallies
-        })
-        .reduce(
-            || vec![Tally::default(); types],
-            |mut sum, part| {
-                sum.iter_mut().zip(&part).for_each(|(sum, part)| sum.add(part));
-                sum
-            },
-        )
+    let parts = parallel::map(ranges, &|range| {
+        let mut tallies = vec![Tally::default(); types];
+        let counts_all = !graph.counts_bytes_only();
+        for (node, type_id, bytes) in graph.objects(range).filter(|&(_, _, bytes)| counts_all || bytes > 0) {
+            tallies[type_id.index()].add_object(bytes, reachable.contains(node));
+        }
+        tallies
+    });
+    let mut sum = vec![Tally::default(); types];
+    for part in parts {
+        sum.iter_mut().zip(&part).for_each(|(sum, part)| sum.add(part));
+    }
+    sum
 }
 
 /// The tally of one section: of the objects that histograms count. O(nodes of the section).

@@ -38,6 +38,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
+use crate::input::Severity;
 use crate::units::{count_of, format_bytes};
 pub use guard::guarded;
 pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
@@ -214,6 +215,8 @@ pub struct CollectProblem {
     pub count: u64,
     /// Where first; not known here.
     pub first_at: Option<String>,
+    /// What was lost is warned about.
+    pub severity: Severity,
 }
 
 impl Collected {

@@ -6,9 +6,9 @@ mod keys_tests;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Color;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Color;
 use unicode_width::UnicodeWidthStr;
 
 use super::ask::{Answer, Ask, Worker};
@@ -192,7 +192,7 @@ fn screens_of_every_size_and_kind() {
         let mut game = Driver::new(&GAME, size, look);
         golden(name, game.keys("j Enter"));
         let buffer = game.buffer();
-        let is_plain = |cell: &ratatui::buffer::Cell| cell.fg == Color::Reset && cell.bg == Color::Reset;
+        let is_plain = |cell: &ratatui_core::buffer::Cell| cell.fg == Color::Reset && cell.bg == Color::Reset;
         assert!(look.color || buffer.content.iter().all(is_plain), "{name}");
         assert!(!look.ascii || buffer.content.iter().all(|cell| cell.symbol().is_ascii()), "{name}");
     }
@@ -273,7 +273,7 @@ fn waiting_is_shown() {
     let area = Rect::new(0, 0, 80, 24);
     let mut buffer = Buffer::empty(area);
     draw(&mut state, area, &mut buffer);
-    let text: String = buffer.content.iter().map(ratatui::buffer::Cell::symbol).collect();
+    let text: String = buffer.content.iter().map(ratatui_core::buffer::Cell::symbol).collect();
     let parts = ["1.0 MiB of 4.0 MiB", "pair_after.txt", "12,345 objects so far"];
     assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     assert!(matches!(state.update(Msg::Key(Key::Char('q')))[..], [Ask::Quit]));

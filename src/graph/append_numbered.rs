@@ -9,6 +9,7 @@ use super::resolve_counts::ResolveCounts;
 use super::resolve_references::Resolved;
 use super::weak_references::WeakReference;
 use super::{HeapGraph, NodeId, SectionId, SectionIds};
+use crate::parallel;
 
 impl GraphBuilder {
     /// Takes all objects of a dump at once, in place of `append`. For dumps of one section.
@@ -44,7 +45,6 @@ impl GraphBuilder {
 
     /// Puts the graph together where objects came numbered. O(objects + references).
     pub(super) fn resolve_numbered(mut self, numbered: Numbered) -> (HeapGraph, ResolveCounts) {
-        use rayon::prelude::*;
         let Numbered { ids, weak, dangling } = numbered;
         let mut problems = ResolveCounts::default();
         if dangling > 0 {
@@ -67,10 +67,14 @@ impl GraphBuilder {
         let (order, node_of) = match maps.first() {
             Some(map) if !is_ascending => {
                 let node = |number: usize| map.ids.rank(ids.get(number)).unwrap_or(0);
-                let node_of: Vec<u32> = (0..count).into_par_iter().map(node).collect();
+                let node_of: Vec<u32> = parallel::collect(count, node);
                 let mut order = vec![0; count];
                 node_of.iter().enumerate().for_each(|(number, &node)| order[node as usize] = number as u32);
-                words.par_iter_mut().for_each(|word| *word = node_of[*word as usize]);
+                parallel::each_piece(&mut words, &|_, piece| {
+                    for word in piece {
+                        *word = node_of[*word as usize];
+                    }
+                });
                 (ObjectOrder::Listed(order), Some(node_of))
             }
             _ => (ObjectOrder::AsListed, None),

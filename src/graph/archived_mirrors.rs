@@ -5,6 +5,9 @@
 //! them; when a class is loaded its element is set to null. Dumps have records of loaded classes alone, so that the other
 //! elements lead nowhere. Without this every such dump would be taken for damaged.
 
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
 use super::builder::GraphBuilder;
 use super::object_order::ObjectOrder;
 use super::packed_objects::position_of;
@@ -13,8 +16,24 @@ use super::{ArchivedMirrors, NodeId, RootKind, SectionIds};
 
 /// By so much some rules of sizes make objects too large.
 const SLACK_BYTES: u64 = 8;
+/// Longer arrays are of no archive: those that were seen refer to fewer than 1,000 classes that were not loaded.
+const MOST_ELEMENTS: u32 = 1 << 16;
+/// What an element takes while it is looked at: it stands in two lists while these are joined, its id and the room at it in
+/// one each.
+const ELEMENT_BYTES: u64 = 48;
 
 impl GraphBuilder {
+    /// The most that it takes to look for archived mirrors beside what it takes to resolve.
+    pub(super) fn archived_mirrors_bytes(&mut self, mirrors: Option<ArchivedMirrors>) -> u64 {
+        if mirrors.is_none() {
+            return 0;
+        }
+        let (maps, order, dropped) = self.found_order();
+        let arrays = self.archive_arrays(mirrors, &order, &maps);
+        self.found_order = Some((maps, order, dropped));
+        arrays.iter().map(|&(array, _)| u64::from(self.objects.counts[array as usize]) * ELEMENT_BYTES).sum()
+    }
+
     /// The arrays that may refer to archived mirrors, as objects (ascending) and nodes: JNI globals hold them, and no other
     /// root. O(roots).
     pub(super) fn archive_arrays(
@@ -35,21 +54,22 @@ impl GraphBuilder {
         let mut others: Vec<u64> = others.map(|root| root.id).collect();
         others.sort_unstable();
         arrays.retain(|id| others.binary_search(id).is_err());
-        let mut arrays: Vec<(u32, NodeId)> = arrays.into_iter().filter_map(object).collect();
+        let is_short = |&(array, _): &(u32, NodeId)| self.objects.counts[array as usize] <= MOST_ELEMENTS;
+        let mut arrays: Vec<(u32, NodeId)> = arrays.into_iter().filter_map(object).filter(is_short).collect();
         arrays.sort_unstable();
         arrays
     }
 
     /// Counts what such arrays refer to that is not in the dump: (array, id), by array. Those are archived mirrors at whose
-    /// ids there is room for a class object between listed objects, in arrays that nothing refers to and where most have
-    /// no room for two; the others are dangling references. Returns how many dangle.
+    /// ids there is room for a class object between listed objects, in arrays that no reference leads to and where a quarter
+    /// has no room for two; the others are dangling references. Returns how many dangle. O(references, missing log objects).
     pub(super) fn count_archived_mirrors(
         &self,
         missing: &[(NodeId, u64)],
         least_bytes: u64,
         order: &ObjectOrder,
         map: &SectionIds,
-        is_referred_to: impl Fn(NodeId) -> bool,
+        references: &[NodeId],
         problems: &mut ResolveCounts,
     ) -> u64 {
         let mut ids: Vec<u64> = missing.iter().map(|&(_, id)| id).collect();
@@ -67,12 +87,14 @@ impl GraphBuilder {
             let missing = ids.get(ids.partition_point(|&other| other <= id)).copied();
             listed.into_iter().chain(missing).min().map_or(u64::MAX, |next| next - id)
         };
+        let arrays: FxHashSet<NodeId> = missing.iter().map(|&(array, _)| array).collect();
+        let referred = targets_among(&arrays, references.par_iter().copied());
         let mut dangling = 0;
         for of_array in missing.chunk_by(|a, b| a.0 == b.0) {
             let array = of_array[0].0;
             let rooms: Vec<u64> = of_array.iter().map(|&(_, id)| room(id)).collect();
             let near = rooms.iter().filter(|&&room| (least_bytes..2 * least_bytes).contains(&room)).count();
-            let is_archive = 2 * near >= rooms.len() && !is_referred_to(array);
+            let is_archive = 4 * near >= rooms.len() && !referred.contains(&array);
             let count = if is_archive { rooms.iter().filter(|&&room| room >= least_bytes).count() as u64 } else { 0 };
             let others = rooms.len() as u64 - count;
             let first_position = position_of(&self.objects.positions, order.object_of(array.0) as usize);
@@ -81,5 +103,78 @@ impl GraphBuilder {
             dangling += others;
         }
         dangling
+    }
+}
+
+/// Those of some nodes that references lead to, found in one pass over these.
+fn targets_among(nodes: &FxHashSet<NodeId>, references: impl ParallelIterator<Item = NodeId>) -> FxHashSet<NodeId> {
+    let found = references.filter(|target| nodes.contains(target)).fold(FxHashSet::default, |mut found, target| {
+        found.insert(target);
+        found
+    });
+    found.reduce(FxHashSet::default, |mut all, found| {
+        all.extend(found);
+        all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::graph::{BuildError, IdStyle, MemoryBudget, ObjectColumns, ResolveOptions, Section};
+
+    #[test]
+    fn references_to_many_arrays_are_looked_at_once() {
+        let references: Vec<NodeId> = (0..100_000).map(|at| NodeId(at * 7 % 60_000)).collect();
+        let arrays: FxHashSet<NodeId> = (50_000..70_000).map(NodeId).collect();
+        let steps = AtomicUsize::new(0);
+        let counted = references.par_iter().copied().inspect(|_| _ = steps.fetch_add(1, Ordering::Relaxed));
+        let found = targets_among(&arrays, counted);
+        assert_eq!(steps.into_inner(), references.len());
+        let expected: FxHashSet<NodeId> = references.iter().copied().filter(|node| arrays.contains(node)).collect();
+        assert!(found == expected && !found.is_empty());
+    }
+
+    /// Class objects of 112 bytes, and an array of so many that are not listed, held by a JNI global.
+    fn archive(elements: u64, budget: &MemoryBudget) -> (GraphBuilder, ResolveOptions) {
+        let mut builder = GraphBuilder::new(IdStyle::Hex);
+        builder.limit_memory(budget);
+        let slot = builder.new_type();
+        builder.name_type(slot, "Object[]");
+        let section = builder.begin_section(Section::default());
+        let mut columns = ObjectColumns::default();
+        columns.push_object(0x10, 0, 16, 1);
+        (0..elements).for_each(|at| columns.push_reference(0x1000 + 112 * at));
+        columns.push_object(0x1000 + 112 * elements, 0, 16, 2);
+        columns.seal();
+        builder.append(section, &columns, 0..2, &[slot.0], 0, true).expect("room");
+        builder.add_root(section, 0x10, RootKind::JniGlobal, Default::default(), None, 1);
+        let archived_mirrors = Some(ArchivedMirrors { arrays: slot, least_bytes: 112 });
+        (builder, ResolveOptions { archived_mirrors, ..ResolveOptions::default() })
+    }
+
+    #[test]
+    fn elements_of_an_archive_are_counted_as_memory_and_longer_arrays_are_none() {
+        const MOST: u64 = MOST_ELEMENTS as u64;
+        for (elements, known) in [(1000, 1000), (MOST, MOST), (MOST + 1, 0)] {
+            let needed = |has_mirrors: bool, limit: u64| {
+                let budget = MemoryBudget::new(Some(limit));
+                let (mut builder, options) = archive(elements, &budget);
+                let options = if has_mirrors { options } else { ResolveOptions::default() };
+                builder.check_resolve(&options).map(|()| builder.memory.held_bytes())
+            };
+            let without = needed(false, u64::MAX).expect("room");
+            assert_eq!(needed(true, u64::MAX), Ok(without + known * ELEMENT_BYTES));
+            let refused = Err(BuildError::TooMuchMemory(without));
+            assert_eq!(needed(true, without), if known > 0 { refused } else { Ok(without) });
+            let (builder, options) = archive(elements, &MemoryBudget::default());
+            let (_, problems) = builder.resolve(options);
+            assert_eq!(
+                (problems.archived_mirrors.count, problems.dangling_references.count),
+                (known, elements - known)
+            );
+        }
     }
 }

@@ -14,7 +14,8 @@ use super::numbered::Numbered;
 use super::object_order::ObjectOrder;
 use super::packed_objects::{Chunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
-use super::resolve_counts::Dropped;
+use super::references::WeakReference;
+use super::resolve_counts::{Dropped, ResolveOptions};
 use super::roots::RootRecord;
 use super::spaces::Holding;
 use super::threads::{Frame, StackSlot, ThreadRecord};
@@ -82,7 +83,7 @@ pub struct GraphBuilder {
     pub(super) found_order: Option<(Vec<SectionIds>, ObjectOrder, Vec<Dropped>)>,
     /// The first of the objects that were appended late, and before which object each of them stands in the dump.
     pub(super) late: (usize, Vec<u32>),
-    memory: MemoryShare,
+    pub(super) memory: MemoryShare,
     /// What all names together cost.
     name_bytes: usize,
 }
@@ -122,7 +123,7 @@ impl GraphBuilder {
     ///
     /// # Errors
     /// When there is not.
-    pub fn check_resolve(&mut self) -> Result<(), BuildError> {
+    pub fn check_resolve(&mut self, options: &ResolveOptions) -> Result<(), BuildError> {
         let apart = self.stream.as_ref().map_or(0, ReferenceStream::words);
         let (objects, references) =
             (self.objects.types.len() as u64, (self.objects.reference_words.len() + apart) as u64);
@@ -134,7 +135,10 @@ impl GraphBuilder {
             // Order of the objects, then types, sizes and references in that order beside those in the order of the dump.
             maps + 4 * objects + (4 * references).max(4 * objects)
         };
-        self.memory.hold(self.memory_bytes() + needed)
+        let needed = self.memory_bytes() + needed;
+        self.memory.hold(needed)?;
+        let for_mirrors = self.archived_mirrors_bytes(options.archived_mirrors);
+        self.memory.hold(needed + for_mirrors)
     }
 
     /// Fails when there is no room for a copy of so many bytes of what was appended.

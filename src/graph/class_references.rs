@@ -1,9 +1,8 @@
 //! References that follow from something else than the dump's lists: an object's to its class, a thread's to its stack.
 
-use rayon::prelude::*;
-
 use super::csr::{Csr, Offsets};
 use super::{HeapGraph, NodeId, NodeSet, TypeId};
+use crate::parallel;
 
 impl HeapGraph {
     /// Makes the class the last strong reference of objects whose class is no strong root: such a class is held by its
@@ -39,9 +38,8 @@ impl HeapGraph {
             .map(TypeId::new)
             .map(|type_id| self.types.class_object(type_id).is_some() && !self.types.class_is_stored(type_id))
             .collect();
-        let types = self.node_types.all().par_iter();
-        self.classes_left_out =
-            types.filter(|type_id| is_left_out.get(type_id.index()).is_some_and(|&is_left_out| is_left_out)).count();
+        let types = self.node_types.all();
+        self.classes_left_out = parallel::count(types.len(), |at| is_left_out.get(types[at].index()) == Some(&true));
     }
 
     /// Takes out one strong reference for each pair (from, to), the last of several. O(objects + references).
@@ -59,7 +57,7 @@ impl Csr {
     /// One more target behind those of some nodes: in place where offsets stay narrow.
     fn with_last(self, node_count: usize, last: impl Fn(NodeId) -> Option<NodeId> + Sync) -> Csr {
         let last = |index: usize| last(NodeId::new(index));
-        let added = (0..node_count).into_par_iter().filter(|&index| last(index).is_some()).count();
+        let added = parallel::count(node_count, |index| last(index).is_some());
         let fits = self.targets.len() as u64 + added as u64 <= u64::from(u32::MAX);
         let Csr { offsets, targets } = self;
         let (offsets, targets) = match (offsets, targets.into_memory()) {

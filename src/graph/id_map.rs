@@ -194,6 +194,7 @@ impl IdRange {
         IdRange { min: first, max: first, varying: 0, first }
     }
 
+    #[inline]
     pub(super) fn add(&mut self, id: u64) {
         self.min = self.min.min(id);
         self.max = self.max.max(id);

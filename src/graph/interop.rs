@@ -128,6 +128,7 @@ impl NodeCompactIndexable for HeapGraph {}
 impl<'a> IntoNeighbors for &'a HeapGraph {
     type Neighbors = Neighbors<'a>;
 
+    #[inline]
     fn neighbors(self, node: NodeId) -> Neighbors<'a> {
         self.strong_references(node).iter().copied()
     }

@@ -1,12 +1,11 @@
 //! In which order objects become nodes. Nodes are numbered by id; a dump lists its objects in an order of its own, which
 //! is mostly that of the ids, in long runs.
 
-use rayon::prelude::*;
-
 use super::csr::Offsets;
 use super::packed_objects::Chunk;
 use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds, TypeId, TypeSlot};
+use crate::parallel;
 
 /// As many objects to a run as make it worth to keep runs, on average.
 const OBJECTS_OF_RUN: usize = 16;
@@ -95,7 +94,7 @@ impl Runs {
             let counts = &counts[run.object as usize..][..run.length as usize];
             counts.iter().map(|&count| count as usize).sum()
         };
-        let lengths: Vec<usize> = self.by_object.par_iter().map(of_run).collect();
+        let lengths: Vec<usize> = parallel::collect(self.by_object.len(), |at| of_run(&self.by_object[at]));
         let (mut starts, mut sum, mut tail) = (Vec::with_capacity(lengths.len()), 0, lists.len());
         for (run, &length) in self.by_object.iter().zip(&lengths) {
             if self.tail == Some(run.object) {
@@ -175,7 +174,7 @@ impl ObjectOrder {
         match self {
             ObjectOrder::AsListed => column,
             ObjectOrder::Runs(runs) => runs.column(column),
-            ObjectOrder::Listed(order) => order.par_iter().map(|&object| column[object as usize]).collect(),
+            ObjectOrder::Listed(order) => parallel::collect(order.len(), |at| column[order[at] as usize]),
         }
     }
 
@@ -242,10 +241,8 @@ impl ObjectOrder {
             }
             ObjectOrder::Listed(order) => {
                 let offsets = Offsets::from_counts(counts);
-                let counts: Vec<u32> =
-                    order.par_iter().map(|&object| offsets.range(object as usize).len() as u32).collect();
-                let total: usize = counts.par_iter().map(|&count| count as usize).sum();
-                let mut gathered = Vec::with_capacity(total);
+                let counts = parallel::collect(order.len(), |at| offsets.range(order[at] as usize).len() as u32);
+                let mut gathered = Vec::with_capacity(references.len());
                 for &object in order {
                     gathered.extend_from_slice(&references[offsets.range(object as usize)]);
                 }

@@ -1,12 +1,11 @@
 //! Dumps in two streams: objects that say how many references they have, and references that follow apart, in the same
 //! order. Nothing but the counts says whose a reference is, so a hole in either stream ends what can be told.
 
-use rayon::prelude::*;
-
 use super::budget::make_room;
 use super::columns::{ObjectColumns, Packing};
 use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::{NodeId, SectionIds};
+use crate::parallel;
 
 /// Stands for a reference that leads nowhere until it is dropped; no node has this number.
 const NOWHERE: u32 = u32::MAX;
@@ -108,8 +107,7 @@ impl ReferenceStream {
             rest = behind;
             work.push((chunk, own));
         }
-        let bad: Vec<(u64, Occurrences)> =
-            work.into_par_iter().map(|(chunk, words)| resolve_chunk(chunk, words, map)).collect();
+        let bad: Vec<(u64, Occurrences)> = parallel::map(work, &|(chunk, words)| resolve_chunk(chunk, words, map));
         let (mut from, mut to) = (0, 0);
         for chunk in &chunks {
             if from != to {

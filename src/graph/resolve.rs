@@ -1,6 +1,7 @@
 //! From a complete dump to a graph: ids become nodes, references become node numbers in place, and references that
 //! cannot be resolved are counted.
 
+use crate::parallel;
 use rayon::prelude::*;
 
 use super::builder::GraphBuilder;
@@ -61,14 +62,12 @@ impl GraphBuilder {
             count_cross_section(&maps, missing.dangling, &mut problems);
         }
         if let (Some(mirrors), false) = (options.archived_mirrors, missing.of_arrays.is_empty()) {
-            let is_referred_to = |node| resolved.references.par_iter().any(|&target| target == node);
-            let least_bytes = mirrors.least_bytes;
             let dangling = self.count_archived_mirrors(
                 &missing.of_arrays,
-                least_bytes,
+                mirrors.least_bytes,
                 &order,
                 &maps[0],
-                is_referred_to,
+                &resolved.references,
                 &mut problems,
             );
             self.sections[0].section.dangling_references += dangling;
@@ -76,7 +75,7 @@ impl GraphBuilder {
         self.finish(order, resolved, maps, problems)
     }
 
-    fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<Dropped>) {
+    pub(super) fn found_order(&mut self) -> (Vec<SectionIds>, ObjectOrder, Vec<Dropped>) {
         self.found_order.take().unwrap_or_else(|| {
             let maps = self.build_maps();
             let (order, dropped) = self.find_order(&maps);
@@ -222,7 +221,11 @@ impl GraphBuilder {
         let shallow = ByteCounts::new(shallow, &order.few(std::mem::take(&mut self.objects.large)));
         let mut types = order.column(std::mem::take(&mut self.objects.types));
         // In place: fresh memory for ten million types would cost more than the work.
-        types.par_iter_mut().for_each(|slot| *slot = slot_types[*slot as usize].0);
+        parallel::each_piece(&mut types, &|_, piece| {
+            for slot in piece {
+                *slot = slot_types[*slot as usize].0;
+            }
+        });
         let node_types: Vec<TypeId> = types.into_iter().map(TypeId).collect();
         let mut class_objects = order.class_objects_by_node(&self.class_objects, |slot| slot_types[slot.0 as usize]);
         let weak = order.weak(resolved.weak);

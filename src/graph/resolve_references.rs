@@ -1,7 +1,5 @@
 //! References of all objects from ids to node numbers, in the memory they were packed in.
 
-use rayon::prelude::*;
-
 use super::builder::SectionBuild;
 use super::columns::PositionRun;
 use super::id_map::{IdMap, IdRange};
@@ -10,6 +8,7 @@ use super::resolve_counts::ResolveCounts;
 use super::resolve_counts::{Dropped, ResolveOptions};
 use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds};
+use crate::parallel;
 
 /// Where one chunk's pass over its references writes.
 struct ChunkWork<'a> {
@@ -74,7 +73,7 @@ pub(super) fn resolve_references(
         counts_left = rest;
         work.push(ChunkWork { chunk, words: own_words, counts: own_counts });
     }
-    let results: Vec<ChunkResult> = work.into_par_iter().map(|work| resolver.resolve_chunk(work)).collect();
+    let results: Vec<ChunkResult> = parallel::map(work, &|work| resolver.resolve_chunk(work));
 
     let (mut missing, mut weak) = (Missing::default(), Vec::<WeakReference>::new());
     let (mut from, mut to) = (0, 0);

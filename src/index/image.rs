@@ -1,12 +1,12 @@
 //! Columns of a mapped file, checked when they are first touched.
 
+use crate::parallel;
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::Mmap;
-use rayon::prelude::*;
 
 use super::key::check_of;
 use super::layout::{ALIGNMENT, BLOCK};
@@ -35,9 +35,7 @@ impl FileImage {
 
     /// Checks every block. O(bytes), on all threads.
     pub(super) fn verify_all(&self) {
-        (0..self.checks.len()).into_par_iter().for_each(|block| {
-            self.verify_block(block);
-        });
+        parallel::map((0..self.checks.len()).collect(), &|block| self.verify_block(block));
     }
 
     /// Gives back the memory of what was read.

@@ -20,6 +20,7 @@ pub struct Code {
 
 /// How much a kind of problem matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// What was read may differ from the heap: it is warned about, and an error under `strict`.
     Warning,

@@ -233,7 +233,7 @@ impl Objects {
         reading: &mut Reading,
     ) -> Result<HeapGraph, ReadError> {
         let Objects { mut builder, resolve, finish } = self;
-        builder.check_resolve()?;
+        builder.check_resolve(&resolve)?;
         let (mut graph, findings) = builder.resolve(resolve);
         let tallies = [
             (&codes.dangling_ref, findings.dangling_references),

@@ -66,7 +66,7 @@ impl Sections<'_, '_> {
         if let Some(cut) = cut_sentence(problems) {
             html.markup("<p class=\"warning\" role=\"note\"><strong>").text(cut).markup("</strong>.</p>\n");
         }
-        let kinds = problems.iter().filter(|problem| !problem.is_note).count();
+        let kinds = problems.iter().filter(|problem| !problem.is_note()).count();
         if kinds > 0 {
             let see = if kinds == 1 { "See it" } else { "See them" };
             let kinds =

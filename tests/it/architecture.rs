@@ -7,15 +7,16 @@ use heapdump::input::READERS;
 use crate::common::cmd::project;
 
 /// (layer, layers it may use, outside crates it may use)
-const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
+const ALLOWED: [(&str, &[&str], &[&str]); 18] = [
     ("units", &[], &[]),
+    ("parallel", &[], &["rayon"]),
     ("escape", &[], &["serde", "serde_json"]),
     ("files", &[], &["rustix", "signal_hook", "tempfile", "windows_sys"]),
-    ("graph", &[], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde"]),
+    ("graph", &["parallel"], &["bytemuck", "petgraph", "rayon", "rustc_hash", "serde"]),
     ("allocations", &[], &["rustc_hash"]),
     (
         "input",
-        &["graph", "allocations"],
+        &["graph", "allocations", "parallel"],
         &[
             "base64",
             "nom",
@@ -31,19 +32,23 @@ const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
             "twox_hash",
         ],
     ),
-    ("analysis", &["graph", "allocations", "units"], &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"]),
-    ("index", &["files", "graph"], &["bytemuck", "memmap2", "rayon", "serde", "serde_json", "twox_hash"]),
+    (
+        "analysis",
+        &["graph", "allocations", "units", "parallel"],
+        &["petgraph", "rayon", "regex_lite", "rustc_hash", "serde"],
+    ),
+    ("index", &["files", "graph", "parallel"], &["bytemuck", "memmap2", "rayon", "serde", "serde_json", "twox_hash"]),
     ("dump", &["files", "graph", "allocations", "input", "analysis", "index", "units"], &["rayon", "serde"]),
     ("filter", &["graph", "input", "analysis", "dump"], &["rayon", "unicode_width"]),
     (
         "answers",
-        &["graph", "allocations", "input", "analysis", "dump", "filter", "units"],
+        &["graph", "allocations", "input", "analysis", "dump", "filter", "units", "parallel"],
         &["rayon", "serde", "shlex", "time"],
     ),
     ("report", &["escape", "units"], &["comfy_table", "csv", "serde", "serde_json", "textwrap", "unicode_width"]),
     (
         "export",
-        &["files", "graph", "allocations", "analysis", "dump", "filter", "answers", "escape", "units"],
+        &["files", "graph", "allocations", "analysis", "dump", "filter", "answers", "escape", "units", "parallel"],
         &["bytes", "inferno", "parquet", "petgraph", "rayon", "rustc_hash", "serde", "twox_hash"],
     ),
     ("page", &["analysis", "dump", "answers", "escape", "units"], &["serde", "serde_json"]),
@@ -51,7 +56,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
     (
         "explore",
         &["files", "graph", "analysis", "dump", "filter", "answers", "escape", "report", "units"],
-        &["base64", "ratatui", "rustix", "serde", "signal_hook", "unicode_width"],
+        &["base64", "ratatui_core", "ratatui_crossterm", "rustix", "serde", "signal_hook", "unicode_width"],
     ),
     (
         "cli",
@@ -90,7 +95,7 @@ const ALLOWED: [(&str, &[&str], &[&str]); 17] = [
 ];
 
 /// Crates that only their layer may name.
-const OUTSIDE: [&str; 36] = [
+const OUTSIDE: [&str; 37] = [
     "anstyle_query",
     "anyhow",
     "base64",
@@ -109,7 +114,8 @@ const OUTSIDE: [&str; 36] = [
     "nom",
     "parquet",
     "petgraph",
-    "ratatui",
+    "ratatui_core",
+    "ratatui_crossterm",
     "rayon",
     "regex_lite",
     "rustc_hash",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::cmd::run_with_input;
-use crate::common::fixtures::{Fixture, all};
+use crate::common::fixtures::{Fixture, all, test_each_format};
 use crate::common::read;
 use heapdump::allocations::AllocationDump;
 use heapdump::analysis::allocation_totals::{Totals, TotalsOptions};
@@ -67,9 +67,10 @@ fn walk(dump: &AllocationDump) -> usize {
     dump.heaps.iter().map(|heap| heap.entries.len()).sum()
 }
 
-#[test]
-fn a_cut_is_always_reported() {
-    for fixture in all().iter().filter(|fixture| !fixture.expected["error"].is_string()) {
+test_each_format!(a_cut_is_always_reported, reports_cuts);
+
+fn reports_cuts(fixture: &Fixture) {
+    if !fixture.expected["error"].is_string() {
         let (bytes, options) = (fixture.bytes(), options(fixture));
         let step = if bytes.len() <= SMALL { 1 } else { bytes.len().div_ceil(CUTS_OF_LARGE) };
         // What stands behind a dump's end is no part of it.
@@ -114,21 +115,20 @@ fn harmless(bytes: &[u8], length: usize, packed: bool) -> bool {
     last.is_none_or(|line| line.starts_with(b"c") || line.starts_with(b"// EOF"))
 }
 
-#[test]
-fn changed_bytes_never_panic() {
-    for fixture in all() {
-        let (mut bytes, options) = (fixture.bytes(), options(&fixture));
-        let step = if bytes.len() <= SMALL { 1 } else { bytes.len().div_ceil(CUTS_OF_LARGE) };
-        for at in (0..bytes.len()).step_by(step) {
-            let before = bytes[at];
-            let values: &[u8] =
-                if bytes.len() <= SMALL { &[0, b' ', b'\n', b'0', b'x', b'a', 0xFF] } else { &[0xFF, b'\n'] };
-            for &value in values {
-                bytes[at] = value;
-                survives(&bytes, &options);
-            }
-            bytes[at] = before;
+test_each_format!(changed_bytes_never_panic, survives_changed_bytes);
+
+fn survives_changed_bytes(fixture: &Fixture) {
+    let (mut bytes, options) = (fixture.bytes(), options(fixture));
+    let step = if bytes.len() <= SMALL { 1 } else { bytes.len().div_ceil(CUTS_OF_LARGE) };
+    for at in (0..bytes.len()).step_by(step) {
+        let before = bytes[at];
+        let values: &[u8] =
+            if bytes.len() <= SMALL { &[0, b' ', b'\n', b'0', b'x', b'a', 0xFF] } else { &[0xFF, b'\n'] };
+        for &value in values {
+            bytes[at] = value;
+            survives(&bytes, &options);
         }
+        bytes[at] = before;
     }
 }
 

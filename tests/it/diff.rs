@@ -174,10 +174,18 @@ fn a_cut_dump_passes_no_limit() {
         [&["diff", cut, PAIRS[0][1], "--fail-over", "10%"][..], &["trend", cut, PAIRS[0][1], "--fail-over", "10%"]]
     {
         let ran = run(&[limited, &["-q"]].concat()).expect_code(2);
-        assert!(ran.stderr.contains("a limit is passed, but that says nothing"), "{limited:?}: {}", ran.stderr);
+        let sentence = format!("heapdump: {cut}: a limit is passed, but that says nothing");
+        assert!(ran.stderr.contains(&sentence), "{limited:?}: {}", ran.stderr);
         run(&[limited, &["-q", "--lenient"]].concat()).expect_code(1);
     }
     run(&["trend", cut, cut, PAIRS[0][1], cut, "--fail-over", "10%", "-q"]).expect_code(2);
+    // Growth from the first to the last does not depend on the dumps between them, growth from dump to dump does.
+    let between = ["trend", old, cut, PAIRS[0][1], "-q", "--fail-over"];
+    for (limit, code) in [("10%", 1), ("1GiB", 0), ("1/dump", 2), ("1GiB/dump", 2)] {
+        let ran = run(&[&between[..], &[limit]].concat()).expect_code(code);
+        assert_eq!(ran.stderr.contains(&format!("heapdump: {cut}: ")), code == 2, "{limit}: {}", ran.stderr);
+    }
+    run(&["trend", old, cut, old, PAIRS[0][1], "-q", "--grows"]).expect_code(2);
     run(&["stats", cut, "--fail-over", "System=1", "-q"]).expect_code(1);
     // Warnings name the dump.
     for command in [&["diff", old, cut][..], &["leaks", old, cut], &["report", "-o", "-", old, cut]] {

@@ -1,7 +1,7 @@
 //! Every dump under fixtures/ against its expected results, through the binary.
 
 use crate::common::cmd::{Ran, run};
-use crate::common::fixtures::{Fixture, all};
+use crate::common::fixtures::{Fixture, all, test_each_format};
 use serde_json::Value;
 
 fn ask(fixture: &Fixture, words: &[&str]) -> Ran {
@@ -25,46 +25,41 @@ fn counts(problems: &Value) -> Value {
     problems.map(|problem| (problem["code"].as_str().unwrap().to_string(), problem["count"].clone())).collect()
 }
 
-#[test]
-fn every_fixture_gives_its_expected_results() {
-    let mut checked = 0;
-    for fixture in all() {
-        let (name, expected) = (fixture.name(), &fixture.expected);
-        if let Some(error) = expected["error"].as_str() {
-            let ran = ask(&fixture, &["stats"]).expect_code(2);
-            assert!(ran.stderr.contains(error), "{name}: {}", ran.stderr);
-            continue;
-        }
-        if fixture.holds_allocations() {
-            check_allocations(&fixture);
-            checked += 1;
-            continue;
-        }
-        let info = ask(&fixture, &["info", "-f", "json"]).expect_code(0).json();
-        let stats = ask(&fixture, &["stats", "-f", "json"]).expect_code(0).json();
-        assert_eq!(info["format"], expected["format"], "{name}");
-        assert_eq!(info["encoding"], expected["encoding"], "{name}");
-        assert_eq!(counts(&stats["problems"]), expected["problems"], "{name}");
-        assert_contains(&name, &info["records"], &expected["records"]);
-        if let Some(shape) = expected["shape"].as_str() {
-            assert!(info["version"].as_str().unwrap().starts_with(shape), "{name}: {}", info["version"]);
-        }
-        if let Some(trailer) = expected.get("trailer") {
-            assert_eq!(&info["trailer"], trailer, "{name}");
-        }
-        let sections = expected["sections"].as_array().unwrap();
-        assert_eq!(info["sections"].as_array().unwrap().len(), sections.len(), "{name}");
-        for (number, section) in sections.iter().enumerate() {
-            assert_contains(&format!("{name} section {}", number + 1), &info["sections"][number], section);
-        }
-        if let Some(types) = expected["types"].as_array() {
-            check_types(&name, &stats, types);
-            check_types_without_graph(&fixture, types);
-        }
-        check_objects(&fixture);
-        checked += 1;
+test_each_format!(every_fixture_gives_its_expected_results, gives_what_is_expected);
+
+fn gives_what_is_expected(fixture: &Fixture) {
+    let (name, expected) = (fixture.name(), &fixture.expected);
+    if let Some(error) = expected["error"].as_str() {
+        let ran = ask(fixture, &["stats"]).expect_code(2);
+        assert!(ran.stderr.contains(error), "{name}: {}", ran.stderr);
+        return;
     }
-    assert!(checked > 40, "{checked}");
+    if fixture.holds_allocations() {
+        check_allocations(fixture);
+        return;
+    }
+    let info = ask(fixture, &["info", "-f", "json"]).expect_code(0).json();
+    let stats = ask(fixture, &["stats", "-f", "json"]).expect_code(0).json();
+    assert_eq!(info["format"], expected["format"], "{name}");
+    assert_eq!(info["encoding"], expected["encoding"], "{name}");
+    assert_eq!(counts(&stats["problems"]), expected["problems"], "{name}");
+    assert_contains(&name, &info["records"], &expected["records"]);
+    if let Some(shape) = expected["shape"].as_str() {
+        assert!(info["version"].as_str().unwrap().starts_with(shape), "{name}: {}", info["version"]);
+    }
+    if let Some(trailer) = expected.get("trailer") {
+        assert_eq!(&info["trailer"], trailer, "{name}");
+    }
+    let sections = expected["sections"].as_array().unwrap();
+    assert_eq!(info["sections"].as_array().unwrap().len(), sections.len(), "{name}");
+    for (number, section) in sections.iter().enumerate() {
+        assert_contains(&format!("{name} section {}", number + 1), &info["sections"][number], section);
+    }
+    if let Some(types) = expected["types"].as_array() {
+        check_types(&name, &stats, types);
+        check_types_without_graph(fixture, types);
+    }
+    check_objects(fixture);
 }
 
 /// Totals of heaps by every command that has them, then their types and backtraces.

@@ -169,8 +169,34 @@ fn archived_mirrors_are_known_and_other_dangling_references_are_told() {
     // No array of the archive.
     assert_eq!(problems_of_archive(&[], true, false, 0).0, json(&[("dangling-ref", 50)]));
     assert_eq!(problems_of_archive(&[], false, true, 0).0, json(&[("dangling-ref", 50)]));
-    let far: Vec<u64> = (0..60).map(|number| 0x10_0000 + 0x1000 * number).collect();
-    assert_eq!(problems_of_archive(&far, false, false, 0).0, json(&[("dangling-ref", 110)]));
+    let far: Vec<u64> = (0..160).map(|number| 0x10_0000 + 0x1000 * number).collect();
+    assert_eq!(problems_of_archive(&far, false, false, 0).0, json(&[("dangling-ref", 210)]));
+    // A third of the places has no room for two classes.
+    assert_eq!(problems_of_archive(&far[..100], false, false, 0).0, json(&[("archived-mirror", 150)]));
+}
+
+/// Healthy dumps of HotSpot list roots of archived classes that were not loaded.
+#[test]
+fn roots_without_a_record_are_noted_and_raise_no_alarm() {
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    dump.instance(0x1000, object, &[]);
+    dump.root(0x1000);
+    [0x7000, 0x8000].into_iter().for_each(|class| dump.sticky_class(class));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump.hprof").display().to_string();
+    std::fs::write(&file, dump.finish()).unwrap();
+    let said = run(&["stats", "--strict", &file]).expect_code(0).stderr;
+    assert!(!said.contains("dangling"), "{said}");
+    let info = run(&["info", "-f", "json", &file]).expect_code(0).json();
+    let problem = &info["problems"][0];
+    assert_eq!((&problem["code"], &problem["count"]), (&"dangling-root".into(), &2.into()), "{info}");
+    assert_eq!((&problem["severity"], &info["problems"][1]), (&"note".into(), &Value::Null), "{info}");
+    assert_eq!(info["sections"][0]["dangling_roots"], 2);
+    let dangling = run(&["info", "-f", "json", "fixtures/hprof/tiny-4byte.hprof"]).expect_code(0).json();
+    let of =
+        |code: &str| dangling["problems"].as_array().unwrap().iter().find(|problem| problem["code"] == code).cloned();
+    assert_eq!(of("dangling-ref").expect("a problem")["severity"], "warning", "{dangling}");
 }
 
 /// What came of an array that the file ends in is lost, whether the file's length is known or not.

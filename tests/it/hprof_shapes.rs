@@ -356,6 +356,77 @@ fn classes_with_hidden_fields_have_one_size_in_small_and_large_heaps() {
     }
 }
 
+/// One pass over the references tells which arrays of JNI globals nothing refers to, however many there are.
+#[test]
+fn arrays_of_many_jni_globals_share_one_look_at_the_references() {
+    const ARRAYS: u64 = 20_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let fields: Vec<(&str, Held)> = (0..20).map(|_| ("field", Held::Reference(0))).collect();
+    dump.class("java.lang.Class", object, &fields, &[]);
+    let arrays = dump.class("[Ljava.lang.Object;", object, &[], &[]);
+    dump.instance(0x1000, object, &[]);
+    for number in 0..ARRAYS {
+        // A class that is not listed, and an object many times.
+        let mut elements = [0x1000; 50];
+        elements[0] = 0x10_0000 + 112 * number;
+        dump.references(0x1000_0000 + 0x1008 * number, arrays, &elements);
+        dump.jni_global(0x1000_0000 + 0x1008 * number);
+    }
+    dump.instance(0x10_0000 + 112 * ARRAYS, object, &[]);
+    let info = run(&["info", "-f", "json", &saved(dump, folder.path())]).expect_code(0).json();
+    let problem = &info["problems"][0];
+    assert_eq!((&problem["code"], &problem["count"]), (&"archived-mirror".into(), &ARRAYS.into()), "{info}");
+    assert_eq!(info["sections"][0]["references"].as_u64().map(|count| count > 49 * ARRAYS), Some(true), "{info}");
+}
+
+/// A gap behind the only instance of a class looks like fields that only the virtual machine sees, where there are such gaps.
+#[test]
+fn a_gap_behind_a_single_object_is_no_hidden_field() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes_of = |gap: u64, instances: u64| {
+        let mut dump = JavaDump::new();
+        let object = dump.class("java.lang.Object", 0, &[], &[]);
+        let one = dump.class("java.lang.One", object, &[("name", Held::Reference(0))], &[]);
+        // Behind one array in fifty there is a gap.
+        for number in 0..1000 {
+            dump.primitives(0x1000 + 24 * number + gap * (number / 50), 8, 1, &[1; 8]);
+        }
+        for number in 0..instances {
+            dump.instance(0x10_0000 + 0x80 * number, one, &[Held::Reference(0)]);
+            dump.primitives(0x10_0018 + 0x80 * number, 8, 1, &[1; 88]);
+        }
+        let file = saved(dump, folder.path());
+        let info = run(&["info", "-f", "json", &file]).expect_code(0).json();
+        assert_eq!(info["sizes"], "object header 12, references 4, alignment 8: measured");
+        let rows = run(&["list", "-t", "java.lang.One", "-f", "json", &file]).expect_code(0).json();
+        rows["objects"][0]["shallow_bytes"].as_u64().expect("a number")
+    };
+    for (gap, instances, expected) in [(0, 1, 24), (8, 1, 16), (48, 1, 16), (112, 1, 24), (48, 2, 24)] {
+        assert_eq!(bytes_of(gap, instances), expected, "gaps of {gap}, {instances}");
+    }
+}
+
+/// A class that has the id of an instance lies at no distance from it: sizes are measured all the same.
+#[test]
+fn a_class_with_the_id_of_an_instance_is_not_its_neighbour() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dump = JavaDump::new();
+    let object = dump.class("java.lang.Object", 0, &[], &[]);
+    let seen = dump.class("java.lang.Seen", object, &[("name", Held::Reference(0))], &[]);
+    let other = dump.class("app.Other", object, &[], &[]);
+    for number in 0..200 {
+        dump.primitives(0x1000 + 24 * number, 8, 1, &[1; 8]);
+    }
+    for id in (0..10).map(|number| 0x10_0000 + 40 * number).chain([other]) {
+        dump.instance(id, seen, &[Held::Reference(0)]);
+        dump.primitives(id + 16, 8, 1, &[1; 8]);
+    }
+    let info = run(&["info", "-f", "json", &saved(dump, folder.path())]).expect_code(0).json();
+    assert_eq!(info["sizes"], "object header 12, references 4, alignment 8: measured");
+}
+
 #[test]
 fn a_circle_of_classes_is_cut_once_and_said() {
     let folder = tempfile::tempdir().expect("a folder");

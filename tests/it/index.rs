@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use heapdump::answers::objects::ObjectOrder;
 use heapdump::dump::{IndexUse, RootPolicy};
@@ -12,7 +11,8 @@ use heapdump::report::Format;
 use heapdump::{OpenDump, OpenOptions};
 
 use crate::common::cmd::{Ran, finish, heapdump, project, run};
-use crate::common::{fixtures, questions};
+use crate::common::fixtures::{self, Fixture};
+use crate::common::questions;
 
 /// A fresh folder with a copy of a dump in it.
 fn folder_with(dump: &Path) -> (tempfile::TempDir, String) {
@@ -62,40 +62,29 @@ fn open_both(options: &OpenOptions, dump: &str) -> (OpenDump, OpenDump) {
     (with, without)
 }
 
-#[test]
-fn every_fixture_answers_alike_with_and_without_an_index() {
-    let fixtures: Vec<_> = fixtures::all().into_iter().filter(|fixture| !fixture.holds_allocations()).collect();
-    let (next, indexed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let check = || {
-        while let Some(fixture) = fixtures.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (_folder, dump) = folder_with(&fixture.path);
-            let mut words = vec!["index".to_string(), dump.clone()];
-            words.extend(fixture.arguments());
-            if run(&words.iter().map(String::as_str).collect::<Vec<_>>()).code != 0 {
-                // What cannot be read has no index; that it says so is tested elsewhere.
-                assert!(!index_of(&dump).exists(), "{dump}");
-                continue;
-            }
-            indexed.fetch_add(1, Ordering::Relaxed);
-            let options = OpenOptions { read: fixture.read_options(), ..OpenOptions::default() };
-            let (with, without) = open_both(&options, &dump);
-            assert!(with.is_indexed(), "{dump}");
-            assert_eq!(all_answers(&with), all_answers(&without), "{dump}");
-            // Other roots than the dump's, and what follows from them.
-            for (without, keep_unreachable) in [(&[][..], true), (&["local", "static"], false), (&["handle"], false)] {
-                let without = without.iter().map(|kind| kind.to_string()).collect();
-                let roots = RootPolicy { without, keep_unreachable };
-                let (with, without) = open_both(&OpenOptions { roots, ..options.clone() }, &dump);
-                assert_eq!(questions::ask_of_roots(&with), questions::ask_of_roots(&without), "{dump}");
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(check);
-        }
-    });
-    assert!(indexed.into_inner() > 50);
+fixtures::test_each_format!(every_fixture_answers_alike_with_and_without_an_index, answers_alike);
+
+fn answers_alike(fixture: &Fixture) {
+    let (_folder, dump) = folder_with(&fixture.path);
+    let mut words = vec!["index".to_string(), dump.clone()];
+    words.extend(fixture.arguments());
+    let is_indexed = run(&words.iter().map(String::as_str).collect::<Vec<_>>()).code == 0;
+    assert_eq!(is_indexed, index_of(&dump).exists(), "{dump}");
+    assert_eq!(is_indexed, !fixture.holds_allocations() && !fixture.expected["error"].is_string(), "{dump}");
+    if !is_indexed {
+        return;
+    }
+    let options = OpenOptions { read: fixture.read_options(), ..OpenOptions::default() };
+    let (with, without) = open_both(&options, &dump);
+    assert!(with.is_indexed(), "{dump}");
+    assert_eq!(all_answers(&with), all_answers(&without), "{dump}");
+    // Other roots than the dump's, and what follows from them.
+    for (without, keep_unreachable) in [(&[][..], true), (&["local", "static"], false), (&["handle"], false)] {
+        let without = without.iter().map(|kind| kind.to_string()).collect();
+        let roots = RootPolicy { without, keep_unreachable };
+        let (with, without) = open_both(&OpenOptions { roots, ..options.clone() }, &dump);
+        assert_eq!(questions::ask_of_roots(&with), questions::ask_of_roots(&without), "{dump}");
+    }
 }
 
 /// The program gives the words of a question the answer that the library gives its options, with and without an index: of the
@@ -148,6 +137,17 @@ fn the_index_is_really_used() {
     assert!(refused.stderr.contains("--no-index"), "{}", refused.stderr);
     assert!(run(&["stats", "--raw-types", &index]).expect_code(2).stderr.contains("other reading options"));
     assert!(run(&["index", &index]).expect_code(2).stderr.contains("is an index already"));
+}
+
+/// The document has the layout of the version that is written.
+#[test]
+fn the_version_of_the_layout_is_documented() {
+    let (_folder, dump) = small_dump();
+    run(&["index", "-q", &dump]).expect_code(0);
+    let header = std::fs::read(index_of(&dump)).unwrap();
+    let version = u32::from_ne_bytes(header[8..12].try_into().unwrap());
+    let document = std::fs::read_to_string(project("docs/index.md")).unwrap();
+    assert!(document.contains(&format!("## Layout, version {version}\n")), "version {version}");
 }
 
 #[test]

@@ -170,6 +170,7 @@ fn occurring() -> BTreeMap<String, Keys> {
     add(&["info", &cut.display().to_string()]);
     add(&["info", OLD, TRACE_66]);
     add(&["stats", OLD, NEW]);
+    add(&["stats", NEW, "--exclude-roots", "static,local,handle"]);
     add(&["leaks", OLD, NEW]);
     for form in ["", "--retained", "--paths", "--roots", "--by package --retained"] {
         let words: Vec<&str> = ["diff", OLD, NEW].into_iter().chain(form.split_whitespace()).collect();

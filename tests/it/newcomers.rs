@@ -416,6 +416,9 @@ fn a_name_that_nothing_has_is_said_with_the_nearest_one() {
             2,
             &format!("heapdump: {sentence} (an error because of --strict)\n"),
         );
+        // Also beside one that is passed, which is said too.
+        let passed = said(&[&limited[..], &["--fail-over", "Level=1", "--strict"]].concat(), 2, &sentence);
+        assert!(passed.contains("Level grew") || passed.contains("over the limit"), "{passed}");
     }
     for (option, command) in [
         ("--exclude", &["roots", GAME, "-t", "Level"][..]),
@@ -429,6 +432,24 @@ fn a_name_that_nothing_has_is_said_with_the_nearest_one() {
             format!("note: no type matches {option} Levle, which does nothing; did you mean BubbleGame.Level?");
         said(&[command, &[option, "Levle"]].concat(), 0, &sentence);
         assert!(!run(&[command, &[option, "Level"]].concat()).stderr.contains("no type matches"), "{command:?}");
+    }
+    // Whose types are is told by their modules too, and of arrays by their elements.
+    let module = "fixtures/nettrace/small-net9.nettrace.zst";
+    for (option, pattern, of_nothing) in
+        [("--library", "=HeapGen.dll", false), ("--library", "=HeapGen", true), ("--mine", "=HeapGen.dll", true)]
+    {
+        let ran = run(&["stats", module, "--by", "owner", option, pattern]).expect_code(0);
+        assert_eq!(ran.stderr.contains("no type matches"), of_nothing, "{option} {pattern}: {}", ran.stderr);
+    }
+    let arrays = b"a 2 g.exe 763f9d2\nt 1 app.Cell[]\no 1 1 8\nr 1 4 0 1\nc g.exe 763f9d3\n";
+    for (option, pattern, of_nothing) in [
+        ("--library", "=app.Cell", false),
+        ("--mine", "=app.Cell", false),
+        ("--library", "=app.Cell[]", false),
+        ("--mine", "=app.Cell[]", true),
+    ] {
+        let ran = run_with_input(&["stats", "--by", "owner", option, pattern], arrays).expect_code(0);
+        assert_eq!(ran.stderr.contains("no type matches"), of_nothing, "{option} {pattern}: {}", ran.stderr);
     }
     // A section without a name is no empty cell.
     let script = "fixtures/v8_snapshot/two-constructors.heapsnapshot";

@@ -156,6 +156,11 @@ fn other_processes_and_formats_are_refused_with_a_sentence() {
     for (words, code, sentence) in [
         (&["list", page, "--detached"][..], 0, ""),
         (&["list", page, "--detached", "-t", "App"], 1, "no node of what is asked for is detached"),
+        (
+            &["list", page, "--detached", "-t", "Functoin"],
+            1,
+            "no type matches --type Functoin (capitals matter); did you mean",
+        ),
         (&["list", old.as_str(), "--detached"], 1, "no node is detached"),
     ] {
         let ran = run(words).expect_code(code);

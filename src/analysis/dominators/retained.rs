@@ -2,10 +2,9 @@
 
 use std::io;
 
-use rayon::prelude::*;
-
 use super::{DomNode, Dominators, STEP_BUDGET, Used};
 use crate::graph::{ByteCounts, Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
+use crate::parallel;
 
 /// Retained bytes of each object, by its number in the dominator tree.
 #[derive(Debug)]
@@ -42,8 +41,10 @@ impl Retained {
         let Used { narrow: mut objects, wide: mut bytes } = used;
         bytes.clear();
         bytes.resize(count, 0);
-        bytes.par_iter_mut().enumerate().skip(1).for_each(|(number, bytes)| {
-            *bytes = graph.shallow_bytes(dominators.node_at(DomNode::new(number)));
+        parallel::each_piece(&mut bytes[1..], &|first, piece| {
+            for (at, bytes) in piece.iter_mut().enumerate() {
+                *bytes = graph.shallow_bytes(dominators.node_at(DomNode::new(1 + first + at)));
+            }
         });
         objects.clear();
         objects.resize(count, 1);

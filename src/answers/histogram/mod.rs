@@ -26,6 +26,7 @@ use crate::analysis::selection::hint;
 use crate::dump::{Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
 use crate::input::{Runtime, TypeOrigin};
+use crate::parallel;
 pub use options::*;
 use owners::rows_of_owners;
 pub use requested_roots::ReachedBy;
@@ -226,7 +227,6 @@ fn of_allocations(
     allocations: &AllocationDump,
     options: &HistogramOptions,
 ) -> Result<Histogram, AnswerError> {
-    use rayon::prelude::*;
     options.scope.check_on_allocations()?;
     if options.group_by != GroupBy::Type || options.retained.is_some() || !options.size_limits.is_empty() {
         return Err(AnswerError::NotObjects);
@@ -235,7 +235,7 @@ fn of_allocations(
     let mut types: BTreeMap<NameId, Amount> = BTreeMap::new();
     let (mut total, mut of_types) = (Amount::default(), 0u64);
     let mut heaps = Vec::new();
-    let tops: Vec<HeapTotal> = chosen.heaps.par_iter().map(|heap| HeapTotal::compute(heap)).collect();
+    let tops = parallel::map(chosen.heaps.clone(), &HeapTotal::compute);
     for (heap, top) in chosen.heaps.iter().zip(tops) {
         if top.pairs_left_out > 0 {
             return Err(AnswerError::TooManyPairs(super::heaps::title_of(heap)));

@@ -11,6 +11,20 @@ use crate::answers::{AnswerError, GroupBy, Scope};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, RootKind, TypeId};
 
+impl OwnTypes {
+    /// All that patterns of libraries may match, and what those of the program's own types may: names of types, of modules
+    /// and of the elements of arrays.
+    pub(crate) fn names(graph: &HeapGraph) -> [Vec<&str>; 2] {
+        let types = graph.types();
+        let elements: Vec<&str> = types.ids().map(|type_id| element_of(graph.type_name(type_id))).collect();
+        let of_type = |type_id: TypeId| {
+            let module_or_element = types.module(type_id).unwrap_or(elements[type_id.index()]);
+            [graph.type_name(type_id), module_or_element]
+        };
+        [types.ids().flat_map(of_type).collect(), elements]
+    }
+}
+
 /// Reachable objects of libraries that no type of the program dominates.
 const NO_OWNER: &str = "(no owner)";
 /// Objects of libraries that no root reaches.
@@ -108,13 +122,17 @@ pub(super) fn owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) ->
     ))
 }
 
+/// The type of an array's elements by its name, which is whose the array is; of any other type its own name.
+fn element_of(name: &str) -> &str {
+    name.trim_end_matches(|c| "[],".contains(c))
+}
+
 /// Names of groups, and by type the group of the program's own, or `LIBRARY`.
 fn program_types(dump: &OpenDump, graph: &HeapGraph, by: GroupBy, own: &OwnTypes) -> (Vec<String>, Vec<u32>) {
     let libraries = LibraryNames::of(&dump.info().format, &own.libraries);
     let is_library = |type_id: TypeId| {
         let name = graph.type_name(type_id);
-        // An array is whose its elements are.
-        let element = name.trim_end_matches(|c| "[],".contains(c));
+        let element = element_of(name);
         let of_library = match graph.types().module(type_id) {
             Some(module) => libraries.contains(module) || own.libraries.iter().any(|pattern| pattern.matches(name)),
             None => libraries.contains(name) || libraries.contains(element),

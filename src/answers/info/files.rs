@@ -67,7 +67,7 @@ impl InfoOfFile {
         self.info
             .problems()
             .iter()
-            .filter(|problem| !problem.is_note)
+            .filter(|problem| !problem.is_note())
             .fold(0, |sum, problem| sum.saturating_add(problem.count))
     }
 

@@ -3,6 +3,7 @@
 use super::properties::ProcessSettings;
 use super::{AllocationInfo, FormatRow, Info, ObjectInfo, Records};
 use crate::answers::problems::ProblemRow;
+use crate::input::Severity;
 use crate::units::{count_of, format_count};
 
 impl Info {
@@ -126,8 +127,8 @@ impl<S: Fn(u64) -> String> Lines<S> {
         if problems.is_empty() {
             self.add("problems", "none");
         }
-        for ProblemRow { code, count, first_at, meaning, is_note, .. } in problems {
-            let field = if *is_note { "note" } else { "problem" };
+        for ProblemRow { code, count, first_at, meaning, severity, .. } in problems {
+            let field = if *severity == Severity::Note { "note" } else { "problem" };
             // Meanings are in the plural.
             match count {
                 1 => self.add(field, format!("{meaning} ({code}, once, at {first_at})")),

@@ -19,12 +19,12 @@ pub use properties::ProcessSettings;
 use properties::settings;
 
 use crate::allocations::{AllocationDump, add_counts};
-use crate::analysis::allocation_totals::Amount;
 use crate::analysis::heap_total::HeapTotal;
 use crate::analysis::histogram::{Tally, tally_section};
 use crate::dump::{Content, OpenDump};
 use crate::graph::{HeapGraph, NodeId, Section, SectionId};
 use crate::input::{FormatInfo, Loss, SnapshotInfo};
+use crate::parallel;
 use crate::units::count_of;
 
 /// What is asked.
@@ -467,9 +467,8 @@ fn snapshot_row(number: usize, snapshot: &SnapshotInfo) -> SnapshotRow {
 }
 
 fn of_allocations(dump: &OpenDump, allocations: &AllocationDump) -> AllocationInfo {
-    use rayon::prelude::*;
     let info = dump.info();
-    let totals: Vec<Amount> = allocations.heaps.par_iter().map(|heap| HeapTotal::compute(heap).total).collect();
+    let totals = parallel::map(allocations.heaps.iter().collect(), &|heap| HeapTotal::compute(heap).total);
     let process = |(at, (pid, part)): (usize, (i64, u32))| {
         let heaps = || allocations.heaps.iter().filter(|heap| (heap.pid, heap.part) == (pid, part));
         ProcessRow {

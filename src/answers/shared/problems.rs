@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::input::Diagnostics;
+use crate::input::{Diagnostics, Severity};
 
 /// All problems of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -14,12 +14,18 @@ pub struct ProblemRow {
     pub count: u64,
     /// Where first: `line 8`, `byte 1024`.
     pub first_at: String,
+    /// A note is worth listing, and no sign of damage.
+    pub severity: Severity,
     /// What it means, to follow a count.
     #[serde(skip)]
     pub meaning: String,
-    /// It is worth listing, and no sign of damage.
-    #[serde(skip)]
-    pub is_note: bool,
+}
+
+impl ProblemRow {
+    /// Returns true for what is worth listing, and no sign of damage.
+    pub fn is_note(&self) -> bool {
+        self.severity == Severity::Note
+    }
 }
 
 /// Codes, of whatever format, that say that the end of the dump is missing; and those that make it likely.
@@ -55,7 +61,7 @@ pub fn problems_of(diagnostics: &Diagnostics) -> Vec<ProblemRow> {
         count: problem.count,
         first_at: problem.first_at.to_string(),
         meaning: problem.meaning.to_string(),
-        is_note: problem.is_note(),
+        severity: problem.severity,
     };
     diagnostics.sorted().iter().map(row).collect()
 }

@@ -42,6 +42,11 @@ impl TrendLimit {
         &self.text
     }
 
+    /// Returns true if growth from one dump to the next is limited, which depends on all dumps.
+    pub fn is_per_dump(&self) -> bool {
+        self.is_per_dump
+    }
+
     /// That something grew by more, or that nothing matches, in a sentence. `rows` are all, whatever is shown, each with the number by which
     /// `bytes_of` knows its bytes in the dumps that were read.
     pub(super) fn check<B: Iterator<Item = u64>>(

@@ -2,10 +2,10 @@
 
 use anyhow::{Error, Result};
 
-use super::options::{LenientArgs, words};
+use super::options::{LenientArgs, NamedProblems, words};
 use crate::analysis::threshold::{Percent, Threshold, parse_share};
+use crate::answers::DiffBy;
 use crate::answers::diff::{DiffFlags, GrowthLimit, GrowthLimits, OverLimit};
-use crate::answers::{DiffBy, ProblemRow};
 use crate::cli::Outcome;
 
 /// What the rows of a diff are.
@@ -49,13 +49,21 @@ pub(crate) struct GrowthArgs {
 impl GrowthArgs {
     /// How the command ends, where `over` is what the limits came to. What a cut NEW has says nothing where it passes none, and
     /// what a cut OLD lacks is no growth.
-    pub(crate) fn outcome(&self, over: &[OverLimit], is_strict: bool, problems: [&[ProblemRow]; 2]) -> Result<Outcome> {
+    pub(crate) fn outcome(
+        &self,
+        over: &[OverLimit],
+        is_strict: bool,
+        dumps: [NamedProblems<'_>; 2],
+    ) -> Result<Outcome> {
+        if is_strict && over.iter().any(|over| !over.is_over) {
+            return Ok(Outcome::Failed);
+        }
         if over.iter().any(|over| over.is_over) {
-            self.lenient.check_growth([problems[0]])?;
+            self.lenient.check_growth([dumps[0]])?;
             return Ok(Outcome::No);
         }
-        self.lenient.check(!self.fail_over.is_empty() || self.fail_over_type.is_some(), problems)?;
-        Ok(if is_strict && !over.is_empty() { Outcome::Failed } else { Outcome::Done })
+        self.lenient.check(!self.fail_over.is_empty() || self.fail_over_type.is_some(), dumps)?;
+        Ok(Outcome::Done)
     }
 
     /// The limits.

@@ -85,26 +85,25 @@ pub(crate) struct LenientArgs {
     lenient: bool,
 }
 
+/// The problems of a dump, with its name where there are several dumps.
+pub(crate) type NamedProblems<'p> = (&'p str, &'p [ProblemRow]);
+
 impl LenientArgs {
     /// An error where what is left of a dump that is cut passed no limit.
-    pub(crate) fn check<'p>(
-        &self,
-        has_limits: bool,
-        problems: impl IntoIterator<Item = &'p [ProblemRow]>,
-    ) -> Result<()> {
-        if has_limits { self.check_cut("no limit is passed", problems) } else { Ok(()) }
+    pub(crate) fn check<'p>(&self, has_limits: bool, dumps: impl IntoIterator<Item = NamedProblems<'p>>) -> Result<()> {
+        if has_limits { self.check_cut("no limit is passed", dumps) } else { Ok(()) }
     }
 
     /// An error where one of these dumps, since which something grew by more than a limit, is cut.
-    pub(crate) fn check_growth<'p>(&self, since: impl IntoIterator<Item = &'p [ProblemRow]>) -> Result<()> {
+    pub(crate) fn check_growth<'p>(&self, since: impl IntoIterator<Item = NamedProblems<'p>>) -> Result<()> {
         self.check_cut("a limit is passed", since)
     }
 
-    fn check_cut<'p>(&self, what: &str, problems: impl IntoIterator<Item = &'p [ProblemRow]>) -> Result<()> {
-        match problems.into_iter().find_map(cut_sentence).filter(|_| !self.lenient) {
-            Some(cut) => bail!("{what}, but that says nothing. {cut}. --lenient checks limits on what there is"),
-            None => Ok(()),
-        }
+    fn check_cut<'p>(&self, what: &str, dumps: impl IntoIterator<Item = NamedProblems<'p>>) -> Result<()> {
+        let cut = dumps.into_iter().find_map(|(file, problems)| Some((file, cut_sentence(problems)?)));
+        let Some((file, cut)) = cut.filter(|_| !self.lenient) else { return Ok(()) };
+        let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
+        bail!("{file}{what}, but that says nothing. {cut}. --lenient checks limits on what there is")
     }
 }
 

@@ -62,7 +62,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         session.print_answer(&answer, &args.common.output)?;
         let is_strict = args.common.input.read.strict;
         answer.over_limits.iter().for_each(|over| session.print_sentence(&over.sentence(is_strict)));
-        let problems = [&answer.problems.old[..], &answer.problems.new];
+        let [old_name, new_name] = [old, new].map(|asked| asked.file.unwrap_or_default());
+        let problems = [(old_name, &answer.problems.old[..]), (new_name, &answer.problems.new)];
         let outcome = args.growth.outcome(&answer.over_limits, is_strict, problems)?;
         if answer.rows.is_empty() && options.scope.is_choice() && outcome == Outcome::Done {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();

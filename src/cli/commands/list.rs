@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
                 answer.unreached_note().iter().for_each(|note| asked.note(note));
             }
         }
-        if args.detached && answer.found == 0 {
+        if args.detached && answer.found == 0 && asked.has_type(&args.scope.types) {
             let of_what = if args.scope.is_choice() { "of what is asked for " } else { "" };
             asked.note(&format!("no node {of_what}is detached"));
             return Ok(Outcome::No);

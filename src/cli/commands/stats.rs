@@ -69,8 +69,7 @@ fn answer(args: &HistogramArgs, options: &HistogramOptions, asked: &Asked<'_>) -
     if !is_graph && args.needs_objects() {
         bail!("the dump holds allocation totals, no objects: leave --by, --retained, --where and --fail-over out");
     }
-    asked.note_unmatched("--library", &options.own_types.libraries);
-    asked.note_unmatched("--mine", &options.own_types.mine);
+    asked.note_unmatched_owners(&options.own_types);
     let options = args.ordered(options, is_graph, !is_graph)?;
     let answer = histogram(asked.dump, &options).map_err(|error| asked.explain(error))?;
     let fuller = answer.fuller_dump.iter().map(fuller_dump_note);
@@ -110,10 +109,13 @@ fn outcome(
     let sentences = answers.iter().flat_map(|(file, answer)| answer.limit_sentences(file, strict));
     sentences.for_each(|text| session.print_sentence(&text));
     let mut checks = answers.iter().flat_map(|(_, answer)| &answer.limit_checks);
-    if checks.clone().any(|check| check.is_over()) {
+    if strict && checks.clone().any(|check| check.bytes.is_none()) {
+        return Ok(Outcome::Failed);
+    }
+    if checks.any(|check| check.is_over()) {
         return Ok(Outcome::No);
     }
-    args.lenient.check(!args.fail_over.is_empty(), answers.iter().map(|(_, answer)| &answer.problems[..]))?;
-    let is_of_nothing = strict && checks.any(|check| check.bytes.is_none());
-    Ok(if is_of_nothing { Outcome::Failed } else { outcome })
+    let dumps = answers.iter().map(|(file, answer)| (file.as_str(), &answer.problems[..]));
+    args.lenient.check(!args.fail_over.is_empty(), dumps)?;
+    Ok(outcome)
 }

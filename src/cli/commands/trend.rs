@@ -74,7 +74,8 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         dumps.expect(file);
         ask_input(session, place, Some(file), input, |asked| {
             asked.warn();
-            problems.lock().unwrap_or_else(PoisonError::into_inner).push(problems_of(asked.dump.diagnostics()));
+            let of_dump = (file.to_string(), problems_of(asked.dump.diagnostics()));
+            problems.lock().unwrap_or_else(PoisonError::into_inner).push(of_dump);
             dumps.add(asked.dump).map_err(|error| asked.explain(error))
         })
         .map(drop)
@@ -86,23 +87,26 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let over = answer.over.iter().map(|over| over.sentence(input.read.strict));
     over.chain(growing.clone().cloned()).for_each(|text| session.print_sentence(&text));
     let problems = problems.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut problems = problems.iter().map(Vec::as_slice);
     let is_over = answer.over.iter().any(|over| over.is_over) || growing.count() > 0;
     if let Some(failed) = failed {
         return Ok(failed);
     }
-    if is_over {
-        // What the last dump lacks is no growth; in the order of time that may be any.
-        if !args.sort_by_time {
-            problems.next_back();
-        }
-        args.lenient.check_growth(problems)?;
-        return Ok(Outcome::No);
-    }
-    args.lenient.check(args.grows || !args.fail_over.is_empty(), problems)?;
-    if input.read.strict && !answer.over.is_empty() {
+    if input.read.strict && answer.over.iter().any(|over| !over.is_over) {
         return Ok(Outcome::Failed);
     }
+    // Growth is that from the first dump to the last, but where it is asked for from dump to dump; in the order of time
+    // these may be any.
+    let depends_on_all = args.sort_by_time || args.grows || args.fail_over.iter().any(TrendLimit::is_per_dump);
+    let last = problems.len().saturating_sub(1);
+    let problems = problems.iter().enumerate().filter(|(at, _)| depends_on_all || *at == 0 || *at == last);
+    if is_over {
+        // What the last dump lacks is no growth.
+        let since = problems.filter(|(at, _)| args.sort_by_time || *at != last);
+        args.lenient.check_growth(since.map(|(_, (file, problems))| (file.as_str(), &problems[..])))?;
+        return Ok(Outcome::No);
+    }
+    let problems = problems.map(|(_, (file, problems))| (file.as_str(), &problems[..]));
+    args.lenient.check(args.grows || !args.fail_over.is_empty(), problems)?;
     Ok(args.scope.outcome_of_several(session, answer.is_of_nothing(), input.read.quiet))
 }
 

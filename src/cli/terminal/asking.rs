@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Error, Result};
 
 use crate::analysis::selection::{TypePattern, hint};
-use crate::answers::AnswerError;
+use crate::answers::{AnswerError, OwnTypes};
 use crate::cli::Outcome;
 use crate::cli::args::options::{InputArgs, TypeArgs};
 use crate::cli::terminal::load::{Input, Memory, read_dump};
@@ -128,16 +128,40 @@ impl Asked<'_> {
         self.dump.graph().map_or(String::new(), |graph| choice.hint(type_names(graph)))
     }
 
+    /// Returns true if a type of the dump is among those that are asked for.
+    pub(crate) fn has_type(&self, types: &TypeArgs) -> bool {
+        let choice = types.choice().ok().flatten().unwrap_or_default();
+        self.dump.graph().is_some_and(|graph| type_names(graph).any(|name| choice.matches(name)))
+    }
+
     /// Says which patterns of an option match no type of the dump, and so do nothing.
     pub(crate) fn note_unmatched(&self, option: &str, patterns: &[TypePattern]) {
-        let Some(graph) = self.dump.graph() else { return };
-        let names = || type_names(graph);
+        if let Some(graph) = self.dump.graph() {
+            self.note_unmatched_among(type_names(graph), option, patterns);
+        }
+    }
+
+    /// The same of the patterns that say whose types are.
+    pub(crate) fn note_unmatched_owners(&self, own: &OwnTypes) {
+        if let Some(graph) = self.dump.graph() {
+            let [of_libraries, of_program] = OwnTypes::names(graph);
+            self.note_unmatched_among(of_libraries.iter().copied(), "--library", &own.libraries);
+            self.note_unmatched_among(of_program.iter().copied(), "--mine", &own.mine);
+        }
+    }
+
+    fn note_unmatched_among<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str> + Clone,
+        option: &str,
+        patterns: &[TypePattern],
+    ) {
         // Libraries are known by names with dots, whatever a dump writes.
         let fits = |pattern: &TypePattern, name: &str| {
             pattern.matches(name) || (name.contains('/') && pattern.matches(&name.replace('/', ".")))
         };
-        for pattern in patterns.iter().filter(|pattern| !names().any(|name| fits(pattern, name))) {
-            let hint = hint(pattern.meant(names()));
+        for pattern in patterns.iter().filter(|pattern| !names.clone().any(|name| fits(pattern, name))) {
+            let hint = hint(pattern.meant(names.clone()));
             self.note(&format!("note: no type matches {option} {}, which does nothing{hint}", pattern.text()));
         }
     }

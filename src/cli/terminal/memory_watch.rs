@@ -16,12 +16,12 @@ use crate::dump::MemoryLimit;
 const BYTES_PER_MS: u64 = 16 << 20;
 const STACK_BYTES: usize = 64 << 10;
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
-const SHORTEST_WAIT: Duration = Duration::from_micros(250);
+const SHORTEST_WAIT: Duration = Duration::from_micros(100);
 /// What the program itself takes beside what it has at the start: code that it comes to, and small buffers.
 const PROGRAM_BYTES: u64 = 5 << 20;
 
 /// Calls `end` once the process has more memory than `limit` and a twentieth, by which estimates that allowed the work
-/// may be off, beside what the program itself takes. A poll takes some microseconds; there is one in 0.25 to 50 ms, by
+/// may be off, beside what the program itself takes. A poll takes some microseconds; there is one in 0.1 to 50 ms, by
 /// the distance to the limit.
 pub(super) fn start(limit: &MemoryLimit, end: impl FnOnce() + Send + 'static) {
     let counts_mapped = limit.counts_mapped();

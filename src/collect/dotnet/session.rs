@@ -12,7 +12,7 @@ use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::request::Outcome;
 use crate::collect::watch::{PATIENCE, Watch};
 use crate::files::AtEnd;
-use crate::input::Follower;
+use crate::input::{Follower, Severity};
 use crate::units::{count_of, format_bytes, format_count};
 
 const PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
@@ -101,9 +101,10 @@ pub(super) fn session(
     }
     let Copy { follower, watch, pump, .. } = copy;
     let complete = judge(port, &follower, options, &watch)?;
-    let other = (follower.collections() > 1).then(|| problem("other-session", follower.collections()));
-    let lost = (follower.lost_events > 0).then(|| problem("dropped-events", follower.lost_events));
-    let unreadable = (follower.unreadable > 0).then(|| problem("malformed-block", follower.unreadable));
+    let other = (follower.collections() > 1).then(|| problem("other-session", Severity::Note, follower.collections()));
+    let lost = (follower.lost_events > 0).then(|| problem("dropped-events", Severity::Warning, follower.lost_events));
+    let unreadable =
+        (follower.unreadable > 0).then(|| problem("malformed-block", Severity::Warning, follower.unreadable));
     let file = pump.finish()?;
     Ok(Outcome {
         complete,
@@ -115,8 +116,8 @@ pub(super) fn session(
     })
 }
 
-fn problem(code: &'static str, count: u64) -> CollectProblem {
-    CollectProblem { code, count, first_at: None }
+fn problem(code: &'static str, severity: Severity, count: u64) -> CollectProblem {
+    CollectProblem { code, count, first_at: None, severity }
 }
 
 /// Is the trace whole? Inside: why it is kept as incomplete; outside: why it is not kept.

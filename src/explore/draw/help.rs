@@ -1,8 +1,8 @@
 //! The keys of a view.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use super::text::{Pen, cut, wrapped};
 use crate::answers::diff::DiffBy;

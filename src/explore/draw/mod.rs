@@ -6,9 +6,9 @@ mod pane;
 mod rows;
 mod text;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier, Style};
 
 use super::frame::Frame;
 use super::state::{Prompt, Spot, State, WIDE};

@@ -1,8 +1,8 @@
 //! The object under the cursor, beside the list.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use super::text::{Pen, cut};
 use crate::explore::list::Look;

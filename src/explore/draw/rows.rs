@@ -1,8 +1,8 @@
 //! A list: figures, a bar, ids, names.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier, Style};
 
 use super::text::{Pen, cut, width, wrapped};
 use crate::explore::frame::{Frame, Pending};

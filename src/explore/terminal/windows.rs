@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ratatui::crossterm::Command;
-use ratatui::crossterm::ansi_support::supports_ansi;
-use ratatui::crossterm::event::{
+use ratatui_crossterm::crossterm::Command;
+use ratatui_crossterm::crossterm::ansi_support::supports_ansi;
+use ratatui_crossterm::crossterm::event::{
     DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton,
     MouseEvent, MouseEventKind, poll, read,
 };
-use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
+use ratatui_crossterm::crossterm::terminal::{disable_raw_mode, enable_raw_mode, size};
 
 use crate::explore::keys::{Key, Mouse};
 use crate::explore::state::Msg;

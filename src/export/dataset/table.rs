@@ -1,6 +1,7 @@
 //! A table of the dataset as a Parquet file, a row group at a time. Columns are functions of the row, asked for some
 //! thousand rows at once and encoded beside each other: what is in memory is one row group, packed.
 
+use crate::parallel;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +15,6 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type, TypePtr};
-use rayon::prelude::*;
 
 /// Rows of a row group at most.
 pub(super) const GROUP_ROWS: usize = 1 << 20;
@@ -327,11 +327,10 @@ impl<W: Write + Send> Table<W> {
             columns.iter().flat_map(|column| (0..column.parts()).map(move |part| (column, part))).collect();
         let schema = self.writer.schema_descr().columns().to_vec();
         let properties = self.writer.properties().clone();
-        let packed: Vec<_> = parts
-            .into_par_iter()
-            .zip(schema)
-            .map(|((column, part), described)| column.encode(part, described, properties.clone(), rows.clone()))
-            .collect();
+        let work = parts.into_iter().zip(schema).collect();
+        let packed = parallel::map(work, &|((column, part), described): ((&Column<'_>, _), _)| {
+            column.encode(part, described, properties.clone(), rows.clone())
+        });
         let mut group = self.writer.next_row_group()?;
         for column in packed {
             let (bytes, closed) = column?;

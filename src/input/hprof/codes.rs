@@ -6,6 +6,8 @@ use crate::input::codes::GraphCodes;
 pub(super) static GRAPH_CODES: GraphCodes = GraphCodes {
     duplicate_object: Code::warning("repeated-object", "objects listed again; the first was kept"),
     conflicting_object: Code::warning("repeated-object", "objects listed again; the first was kept"),
+    // HotSpot lists roots of archived classes that were not loaded (JDK 25, dumps of all objects), which have no record.
+    dangling_root: Code::note("dangling-root", "roots of objects that are not in the dump"),
     ..GraphCodes::IN_DUMP
 };
 

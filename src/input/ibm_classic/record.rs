@@ -1,9 +1,9 @@
-//! nom parsers for heads, references, the version line and the two trailer lines.
+//! nom parsers for heads, references, the version line and the two trailer lines. Heads and references are the hot path:
+//! without combinators, which a plain release build calls out of line for each byte they look at.
 
 use nom::branch::alt;
 use nom::bytes::complete::tag;
 use nom::character::complete::multispace0;
-use nom::combinator::value;
 use nom::sequence::{delimited, preceded};
 use nom::{Err, IResult, Parser};
 
@@ -51,13 +51,26 @@ fn eight_digits(digits: [u8; 8]) -> Option<u32> {
     (all <= 0xF).then_some(value)
 }
 
+/// `0xADDR`
+#[inline]
+fn prefixed(input: &[u8], width: usize) -> IResult<&[u8], u64, ()> {
+    match input {
+        [b'0', b'x', digits @ ..] => address(digits, width),
+        _ => Err(Err::Error(())),
+    }
+}
+
 /// `0xADDR [n] OBJ type` or `CLS`, alone on its line, in the exact spacing of the virtual machine.
 #[inline]
 pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], Head<'_>, ()> {
-    let word = alt((value(Word::Object, tag("OBJ ")), value(Word::Class, tag("CLS "))));
-    let (rest, (address, bytes, word)) =
-        (preceded(tag("0x"), |input| address(input, width)), delimited(tag(" ["), decimal, tag("] ")), word)
-            .parse(input)?;
+    let (rest, address) = prefixed(input, width)?;
+    let [b' ', b'[', rest @ ..] = rest else { return Err(Err::Error(())) };
+    let (rest, bytes) = decimal(rest)?;
+    let (word, rest) = match rest {
+        [b']', b' ', b'O', b'B', b'J', b' ', rest @ ..] => (Word::Object, rest),
+        [b']', b' ', b'C', b'L', b'S', b' ', rest @ ..] => (Word::Class, rest),
+        _ => return Err(Err::Error(())),
+    };
     let end = memchr::memchr3(b'\n', b' ', b'\t', rest).ok_or(Err::Error(()))?;
     if rest[end] != b'\n' {
         return Err(Err::Error(()));
@@ -72,7 +85,7 @@ pub(super) fn head(input: &[u8], width: usize) -> IResult<&[u8], Head<'_>, ()> {
 /// `0xREF` and a blank.
 #[inline]
 pub(super) fn reference(input: &[u8], width: usize) -> IResult<&[u8], u64, ()> {
-    let (rest, address) = preceded(tag("0x"), |input| address(input, width)).parse(input)?;
+    let (rest, address) = prefixed(input, width)?;
     match rest {
         [b' ', rest @ ..] => Ok((rest, address)),
         _ => Err(Err::Error(())),

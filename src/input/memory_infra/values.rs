@@ -240,7 +240,7 @@ impl<'de, F: Member> Visitor<'de> for Members<&mut F> {
         if !text.trim_start().starts_with('{') {
             return Ok(());
         }
-        self.deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(E::custom)
+        self.deserialize(&mut serde_json::Deserializer::from_slice(text.as_bytes())).map_err(E::custom)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {

@@ -1,7 +1,5 @@
 //! From the rows of a snapshot to a graph: nodes that are objects, edges that hold and that do not, roots by category.
 
-use rayon::prelude::*;
-
 use super::bits::Bits;
 use super::block::NOWHERE;
 use super::classes::{Classes, classify, name_of_kind};
@@ -14,6 +12,7 @@ use crate::graph::{
     SectionId, TypeSlot, remove,
 };
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
+use crate::parallel;
 
 /// How the type of a numbered slot is called.
 type Slots = Vec<TypeSlot>;
@@ -182,7 +181,9 @@ fn split_references(
         parts.push(Part { first_node, counts, targets: own, first_edge: bounds[at], held, weak, dangling });
     }
     let snapshot_ref = &*snapshot;
-    parts.par_iter_mut().for_each(|part| part.split(snapshot_ref, holding, categories, &is_category));
+    parallel::map(parts.iter_mut().collect(), &|part: &mut Part| {
+        part.split(snapshot_ref, holding, categories, &is_category)
+    });
     let (mut dangling, mut places) = (0, Vec::with_capacity(parts.len()));
     for part in &mut parts {
         dangling += part.dangling;

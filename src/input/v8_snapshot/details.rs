@@ -52,10 +52,10 @@ impl V8Details {
 impl Read {
     /// What tells texts apart that begin alike and were cut, where the snapshot says it: length and hash.
     fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
-        self.snapshot.field(ordinal, "truncated")?;
+        self.snapshot.field_of_value(ordinal, "truncated")?;
         let number = |name: &str| {
-            let number = self.snapshot.field(ordinal, name)?;
-            let value = self.snapshot.field(number, "value").unwrap_or(number);
+            let number = self.snapshot.field_of_value(ordinal, name)?;
+            let value = self.snapshot.field_of_value(number, "value").unwrap_or(number);
             Some(self.snapshot.strings.name(self.snapshot.names[value as usize]).into_owned())
         };
         Some([number("length")?, number("hash")?])

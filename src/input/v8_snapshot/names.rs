@@ -152,7 +152,7 @@ impl Read {
         match snapshot.kind(node) {
             Kind::String | Kind::ConsString | Kind::SlicedString => self.text(node, most_units).map(Saying::Text),
             Kind::Number => {
-                let text = snapshot.field(node, "value")?;
+                let text = snapshot.field_of_value(node, "value")?;
                 Some(Saying::Boxed(number(snapshot.strings.get(snapshot.names[text as usize])?)))
             }
             Kind::Closure => {

@@ -233,7 +233,7 @@ impl Ropes {
 
 /// The two parts of a rope.
 fn parts(snapshot: &Snapshot, rope: u32) -> [Option<u32>; 2] {
-    ["first", "second"].map(|side| snapshot.field(rope, side))
+    ["first", "second"].map(|side| snapshot.field_of_value(rope, side))
 }
 
 /// The text of a node that is no rope, as far as the snapshot has it. Of a part of another text V8 does not say where it
@@ -284,7 +284,7 @@ pub(super) fn visit_whole(snapshot: &Snapshot, node: u32, take: &mut dyn FnMut(&
             is_whole = false;
             continue;
         };
-        is_whole &= !is_cut(text) && snapshot.field(part, "truncated").is_none();
+        is_whole &= !is_cut(text) && snapshot.field_of_value(part, "truncated").is_none();
         if !take(text.as_bytes()) {
             return Some(false);
         }
@@ -299,8 +299,8 @@ pub(super) fn length(snapshot: &Snapshot, node: u32) -> Option<u64> {
 
 /// What the snapshot says of the length of a text that V8 cut.
 fn told_length(snapshot: &Snapshot, node: u32) -> Option<u64> {
-    let number = snapshot.field(node, "length")?;
-    let value = snapshot.field(number, "value").unwrap_or(number);
+    let number = snapshot.field_of_value(node, "length")?;
+    let value = snapshot.field_of_value(number, "value").unwrap_or(number);
     snapshot.strings.name(snapshot.names[value as usize]).parse().ok()
 }
 
@@ -319,6 +319,8 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Made {
         Text(String),
+        /// A text that V8 cut, whose length (that the first text is) stands behind so many other edges.
+        Cut(usize),
         /// A part of another text: V8 does not say which.
         Slice,
         Rope(usize, usize),
@@ -328,25 +330,28 @@ mod tests {
     fn read(made: &[Made], held: &[bool], is_descending: bool) -> (Snapshot, Ropes, impl Fn(usize) -> u32 + use<>) {
         let count = made.len();
         let ordinal = move |number: usize| 1 + if is_descending { count - 1 - number } else { number } as u32;
-        let mut strings =
-            ["", "first", "second", "(sliced string)", "(concatenated string)"].map(String::from).to_vec();
+        let mut strings = ["", "first", "second", "(sliced string)", "(concatenated string)", "length", "other"]
+            .map(String::from)
+            .to_vec();
         let roots: Vec<usize> = (0..count).filter(|&number| held[number]).collect();
         let mut nodes = vec![format!("0,0,1,0,{}", roots.len())];
         let mut edges: Vec<String> = roots.iter().map(|&root| format!("1,0,{}", 5 * ordinal(root))).collect();
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&number| ordinal(number));
         for number in order {
-            let (kind, name, parts) = match &made[number] {
-                Made::Text(text) => {
-                    strings.push(text.clone());
-                    (1, strings.len() - 1, None)
-                }
-                Made::Slice => (2, 3, None),
-                Made::Rope(first, second) => (3, 4, Some([*first, *second])),
+            let mut add = |text: &str| {
+                strings.push(text.into());
+                strings.len() - 1
             };
-            nodes.push(format!("{kind},{name},{},20,{}", 2 * number + 3, parts.map_or(0, |_| 2)));
-            let parts = parts.into_iter().flatten().enumerate();
-            edges.extend(parts.map(|(side, part)| format!("0,{},{}", 1 + side, 5 * ordinal(part))));
+            // Edges: names and targets.
+            let (kind, name, own) = match &made[number] {
+                Made::Text(text) => (1, add(text), Vec::new()),
+                Made::Cut(others) => (1, add(&cut_text()), [vec![(6, 0); *others], vec![(5, 0)]].concat()),
+                Made::Slice => (2, 3, Vec::new()),
+                Made::Rope(first, second) => (3, 4, vec![(1, *first), (2, *second)]),
+            };
+            nodes.push(format!("{kind},{name},{},20,{}", 2 * number + 3, own.len()));
+            edges.extend(own.iter().map(|&(name, target)| format!("0,{name},{}", 5 * ordinal(target))));
         }
         let json = format!(
             r#"{{"snapshot":{{"meta":{{"node_fields":["type","name","id","self_size","edge_count"],"node_types":[["synthetic",
@@ -369,6 +374,7 @@ mod tests {
         for made in made {
             known.push(match made {
                 Made::Text(text) => (text.clone(), text.encode_utf16().count() < MOST_TEXT_UNITS),
+                Made::Cut(_) => (cut_text(), false),
                 Made::Slice => (String::new(), false),
                 Made::Rope(first, second) => match &known[*first] {
                     (start, true) => (start.clone() + &known[*second].0, known[*second].1),
@@ -379,17 +385,48 @@ mod tests {
         known
     }
 
+    fn cut_text() -> String {
+        "c".repeat(MOST_TEXT_UNITS)
+    }
+
+    /// UTF-16 units of each text, where the snapshot tells.
+    fn told_units(made: &[Made]) -> Vec<Option<u64>> {
+        let Made::Text(length) = &made[0] else { panic!("the first is a text") };
+        let mut units: Vec<Option<u64>> = Vec::new();
+        for made in made {
+            units.push(match made {
+                Made::Text(text) => {
+                    Some(text.encode_utf16().count()).filter(|&units| units < MOST_TEXT_UNITS).map(|units| units as u64)
+                }
+                Made::Cut(others) => length.parse().ok().filter(|_| *others < 64),
+                Made::Slice => None,
+                Made::Rope(first, second) => units[*first].zip(units[*second]).map(|(first, second)| first + second),
+            });
+        }
+        units
+    }
+
     fn texts() -> impl Strategy<Value = Vec<Made>> {
         let text = prop_oneof![
             4 => "[ab]{0,3}",
             2 => "[a€😀]{1,4}",
             1 => (1000..1030usize, "[ab]").prop_map(|(units, letter)| letter.repeat(units.min(MOST_TEXT_UNITS))),
         ];
-        let leaf = prop_oneof![9 => text.prop_map(Made::Text), 1 => Just(Made::Slice)];
+        let leaf = prop_oneof![
+            9 => text.prop_map(Made::Text),
+            1 => Just(Made::Slice),
+            2 => (0..130usize).prop_map(Made::Cut),
+        ];
         let index = any::<prop::sample::Index>;
         let step = (index(), index(), prop_oneof![9 => 1..4usize, 1 => 1000..1500usize], any::<bool>());
-        (prop::collection::vec(leaf, 1..6), prop::collection::vec(step, 1..16)).prop_map(|(mut made, steps)| {
-            let bytes = |made: &Made| if let Made::Text(text) = made { text.len() } else { 0 };
+        (prop::collection::vec(leaf, 1..6), prop::collection::vec(step, 1..16)).prop_map(|(leaves, steps)| {
+            let mut made = vec![Made::Text("5000".into())];
+            made.extend(leaves);
+            let bytes = |made: &Made| match made {
+                Made::Text(text) => text.len(),
+                Made::Cut(_) => MOST_TEXT_UNITS,
+                Made::Slice | Made::Rope(..) => 0,
+            };
             let mut bytes: Vec<usize> = made.iter().map(bytes).collect();
             for (first, second, times, is_left) in steps {
                 let (mut last, added) = (first.index(made.len()), second.index(made.len()));
@@ -413,7 +450,7 @@ mod tests {
         fn texts_are_those_of_their_definition(made in texts(), holding: u64, is_descending: bool) {
             let held: Vec<bool> = (0..made.len()).map(|number| holding >> (number % 61) & 1 == 1).collect();
             let (snapshot, ropes, ordinal) = read(&made, &held, is_descending);
-            let known = known(&made);
+            let (known, told_units) = (known(&made), told_units(&made));
             let mut by_hash = std::collections::HashMap::new();
             for (number, (text, is_all)) in known.iter().enumerate() {
                 let node = ordinal(number);
@@ -424,7 +461,8 @@ mod tests {
                 prop_assert!(ropes.first_units(&snapshot, node).1 <= 2 * MOST_TEXT_BYTES as usize + 2);
                 let whole = ropes.whole(&snapshot, node);
                 prop_assert_eq!(whole.is_some(), *is_all);
-                prop_assert_eq!(ropes.units(&snapshot, node), is_all.then(|| text.encode_utf16().count() as u64));
+                prop_assert_eq!(ropes.units(&snapshot, node), told_units[number], "units of {}", number);
+                prop_assert!(snapshot.edges_of_value(node).len() <= 64);
                 if let Some(whole) = whole {
                     prop_assert_eq!(whole.bytes as usize, text.len());
                     prop_assert_eq!(Some(whole), WholeText::of(text));

@@ -2,9 +2,6 @@
 
 use std::ops::Range;
 
-use nom::Parser;
-use nom::multi::fold_many0;
-
 use super::codes::*;
 use super::record::{self, RootRecord};
 use crate::input::blocks::{Batch, BlockPlace};
@@ -150,9 +147,11 @@ fn parse_lines<S: RecordSink>(text: &[u8], radix: SizeRadix, block: &mut Block<S
             && let Ok((rest, (id, type_id, bytes))) = record::object_head(input)
         {
             begin_object(block, id, type_id, bytes);
-            let objects = &mut block.objects;
-            let references = fold_many0(record::reference, || (), |(), id| objects.push_reference(id)).parse(rest);
-            let rest = references.map_or(rest, |(rest, ())| rest);
+            let mut rest = rest;
+            while let Ok((behind, id)) = record::reference(rest) {
+                block.objects.push_reference(id);
+                rest = behind;
+            }
             if let [b'\n', next @ ..] = rest {
                 input = next;
             } else {

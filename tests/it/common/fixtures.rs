@@ -101,3 +101,41 @@ pub fn all() -> Vec<Fixture> {
     assert!(fixtures.len() > 40);
     fixtures
 }
+
+/// The formats that have fixtures.
+pub fn formats() -> Vec<String> {
+    let mut formats: Vec<String> = all().into_iter().map(|fixture| fixture.format).collect();
+    formats.dedup();
+    formats
+}
+
+/// Those of one format, by the folder's name.
+pub fn of_format(folder: &str) -> Vec<Fixture> {
+    let own: Vec<Fixture> = all().into_iter().filter(|fixture| fixture.format.replace('-', "_") == folder).collect();
+    assert!(!own.is_empty(), "{folder}");
+    own
+}
+
+/// A module with a test for each format, so that formats are tested side by side: a function is called with each dump.
+macro_rules! test_each_format {
+    ($module:ident, $check:ident) => {
+        crate::common::fixtures::test_each_format!(
+            $module, $check, gcdump hprof ibm_classic memory_infra nettrace phd v8_snapshot xna_cf
+        );
+    };
+    ($module:ident, $check:ident, $($format:ident)+) => {
+        mod $module {
+            $(#[test]
+            fn $format() {
+                crate::common::fixtures::of_format(stringify!($format)).iter().for_each(super::$check);
+            })+
+
+            #[test]
+            fn no_format_is_left_out() {
+                let tested = [$(stringify!($format)),+].map(|format| format.replace('_', "-"));
+                assert_eq!(tested.to_vec(), crate::common::fixtures::formats());
+            }
+        }
+    };
+}
+pub(crate) use test_each_format;

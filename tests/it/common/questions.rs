@@ -149,8 +149,9 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
 /// Asks what follows from the roots that a dump is seen with.
 pub fn ask_of_roots(dump: &OpenDump) -> Vec<Asked> {
     let mut asker = Asker { dump, forms: &[Format::Json], asked: Vec::new() };
-    let retained = Some(RetainedBy::Minimum);
-    ask!(asker, histogram, HistogramOptions { retained, ..HistogramOptions::default() });
+    for retained in [None, Some(RetainedBy::Minimum)] {
+        ask!(asker, histogram, HistogramOptions { retained, ..HistogramOptions::default() });
+    }
     ask!(asker, dominator_tree, DominatorTreeOptions { depth: 2, ..DominatorTreeOptions::default() });
     asker.asked
 }

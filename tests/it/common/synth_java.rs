@@ -59,8 +59,13 @@ impl JavaDump {
     /// A class with fields by name and kind (values do not matter), and static variables; its id.
     pub fn class(&mut self, name: &str, superclass: u64, fields: &[(&str, Held)], statics: &[(&str, Held)]) -> u64 {
         let class = self.class_of_loader(name, superclass, 0, fields, statics);
-        self.objects.push([vec![0x05], self.writer.id(class)].concat());
+        self.sticky_class(class);
         class
+    }
+
+    /// The root of a class of the runtime.
+    pub fn sticky_class(&mut self, id: u64) {
+        self.objects.push([vec![0x05], self.writer.id(id)].concat());
     }
 
     /// A class of a loader, which no root holds.

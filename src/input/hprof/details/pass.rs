@@ -1,9 +1,8 @@
 //! One pass over the contents of all objects: parts of the file in turn, on all threads where the file has positions.
 //! Memory: a part of the file (1 MiB, 8 MiB for one with a large array) and a piece of a larger array for each thread.
 
+use crate::parallel;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-use rayon::prelude::*;
 
 use super::finder::{MOST_PART_BYTES, Places};
 use crate::graph::FieldKind;
@@ -83,7 +82,7 @@ pub(in crate::input::hprof) fn visit<V: Visitor>(
         return Ok(vec![in_order(&mut Packed { source: reread.from_start()?, at: 0 }, true)?]);
     }
     let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let work = |_| -> Result<V, ReadError> {
+    let work = |_: usize| -> Result<V, ReadError> {
         let mut file = reread.by_position()?;
         let (mut visitor, mut part) = (make(), Vec::new());
         let mut once = Once { repeated, shown: Vec::new(), with_others: true };
@@ -95,8 +94,8 @@ pub(in crate::input::hprof) fn visit<V: Visitor>(
         }
         Ok(visitor)
     };
-    let mut visitors: Vec<V> =
-        (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).map(work).collect::<Result<_, _>>()?;
+    let visitors = parallel::map((0..rayon::current_num_threads()).collect(), &work);
+    let mut visitors = visitors.into_iter().collect::<Result<Vec<V>, _>>()?;
     if !repeated.is_empty() {
         visitors.push(in_order(&mut reread.by_position()?, false)?);
     }

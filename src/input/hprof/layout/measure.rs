@@ -2,6 +2,8 @@
 //! they lie side by side. Taken from objects that follow each other in the file, which is mostly the order of the heap, and
 //! from the class objects between them, which have their records elsewhere.
 
+use std::ops::Range;
+
 /// (object header, reference) that virtual machines have, in bytes.
 pub(in crate::input::hprof) const CANDIDATES: [(u64, u64); 5] = [(12, 4), (12, 8), (16, 8), (8, 4), (8, 8)];
 /// Arrays of a block that are looked at: enough to tell the candidates apart.
@@ -125,9 +127,22 @@ impl ArrayFit {
 
     /// Arrays whose size by this candidate, aligned so, is their distance.
     pub(in crate::input::hprof) fn equal(&self, candidate: usize, alignment: u64) -> u64 {
-        let classes = (alignment / 8).max(1).ilog2() as usize + 1;
-        self.slack[candidate][..classes.min(SLACKS)].iter().map(|&count| u64::from(count)).sum()
+        self.with_slack(candidate, 0..classes_below(alignment))
     }
+
+    /// Arrays of which it is less, but by less than 64 bytes.
+    pub(super) fn small_gaps(&self, candidate: usize, alignment: u64) -> u64 {
+        self.with_slack(candidate, classes_below(alignment)..classes_below(64))
+    }
+
+    fn with_slack(&self, candidate: usize, classes: Range<usize>) -> u64 {
+        self.slack[candidate].get(classes).unwrap_or_default().iter().map(|&count| u64::from(count)).sum()
+    }
+}
+
+/// Classes of distances that are larger than sizes by less than so many bytes.
+fn classes_below(bytes: u64) -> usize {
+    ((bytes / 8).max(1).ilog2() as usize + 1).min(SLACKS)
 }
 
 /// Bytes of an array before its elements (of `width` bytes, or references).
@@ -217,12 +232,16 @@ impl Measure {
             if self.cursor > 0 {
                 self.behind_classes.push((self.cursor as u32 - 1, id));
             }
-        } else if let Some(&class) = class_ids.get(self.cursor).filter(|&&class| class < id) {
-            next = class;
-            while class_ids.get(self.cursor).is_some_and(|&class| class < id) {
-                self.cursor += 1;
+        } else if class_ids.get(self.cursor).is_some_and(|&class| class < id) {
+            // One that has the id of the object before is no neighbour of it.
+            self.cursor += usize::from(class_ids[self.cursor] == self.last_id);
+            if let Some(&class) = class_ids.get(self.cursor).filter(|&&class| class < id) {
+                next = class;
+                while class_ids.get(self.cursor).is_some_and(|&class| class < id) {
+                    self.cursor += 1;
+                }
+                self.behind_classes.push((self.cursor as u32 - 1, id));
             }
-            self.behind_classes.push((self.cursor as u32 - 1, id));
         }
         self.last_id = id;
         next
