@@ -61,10 +61,8 @@ mod tests {
             let numbers: Vec<usize> = (0..wanted).collect();
             assert_eq!(super::collect(wanted, |at| at), numbers);
             assert_eq!(super::pieces(wanted).into_iter().flatten().collect::<Vec<_>>(), numbers);
-            assert_eq!(
-                super::map(numbers.clone(), &|number| 2 * number).iter().sum::<usize>(),
-                2 * numbers.iter().sum::<usize>()
-            );
+            let twice: Vec<usize> = numbers.iter().map(|number| 2 * number).collect();
+            assert_eq!(super::map(numbers, &|number| 2 * number), twice);
             assert_eq!(super::count(wanted, |at| at % 3 == 0), wanted.div_ceil(3));
         }
     }

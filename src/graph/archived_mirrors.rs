@@ -5,7 +5,8 @@
 //! them; when a class is loaded its element is set to null. Dumps have records of loaded classes alone, so that the other
 //! elements lead nowhere. Without this every such dump would be taken for damaged.
 
-use rayon::prelude::*;
+use std::ops::Range;
+
 use rustc_hash::FxHashSet;
 
 use super::builder::GraphBuilder;
@@ -13,6 +14,7 @@ use super::object_order::ObjectOrder;
 use super::packed_objects::position_of;
 use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::{ArchivedMirrors, NodeId, RootKind, SectionIds};
+use crate::parallel;
 
 /// By so much some rules of sizes make objects too large.
 const SLACK_BYTES: u64 = 8;
@@ -88,7 +90,7 @@ impl GraphBuilder {
             listed.into_iter().chain(missing).min().map_or(u64::MAX, |next| next - id)
         };
         let arrays: FxHashSet<NodeId> = missing.iter().map(|&(array, _)| array).collect();
-        let referred = targets_among(&arrays, references.par_iter().copied());
+        let referred = targets_among(&arrays, references);
         let mut dangling = 0;
         for of_array in missing.chunk_by(|a, b| a.0 == b.0) {
             let array = of_array[0].0;
@@ -106,35 +108,28 @@ impl GraphBuilder {
     }
 }
 
-/// Those of some nodes that references lead to, found in one pass over these.
-fn targets_among(nodes: &FxHashSet<NodeId>, references: impl ParallelIterator<Item = NodeId>) -> FxHashSet<NodeId> {
-    let found = references.filter(|target| nodes.contains(target)).fold(FxHashSet::default, |mut found, target| {
-        found.insert(target);
-        found
-    });
-    found.reduce(FxHashSet::default, |mut all, found| {
-        all.extend(found);
-        all
-    })
+/// Those of some nodes that references lead to. O(nodes + references), on all threads.
+fn targets_among(nodes: &FxHashSet<NodeId>, references: &[NodeId]) -> FxHashSet<NodeId> {
+    let Some((least, most)) = nodes.iter().min().zip(nodes.iter().max()) else { return FxHashSet::default() };
+    let of_piece = |piece: Range<usize>| -> FxHashSet<NodeId> {
+        let near = references[piece].iter().filter(|target| (least..=most).contains(target));
+        near.filter(|target| nodes.contains(target)).copied().collect()
+    };
+    parallel::map(parallel::pieces(references.len()), &of_piece).into_iter().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use super::*;
     use crate::graph::{BuildError, IdStyle, MemoryBudget, ObjectColumns, ResolveOptions, Section};
 
     #[test]
-    fn references_to_many_arrays_are_looked_at_once() {
+    fn arrays_that_references_lead_to_are_found() {
         let references: Vec<NodeId> = (0..100_000).map(|at| NodeId(at * 7 % 60_000)).collect();
         let arrays: FxHashSet<NodeId> = (50_000..70_000).map(NodeId).collect();
-        let steps = AtomicUsize::new(0);
-        let counted = references.par_iter().copied().inspect(|_| _ = steps.fetch_add(1, Ordering::Relaxed));
-        let found = targets_among(&arrays, counted);
-        assert_eq!(steps.into_inner(), references.len());
         let expected: FxHashSet<NodeId> = references.iter().copied().filter(|node| arrays.contains(node)).collect();
-        assert!(found == expected && !found.is_empty());
+        assert!(targets_among(&arrays, &references) == expected && !expected.is_empty());
+        assert!(targets_among(&FxHashSet::default(), &references).is_empty());
     }
 
     /// Class objects of 112 bytes, and an array of so many that are not listed, held by a JNI global.

@@ -2,7 +2,6 @@
 //! cannot be resolved are counted.
 
 use crate::parallel;
-use rayon::prelude::*;
 
 use super::builder::GraphBuilder;
 use super::byte_counts::{ByteCounts, OVERFLOW};

@@ -38,8 +38,10 @@ pub struct ResolveCounts {
     pub archived_mirrors: Occurrences,
     /// Those among the dangling that another section could satisfy.
     pub cross_section_references: Occurrences,
-    /// Root records whose object is not in the section.
+    /// Root records whose object is not in the section, but those of system classes.
     pub dangling_roots: Occurrences,
+    /// Root records of system classes that are not in the section.
+    pub dangling_class_roots: Occurrences,
     /// Objects dropped because the same object came before.
     pub duplicate_objects: Occurrences,
     /// Objects dropped because another object of that id came before.

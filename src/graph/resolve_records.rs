@@ -89,7 +89,9 @@ impl GraphBuilder {
         let mut roots = Vec::with_capacity(self.roots.len());
         for (section, root) in &self.roots {
             let Some(node) = maps[*section as usize].node(root.id) else {
-                problems.dangling_roots.add(root.position);
+                let is_class = root.kind == RootKind::SystemClass;
+                let dangling = if is_class { &mut problems.dangling_class_roots } else { &mut problems.dangling_roots };
+                dangling.add(root.position);
                 self.sections[*section as usize].section.dangling_roots += 1;
                 continue;
             };

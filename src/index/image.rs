@@ -35,7 +35,13 @@ impl FileImage {
 
     /// Checks every block. O(bytes), on all threads.
     pub(super) fn verify_all(&self) {
-        parallel::map((0..self.checks.len()).collect(), &|block| self.verify_block(block));
+        const BLOCKS_AT_ONCE: usize = 64;
+        let starts = (0..self.checks.len()).step_by(BLOCKS_AT_ONCE).collect();
+        parallel::map(starts, &|start: usize| {
+            for block in start..self.checks.len().min(start + BLOCKS_AT_ONCE) {
+                self.verify_block(block);
+            }
+        });
     }
 
     /// Gives back the memory of what was read.

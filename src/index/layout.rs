@@ -19,7 +19,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89HDX\r\n\x1a\n";
 /// 3: weak references, more of types (superclass, loader, fields), threads and frames; roots name these.
 /// 4: parts of the heap, soft references.
 /// 5: the check of the whole dump; the kind of root `embedder`; threads may share frames.
-/// 6: which ids of a Java dump are repeated.
+/// 6: which ids of a Java dump are repeated; severities in small letters.
 pub(super) const VERSION: u32 = 6;
 /// Reads otherwise where bytes are in another order.
 pub(super) const BYTE_ORDER: u32 = 0x0102_0304;

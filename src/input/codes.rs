@@ -30,6 +30,7 @@ pub struct GraphCodes {
     pub(super) dangling_ref: Code,
     pub(super) cross_domain_ref: Code,
     pub(super) dangling_root: Code,
+    pub(super) dangling_class_root: Code,
     pub(super) duplicate_object: Code,
     pub(super) conflicting_object: Code,
 }
@@ -43,6 +44,7 @@ impl GraphCodes {
             "dangling references that an object of another AppDomain would fit",
         ),
         dangling_root: Code::warning("dangling-root", "roots of objects that are not in the dump"),
+        dangling_class_root: Code::warning("dangling-class-root", "roots of classes that are not in the dump"),
         duplicate_object: Code::warning("duplicate-object", "objects listed again with the same content; ignored"),
         conflicting_object: Code::warning(
             "conflicting-object",

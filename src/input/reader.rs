@@ -239,6 +239,7 @@ impl Objects {
             (&codes.dangling_ref, findings.dangling_references),
             (&codes.cross_domain_ref, findings.cross_section_references),
             (&codes.dangling_root, findings.dangling_roots),
+            (&codes.dangling_class_root, findings.dangling_class_roots),
             (&codes.duplicate_object, findings.duplicate_objects),
             (&codes.conflicting_object, findings.conflicting_objects),
             (&codes::SIZE_OVERFLOW, findings.size_overflows),

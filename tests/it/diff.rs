@@ -8,6 +8,7 @@ use heapdump::dump::{OpenDump, open};
 use serde_json::Value;
 
 use crate::common::cmd::{project, run};
+use crate::common::fixtures::unpacked;
 
 const PAIRS: [[&str; 2]; 4] = [
     ["fixtures/xna_cf/pair_before.txt", "fixtures/xna_cf/pair_after.txt"],
@@ -169,6 +170,17 @@ fn a_cut_dump_passes_no_limit() {
         assert!(!ran.stdout.is_empty(), "{limited:?}");
         run(&[limited, &["-q", "--lenient"]].concat()).expect_code(0);
     }
+    // So it is where the loss is in the midst.
+    let zoo = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+    let (damaged, mut bytes) = (folder.path().join("damaged.hprof"), unpacked(zoo));
+    // An array with more elements than its segment has room for.
+    let array = bytes.windows(6).rposition(|start| start == [0x23, 0, 0, 0, 0, 0xFD]).expect("an array");
+    bytes[array + 13..array + 17].fill(0xFF);
+    std::fs::write(&damaged, bytes).unwrap();
+    let damaged = damaged.to_str().unwrap();
+    let ran = run(&["diff", zoo, damaged, "--fail-over", "10%", "-q"]).expect_code(2);
+    assert!(ran.stderr.contains("not complete at byte") && ran.stderr.contains("--lenient"), "{}", ran.stderr);
+    run(&["diff", zoo, damaged, "--fail-over", "10%", "-q", "--lenient"]).expect_code(0);
     // What a dump lacks is no growth, if it is the first one.
     for limited in
         [&["diff", cut, PAIRS[0][1], "--fail-over", "10%"][..], &["trend", cut, PAIRS[0][1], "--fail-over", "10%"]]
@@ -211,6 +223,13 @@ fn a_cut_dump_passes_no_limit() {
 #[test]
 fn limits_are_of_the_bytes_that_are_asked_for() {
     let [old, new] = PAIRS[0];
+    // A choice of types without a difference keeps its limit; a limit of types would see no others than those chosen.
+    run(&["diff", old, old, "--type", "System.String", "--fail-over", "10%", "-q"]).expect_code(0);
+    run(&["diff", old, old, "--type", "System.String", "-q"]).expect_code(1);
+    for command in ["diff", "trend"] {
+        let ran = run(&[command, old, new, "--type", "System.String", "--fail-over", "*Bubble=1"]).expect_code(2);
+        assert!(ran.stderr.contains("leave --type out"), "{}", ran.stderr);
+    }
     let row = run(&["diff", old, new, "--retained", "-t", "/^BubbleGame.Level$/", "-f", "json", "-q"]).json();
     let grown = |key: &str| row["types"][0][key].as_i64().expect("a number");
     let (shallow, retained) = (grown("shallow_bytes_delta"), grown("retained_bytes_delta"));

@@ -178,21 +178,27 @@ fn archived_mirrors_are_known_and_other_dangling_references_are_told() {
 /// Healthy dumps of HotSpot list roots of archived classes that were not loaded.
 #[test]
 fn roots_without_a_record_are_noted_and_raise_no_alarm() {
-    let mut dump = JavaDump::new();
-    let object = dump.class("java.lang.Object", 0, &[], &[]);
-    dump.instance(0x1000, object, &[]);
-    dump.root(0x1000);
-    [0x7000, 0x8000].into_iter().for_each(|class| dump.sticky_class(class));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dump.hprof").display().to_string();
-    std::fs::write(&file, dump.finish()).unwrap();
+    let write = |roots: &[u64]| {
+        let mut dump = JavaDump::new();
+        let object = dump.class("java.lang.Object", 0, &[], &[]);
+        dump.instance(0x1000, object, &[]);
+        roots.iter().for_each(|&root| dump.root(root));
+        [0x7000, 0x8000].into_iter().for_each(|class| dump.sticky_class(class));
+        std::fs::write(&file, dump.finish()).unwrap();
+    };
+    write(&[0x1000]);
     let said = run(&["stats", "--strict", &file]).expect_code(0).stderr;
     assert!(!said.contains("dangling"), "{said}");
     let info = run(&["info", "-f", "json", &file]).expect_code(0).json();
     let problem = &info["problems"][0];
-    assert_eq!((&problem["code"], &problem["count"]), (&"dangling-root".into(), &2.into()), "{info}");
+    assert_eq!((&problem["code"], &problem["count"]), (&"dangling-class-root".into(), &2.into()), "{info}");
     assert_eq!((&problem["severity"], &info["problems"][1]), (&"note".into(), &Value::Null), "{info}");
     assert_eq!(info["sections"][0]["dangling_roots"], 2);
+    // Roots of other kinds are damage.
+    write(&[0x1000, 0x9000]);
+    assert!(run(&["stats", "--strict", &file]).expect_code(2).stderr.contains("dangling-root"));
     let dangling = run(&["info", "-f", "json", "fixtures/hprof/tiny-4byte.hprof"]).expect_code(0).json();
     let of =
         |code: &str| dangling["problems"].as_array().unwrap().iter().find(|problem| problem["code"] == code).cloned();

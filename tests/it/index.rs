@@ -78,6 +78,19 @@ fn answers_alike(fixture: &Fixture) {
     let (with, without) = open_both(&options, &dump);
     assert!(with.is_indexed(), "{dump}");
     assert_eq!(all_answers(&with), all_answers(&without), "{dump}");
+    // What the program does before it asks.
+    let (file, reading) = (dump.as_str(), fixture.arguments());
+    for command in
+        [&["stats", "--strict"][..], &["stats", "--shallow"], &["stats", "--raw-types"], &["list", "-f", "csv"]]
+    {
+        let words = command.iter().copied().chain([file]).chain(reading.iter().map(String::as_str));
+        let words: Vec<&str> = words.collect();
+        let (with, without) = (run(&words), run(&[&words[..], &["--no-index"]].concat()));
+        assert_eq!((with.code, with.stdout), (without.code, without.stdout), "{words:?}");
+        let said =
+            |text: &str| text.lines().filter(|line| !line.contains(".hdx ")).map(String::from).collect::<Vec<_>>();
+        assert_eq!(said(&with.stderr), said(&without.stderr), "{words:?}");
+    }
     // Other roots than the dump's, and what follows from them.
     for (without, keep_unreachable) in [(&[][..], true), (&["local", "static"], false), (&["handle"], false)] {
         let without = without.iter().map(|kind| kind.to_string()).collect();

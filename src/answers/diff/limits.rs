@@ -48,7 +48,7 @@ pub(super) type Sizes<'r> = (&'r str, u64, u64);
 impl GrowthLimits {
     /// Returns true if types are limited, and not only the heap.
     pub fn are_of_types(&self) -> bool {
-        self.of_each.is_some() || self.of_some.iter().any(|limit| limit.of.is_some())
+        self.of_each.is_some() || self.of_some.iter().any(GrowthLimit::is_of_types)
     }
 
     /// Adds the options of a command line that sets the same limits.
@@ -89,6 +89,11 @@ impl GrowthLimits {
 }
 
 impl GrowthLimit {
+    /// Returns true if it limits types, not the heap.
+    pub fn is_of_types(&self) -> bool {
+        self.of.is_some()
+    }
+
     fn check(&self, whole: Sizes<'_>, rows: &[Sizes<'_>]) -> Option<OverLimit> {
         let (name, old, new) = match &self.of {
             None => whole,

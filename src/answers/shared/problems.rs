@@ -31,27 +31,36 @@ impl ProblemRow {
 /// Codes, of whatever format, that say that the end of the dump is missing; and those that make it likely.
 const CUT: [&str; 3] = ["broken-compression", "truncated", "truncated-line"];
 const PERHAPS_CUT: [&str; 2] = ["missing-end-record", "missing-trailer"];
+/// Codes that say that objects or references are missing in its midst.
+const INCOMPLETE: [&str; 8] = [
+    "bad-record",
+    "bad-subrecord",
+    "dropped-events",
+    "malformed-block",
+    "malformed-container",
+    "missing-edge-events",
+    "missing-node-events",
+    "missing-root-events",
+];
 
-/// Says that a dump is cut, where its problems say so.
+/// Says that a part of a dump is missing, where its problems say so.
 pub fn cut_sentence(problems: &[ProblemRow]) -> Option<String> {
     let of = |codes: &[&str]| problems.iter().find(|problem| codes.contains(&problem.code.as_str()));
-    if let Some(problem) = of(&CUT) {
+    for (codes, what) in [(&CUT[..], "cut"), (&INCOMPLETE, "not complete")] {
+        let Some(problem) = of(codes) else { continue };
         let lost =
             "objects and references are missing, so what is reachable and retained is that of a part of the heap";
-        return Some(format!("The dump is cut at {}: {lost}", problem.first_at));
+        return Some(format!("The dump is {what} at {}: {lost}", problem.first_at));
     }
     let lost = "objects and references may be missing";
     Some(format!("The dump is probably cut at {}: {lost}", of(&PERHAPS_CUT)?.first_at))
 }
 
-/// The same in a word, for a heading: `cut`, or `probably cut`.
+/// The same in a word, for a heading: `cut`, `not complete` or `probably cut`.
 pub fn cut_word(diagnostics: &Diagnostics) -> Option<&'static str> {
     let has = |codes: &[&str]| diagnostics.sorted().iter().any(|problem| codes.contains(&&*problem.code.to_string()));
-    match (has(&CUT), has(&PERHAPS_CUT)) {
-        (true, _) => Some("cut"),
-        (_, true) => Some("probably cut"),
-        _ => None,
-    }
+    let words = [(&CUT[..], "cut"), (&INCOMPLETE, "not complete"), (&PERHAPS_CUT, "probably cut")];
+    words.into_iter().find_map(|(codes, word)| has(codes).then_some(word))
 }
 
 /// The problems of a dump, by code.

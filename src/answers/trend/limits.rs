@@ -37,6 +37,11 @@ impl FromStr for TrendLimit {
 }
 
 impl TrendLimit {
+    /// Returns true if it limits types, not the heap.
+    pub fn is_of_types(&self) -> bool {
+        self.of.is_some()
+    }
+
     /// The limit as it was written.
     pub fn text(&self) -> &str {
         &self.text

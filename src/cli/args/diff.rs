@@ -62,8 +62,12 @@ impl GrowthArgs {
             self.lenient.check_growth([dumps[0]])?;
             return Ok(Outcome::No);
         }
-        self.lenient.check(!self.fail_over.is_empty() || self.fail_over_type.is_some(), dumps)?;
+        self.lenient.check(self.has_limits(), dumps)?;
         Ok(Outcome::Done)
+    }
+
+    pub(crate) fn has_limits(&self) -> bool {
+        !self.fail_over.is_empty() || self.fail_over_type.is_some()
     }
 
     /// The limits.

@@ -52,9 +52,7 @@ impl HistogramArgs {
         if !size_limits.is_empty() && self.by != GroupBy::Type {
             bail!("--fail-over limits types: leave --by out");
         }
-        if !size_limits.is_empty() && self.scope.types.is_choice() {
-            bail!("--fail-over names its types itself: leave --type out");
-        }
+        self.scope.check_limits(!size_limits.is_empty())?;
         if self.shallow && !matches!(self.by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
             bail!("--shallow counts types only: leave it out to group by {}", self.by.name());
         }

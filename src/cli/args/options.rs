@@ -325,6 +325,14 @@ impl ScopeArgs {
     pub(crate) fn options(&self) -> Result<ScopeOptions> {
         Ok(ScopeOptions { types: self.types.choice()?, filter: self.filter.filter()?, ..self.section.options() })
     }
+
+    /// An error where limits of types meet a choice of types, of which they would see no others.
+    pub(crate) fn check_limits(&self, are_of_types: bool) -> Result<()> {
+        if are_of_types && self.types.is_choice() {
+            bail!("--fail-over TYPE=SIZE names its types itself: leave --type out");
+        }
+        Ok(())
+    }
 }
 
 impl SectionArgs {

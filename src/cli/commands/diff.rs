@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::answers::diff::DiffOrder;
+use crate::answers::diff::{DiffOrder, GrowthLimit};
 use crate::answers::{DiffOptions, diff};
 use crate::cli::Outcome;
 use crate::cli::args::diff::{DiffRowArgs, GrowthArgs};
@@ -69,6 +69,10 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
             let is_empty = answer.old.is_empty() && answer.new.is_empty();
             if !is_empty {
                 old.note("what matches is the same in both dumps");
+                // A limit that is kept is the answer yes.
+                if args.growth.has_limits() {
+                    return Ok(outcome);
+                }
             }
             args.scope.outcome(new, is_empty);
             return Ok(Outcome::No);
@@ -81,6 +85,7 @@ impl Args {
     fn options(&self, of_objects: bool, files: usize) -> Result<DiffOptions> {
         let has_pair = self.heaps.dump.as_ref().is_some_and(|dump| dump.contains(','));
         let growth_limits = self.growth.limits();
+        self.scope.check_limits(growth_limits.of_some.iter().any(GrowthLimit::is_of_types))?;
         let by = self.rows.rows(of_objects, growth_limits.are_of_types())?;
         self.order.check_retained(!of_objects || self.rows.retained)?;
         let orders = DiffOrder::words(self.rows.by, of_objects, self.rows.retained);

@@ -143,7 +143,8 @@ impl Asked<'_> {
 
     /// The same of the patterns that say whose types are.
     pub(crate) fn note_unmatched_owners(&self, own: &OwnTypes) {
-        if let Some(graph) = self.dump.graph() {
+        let has_patterns = !own.libraries.is_empty() || !own.mine.is_empty();
+        if let Some(graph) = self.dump.graph().filter(|_| has_patterns) {
             let [of_libraries, of_program] = OwnTypes::names(graph);
             self.note_unmatched_among(of_libraries.iter().copied(), "--library", &own.libraries);
             self.note_unmatched_among(of_program.iter().copied(), "--mine", &own.mine);

@@ -6,8 +6,10 @@ use crate::input::codes::GraphCodes;
 pub(super) static GRAPH_CODES: GraphCodes = GraphCodes {
     duplicate_object: Code::warning("repeated-object", "objects listed again; the first was kept"),
     conflicting_object: Code::warning("repeated-object", "objects listed again; the first was kept"),
-    // HotSpot lists roots of archived classes that were not loaded (JDK 25, dumps of all objects), which have no record.
-    dangling_root: Code::note("dangling-root", "roots of objects that are not in the dump"),
+    dangling_class_root: Code::note(
+        "dangling-class-root",
+        "roots of archived classes that were not loaded; ordinary in dumps of HotSpot (JDK 25, all objects)",
+    ),
     ..GraphCodes::IN_DUMP
 };
 

@@ -1,5 +1,5 @@
 //! Questions of every kind, asked of an open dump in this process: a start of the program for each would take minutes. That the
-//! program answers a command line as the library answers its options is tested of a dump of each format (questions.rs).
+//! program answers a command line as the library answers its options is tested of a dump of each format (index.rs).
 
 use heapdump::OpenDump;
 use heapdump::analysis::selection::{TypeChoice, TypePattern};
