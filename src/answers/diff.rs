@@ -7,6 +7,7 @@ pub use super::diff_limits::{GrowthLimit, GrowthLimits, OverLimit};
 pub use super::diff_rows::*;
 pub use super::diff_words::DiffFlags;
 use super::diff_words::check_runtimes;
+use super::figure::Figure;
 use super::groups::{Groups, TypesApart};
 use super::heaps::{ChosenHeaps, HeapChoice, process_title_of, title_of};
 use super::object_diff::object_diff;
@@ -57,26 +58,6 @@ impl Default for DiffBy {
     }
 }
 
-/// What rows are ordered by; ties by growth in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DiffOrder {
-    /// Growth in bytes, largest first.
-    #[default]
-    Growth,
-    /// Growth in objects (roots, allocations), largest first.
-    CountGrowth,
-    /// Growth of retained bytes, largest first. Of objects.
-    RetainedGrowth,
-    /// Growth in bytes as a share of the old ones, largest first; what was not there is first of all.
-    Percent,
-    /// Bytes in the old dump, largest first.
-    OldBytes,
-    /// Bytes in the new dump, largest first.
-    NewBytes,
-    /// Name.
-    Name,
-}
-
 /// How two dumps are compared.
 #[derive(Debug, Clone, Default)]
 pub struct DiffOptions {
@@ -90,8 +71,9 @@ pub struct DiffOptions {
     pub retained: bool,
     /// Rows that did not change too.
     pub unchanged: bool,
-    /// The order of the rows.
-    pub order: DiffOrder,
+    /// The order of the rows: one of [`orders`](DiffBy::orders), figures largest first, by percent what was not there first of
+    /// all; ties by growth in bytes. Default: growth in bytes.
+    pub order: Option<Figure>,
     /// How many rows.
     pub limits: Limits,
     /// The most that everything and types may grow by. Those of types act where the rows are types.
@@ -112,19 +94,7 @@ impl DiffOptions {
         };
         line.switch("--retained", self.retained);
         line.switch("--all", self.unchanged);
-        let order = match self.order {
-            DiffOrder::Growth => None,
-            DiffOrder::CountGrowth if self.by == DiffBy::Objects => Some("new"),
-            DiffOrder::NewBytes if self.by == DiffBy::Objects => Some("new_bytes"),
-            DiffOrder::OldBytes if self.by == DiffBy::Objects => Some("gone_bytes"),
-            DiffOrder::CountGrowth => Some("objects"),
-            DiffOrder::RetainedGrowth => Some("retained"),
-            DiffOrder::Percent => Some("percent"),
-            DiffOrder::OldBytes => Some("old"),
-            DiffOrder::NewBytes => Some("new"),
-            DiffOrder::Name => Some("name"),
-        };
-        line.option("--sort", order);
+        line.sort(self.order.filter(|order| *order != TOTAL_DELTA), SHALLOW_DELTA);
         self.growth_limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
@@ -366,7 +336,7 @@ mod tests {
             },
             by: DiffBy::Paths,
             unchanged: true,
-            order: DiffOrder::Name,
+            order: Some(NAME),
             limits: Limits { rows: Some(5), reverse: true },
             growth_limits: GrowthLimits { of_some: vec!["12.5%".parse().unwrap()], ..GrowthLimits::default() },
             ..DiffOptions::default()

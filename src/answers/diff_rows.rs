@@ -7,8 +7,9 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::GroupBy;
-use super::diff::{DiffBy, DiffOptions, DiffOrder, OverLimit};
+use super::diff::{DiffBy, DiffOptions, OverLimit};
 use super::diff_limits::Sizes;
+use super::figure::{Figure, KIND, NAME, PATH, TYPE, Unit};
 use super::heaps::FullerDump;
 pub use super::object_diff::{ChangedObjects, ChangedTotals, ChangedType};
 use super::problems::ProblemRow;
@@ -193,16 +194,61 @@ impl DiffRows {
     }
 }
 
-/// The keys of rows of objects: what they have, their name, and where they are.
-pub(crate) struct DiffKeys {
-    pub(crate) count: [&'static str; 3],
-    pub(crate) bytes: [&'static str; 3],
-    pub(crate) name: &'static str,
+/// The figures of rows of objects, old, new and by how much they grew; their name, and the key where they are.
+pub(crate) struct DiffFigures {
+    pub(crate) count: [Figure; 3],
+    pub(crate) bytes: [Figure; 3],
+    pub(crate) name: Figure,
     pub(crate) rows: &'static str,
 }
 
-/// The keys of retained bytes.
-pub(crate) const RETAINED_KEYS: [&str; 3] = ["retained_bytes_old", "retained_bytes_new", "retained_bytes_delta"];
+/// Retained bytes, old, new and by how much they grew.
+pub(crate) const RETAINED: [Figure; 3] = [
+    Figure::bytes("retained_bytes_old", "Retained\nold", "retained_bytes_old"),
+    Figure::bytes("retained_bytes_new", "Retained\nnew", "retained_bytes_new"),
+    RETAINED_DELTA,
+];
+const SHALLOW: [Figure; 3] = [
+    Figure::bytes("shallow_bytes_old", "Shallow\nold", "shallow_bytes_old"),
+    Figure::bytes("shallow_bytes_new", "Shallow\nnew", "shallow_bytes_new"),
+    SHALLOW_DELTA,
+];
+const OBJECTS: [Figure; 3] =
+    [Figure::count("objects_old", "Objects\nold"), Figure::count("objects_new", "Objects\nnew"), OBJECTS_DELTA];
+const ROOTS: [Figure; 3] = [
+    Figure::count("roots_old", "Roots\nold"),
+    Figure::count("roots_new", "Roots\nnew"),
+    Figure::count("roots_delta", "Roots\n+-"),
+];
+const HELD: [Figure; 3] = [
+    Figure::bytes("held_bytes_old", "Held alone\nold", "held_bytes_old"),
+    Figure::bytes("held_bytes_new", "Held alone\nnew", "held_bytes_new"),
+    Figure::bytes("held_bytes_delta", "Held alone\n+-", "held_bytes_delta"),
+];
+/// Growth in shallow bytes; of paths in what they retain, of kinds of roots in what these alone hold.
+pub const SHALLOW_DELTA: Figure = Figure::bytes("shallow_bytes_delta", "Shallow\n+-", "shallow");
+/// Growth in objects; of kinds of roots in roots.
+pub const OBJECTS_DELTA: Figure = Figure::new("objects_delta", "Objects\n+-", Unit::Count, "objects");
+/// Growth in retained bytes.
+pub const RETAINED_DELTA: Figure = Figure::bytes("retained_bytes_delta", "Retained\n+-", "retained");
+/// Growth in bytes as a share of the old ones.
+pub const PERCENT: Figure = Figure::new("percent", "+%", Unit::Share, "percent");
+/// Allocated bytes in the old dump.
+pub const TOTAL_OLD: Figure = Figure::bytes("total_bytes_old", "Old", "old");
+/// Allocated bytes in the new dump.
+pub const TOTAL_NEW: Figure = Figure::bytes("total_bytes_new", "New", "new");
+/// By how many they grew.
+pub const TOTAL_DELTA: Figure = Figure::bytes("total_bytes_delta", "Growth", "delta");
+pub(crate) const ALLOCATIONS_DELTA: Figure = Figure::count("allocations_delta", "Allocations");
+/// Objects in the new dump alone.
+pub const NEW: Figure = Figure::count("new", "New");
+/// Their bytes.
+pub const NEW_BYTES: Figure = Figure::bytes("new_bytes", "New\nbytes", "new_bytes");
+pub(crate) const GONE: Figure = Figure::count("gone", "Gone");
+/// Bytes of objects in the old dump alone.
+pub const GONE_BYTES: Figure = Figure::bytes("gone_bytes", "Gone\nbytes", "gone_bytes");
+/// New bytes without those that are gone.
+pub const GROWTH: Figure = Figure::bytes("growth", "Growth", "growth");
 
 impl DiffBy {
     /// The word for one row, and several in a sentence.
@@ -216,19 +262,15 @@ impl DiffBy {
         }
     }
 
-    /// The keys of rows of objects.
-    pub(crate) fn keys(self) -> DiffKeys {
-        let objects = ["objects_old", "objects_new", "objects_delta"];
-        let shallow = ["shallow_bytes_old", "shallow_bytes_new", "shallow_bytes_delta"];
-        let roots = ["roots_old", "roots_new", "roots_delta"];
-        let held = ["held_bytes_old", "held_bytes_new", "held_bytes_delta"];
+    /// The figures of rows of objects.
+    pub(crate) fn figures(self) -> DiffFigures {
         let (count, bytes, name, rows) = match self {
-            DiffBy::RootKinds => (roots, held, "kind", "kinds"),
-            DiffBy::Paths | DiffBy::Backtraces => (objects, RETAINED_KEYS, "path", "paths"),
-            DiffBy::Groups(GroupBy::Type) | DiffBy::Objects => (objects, shallow, "type", "types"),
-            DiffBy::Groups(_) => (objects, shallow, "group", "groups"),
+            DiffBy::RootKinds => (ROOTS, HELD, Figure { unit: Unit::Text, ..KIND }, "kinds"),
+            DiffBy::Paths | DiffBy::Backtraces => (OBJECTS, RETAINED, PATH, "paths"),
+            DiffBy::Groups(GroupBy::Type) | DiffBy::Objects => (OBJECTS, SHALLOW, TYPE, "types"),
+            DiffBy::Groups(by) => (OBJECTS, SHALLOW, by.figure(), "groups"),
         };
-        DiffKeys { count, bytes, name, rows }
+        DiffFigures { count, bytes, name, rows }
     }
 }
 
@@ -268,22 +310,17 @@ impl ObjectDiffRows {
         if !options.unchanged {
             rows.retain(|(_, change)| change.old != change.new);
         }
-        let largest_first = |value: &dyn Fn(&Change<Amounts>) -> i64, rows: &mut [(String, Change<Amounts>)]| {
-            rows.sort_by_key(|(_, change)| std::cmp::Reverse(value(change)));
+        let mut largest_first = |amount: fn(&Amounts) -> u64| {
+            rows.sort_by_key(|(_, Change { old, new })| std::cmp::Reverse(delta(amount(old), amount(new))));
         };
         let sides = |row: &Change<Amounts>| (row.old.bytes, row.new.bytes);
-        let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         // Joined rows come ordered by growth: a stable sort keeps that among equals.
         match options.order {
-            DiffOrder::Growth => {}
-            DiffOrder::CountGrowth => largest_first(&|row| delta(row.old.count, row.new.count), &mut rows),
-            DiffOrder::RetainedGrowth => {
-                largest_first(&|row| delta(row.old.retained_bytes, row.new.retained_bytes), &mut rows);
-            }
-            DiffOrder::Percent => rows.sort_by(|(_, a), (_, b)| by_percent(sides(b), sides(a))),
-            DiffOrder::OldBytes => largest_first(&|row| signed(row.old.bytes), &mut rows),
-            DiffOrder::NewBytes => largest_first(&|row| signed(row.new.bytes), &mut rows),
-            DiffOrder::Name => rows.sort_by(|(a, _), (b, _)| a.cmp(b)),
+            Some(OBJECTS_DELTA) => largest_first(|amounts| amounts.count),
+            Some(RETAINED_DELTA) => largest_first(|amounts| amounts.retained_bytes),
+            Some(PERCENT) => rows.sort_by(|(_, a), (_, b)| by_percent(sides(b), sides(a))),
+            Some(name) if name.unit == Unit::Text => rows.sort_by(|(a, _), (b, _)| a.cmp(b)),
+            _ => {}
         }
         if options.limits.reverse {
             rows.reverse();
@@ -291,7 +328,7 @@ impl ObjectDiffRows {
         let shown = options.limits.shown(rows.len());
         let hidden = rows.len() - shown;
         rows.truncate(shown);
-        let by_percent = options.order == DiffOrder::Percent;
+        let by_percent = options.order == Some(PERCENT);
         ObjectDiffRows { by: options.by, retained: options.retained, by_percent, rows, hidden }
     }
 }
@@ -299,8 +336,8 @@ impl ObjectDiffRows {
 impl Serialize for ObjectDiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
-        let keys = self.by.keys();
-        map.serialize_entry(keys.rows, &Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self })))?;
+        let rows = self.by.figures().rows;
+        map.serialize_entry(rows, &Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self })))?;
         map.end()
     }
 }
@@ -323,19 +360,19 @@ struct ObjectDiffRow<'r> {
 impl Serialize for ObjectDiffRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (name, Change { old, new }) = self.row;
-        let keys = self.list.by.keys();
+        let figures = self.list.by.figures();
         let mut map = serializer.serialize_map(None)?;
-        let mut put = |keys: [&str; 3], old: u64, new: u64| {
-            map.serialize_entry(keys[0], &old)?;
-            map.serialize_entry(keys[1], &new)?;
-            map.serialize_entry(keys[2], &delta(old, new))
+        let mut put = |figures: [Figure; 3], old: u64, new: u64| {
+            map.serialize_entry(figures[0].key, &old)?;
+            map.serialize_entry(figures[1].key, &new)?;
+            map.serialize_entry(figures[2].key, &delta(old, new))
         };
-        put(keys.count, old.count, new.count)?;
-        put(keys.bytes, old.bytes, new.bytes)?;
+        put(figures.count, old.count, new.count)?;
+        put(figures.bytes, old.bytes, new.bytes)?;
         if self.list.retained {
-            put(RETAINED_KEYS, old.retained_bytes, new.retained_bytes)?;
+            put(RETAINED, old.retained_bytes, new.retained_bytes)?;
         }
-        map.serialize_entry(keys.name, name)?;
+        map.serialize_entry(figures.name.key, name)?;
         map.end()
     }
 }
@@ -415,7 +452,7 @@ impl AllocationDiffRows {
 
     /// Returns true if they are in the order of percents.
     pub fn is_by_percent(&self) -> bool {
-        self.options.order == DiffOrder::Percent
+        self.options.order == Some(PERCENT)
     }
 
     /// All types, with their bytes on both sides; of those that are asked for.
@@ -492,20 +529,17 @@ impl AllocationDiffRows {
             rows.retain(|key| pattern.matches(last_name(key)));
         }
         match self.options.order {
-            DiffOrder::Growth | DiffOrder::RetainedGrowth => {}
-            DiffOrder::CountGrowth => {
-                rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).allocations_delta().unwrap_or(0)));
-            }
-            DiffOrder::Percent => {
+            Some(PERCENT) => {
                 let sides = |key: &Key| (self.change(*key).old.bytes, self.change(*key).new.bytes);
                 rows.sort_by(|a, b| by_percent(sides(b), sides(a)));
             }
-            DiffOrder::OldBytes => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
-            DiffOrder::NewBytes => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
-            DiffOrder::Name => rows.sort_by_cached_key(|&key| match key {
+            Some(TOTAL_OLD) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
+            Some(TOTAL_NEW) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
+            Some(NAME) => rows.sort_by_cached_key(|&key| match key {
                 Key::Type(name) => self.diff.name(name).to_string(),
                 Key::Path(path) => self.diff.names_of(path).join("\0"),
             }),
+            _ => {}
         }
         if self.options.limits.reverse {
             rows.reverse();

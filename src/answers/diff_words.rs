@@ -1,7 +1,12 @@
 //! The words for rows and orders of a diff, and which go together.
 
-use super::diff::{DiffBy, DiffOrder};
-use super::{AnswerError, GroupBy};
+use super::diff::DiffBy;
+use super::diff_rows::{
+    GONE_BYTES, GROWTH, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, SHALLOW_DELTA, TOTAL_DELTA, TOTAL_NEW,
+    TOTAL_OLD,
+};
+use super::figure::{NAME, TYPE};
+use super::{AnswerError, Figure};
 use crate::dump::OpenDump;
 use crate::input::Runtime;
 
@@ -59,40 +64,16 @@ pub(super) fn check_runtimes(old: &OpenDump, new: &OpenDump) -> Result<(), Answe
     }
 }
 
-impl DiffOrder {
-    /// The orders that a diff has, each by the words for it: its short name, and its key as in CSV.
-    pub fn words(by: DiffBy, of_objects: bool, retained: bool) -> Vec<(Vec<&'static str>, Self)> {
-        let of_names = match by {
-            DiffBy::Groups(by) if by != GroupBy::Type => vec![by.name(), "group", "name"],
-            _ => vec!["type", "name"],
+impl DiffBy {
+    /// What the rows of a diff can be ordered by.
+    pub fn orders(self, of_objects: bool, retained: bool) -> Vec<Figure> {
+        let mut orders = match (self, of_objects) {
+            (DiffBy::Objects, _) => vec![GROWTH, NEW, NEW_BYTES, GONE_BYTES, TYPE],
+            (DiffBy::Groups(by), true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, by.figure()],
+            (_, true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, TYPE],
+            (_, false) => vec![TOTAL_DELTA, PERCENT, TOTAL_NEW, TOTAL_OLD, NAME],
         };
-        if by == DiffBy::Objects {
-            return vec![
-                (vec!["growth"], DiffOrder::Growth),
-                (vec!["new"], DiffOrder::CountGrowth),
-                (vec!["new_bytes"], DiffOrder::NewBytes),
-                (vec!["gone_bytes"], DiffOrder::OldBytes),
-                (vec!["type", "name"], DiffOrder::Name),
-            ];
-        }
-        let mut words = match of_objects {
-            true => vec![
-                (vec!["shallow", "shallow_bytes_delta"], DiffOrder::Growth),
-                (vec!["objects", "objects_delta"], DiffOrder::CountGrowth),
-                (vec!["percent"], DiffOrder::Percent),
-                (of_names, DiffOrder::Name),
-            ],
-            false => vec![
-                (vec!["delta", "total_bytes_delta"], DiffOrder::Growth),
-                (vec!["percent"], DiffOrder::Percent),
-                (vec!["new", "total_bytes_new"], DiffOrder::NewBytes),
-                (vec!["old", "total_bytes_old"], DiffOrder::OldBytes),
-                (vec!["name"], DiffOrder::Name),
-            ],
-        };
-        if retained {
-            words.push((vec!["retained", "retained_bytes_delta"], DiffOrder::RetainedGrowth));
-        }
-        words
+        orders.extend(retained.then_some(RETAINED_DELTA));
+        orders
     }
 }

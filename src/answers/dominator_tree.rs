@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
+use super::figure::{DOMINATED, RETAINED, SHALLOW};
 use super::groups::{Groups, TypesApart};
 use super::histogram_rows::{RowName, is_false};
 use super::loader_row::{LoaderRow, loader_or_null, loaders_of_repeated_names, name_with_loader};
@@ -16,34 +17,13 @@ use super::problems::{ProblemRow, problems_of};
 use super::tree::{Level, preorder};
 use super::values::{ShownValue, Values};
 use super::{
-    AnswerError, CommandLine, GroupBy, Limits, ObjectId, ObjectRow, Order, OrderWords, Scope, ScopeOptions, Tree,
-    TreeRow,
+    AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
 };
 use crate::analysis::dominators::{DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, Root};
-
-/// What each level is ordered by; ties by section and id, of groups by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DominatorOrder {
-    /// Retained bytes, largest first.
-    #[default]
-    RetainedBytes,
-    /// Shallow bytes, largest first.
-    ShallowBytes,
-    /// Objects, most first.
-    Objects,
-}
-
-impl Order for DominatorOrder {
-    const WORDS: OrderWords<Self> = &[
-        (&["retained", "retained_bytes"], DominatorOrder::RetainedBytes),
-        (&["shallow", "shallow_bytes"], DominatorOrder::ShallowBytes),
-        (&["objects", "dominated_objects"], DominatorOrder::Objects),
-    ];
-}
 
 /// Which part of the dominator tree.
 #[derive(Debug, Clone)]
@@ -59,8 +39,9 @@ pub struct DominatorTreeOptions {
     pub group_by: Option<GroupBy>,
     /// Types of one name that the dump tells apart are groups of their own.
     pub types_apart: bool,
-    /// The order of each level.
-    pub order: DominatorOrder,
+    /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by section and id, of groups by name.
+    /// Default: retained bytes.
+    pub order: Option<Figure>,
     /// How many rows of each level.
     pub limits: Limits,
 }
@@ -73,13 +54,16 @@ impl Default for DominatorTreeOptions {
             depth: 1,
             group_by: None,
             types_apart: false,
-            order: DominatorOrder::default(),
+            order: None,
             limits: Limits::default(),
         }
     }
 }
 
 impl DominatorTreeOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 3] = [RETAINED, SHALLOW, DOMINATED];
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("dominators");
@@ -88,7 +72,7 @@ impl DominatorTreeOptions {
             _ if self.depth != 1 => line.option("--depth", Some(&self.depth.to_string())),
             _ => &mut line,
         };
-        self.order.add_to(&mut line);
+        line.sort(self.order, RETAINED);
         line.switch("--raw-types", self.types_apart);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
@@ -330,19 +314,15 @@ impl Part<'_, '_> {
         preorder(self.level(starts), below).collect()
     }
 
-    /// What the order compares.
-    fn figure(&self, number: DomNode) -> u64 {
-        match self.options.order {
-            DominatorOrder::ShallowBytes => self.graph.shallow_bytes(self.dominators.node_at(number)),
-            DominatorOrder::Objects => u64::from(self.retained.objects_at(number)),
-            DominatorOrder::RetainedBytes => self.retained.bytes_at(number),
-        }
-    }
-
     fn level(&self, numbers: Vec<DomNode>) -> Level<DomNode> {
         let node = |number: DomNode| self.dominators.node_at(number);
+        let figure: &dyn Fn(DomNode) -> u64 = match self.options.order {
+            Some(SHALLOW) => &|number| self.graph.shallow_bytes(node(number)),
+            Some(DOMINATED) => &|number| u64::from(self.retained.objects_at(number)),
+            _ => &|number| self.retained.bytes_at(number),
+        };
         Level::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
-            self.figure(b).cmp(&self.figure(a)).then_with(|| node(a).cmp(&node(b)))
+            figure(b).cmp(&figure(a)).then_with(|| node(a).cmp(&node(b)))
         })
     }
 
@@ -381,9 +361,9 @@ impl Part<'_, '_> {
             name: RowName::new(groups.names[group].clone(), by),
         });
         let figure = |row: &GroupRow| match self.options.order {
-            DominatorOrder::ShallowBytes => row.shallow_bytes,
-            DominatorOrder::Objects => row.objects,
-            DominatorOrder::RetainedBytes => row.retained_bytes,
+            Some(SHALLOW) => row.shallow_bytes,
+            Some(DOMINATED) => row.objects,
+            _ => row.retained_bytes,
         };
         // Types that are told apart may have one name.
         let level = Level::cut(rows.enumerate().collect(), self.options.limits, |(at, a), (place, b)| {

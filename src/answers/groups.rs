@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use super::figure::{TYPE, Unit};
 use super::loader_row::{loader_key, loader_text};
-use super::{AnswerError, Scope};
+use super::{AnswerError, Figure, Scope};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::held::{HeldBy, held_by};
 use crate::analysis::histogram::{Estimate, Tally, package_of, tally_types};
@@ -92,6 +93,14 @@ impl GroupBy {
 
     pub(super) fn is_package(self) -> bool {
         matches!(self, GroupBy::Package | GroupBy::PackageLevels(_))
+    }
+
+    /// The column with the names of the groups.
+    pub fn figure(self) -> Figure {
+        match self {
+            GroupBy::Type => TYPE,
+            by => Figure::new("group", by.titles().0, Unit::Text, by.name()),
+        }
     }
 
     /// What one group is called above a column, and several in a sentence.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::diff::{DiffOptions, DiffOrder, delta};
+use super::diff::{DiffOptions, GONE_BYTES, NEW, NEW_BYTES, delta};
+use super::figure::TYPE;
 use super::{AnswerError, Scope};
 use crate::analysis::object_changes::{ObjectChanges, compare_objects};
 use crate::analysis::retained_sets::{NO_SET, max_steps_of_exact, retained_exact_by_set};
@@ -169,11 +170,11 @@ fn sort_rows(rows: &mut [ChangedType], options: &DiffOptions) {
     let growth = |row: &ChangedType| (delta(row.gone_bytes, row.new_bytes), row.new_bytes);
     rows.sort_by_key(|row| std::cmp::Reverse(growth(row)));
     match options.order {
-        DiffOrder::Growth | DiffOrder::RetainedGrowth | DiffOrder::Percent => {}
-        DiffOrder::CountGrowth => rows.sort_by_key(|row| std::cmp::Reverse(row.new)),
-        DiffOrder::NewBytes => rows.sort_by_key(|row| std::cmp::Reverse(row.new_bytes)),
-        DiffOrder::OldBytes => rows.sort_by_key(|row| std::cmp::Reverse(row.gone_bytes)),
-        DiffOrder::Name => rows.sort_by(|a, b| a.type_name.cmp(&b.type_name)),
+        Some(NEW) => rows.sort_by_key(|row| std::cmp::Reverse(row.new)),
+        Some(NEW_BYTES) => rows.sort_by_key(|row| std::cmp::Reverse(row.new_bytes)),
+        Some(GONE_BYTES) => rows.sort_by_key(|row| std::cmp::Reverse(row.gone_bytes)),
+        Some(TYPE) => rows.sort_by(|a, b| a.type_name.cmp(&b.type_name)),
+        _ => {}
     }
     if options.limits.reverse {
         rows.reverse();

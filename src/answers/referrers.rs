@@ -5,33 +5,14 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use super::figure::{REFERENCES, REFERRERS, SHALLOW};
 use super::reference_names::ReferenceNames;
 use super::tree::{Level, preorder};
-use super::{AnswerError, CommandLine, Limits, ObjectId, Order, OrderWords, ScopeOptions, Tree, TreeRow};
+use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree, TreeRow};
 use crate::analysis::merged_paths::Examples;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
-
-/// What the rows of each level are ordered by; ties by type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ReferrerOrder {
-    /// Objects that refer, most first.
-    #[default]
-    Referrers,
-    /// References, most first.
-    References,
-    /// Shallow bytes of the objects that refer, largest first.
-    ShallowBytes,
-}
-
-impl Order for ReferrerOrder {
-    const WORDS: OrderWords<Self> = &[
-        (&["referrers"], ReferrerOrder::Referrers),
-        (&["references"], ReferrerOrder::References),
-        (&["shallow", "shallow_bytes"], ReferrerOrder::ShallowBytes),
-    ];
-}
 
 /// What is referred to.
 #[derive(Debug, Clone)]
@@ -51,24 +32,27 @@ pub struct ReferrersOptions {
     pub scope: ScopeOptions,
     /// Levels, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
     pub depth: u32,
-    /// The order of each level.
-    pub order: ReferrerOrder,
+    /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by type. Default: referrers.
+    pub order: Option<Figure>,
     /// How many rows of each level.
     pub limits: Limits,
 }
 
 impl ReferrersOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 3] = [REFERRERS, REFERENCES, SHALLOW];
+
     /// One level of referrers.
     pub fn new(of: ReferredTo) -> Self {
         let scope = ScopeOptions::default();
-        ReferrersOptions { of, scope, depth: 1, order: ReferrerOrder::default(), limits: Limits::default() }
+        ReferrersOptions { of, scope, depth: 1, order: None, limits: Limits::default() }
     }
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("referrers");
         line.option("--depth", (self.depth != 1).then(|| self.depth.to_string()).as_deref());
-        self.order.add_to(&mut line);
+        line.sort(self.order, REFERRERS);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         if let ReferredTo::Object(object) = &self.of {
@@ -232,9 +216,9 @@ impl Walk<'_, '_> {
             Group { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
         });
         let figure = |group: &Group| match self.options.order {
-            ReferrerOrder::Referrers => (group.referrers, group.references),
-            ReferrerOrder::References => (group.references, group.referrers),
-            ReferrerOrder::ShallowBytes => (group.shallow_bytes, group.referrers),
+            Some(REFERENCES) => (group.references, group.referrers),
+            Some(SHALLOW) => (group.shallow_bytes, group.referrers),
+            _ => (group.referrers, group.references),
         };
         let key = |group: &Group| (Reverse(figure(group)), group.type_id);
         Level::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))

@@ -8,9 +8,10 @@ mod shapes;
 
 use serde::Serialize;
 
+use super::figure::{OBJECTS, WASTED};
 use super::holders::KnownCollections;
 use super::strings::{GroupedStrings, Redacted, text_details, unreadable};
-use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
+use super::{AnswerError, CommandLine, Figure, Limits};
 use crate::analysis::threshold::Threshold;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
@@ -87,21 +88,6 @@ impl WasteKind {
     }
 }
 
-/// What rows of a kind are ordered by; ties by names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WasteOrder {
-    /// Wasted bytes, largest first, then objects.
-    #[default]
-    WastedBytes,
-    /// Objects, most first.
-    Objects,
-}
-
-impl Order for WasteOrder {
-    const WORDS: OrderWords<Self> =
-        &[(&["wasted", "wasted_bytes"], WasteOrder::WastedBytes), (&["objects"], WasteOrder::Objects)];
-}
-
 /// Which kinds of waste, and what is a collection.
 #[derive(Debug, Clone, Default)]
 pub struct WasteOptions {
@@ -111,8 +97,9 @@ pub struct WasteOptions {
     pub collections: KnownCollections,
     /// Only objects that fulfil an expression.
     pub filter: Option<Filter>,
-    /// The order of a kind's rows.
-    pub order: WasteOrder,
+    /// The order of a kind's rows: one of [`ORDERS`](Self::ORDERS), largest first; ties by the other, then by names. Default:
+    /// wasted bytes.
+    pub order: Option<Figure>,
     /// How many rows of each kind.
     pub limits: Limits,
     /// Wasted bytes that are too many: a size, or a share of the heap.
@@ -120,6 +107,9 @@ pub struct WasteOptions {
 }
 
 impl WasteOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 2] = [WASTED, OBJECTS];
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("waste");
@@ -130,7 +120,7 @@ impl WasteOptions {
         for text in self.filter.iter().flat_map(Filter::texts) {
             line.option("--where", Some(text));
         }
-        self.order.add_to(&mut line);
+        line.sort(self.order, WASTED);
         self.limits.add_to(&mut line);
         line
     }

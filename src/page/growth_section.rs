@@ -5,8 +5,7 @@ use super::html::Html;
 use super::names::shown;
 use super::sections::Sections;
 use super::tables::{
-    bar_cell, cell, filter_table_close, filter_table_open, optional_count, signed_bytes, signed_count, table_close,
-    table_open, type_name,
+    bar_cell, cell, figure_table, filter_table_close, signed_bytes, signed_count, table_close, table_open, type_name,
 };
 use crate::answers::diff::DiffOptions;
 use crate::units::{count_of, format_bytes};
@@ -27,22 +26,7 @@ impl Sections<'_, '_> {
             html.text(format!(" {} that changed less are left out.", count_of(self.data.left_out.grown, "types")));
         }
         html.markup("</p>\n");
-        let count = if is_objects { "Objects" } else { "Allocations" };
-        let bytes = if is_objects { "Shallow ±" } else { "Bytes ±" };
-        filter_table_open(html, "Growth by type", &["", "Retained ±", bytes, count, "Old", "New", "Type"]);
-        let largest = growth.retained.iter().map(|delta| delta.unwrap_or(0).unsigned_abs()).max().unwrap_or(0);
-        for at in 0..growth.name.len().min(GROWN_SHOWN) {
-            let retained = growth.retained[at];
-            html.markup("<tr>");
-            bar_cell(html, retained.unwrap_or(0).unsigned_abs(), largest);
-            cell(html, retained.map_or("-".into(), signed_bytes));
-            cell(html, signed_bytes(growth.shallow[at]));
-            cell(html, growth.objects[at].map_or("-".into(), signed_count));
-            cell(html, optional_count(growth.old[at]));
-            cell(html, optional_count(growth.new[at]));
-            self.type_cell(html, growth.name[at]);
-            html.markup("</tr>");
-        }
+        figure_table(html, "Growth by type", growth, "Type", GROWN_SHOWN, |html, name| self.type_name(html, *name));
         filter_table_close(html);
         let options = DiffOptions { scope: self.scope(), retained: is_objects, ..DiffOptions::default() };
         let mut line = options.command_line();

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::answers::diff::DiffOrder;
 use crate::answers::{DiffOptions, diff};
 use crate::cli::Outcome;
 use crate::cli::args::diff::{DiffRowArgs, GrowthArgs};
@@ -82,7 +81,7 @@ impl Args {
         let growth_limits = self.growth.limits();
         let by = self.rows.rows(of_objects, growth_limits.are_of_types())?;
         self.order.check_retained(!of_objects || self.rows.retained)?;
-        let orders = DiffOrder::words(self.rows.by, of_objects, self.rows.retained);
+        let orders = self.rows.by.orders(of_objects, self.rows.retained);
         if !of_objects && files < 2 && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
@@ -91,7 +90,7 @@ impl Args {
             by,
             retained: self.rows.retained,
             unchanged: self.rows.all,
-            order: self.order.order_of(&orders)?.unwrap_or_default(),
+            order: self.order.order(&orders)?,
             limits: self.order.limits(&self.common.output),
             growth_limits,
             ..DiffOptions::default()

@@ -1,7 +1,7 @@
 //! `heapdump trend`.
 
-use super::histogram::name_column;
 use crate::answers::DiffBy;
+use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit, escape_controls, shorten_middle};
 
@@ -50,8 +50,8 @@ impl Present for DumpsTrend {
 impl DumpsTrend {
     fn named<'t>(&'t self, columns: Columns<'t, Row<'t>>, of_dump: &dyn Fn(usize, Column) -> Column) -> Table<'t> {
         let name = match self.rows.by() {
-            DiffBy::Groups(by) => name_column(by),
-            _ => Column::text("path", "Path by type"),
+            DiffBy::Groups(by) => by.figure(),
+            _ => PATH,
         };
         let rows = self.rows.as_slice();
         let dumps = self.dumps.iter().enumerate().filter(|_| self.is_wide);

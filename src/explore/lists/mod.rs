@@ -16,11 +16,6 @@ use super::list::Listing;
 use super::view::{Context, View};
 use crate::answers::AnswerError;
 
-/// A figure of a row.
-fn signed(figure: u64) -> i64 {
-    i64::try_from(figure).unwrap_or(i64::MAX)
-}
-
 /// Makes the list of a view.
 ///
 /// # Errors
