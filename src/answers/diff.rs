@@ -336,7 +336,7 @@ mod tests {
             },
             by: DiffBy::Paths,
             unchanged: true,
-            order: Some(NAME),
+            order: Some(crate::answers::figure::NAME),
             limits: Limits { rows: Some(5), reverse: true },
             growth_limits: GrowthLimits { of_some: vec!["12.5%".parse().unwrap()], ..GrowthLimits::default() },
             ..DiffOptions::default()

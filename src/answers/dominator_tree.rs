@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::figure::{DOMINATED, RETAINED, SHALLOW};
 use super::groups::{Groups, TypesApart};
@@ -14,7 +14,7 @@ use super::histogram_rows::{RowName, is_false};
 use super::loader_row::{LoaderRow, loader_or_null, loaders_of_repeated_names, name_with_loader};
 use super::object_rows::FEW_ROWS;
 use super::problems::{ProblemRow, problems_of};
-use super::tree::{Level, preorder};
+use super::tree::{Level, MadeRows, MakeRow, preorder};
 use super::values::{ShownValue, Values};
 use super::{
     AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
@@ -131,13 +131,15 @@ impl DominatorRows<'_> {
     }
 }
 
-/// Objects of the dominator tree, each followed by those that it dominates. Rows are made when they are asked for.
-pub struct DominatorNodes<'d> {
+/// Objects of the dominator tree, each followed by those that it dominates.
+pub type DominatorNodes<'d> = MadeRows<MakeDominators<'d>>;
+
+/// What rows of the dominator tree are made of.
+pub struct MakeDominators<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
     reachable_bytes: u64,
-    tree: Tree<DomNode>,
     values: Option<Values<'d>>,
     said: OnceCell<Vec<Option<ShownValue>>>,
 }
@@ -250,7 +252,8 @@ pub fn dominator_tree<'d>(
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from, &scope));
             let (values, said) = (Values::of(dump), OnceCell::new());
-            let nodes = DominatorNodes { graph, dominators, retained, reachable_bytes, tree, values, said };
+            let of = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
+            let nodes = MadeRows { tree, of };
             nodes.verify(dump);
             DominatorRows::Objects { nodes }
         }
@@ -380,7 +383,7 @@ impl Part<'_, '_> {
     }
 }
 
-impl<'d> DominatorNodes<'d> {
+impl DominatorNodes<'_> {
     /// Rows are printed while they are made: what an index has of them is checked before.
     fn verify(&self, dump: &OpenDump) {
         if !dump.is_indexed() {
@@ -391,50 +394,30 @@ impl<'d> DominatorNodes<'d> {
         }
     }
 
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.tree.rows().len()
-    }
-
-    /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Levels above the deepest row. O(rows).
-    pub fn deepest(&self) -> usize {
-        self.tree.deepest()
-    }
-
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
-        !self.graph.types().class_objects().is_empty()
-    }
-
-    /// A row below `len`. O(log objects).
-    pub fn get(&self, row: usize) -> TreeRow<DominatorRow<'d>> {
-        self.tree.rows()[row].map(|number| self.row(number))
+        !self.of.graph.types().class_objects().is_empty()
     }
 
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DomNode>| self.dominators.node_at(row.row);
+        let node = |row: &TreeRow<DomNode>| self.of.dominators.node_at(row.row);
         let rows = self.tree.rows();
-        let said = self.said.get_or_init(|| {
+        let said = self.of.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
-            self.values.map_or(Vec::new(), |values| values.said(&nodes))
+            self.of.values.map_or(Vec::new(), |values| values.said(&nodes))
         });
         let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
-        ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
+        ObjectRow { said, ..ObjectRow::new(self.of.graph, node(&rows[row])) }.type_text()
     }
+}
 
-    /// The rows, each followed by those below it.
-    pub fn iter(&self) -> impl Iterator<Item = TreeRow<DominatorRow<'d>>> + '_ {
-        self.tree.rows().iter().map(|row| row.map(|number| self.row(number)))
-    }
+impl<'d> MakeRow for MakeDominators<'d> {
+    type Kept = DomNode;
+    type Row = DominatorRow<'d>;
 
-    fn row(&self, number: DomNode) -> DominatorRow<'d> {
+    fn make(&self, &number: &DomNode) -> DominatorRow<'d> {
         let graph = self.graph;
         let node = self.dominators.node_at(number);
         let retained_bytes = self.retained.bytes_at(number);
@@ -450,11 +433,5 @@ impl<'d> DominatorNodes<'d> {
             },
             dominated_objects: self.retained.objects_at(number),
         }
-    }
-}
-
-impl Serialize for DominatorNodes<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.tree.nested(|row| self.row(row.row)).serialize(serializer)
     }
 }
