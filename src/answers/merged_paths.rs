@@ -518,18 +518,18 @@ mod tests {
         let longest = 2 * (all.deepest() + 1);
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
             let cut = tree(KeptRows::Largest(most), rows);
-            let lines = cut.len() + cut.hidden.0.len();
+            let lines = cut.len() + cut.of.hidden.0.len();
             assert!(!cut.is_empty() && lines <= most.max(longest), "{lines} lines, {most}");
             for (above, [shown, hidden]) in levels(&cut) {
                 assert_eq!((shown.0 + hidden.0, shown.1 + hidden.1), whole[&above][0], "below {above:?}");
             }
         }
         let cut = tree(KeptRows::Largest(150), None);
-        assert!(cut.len() + cut.hidden.0.len() > 140);
+        assert!(cut.len() + cut.of.hidden.0.len() > 140);
         assert_eq!(tree(KeptRows::Largest(all.len()), None).len(), all.len());
         assert_eq!(cut.options_for_all(), "-n 0");
         // A share keeps all rows that have it.
-        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.merged.reached_objects);
+        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.of.merged.reached_objects);
         let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
         let kept = tree(KeptRows::OfShare(share), None);
         assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
@@ -561,7 +561,7 @@ mod tests {
         assert_eq!(tree(KeptRows::All).len(), 201);
         let cut = tree(KeptRows::Largest(34));
         // The root, 16 holders with what they hold, and the line of the others.
-        assert_eq!((cut.len(), cut.hidden.0.len()), (33, 1));
+        assert_eq!((cut.len(), cut.of.hidden.0.len()), (33, 1));
         assert_eq!(levels(&cut).values().map(|&[_, hidden]| hidden.0).max(), Some(84));
         assert_eq!(cut.iter().nth(1).unwrap().row.type_name, "Holder00");
     }

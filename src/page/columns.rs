@@ -1,6 +1,7 @@
 //! What the page's script reads: columns, of as many rows as the budgets allow.
 
 use std::collections::BTreeMap;
+use std::iter::once;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -113,6 +114,12 @@ impl<N> FigureTable<N> {
         let figures_of = |row: &HistogramRow| figures.iter().map(|&figure| row.figure(figure).map(signed)).collect();
         let rows = rows.iter().map(|row| (name(row), figures_of(row))).collect();
         FigureTable { figures: figures.to_vec(), growing: 0, rows }
+    }
+
+    /// The heads of its columns: bars, figures, and the names.
+    pub(super) fn heads<'h>(&self, title: &'h str) -> Vec<&'h str> {
+        let titles = self.figures.iter().map(|figure| figure.title);
+        once("").chain(titles).chain(once(title)).collect()
     }
 }
 

@@ -4,13 +4,13 @@ use super::columns::{Budgets, FigureTable, LeftOut, signed};
 use super::names::{NameTable, shown};
 use crate::answers::diff::{
     AllocationDiffName, AllocationDiffRow, Amounts, Change, Diff, DiffBy, DiffOptions, DiffRows, NEW, OBJECTS_DELTA,
-    RETAINED_DELTA, SHALLOW_DELTA, delta, diff,
+    RETAINED_DELTA, SHALLOW_DELTA, TOTAL_NEW, delta, diff,
 };
 use crate::answers::{AnswerError, Figure, Limits, ScopeOptions};
 use crate::dump::OpenDump;
 
 /// Paths that grew.
-const PATHS_SHOWN: usize = 15;
+pub(super) const PATHS_SHOWN: usize = 15;
 
 /// By type, retained bytes too where there are objects.
 pub(super) fn growth_by_type(old: &OpenDump, new: &OpenDump, scope: &ScopeOptions) -> Result<Diff, AnswerError> {
@@ -77,38 +77,29 @@ fn kept_of(rows: usize, grown: usize, shrunk: usize) -> impl Iterator<Item = usi
     (0..rows).filter(move |&at| at < grown || at + shrunk >= rows)
 }
 
-/// A path that grew.
-pub(super) struct PathRow {
-    pub(super) grown_bytes: i64,
-    pub(super) grown_count: Option<i64>,
-    pub(super) bytes: u64,
-    pub(super) steps: Vec<String>,
-}
-
-/// Paths that grew, most first.
-pub(super) fn path_rows(paths: &Diff) -> Vec<PathRow> {
-    let mut rows: Vec<PathRow> = match &paths.rows {
+/// Paths that grew, most first: their steps, by how much they grew, and their bytes now.
+pub(super) fn path_table(paths: &Diff) -> FigureTable<Vec<String>> {
+    let mut rows: Vec<(Vec<String>, Vec<Option<i64>>)> = match &paths.rows {
         DiffRows::Objects(list) => {
-            let row = |(path, Change { old, new }): &(String, Change<Amounts>)| PathRow {
-                grown_bytes: delta(old.bytes, new.bytes),
-                grown_count: Some(delta(old.count, new.count)),
-                bytes: new.bytes,
-                steps: path.split(" > ").map(shown).collect(),
+            let row = |(path, Change { old, new }): &(String, Change<Amounts>)| {
+                let grown = [delta(old.bytes, new.bytes), delta(old.count, new.count), signed(new.bytes)];
+                (path.split(" > ").map(shown).collect(), grown.map(Some).to_vec())
             };
             list.rows.iter().map(row).collect()
         }
         DiffRows::ByObject(_) => Vec::new(),
         DiffRows::Allocations(list) => {
-            let rows = (0..list.len()).map(|at| list.get(at));
             let row = |row: AllocationDiffRow<'_>| {
                 let AllocationDiffName::Path(names) = row.name else { return None };
-                let steps = names.iter().map(|name| shown(name)).collect();
-                let (grown_bytes, bytes) = (row.total_bytes_delta, row.total_bytes_new);
-                Some(PathRow { grown_bytes, grown_count: row.allocations_delta, bytes, steps })
+                let bytes = Some(signed(row.total_bytes_new));
+                let figures = vec![Some(row.total_bytes_delta), row.allocations_delta, bytes];
+                Some((names.iter().map(|name| shown(name)).collect(), figures))
             };
-            rows.filter_map(row).collect()
+            (0..list.len()).filter_map(|at| row(list.get(at))).collect()
         }
     };
-    rows.retain(|row| row.grown_bytes > 0);
-    rows
+    rows.retain(|(_, figures)| figures[0] > Some(0));
+    let count = if matches!(paths.rows, DiffRows::Objects(_)) { "Objects ±" } else { "Allocations ±" };
+    let figures = [SHALLOW_DELTA.titled("Bytes ±"), OBJECTS_DELTA.titled(count), TOTAL_NEW.titled("Bytes now")];
+    FigureTable { figures: figures.to_vec(), growing: 2, rows }
 }

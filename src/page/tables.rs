@@ -1,7 +1,5 @@
 //! Tables and figures of the page in markup.
 
-use std::iter::once;
-
 use super::columns::FigureTable;
 use super::html::Html;
 use super::names::parts;
@@ -37,8 +35,18 @@ pub(super) fn figure_table<N>(
     shown: usize,
     name: impl Fn(&mut Html, &N),
 ) {
-    let titles = table.figures.iter().map(|figure| figure.title);
-    filter_table_open(html, label, &once("").chain(titles).chain(once(title)).collect::<Vec<_>>());
+    filter_table_open(html, label, &table.heads(title));
+    figure_rows(html, table, shown, "name", name);
+}
+
+/// The first rows of a table of figures. `name`: what stands in the last column, of this class.
+pub(super) fn figure_rows<N>(
+    html: &mut Html,
+    table: &FigureTable<N>,
+    shown: usize,
+    class: &'static str,
+    name: impl Fn(&mut Html, &N),
+) {
     let first = |figures: &[Option<i64>]| figures[0].unwrap_or(0).unsigned_abs();
     let largest = table.rows.iter().map(|(_, figures)| first(figures)).max().unwrap_or(0);
     for (own, figures) in table.rows.iter().take(shown) {
@@ -49,7 +57,7 @@ pub(super) fn figure_table<N>(
             let words = if figure.unit == Unit::Bytes { format_bytes } else { format_count };
             cell(html, value.map_or("-".into(), |value| format!("{}{}", sign(value), words(value.unsigned_abs()))));
         }
-        html.markup("<td class=\"name\">");
+        html.markup("<td class=\"").markup(class).markup("\">");
         name(html, own);
         html.markup("</td></tr>");
     }
