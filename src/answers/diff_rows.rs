@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::GroupBy;
 use super::diff::{DiffBy, DiffOptions, OverLimit};
 use super::diff_limits::Sizes;
-use super::figure::{Figure, KIND, NAME, PATH, TYPE, Unit};
+use super::figure::{Figure, KIND, PATH, TYPE, Unit};
 use super::heaps::FullerDump;
 pub use super::object_diff::{ChangedObjects, ChangedTotals, ChangedType};
 use super::problems::ProblemRow;
@@ -535,7 +535,7 @@ impl AllocationDiffRows {
             }
             Some(TOTAL_OLD) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
             Some(TOTAL_NEW) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
-            Some(NAME) => rows.sort_by_cached_key(|&key| match key {
+            Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&key| match key {
                 Key::Type(name) => self.diff.name(name).to_string(),
                 Key::Path(path) => self.diff.names_of(path).join("\0"),
             }),

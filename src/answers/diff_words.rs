@@ -5,7 +5,7 @@ use super::diff_rows::{
     GONE_BYTES, GROWTH, NEW, NEW_BYTES, OBJECTS_DELTA, PERCENT, RETAINED_DELTA, SHALLOW_DELTA, TOTAL_DELTA, TOTAL_NEW,
     TOTAL_OLD,
 };
-use super::figure::{NAME, TYPE};
+use super::figure::TYPE;
 use super::{AnswerError, Figure};
 use crate::dump::OpenDump;
 use crate::input::Runtime;
@@ -71,7 +71,7 @@ impl DiffBy {
             (DiffBy::Objects, _) => vec![GROWTH, NEW, NEW_BYTES, GONE_BYTES, TYPE],
             (DiffBy::Groups(by), true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, by.figure()],
             (_, true) => vec![SHALLOW_DELTA, OBJECTS_DELTA, PERCENT, TYPE],
-            (_, false) => vec![TOTAL_DELTA, PERCENT, TOTAL_NEW, TOTAL_OLD, NAME],
+            (by, false) => vec![TOTAL_DELTA, PERCENT, TOTAL_NEW, TOTAL_OLD, by.figures().name.called("name")],
         };
         orders.extend(retained.then_some(RETAINED_DELTA));
         orders
