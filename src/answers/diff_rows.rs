@@ -202,29 +202,23 @@ pub(crate) struct DiffFigures {
     pub(crate) rows: &'static str,
 }
 
-/// Retained bytes, old, new and by how much they grew.
-pub(crate) const RETAINED: [Figure; 3] = [
-    Figure::bytes("retained_bytes_old", "Retained\nold", "retained_bytes_old"),
-    Figure::bytes("retained_bytes_new", "Retained\nnew", "retained_bytes_new"),
-    RETAINED_DELTA,
-];
-const SHALLOW: [Figure; 3] = [
-    Figure::bytes("shallow_bytes_old", "Shallow\nold", "shallow_bytes_old"),
-    Figure::bytes("shallow_bytes_new", "Shallow\nnew", "shallow_bytes_new"),
-    SHALLOW_DELTA,
-];
-const OBJECTS: [Figure; 3] =
-    [Figure::count("objects_old", "Objects\nold"), Figure::count("objects_new", "Objects\nnew"), OBJECTS_DELTA];
-const ROOTS: [Figure; 3] = [
-    Figure::count("roots_old", "Roots\nold"),
-    Figure::count("roots_new", "Roots\nnew"),
-    Figure::count("roots_delta", "Roots\n+-"),
-];
-const HELD: [Figure; 3] = [
-    Figure::bytes("held_bytes_old", "Held alone\nold", "held_bytes_old"),
-    Figure::bytes("held_bytes_new", "Held alone\nnew", "held_bytes_new"),
+/// What there was, what there is, and by how much it grew.
+const fn sides(old: (&'static str, &'static str), new: (&'static str, &'static str), growth: Figure) -> [Figure; 3] {
+    [Figure::new(old.0, old.1, growth.unit, old.0), Figure::new(new.0, new.1, growth.unit, new.0), growth]
+}
+
+pub(crate) const RETAINED: [Figure; 3] =
+    sides(("retained_bytes_old", "Retained\nold"), ("retained_bytes_new", "Retained\nnew"), RETAINED_DELTA);
+const SHALLOW: [Figure; 3] =
+    sides(("shallow_bytes_old", "Shallow\nold"), ("shallow_bytes_new", "Shallow\nnew"), SHALLOW_DELTA);
+const OBJECTS: [Figure; 3] = sides(("objects_old", "Objects\nold"), ("objects_new", "Objects\nnew"), OBJECTS_DELTA);
+const ROOTS: [Figure; 3] =
+    sides(("roots_old", "Roots\nold"), ("roots_new", "Roots\nnew"), Figure::count("roots_delta", "Roots\n+-"));
+const HELD: [Figure; 3] = sides(
+    ("held_bytes_old", "Held alone\nold"),
+    ("held_bytes_new", "Held alone\nnew"),
     Figure::bytes("held_bytes_delta", "Held alone\n+-", "held_bytes_delta"),
-];
+);
 /// Growth in shallow bytes; of paths in what they retain, of kinds of roots in what these alone hold.
 pub const SHALLOW_DELTA: Figure = Figure::bytes("shallow_bytes_delta", "Shallow\n+-", "shallow");
 /// Growth in objects; of kinds of roots in roots.
