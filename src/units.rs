@@ -1,6 +1,21 @@
-//! Bytes and counts in words, exact and for people: of tables and of the sentences of answers.
+//! What columns hold; bytes and counts in words, exact and for people: of tables and of the sentences of answers.
 
 use std::time::Duration;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A number of things.
+    Count,
+    /// A number of bytes.
+    Bytes,
+    /// A share of a whole, 0 to 1.
+    Share,
+    /// A word without blanks.
+    Word,
+    /// Text that may hold blanks; only the last column may.
+    Text,
+}
 
 const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 

@@ -6,9 +6,10 @@ use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
+use super::figure::{DOMINATED, SHALLOW};
 use super::reference_names::ReferenceNames;
 use super::values::{ShownValue, Values};
-use super::{AnswerError, ObjectRow, ScopeOptions};
+use super::{AnswerError, Figure, ObjectRow, ScopeOptions};
 use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::retained::Retained;
 use crate::analysis::selection::TypePattern;
@@ -22,19 +23,6 @@ pub struct Sizes {
     pub shallow_bytes: u64,
     /// Bytes and objects that would be freed with it; `None` when no strong root reaches it, or nothing is known of it.
     pub retained: Option<(u64, u64)>,
-}
-
-/// What objects are put in order by, the largest first; ties by section and id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SizeOrder {
-    /// Retained bytes; unreachable objects last.
-    Retained,
-    /// Shallow bytes.
-    Shallow,
-    /// Objects that would be freed with it.
-    Objects,
-    /// No size: section and id.
-    Id,
 }
 
 /// Objects of one type that are directly below one place of the dominator tree.
@@ -139,23 +127,21 @@ impl<'d> Browser<'d> {
         Ok(nodes)
     }
 
-    /// Places in a list of objects in order, the first `first` of them at least. O(places), and a sort of those.
+    /// Places in a list of objects in order, largest first and ties by section and id, unreachable objects last; the first
+    /// `first` of them at least. By retained bytes, shallow bytes or dominated objects. O(places), and a sort of those.
     pub fn sorted_places(
         &self,
         objects: &[NodeId],
         mut places: Vec<u32>,
-        order: SizeOrder,
+        order: Figure,
         reverse: bool,
         first: usize,
     ) -> Vec<u32> {
-        let figure = |node: NodeId| {
-            let retained = || self.sizes(node).retained;
-            match order {
-                SizeOrder::Retained => retained().map_or(0, |(bytes, _)| bytes.saturating_add(1)),
-                SizeOrder::Shallow => self.graph.shallow_bytes(node),
-                SizeOrder::Objects => retained().map_or(0, |(_, objects)| objects),
-                SizeOrder::Id => 0,
-            }
+        let retained = |node| self.sizes(node).retained;
+        let figure: &dyn Fn(NodeId) -> u64 = match order {
+            SHALLOW => &|node| self.graph.shallow_bytes(node),
+            DOMINATED => &|node| retained(node).map_or(0, |(_, objects)| objects),
+            _ => &|node| retained(node).map_or(0, |(bytes, _)| bytes.saturating_add(1)),
         };
         put_in_order(objects, &mut places, figure, reverse, first);
         places

@@ -6,43 +6,23 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+use super::figure::{DOMINATED, RETAINED, SHALLOW};
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::loader_row::{LoaderRow, loader_or_null, name_with_loader};
 use super::problems::{ProblemRow, problems_of};
 use super::rows::{FEW_ROWS, RowName, is_false};
-use super::tree::{Level, preorder};
+use super::tree::{Level, MadeRows, MakeRow, preorder};
 use super::values::{ShownValue, Values};
 use super::{
-    AnswerError, CommandLine, GroupBy, Limits, ObjectId, ObjectRow, Order, OrderWords, Scope, ScopeOptions, Tree,
-    TreeRow,
+    AnswerError, CommandLine, Figure, GroupBy, Limits, ObjectId, ObjectRow, Scope, ScopeOptions, Tree, TreeRow,
 };
 use crate::analysis::dominators::{DomNode, Dominators, Step};
 use crate::analysis::retained::Retained;
 use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmost_members};
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, Root};
-
-/// What each level is ordered by; ties by section and id, of groups by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DominatorOrder {
-    /// Retained bytes, largest first.
-    #[default]
-    RetainedBytes,
-    /// Shallow bytes, largest first.
-    ShallowBytes,
-    /// Objects, most first.
-    Objects,
-}
-
-impl Order for DominatorOrder {
-    const WORDS: OrderWords<Self> = &[
-        (&["retained", "retained_bytes"], DominatorOrder::RetainedBytes),
-        (&["shallow", "shallow_bytes"], DominatorOrder::ShallowBytes),
-        (&["objects", "dominated_objects"], DominatorOrder::Objects),
-    ];
-}
 
 /// Which part of the dominator tree.
 #[derive(Debug, Clone)]
@@ -58,8 +38,9 @@ pub struct DominatorTreeOptions {
     pub group_by: Option<GroupBy>,
     /// Types of one name that the dump tells apart are groups of their own.
     pub types_apart: bool,
-    /// The order of each level.
-    pub order: DominatorOrder,
+    /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by section and id, of groups by name.
+    /// Default: retained bytes.
+    pub order: Option<Figure>,
     /// How many rows of each level.
     pub limits: Limits,
 }
@@ -72,13 +53,16 @@ impl Default for DominatorTreeOptions {
             depth: 1,
             group_by: None,
             types_apart: false,
-            order: DominatorOrder::default(),
+            order: None,
             limits: Limits::default(),
         }
     }
 }
 
 impl DominatorTreeOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 3] = [RETAINED, SHALLOW, DOMINATED];
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("dominators");
@@ -87,7 +71,7 @@ impl DominatorTreeOptions {
             _ if self.depth != 1 => line.option("--depth", Some(&self.depth.to_string())),
             _ => &mut line,
         };
-        self.order.add_to(&mut line);
+        line.sort(self.order, RETAINED);
         line.switch("--raw-types", self.types_apart);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
@@ -146,13 +130,15 @@ impl DominatorRows<'_> {
     }
 }
 
-/// Objects of the dominator tree, each followed by those that it dominates. Rows are made when they are asked for.
-pub struct DominatorNodes<'d> {
+/// Objects of the dominator tree, each followed by those that it dominates.
+pub type DominatorNodes<'d> = MadeRows<MakeDominators<'d>>;
+
+/// What rows of the dominator tree are made of.
+pub struct MakeDominators<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
     retained: &'d Retained,
     reachable_bytes: u64,
-    tree: Tree<DomNode>,
     values: Option<Values<'d>>,
     said: OnceCell<Vec<Option<ShownValue>>>,
 }
@@ -265,7 +251,8 @@ pub fn dominator_tree<'d>(
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from, &scope));
             let (values, said) = (Values::of(dump), OnceCell::new());
-            let nodes = DominatorNodes { graph, dominators, retained, reachable_bytes, tree, values, said };
+            let of = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
+            let nodes = MadeRows { tree, of };
             nodes.verify(dump);
             DominatorRows::Objects { nodes }
         }
@@ -329,19 +316,15 @@ impl Part<'_, '_> {
         preorder(self.level(starts), below).collect()
     }
 
-    /// What the order compares.
-    fn figure(&self, number: DomNode) -> u64 {
-        match self.options.order {
-            DominatorOrder::ShallowBytes => self.graph.shallow_bytes(self.dominators.node_at(number)),
-            DominatorOrder::Objects => u64::from(self.retained.objects_at(number)),
-            DominatorOrder::RetainedBytes => self.retained.bytes_at(number),
-        }
-    }
-
     fn level(&self, numbers: Vec<DomNode>) -> Level<DomNode> {
         let node = |number: DomNode| self.dominators.node_at(number);
+        let figure: &dyn Fn(DomNode) -> u64 = match self.options.order {
+            Some(SHALLOW) => &|number| self.graph.shallow_bytes(node(number)),
+            Some(DOMINATED) => &|number| u64::from(self.retained.objects_at(number)),
+            _ => &|number| self.retained.bytes_at(number),
+        };
         Level::cut(numbers, self.options.limits, |&a, &b| -> Ordering {
-            self.figure(b).cmp(&self.figure(a)).then_with(|| node(a).cmp(&node(b)))
+            figure(b).cmp(&figure(a)).then_with(|| node(a).cmp(&node(b)))
         })
     }
 
@@ -380,9 +363,9 @@ impl Part<'_, '_> {
             name: RowName::new(groups.names[group].clone(), by),
         });
         let figure = |row: &GroupRow| match self.options.order {
-            DominatorOrder::ShallowBytes => row.shallow_bytes,
-            DominatorOrder::Objects => row.objects,
-            DominatorOrder::RetainedBytes => row.retained_bytes,
+            Some(SHALLOW) => row.shallow_bytes,
+            Some(DOMINATED) => row.objects,
+            _ => row.retained_bytes,
         };
         // Types that are told apart may have one name.
         let level = Level::cut(rows.enumerate().collect(), self.options.limits, |(at, a), (place, b)| {
@@ -399,7 +382,7 @@ impl Part<'_, '_> {
     }
 }
 
-impl<'d> DominatorNodes<'d> {
+impl DominatorNodes<'_> {
     /// Rows are printed while they are made: what an index has of them is checked before.
     fn verify(&self, dump: &OpenDump) {
         if !dump.is_indexed() {
@@ -410,50 +393,30 @@ impl<'d> DominatorNodes<'d> {
         }
     }
 
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.tree.rows().len()
-    }
-
-    /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Levels above the deepest row. O(rows).
-    pub fn deepest(&self) -> usize {
-        self.tree.deepest()
-    }
-
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
-        !self.graph.types().class_objects().is_empty()
-    }
-
-    /// A row below `len`. O(log objects).
-    pub fn get(&self, row: usize) -> TreeRow<DominatorRow<'d>> {
-        self.tree.rows()[row].map(|number| self.row(number))
+        !self.of.graph.types().class_objects().is_empty()
     }
 
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DomNode>| self.dominators.node_at(row.row);
+        let node = |row: &TreeRow<DomNode>| self.of.dominators.node_at(row.row);
         let rows = self.tree.rows();
-        let said = self.said.get_or_init(|| {
+        let said = self.of.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
-            self.values.map_or(Vec::new(), |values| values.said(&nodes))
+            self.of.values.map_or(Vec::new(), |values| values.said(&nodes))
         });
         let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
-        ObjectRow { said, ..ObjectRow::new(self.graph, node(&rows[row])) }.type_text()
+        ObjectRow { said, ..ObjectRow::new(self.of.graph, node(&rows[row])) }.type_text()
     }
+}
 
-    /// The rows, each followed by those below it.
-    pub fn iter(&self) -> impl Iterator<Item = TreeRow<DominatorRow<'d>>> + '_ {
-        self.tree.rows().iter().map(|row| row.map(|number| self.row(number)))
-    }
+impl<'d> MakeRow for MakeDominators<'d> {
+    type Kept = DomNode;
+    type Row = DominatorRow<'d>;
 
-    fn row(&self, number: DomNode) -> DominatorRow<'d> {
+    fn make(&self, &number: &DomNode) -> DominatorRow<'d> {
         let graph = self.graph;
         let node = self.dominators.node_at(number);
         let retained_bytes = self.retained.bytes_at(number);
@@ -469,11 +432,5 @@ impl<'d> DominatorNodes<'d> {
             },
             dominated_objects: self.retained.objects_at(number),
         }
-    }
-}
-
-impl Serialize for DominatorNodes<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.tree.nested(|row| self.row(row.row)).serialize(serializer)
     }
 }

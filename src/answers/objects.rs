@@ -9,10 +9,11 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::detached::detached_types;
+use super::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE};
 use super::reachability::unreached_note;
 use super::rows::is_false;
 use super::values::{ShownValue, Values};
-use super::{AnswerError, CommandLine, Limits, Order, OrderWords, ScopeOptions};
+use super::{AnswerError, CommandLine, Figure, Limits, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
@@ -20,39 +21,14 @@ use crate::filter::{FieldSelection, FieldValue, FieldValues};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Runtime, Text};
 
-/// What objects are ordered by; ties by section and id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ObjectOrder {
-    /// Shallow bytes, largest first.
-    #[default]
-    ShallowBytes,
-    /// Retained bytes, largest first; unreachable objects last.
-    RetainedBytes,
-    /// Section and id.
-    Id,
-    /// References, most first.
-    References,
-    /// The name of the type.
-    Type,
-}
-
-impl Order for ObjectOrder {
-    const WORDS: OrderWords<Self> = &[
-        (&["shallow", "shallow_bytes"], ObjectOrder::ShallowBytes),
-        (&["retained", "retained_bytes"], ObjectOrder::RetainedBytes),
-        (&["id"], ObjectOrder::Id),
-        (&["refs", "references"], ObjectOrder::References),
-        (&["type"], ObjectOrder::Type),
-    ];
-}
-
 /// Which objects, in which order.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectsOptions {
     /// Which objects.
     pub scope: ScopeOptions,
-    /// Their order.
-    pub order: ObjectOrder,
+    /// Their order: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by section and id. Unreachable objects
+    /// retain least. Default: shallow bytes.
+    pub order: Option<Figure>,
     /// How many rows.
     pub limits: Limits,
     /// Ids alone: retained sizes are not computed unless the order needs them.
@@ -66,10 +42,13 @@ pub struct ObjectsOptions {
 }
 
 impl ObjectsOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 5] = [SHALLOW, RETAINED, ID, REFERENCES.called("refs"), TYPE];
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("list");
-        self.order.add_to(&mut line);
+        line.sort(self.order, SHALLOW);
         line.switch("--reverse", self.limits.reverse);
         line.option("-n", Some(&self.limits.rows.unwrap_or(0).to_string()));
         line.switch("--ids", self.ids_only).switch("--values", self.values).switch("--detached", self.detached);
@@ -185,7 +164,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
     let is_wanted = |node: &NodeId| detached.as_ref().is_none_or(|types| types.contains(graph.type_of(*node)));
     let nodes: Vec<NodeId> = scope.nodes().filter(is_wanted).collect();
     let tree = match options.order {
-        ObjectOrder::RetainedBytes => Some(dump.dominators()?),
+        Some(RETAINED) => Some(dump.dominators()?),
         _ if options.ids_only => None,
         _ => dump.dominators_if_known()?,
     };
@@ -230,7 +209,7 @@ pub struct ObjectRows<'d> {
     tree: Option<(&'d Dominators, &'d Retained)>,
     /// What knows distances, where they are shown.
     distances: Option<&'d dyn ObjectDetails>,
-    order: ObjectOrder,
+    order: Option<Figure>,
     reverse: bool,
     len: usize,
     nodes: RefCell<Vec<NodeId>>,
@@ -347,8 +326,22 @@ impl<'d> ObjectRows<'d> {
             let mut nodes = self.nodes.borrow_mut();
             let rest = &mut nodes[sorted..];
             let chunk = FIRST_SORTED.max(4 * sorted).min(rest.len());
-            let (graph, tree, order, reverse) = (self.graph, self.tree, self.order, self.reverse);
-            let compare = |a: &NodeId, b: &NodeId| compare_nodes(graph, tree, order, reverse, *a, *b);
+            let (graph, tree, by_type, reverse) = (self.graph, self.tree, self.order == Some(TYPE), self.reverse);
+            let figure: &(dyn Fn(NodeId) -> u64 + Sync) = match self.order {
+                None | Some(SHALLOW) => &|node| graph.shallow_bytes(node),
+                Some(RETAINED) => &|node| {
+                    let retained = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
+                    retained.map_or(0, |bytes| bytes.saturating_add(1))
+                },
+                Some(TYPE | ID) => &|_| 0,
+                Some(_) => &|node| graph.stored_references(node) as u64,
+            };
+            let type_name = |node: NodeId| graph.type_name(graph.type_of(node));
+            let compare = |&a: &NodeId, &b: &NodeId| {
+                let by_name = || if by_type { type_name(a).cmp(type_name(b)) } else { Ordering::Equal };
+                let ordering = figure(b).cmp(&figure(a)).then_with(by_name).then(a.cmp(&b));
+                if reverse { ordering.reverse() } else { ordering }
+            };
             if chunk < rest.len() {
                 rest.select_nth_unstable_by(chunk - 1, compare);
             }
@@ -382,27 +375,4 @@ fn shown_value(graph: &HeapGraph, value: &FieldValue) -> ShownValue {
             ShownValue::Name(Text { text, is_cut: false })
         }
     }
-}
-
-fn compare_nodes(
-    graph: &HeapGraph,
-    tree: Option<(&Dominators, &Retained)>,
-    order: ObjectOrder,
-    reverse: bool,
-    a: NodeId,
-    b: NodeId,
-) -> Ordering {
-    let largest_first = |value: &dyn Fn(NodeId) -> u64| value(b).cmp(&value(a));
-    let ordering = match order {
-        ObjectOrder::Id => Ordering::Equal,
-        ObjectOrder::References => largest_first(&|node| graph.stored_references(node) as u64),
-        ObjectOrder::RetainedBytes => largest_first(&|node| {
-            let retained = tree.and_then(|(dominators, retained)| retained.bytes_of(dominators, node));
-            retained.map_or(0, |bytes| bytes.saturating_add(1))
-        }),
-        ObjectOrder::Type => graph.type_name(graph.type_of(a)).cmp(graph.type_name(graph.type_of(b))),
-        ObjectOrder::ShallowBytes => largest_first(&|node| graph.shallow_bytes(node)),
-    };
-    let ordering = ordering.then(a.cmp(&b));
-    if reverse { ordering.reverse() } else { ordering }
 }

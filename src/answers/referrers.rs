@@ -3,35 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+use super::figure::{REFERENCES, REFERRERS, SHALLOW};
 use super::reference_names::ReferenceNames;
-use super::tree::{Level, preorder};
-use super::{AnswerError, CommandLine, Limits, ObjectId, Order, OrderWords, ScopeOptions, Tree, TreeRow};
+use super::tree::{Level, MadeRows, MakeRow, preorder};
+use super::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions};
 use crate::analysis::merged_paths::Examples;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
-
-/// What the rows of each level are ordered by; ties by type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ReferrerOrder {
-    /// Objects that refer, most first.
-    #[default]
-    Referrers,
-    /// References, most first.
-    References,
-    /// Shallow bytes of the objects that refer, largest first.
-    ShallowBytes,
-}
-
-impl Order for ReferrerOrder {
-    const WORDS: OrderWords<Self> = &[
-        (&["referrers"], ReferrerOrder::Referrers),
-        (&["references"], ReferrerOrder::References),
-        (&["shallow", "shallow_bytes"], ReferrerOrder::ShallowBytes),
-    ];
-}
 
 /// What is referred to.
 #[derive(Debug, Clone)]
@@ -51,24 +32,27 @@ pub struct ReferrersOptions {
     pub scope: ScopeOptions,
     /// Levels, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
     pub depth: u32,
-    /// The order of each level.
-    pub order: ReferrerOrder,
+    /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by type. Default: referrers.
+    pub order: Option<Figure>,
     /// How many rows of each level.
     pub limits: Limits,
 }
 
 impl ReferrersOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 3] = [REFERRERS, REFERENCES, SHALLOW];
+
     /// One level of referrers.
     pub fn new(of: ReferredTo) -> Self {
         let scope = ScopeOptions::default();
-        ReferrersOptions { of, scope, depth: 1, order: ReferrerOrder::default(), limits: Limits::default() }
+        ReferrersOptions { of, scope, depth: 1, order: None, limits: Limits::default() }
     }
 
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("referrers");
         line.option("--depth", (self.depth != 1).then(|| self.depth.to_string()).as_deref());
-        self.order.add_to(&mut line);
+        line.sort(self.order, REFERRERS);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         if let ReferredTo::Object(object) = &self.of {
@@ -128,15 +112,17 @@ pub struct ReferrerRow<'d> {
 }
 
 /// Rows, each followed by what refers to its objects.
-pub struct ReferrerRows<'d> {
+pub type ReferrerRows<'d> = MadeRows<MakeReferrers<'d>>;
+
+/// What rows of referrers are made of.
+pub struct MakeReferrers<'d> {
     graph: &'d HeapGraph,
-    tree: Tree<Group>,
     names: Option<ReferenceNames<'d>>,
 }
 
 /// Objects of one type that refer to the same ones.
 #[derive(Default)]
-struct Group {
+pub struct Group {
     type_id: Option<TypeId>,
     /// Each once, until the row below them is made.
     nodes: Vec<NodeId>,
@@ -186,7 +172,7 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
     if dump.is_indexed() {
         dump.verify_index();
     }
-    Ok(Referrers { of, referrers: ReferrerRows { graph, tree, names: ReferenceNames::of(dump) } })
+    Ok(Referrers { of, referrers: MadeRows { tree, of: MakeReferrers { graph, names: ReferenceNames::of(dump) } } })
 }
 
 /// A walk from referrers to their referrers.
@@ -232,31 +218,16 @@ impl Walk<'_, '_> {
             Group { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
         });
         let figure = |group: &Group| match self.options.order {
-            ReferrerOrder::Referrers => (group.referrers, group.references),
-            ReferrerOrder::References => (group.references, group.referrers),
-            ReferrerOrder::ShallowBytes => (group.shallow_bytes, group.referrers),
+            Some(REFERENCES) => (group.references, group.referrers),
+            Some(SHALLOW) => (group.shallow_bytes, group.referrers),
+            _ => (group.referrers, group.references),
         };
         let key = |group: &Group| (Reverse(figure(group)), group.type_id);
         Level::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
     }
 }
 
-impl<'d> ReferrerRows<'d> {
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.tree.rows().len()
-    }
-
-    /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Levels above the deepest row. O(rows).
-    pub fn deepest(&self) -> usize {
-        self.tree.deepest()
-    }
-
+impl ReferrerRows<'_> {
     /// The most bytes of a row. O(rows).
     pub(crate) fn largest_bytes(&self) -> u64 {
         self.tree.rows().iter().map(|row| row.row.shallow_bytes).max().unwrap_or(0)
@@ -264,16 +235,15 @@ impl<'d> ReferrerRows<'d> {
 
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
-        self.names.is_some()
+        self.of.names.is_some()
     }
+}
 
-    /// A row below `len`. O(1), and some reads of the dump where it names references.
-    pub fn get(&self, row: usize) -> TreeRow<ReferrerRow<'d>> {
-        let TreeRow { depth, hidden_after, row } = &self.tree.rows()[row];
-        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.row(row) }
-    }
+impl<'d> MakeRow for MakeReferrers<'d> {
+    type Kept = Group;
+    type Row = ReferrerRow<'d>;
 
-    fn row(&self, group: &Group) -> ReferrerRow<'d> {
+    fn make(&self, group: &Group) -> ReferrerRow<'d> {
         ReferrerRow {
             type_name: group.type_id.map_or("", |type_id| self.graph.type_name(type_id)),
             reference: self.names.and_then(|names| names.of_examples(group.examples.chosen())),
@@ -281,11 +251,5 @@ impl<'d> ReferrerRows<'d> {
             references: group.references,
             shallow_bytes: group.shallow_bytes,
         }
-    }
-}
-
-impl Serialize for ReferrerRows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.tree.nested(|row| self.row(&row.row)).serialize(serializer)
     }
 }

@@ -9,39 +9,17 @@ use rayon::prelude::*;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-pub use super::shared::grouped_strings::{Redacted, StringTotals};
-
+use super::figure::{BYTES, COPIES, WASTED};
 use super::grouped_strings::{GroupedStrings, TextGroup, text_details};
 use super::holders::{HeldBy, Holders, KnownCollections};
+pub use super::shared::grouped_strings::{Redacted, StringTotals};
 use super::values::{MOST_UNITS, text_in_table, text_words, unreadable};
-use super::{AnswerError, CommandLine, Limits, Order, OrderWords};
+use super::{AnswerError, CommandLine, Figure, Limits};
 use crate::analysis::selection::TypePattern;
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Text, WantedContents};
-
-/// What texts are ordered by; ties by the id of the first copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StringOrder {
-    /// Wasted bytes of duplicates, bytes of all texts; largest first.
-    #[default]
-    Default,
-    /// Bytes that go to copies beyond the largest one, largest first.
-    WastedBytes,
-    /// Bytes of all copies, largest first.
-    Bytes,
-    /// Copies, most first.
-    Copies,
-}
-
-impl Order for StringOrder {
-    const WORDS: OrderWords<Self> = &[
-        (&["copies"], StringOrder::Copies),
-        (&["bytes"], StringOrder::Bytes),
-        (&["wasted", "wasted_bytes"], StringOrder::WastedBytes),
-    ];
-}
 
 /// Which texts, in which order.
 #[derive(Debug, Clone, Default)]
@@ -56,13 +34,17 @@ pub struct StringsOptions {
     pub holders: bool,
     /// Only string objects that fulfil an expression are copies.
     pub filter: Option<Filter>,
-    /// Their order.
-    pub order: StringOrder,
+    /// Their order: one of [`ORDERS`](Self::ORDERS), largest first; ties by the id of the first copy. Default: wasted bytes of
+    /// duplicates, bytes of all texts.
+    pub order: Option<Figure>,
     /// How many rows.
     pub limits: Limits,
 }
 
 impl StringsOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 3] = [COPIES, BYTES, WASTED];
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("strings");
@@ -73,7 +55,8 @@ impl StringsOptions {
         for text in self.filter.iter().flat_map(Filter::texts) {
             line.option("--where", Some(text));
         }
-        self.order.add_to(&mut line);
+        let default = if self.duplicates { WASTED } else { BYTES };
+        line.sort(self.order, default);
         self.limits.add_to(&mut line);
         line
     }
@@ -179,20 +162,13 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
             wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
         });
     }
-    let order = match options.order {
-        StringOrder::Default if options.duplicates => StringOrder::WastedBytes,
-        StringOrder::Default => StringOrder::Bytes,
-        order => order,
+    let figure: fn(&TextGroup) -> u64 = match options.order {
+        Some(COPIES) => |group| group.copies.into(),
+        Some(WASTED) => |group| group.wasted_bytes,
+        None if options.duplicates => |group| group.wasted_bytes,
+        _ => |group| group.bytes,
     };
-    let key = |group: &TextGroup| {
-        let value = match order {
-            StringOrder::Copies => group.copies.into(),
-            StringOrder::Bytes | StringOrder::Default => group.bytes,
-            StringOrder::WastedBytes => group.wasted_bytes,
-        };
-        (std::cmp::Reverse(value), grouped.first(group))
-    };
-    groups.par_sort_unstable_by_key(key);
+    groups.par_sort_unstable_by_key(|group| (std::cmp::Reverse(figure(group)), grouped.first(group)));
     if options.limits.reverse {
         groups.reverse();
     }

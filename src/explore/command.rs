@@ -4,14 +4,12 @@ use super::list::{Listing, Sort};
 use super::view::{Context, Place, View};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::Threshold;
-use crate::answers::breakdown::BreakdownOrder;
-use crate::answers::diff::{DiffBy, DiffOrder};
-use crate::answers::dominator_tree::DominatorOrder;
-use crate::answers::histogram::HistogramOrder;
+use crate::answers::diff::DiffBy;
+use crate::answers::figure::{RETAINED, SHALLOW};
 use crate::answers::object::ObjectOptions;
-use crate::answers::objects::{ObjectOrder, ObjectsOptions};
+use crate::answers::objects::ObjectsOptions;
 use crate::answers::{
-    BreakdownOptions, CommandLine, DiffOptions, DominatorTreeOptions, GroupBy, LeaksOptions, Limits,
+    BreakdownOptions, CommandLine, DiffOptions, DominatorTreeOptions, Figure, GroupBy, LeaksOptions, Limits,
     MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions,
 };
 use crate::filter::Filter;
@@ -35,49 +33,40 @@ impl View {
         let rows = listing.map_or(0, Listing::len);
         let most = seen.max(1).next_multiple_of(PRINTED);
         let limits = Limits { rows: (rows > most).then_some(most), reverse: sort.reverse };
-        let word = sort.column.and_then(|column| listing?.figures.get(column)?.sort);
+        let order = sort.column.and_then(|column| listing?.figures.get(column)?.order);
         let id = |place: &Place| place.id.parse::<ObjectId>().ok();
         match self {
             View::Suspects => LeaksOptions::default().command_line(),
             View::Types(group) => {
                 let scope = group.as_ref().map_or_else(ScopeOptions::default, |group| group.scope.clone());
-                context.histogram_options(GroupBy::Type, found(scope), order_of(word, context), limits).command_line()
+                context.histogram_options(GroupBy::Type, found(scope), order, limits).command_line()
             }
             View::Groups(by) => {
                 let column = if *by == GroupBy::Section { "domain" } else { by.name() };
                 let scope = find.map_or_else(ScopeOptions::default, |find| matching(None, column, find));
-                context.histogram_options(*by, scope, order_of(word, context), limits).command_line()
+                context.histogram_options(*by, scope, order, limits).command_line()
             }
             View::Dominators { of, by_type: true }
                 if find.is_some() || listing.is_some_and(|listing| listing.has_other_tree) =>
             {
-                let order = HistogramOrder::RetainedBytes;
-                context
-                    .histogram_options(GroupBy::Type, found(directly_below(of.as_ref())), order, limits)
-                    .command_line()
+                let scope = found(directly_below(of.as_ref()));
+                context.histogram_options(GroupBy::Type, scope, Some(RETAINED), limits).command_line()
             }
             View::Dominators { of, by_type: true } => BreakdownOptions {
                 object: of.as_ref().and_then(id),
                 depth: Some(1),
                 min_size: Some(Threshold::Bytes(0)),
-                order: match word {
-                    Some("allocations") => BreakdownOrder::Allocations,
-                    _ => BreakdownOrder::Bytes,
-                },
+                order,
                 limits,
                 ..BreakdownOptions::default()
             }
             .command_line(),
             View::Dominators { of, by_type: false } if find.is_some() => {
-                objects_options(found(directly_below(of.as_ref())), word, limits).command_line()
+                objects_options(found(directly_below(of.as_ref())), order, limits).command_line()
             }
             View::Dominators { of, by_type: false } => DominatorTreeOptions {
                 object: of.as_ref().and_then(id),
-                order: match word {
-                    Some("shallow") => DominatorOrder::ShallowBytes,
-                    Some("objects") => DominatorOrder::Objects,
-                    _ => DominatorOrder::RetainedBytes,
-                },
+                order,
                 limits,
                 ..DominatorTreeOptions::default()
             }
@@ -89,19 +78,14 @@ impl View {
                 },
                 by: *by,
                 retained: context.retained_growth(*by),
-                order: match word {
-                    Some("objects") => DiffOrder::CountGrowth,
-                    Some("retained") => DiffOrder::RetainedGrowth,
-                    Some("new") => DiffOrder::NewBytes,
-                    _ => DiffOrder::Growth,
-                },
+                order,
                 limits,
                 ..DiffOptions::default()
             }
             .command_line(),
             View::Objects { scope, .. } => {
                 let scope = find.map_or_else(|| scope.clone(), |find| matching(Some(scope), "type", find));
-                objects_options(scope, word, limits).command_line()
+                objects_options(scope, order, limits).command_line()
             }
             View::Object(place) => id(place).map_or_else(CommandLine::of_options, |object| {
                 ObjectOptions { rows: limits.rows, ..ObjectOptions::new(object) }.command_line()
@@ -143,19 +127,7 @@ fn matching(scope: Option<&ScopeOptions>, column: &str, find: &TypePattern) -> S
     ScopeOptions { filter: Filter::parse(&texts).ok().flatten(), ..scope }
 }
 
-fn objects_options(scope: ScopeOptions, word: Option<&str>, limits: Limits) -> ObjectsOptions {
-    let order = match word {
-        Some("shallow") => ObjectOrder::ShallowBytes,
-        _ => ObjectOrder::RetainedBytes,
-    };
+fn objects_options(scope: ScopeOptions, order: Option<Figure>, limits: Limits) -> ObjectsOptions {
+    let order = order.filter(|order| *order == SHALLOW).or(Some(RETAINED));
     ObjectsOptions { scope, order, limits, ..ObjectsOptions::default() }
-}
-
-fn order_of(word: Option<&str>, context: &Context) -> HistogramOrder {
-    match word {
-        Some("objects" | "allocations") => HistogramOrder::Count,
-        Some("shallow" | "bytes") => HistogramOrder::Bytes,
-        _ if context.is_objects => HistogramOrder::RetainedBytes,
-        _ => HistogramOrder::Bytes,
-    }
 }

@@ -7,11 +7,11 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::dumps::Dumps;
-use super::list::{Arranged, Figure, Listing, Look, Part, Row, Unit};
+use super::list::{Arranged, Column as Shown, Listing, Look, Part, Row};
 use crate::answers::browse::Browser;
 use crate::dump::inputs_of;
 use crate::files::Target;
-use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, write};
+use crate::report::{Cell, Column, Columns, Format, Present, Style, Table, Unit, write};
 use crate::units::count_of;
 
 /// Rows that are to be written.
@@ -60,15 +60,10 @@ struct Rows<'e> {
     places: Option<Vec<usize>>,
 }
 
-fn key(figure: &Figure) -> String {
-    let title = figure.title.to_lowercase();
-    match figure.unit {
-        Unit::Bytes if title == "bytes" => title,
-        Unit::Bytes => format!("{title}_bytes"),
-        Unit::Growth => format!("{title}_bytes_delta"),
-        Unit::Count => title,
-        Unit::CountGrowth => format!("{title}_delta"),
-    }
+fn key(column: &Shown) -> String {
+    let title = column.figure.title.to_lowercase();
+    let unit = if column.figure.unit == Unit::Bytes && title != "bytes" { "_bytes" } else { "" };
+    format!("{title}{unit}{}", if column.is_growth { "_delta" } else { "" })
 }
 
 impl Export {
@@ -121,7 +116,7 @@ impl Serialize for Each<'_> {
 
 struct One<'e> {
     row: Row,
-    figures: &'e [Figure],
+    figures: &'e [Shown],
 }
 
 impl Serialize for One<'_> {
@@ -163,9 +158,9 @@ impl Present for Rows<'_> {
 
     fn table<'t>(&'t self, _: &Style) -> Table<'t> {
         let figures = &self.export.listing.figures;
-        let add = |columns: Columns<'t, Row>, (at, figure): (usize, &Figure)| {
-            let signed = matches!(figure.unit, Unit::Growth | Unit::CountGrowth);
-            let column = Column::named(&key(figure), crate::report::Unit::Count);
+        let add = |columns: Columns<'t, Row>, (at, figure): (usize, &Shown)| {
+            let signed = figure.is_growth;
+            let column = Column::named(&key(figure), Unit::Count);
             columns.add(column, move |row: &mut Row| match row.figures.get(at).copied().flatten() {
                 None => Cell::Missing,
                 Some(figure) if signed => Cell::Signed(figure),
@@ -175,7 +170,7 @@ impl Present for Rows<'_> {
         let columns = figures.iter().enumerate().fold(Columns::new(), add);
         columns
             .add(Column::word("id", "Id"), |row: &mut Row| std::mem::take(&mut row.id))
-            .add(Column::named("level", crate::report::Unit::Count), |row| {
+            .add(Column::named("level", Unit::Count), |row| {
                 row.level.map_or(Cell::Missing, |level| Cell::Number(level.into()))
             })
             .add(Column::word("relation", "Relation"), |row| relation(row).to_string())

@@ -75,7 +75,7 @@ impl Frame {
         if let Some(listing) = self.listing.take() {
             // Its columns may be others.
             let column = self.sort.column.filter(|_| self.sort.column != listing.sorted_by);
-            self.order = column.and_then(|column| listing.figures.get(column)?.sort);
+            self.order = column.and_then(|column| listing.figures.get(column)?.order).map(|order| order.word);
         }
         // What is still on its way is an older question's.
         (self.error, self.pending, self.id) = (None, Pending::No, 0);
@@ -98,7 +98,10 @@ impl Frame {
             Ok((listing, arranged)) => {
                 let comes = Sort { column: listing.sorted_by, reverse: false };
                 let word = self.order.take();
-                let same = listing.figures.iter().position(|figure| word.is_some() && figure.sort == word);
+                let same = listing
+                    .figures
+                    .iter()
+                    .position(|column| word.is_some() && column.order.map(|order| order.word) == word);
                 let column = same.or(listing.sorted_by);
                 self.sort = Sort { column, reverse: self.sort.reverse && column.is_some() };
                 self.asked = (comes, String::new());
@@ -209,8 +212,8 @@ impl Frame {
 
     /// Returns true if its command can be sorted by a column.
     fn can_sort(&self, column: usize) -> bool {
-        let word = self.listing.as_ref().and_then(|listing| listing.figures.get(column)?.sort);
-        word.is_some_and(|word| self.find.is_empty() || self.view.sorts_found_by(word))
+        let order = self.listing.as_ref().and_then(|listing| listing.figures.get(column)?.order);
+        order.is_some_and(|order| self.find.is_empty() || self.view.sorts_found_by(order))
     }
 
     /// Returns true if there are several orders.

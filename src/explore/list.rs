@@ -4,49 +4,47 @@ use std::cmp::Ordering;
 
 use super::view::View;
 use crate::analysis::selection::TypePattern;
-use crate::answers::browse::{Browser, SizeOrder};
+use crate::answers::browse::{Browser, Sizes};
+use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
-use crate::units::{format_bytes, format_count};
-
-/// What the figures of a column are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    Bytes,
-    Count,
-    /// With a sign.
-    Growth,
-    /// The same of numbers of things.
-    CountGrowth,
-}
+use crate::units::{format_bytes, format_count, sign};
 
 /// A column of figures.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Figure {
-    pub(super) title: &'static str,
-    pub(super) unit: Unit,
-    /// The word of `--sort` for it; none where the command cannot be sorted by it.
-    pub(super) sort: Option<&'static str>,
+pub(super) struct Column {
+    pub(super) figure: Figure,
+    /// By how much something grew: with a sign.
+    pub(super) is_growth: bool,
+    /// What `--sort` takes for it; none where the command cannot be sorted by it.
+    pub(super) order: Option<Figure>,
     /// Columns of the terminal below which it is left out.
     pub(super) from_width: u16,
 }
 
-impl Figure {
-    pub(super) const fn new(title: &'static str, unit: Unit, sort: Option<&'static str>, from_width: u16) -> Self {
-        Figure { title, unit, sort, from_width }
+impl Column {
+    pub(super) const fn new(figure: Figure, from_width: u16) -> Self {
+        Column { figure, is_growth: false, order: Some(figure), from_width }
+    }
+
+    pub(super) const fn of_growth(figure: Figure, from_width: u16) -> Self {
+        Column { is_growth: true, ..Column::new(figure, from_width) }
+    }
+
+    /// The same with another title.
+    pub(super) const fn titled(self, title: &'static str) -> Self {
+        Column { figure: self.figure.titled(title), ..self }
+    }
+
+    /// The same where the command cannot be sorted by it.
+    pub(super) const fn unsorted(self) -> Self {
+        Column { order: None, ..self }
     }
 
     /// A figure in words; sizes as plain bytes where that is wanted.
     pub(super) fn text(self, figure: i64, plain: bool) -> String {
         let size = figure.unsigned_abs();
-        let words = match self.unit {
-            Unit::Bytes | Unit::Growth if !plain => format_bytes(size),
-            _ => format_count(size),
-        };
-        let sign = match self.unit {
-            Unit::Growth | Unit::CountGrowth if figure > 0 => "+",
-            _ if figure < 0 => "-",
-            _ => "",
-        };
+        let words = if self.figure.unit == Unit::Bytes && !plain { format_bytes(size) } else { format_count(size) };
+        let sign = if self.is_growth || figure < 0 { sign(figure) } else { "" };
         format!("{sign}{words}")
     }
 }
@@ -156,16 +154,23 @@ impl Part {
 }
 
 /// The columns of lists of objects.
-pub(super) const OF_OBJECTS: [Figure; 3] = [
-    Figure::new("Retained", Unit::Bytes, Some("retained"), 0),
-    Figure::new("Shallow", Unit::Bytes, Some("shallow"), 72),
-    Figure::new("Objects", Unit::Count, Some("objects"), 90),
-];
+pub(super) const OF_OBJECTS: [Column; 3] =
+    [Column::new(RETAINED, 0), Column::new(SHALLOW, 72), Column::new(DOMINATED, 90)];
+
+/// The figures of an object in these columns.
+pub(super) fn figures_of_object(sizes: Sizes) -> Vec<Option<i64>> {
+    let Sizes { shallow_bytes, retained } = sizes;
+    vec![
+        retained.map(|(bytes, _)| signed(bytes)),
+        Some(signed(shallow_bytes)),
+        retained.map(|(_, objects)| signed(objects)),
+    ]
+}
 
 /// A list.
 #[derive(Debug)]
 pub(super) struct Listing {
-    pub(super) figures: Vec<Figure>,
+    pub(super) figures: Vec<Column>,
     /// What the shares of the first column are of; `None` where it has none.
     pub(super) whole: Option<i64>,
     /// Above the last column.
@@ -184,7 +189,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    pub(super) fn new(figures: &[Figure], title: &'static str, parts: Vec<Part>) -> Self {
+    pub(super) fn new(figures: &[Column], title: &'static str, parts: Vec<Part>) -> Self {
         Listing {
             figures: figures.to_vec(),
             whole: None,
@@ -252,15 +257,8 @@ impl Listing {
         };
         let (node, browser) = (*nodes.get(at)?, browser?);
         let object = browser.row(node);
-        let sizes = browser.sizes(node);
-        let signed = |figure: u64| i64::try_from(figure).unwrap_or(i64::MAX);
-        let figures = vec![
-            sizes.retained.map(|(bytes, _)| signed(bytes)),
-            Some(signed(sizes.shallow_bytes)),
-            sizes.retained.map(|(_, objects)| signed(objects)),
-        ];
         Some(Row {
-            figures,
+            figures: figures_of_object(browser.sizes(node)),
             id: object.id.clone(),
             lead: leads.get(at).cloned().unwrap_or_else(|| lead.to_string()),
             look: if faint.binary_search(&(at as u32)).is_ok() { Look::Faint } else { Look::Plain },
@@ -324,11 +322,7 @@ pub(super) fn arrange(
     let mut sorted = usize::MAX;
     if let (Some(nodes), Some(browser)) = (objects, browser) {
         // Objects come by section and id, and places in the list are as good as ids.
-        let order = match sort.column.or(listing.sorted_by) {
-            Some(1) => SizeOrder::Shallow,
-            Some(2) => SizeOrder::Objects,
-            _ => SizeOrder::Retained,
-        };
+        let order = OF_OBJECTS[sort.column.or(listing.sorted_by).unwrap_or(0)].figure;
         let places = rows.take().unwrap_or_else(|| (0..nodes.len() as u32).collect());
         sorted = first.min(places.len());
         rows = Some(browser.sorted_places(nodes, places, order, sort.reverse, first));

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::answers::diff::DiffBy;
-use crate::answers::histogram::HistogramOrder;
-use crate::answers::{CommandLine, GroupBy, HeapChoice, HistogramOptions, Limits, RetainedBy, ScopeOptions};
+use crate::answers::figure::{BYTES, DOMINATED, RETAINED};
+use crate::answers::{CommandLine, Figure, GroupBy, HeapChoice, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::filter::Filter;
 use crate::graph::NodeId;
 
@@ -202,10 +202,10 @@ impl View {
     }
 
     /// Returns true if its command has this order for the rows that match as well.
-    pub(super) fn sorts_found_by(&self, word: &str) -> bool {
+    pub(super) fn sorts_found_by(&self, order: Figure) -> bool {
         match self {
-            View::Dominators { by_type: false, .. } => word != "objects",
-            View::Dominators { by_type: true, .. } => word == "bytes",
+            View::Dominators { by_type: false, .. } => order != DOMINATED,
+            View::Dominators { by_type: true, .. } => order == BYTES,
             _ => true,
         }
     }
@@ -236,17 +236,17 @@ impl Context {
         Context { paths, read_words, is_objects: false, has_references: false }
     }
 
-    /// The question for types or groups, in this order.
+    /// The question for types or groups, in this order; else in that of retained bytes, where there are any.
     pub(super) fn histogram_options(
         &self,
         by: GroupBy,
         scope: ScopeOptions,
-        order: HistogramOrder,
+        order: Option<Figure>,
         limits: Limits,
     ) -> HistogramOptions {
         let retained = self.has_references.then_some(RetainedBy::Minimum);
-        let order =
-            if retained.is_none() && order == HistogramOrder::RetainedBytes { Default::default() } else { order };
+        let order = order.or(self.is_objects.then_some(RETAINED));
+        let order = order.filter(|order| retained.is_some() || *order != RETAINED);
         HistogramOptions { scope, group_by: by, retained, order, limits, ..HistogramOptions::default() }
     }
 

@@ -14,7 +14,6 @@ use super::numbered::Numbered;
 use super::object_order::ObjectOrder;
 use super::packed_objects::{Chunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
-use super::references::WeakReference;
 use super::resolve_counts::{Dropped, ResolveOptions};
 use super::roots::RootRecord;
 use super::spaces::Holding;

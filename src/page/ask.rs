@@ -5,7 +5,8 @@ use super::growth::{growth_by_path, growth_by_type};
 use crate::answers::biggest::{Biggest, ReasonsAlive, biggest, reasons_alive};
 use crate::answers::breakdown::{Breakdown, BreakdownOptions};
 use crate::answers::diff::Diff;
-use crate::answers::histogram::{HistogramOrder, Totals};
+use crate::answers::figure::RETAINED;
+use crate::answers::histogram::Totals;
 use crate::answers::leaks::Leaks;
 use crate::answers::libraries::LibraryNames;
 use crate::answers::type_map::{TypeMap, TypeMapOptions, type_map};
@@ -78,7 +79,7 @@ impl<'d> Page<'d> {
         let types = HistogramOptions {
             scope: scope.clone(),
             retained: is_graph.then_some(RetainedBy::Minimum),
-            order: if is_graph { HistogramOrder::RetainedBytes } else { HistogramOrder::Bytes },
+            order: is_graph.then_some(RETAINED),
             ..HistogramOptions::default()
         };
         let histogram_of = |by: GroupBy| histogram(dump, &HistogramOptions { group_by: by, ..types.clone() });

@@ -1,11 +1,14 @@
 //! What the page's script reads: columns, of as many rows as the budgets allow.
 
 use std::collections::BTreeMap;
+use std::iter::once;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::prune::Budget;
-use crate::answers::GroupBy;
+use crate::answers::histogram::HistogramRow;
+use crate::answers::{Figure, GroupBy};
 
 /// Rows that stand on the page; the rest is added up.
 #[derive(Debug, Clone, Copy)]
@@ -66,12 +69,12 @@ pub(super) struct Data {
     pub(super) names: Vec<String>,
     pub(super) kinds: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) types: Option<TypeColumns>,
+    pub(super) types: Option<FigureTable<u32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) allocated: Option<AllocatedColumns>,
+    pub(super) allocated: Option<FigureTable<u32>>,
     pub(super) groups: Vec<GroupColumns>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) growth: Option<GrowthColumns>,
+    pub(super) growth: Option<FigureTable<u32>>,
     pub(super) maps: Vec<MapColumns>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) objects: Option<ObjectColumns>,
@@ -91,30 +94,53 @@ pub(super) struct LeftOut {
     pub(super) grown: u64,
 }
 
-#[derive(Serialize, Default)]
-pub(super) struct TypeColumns {
-    pub(super) name: Vec<u32>,
-    pub(super) objects: Vec<u64>,
-    pub(super) shallow: Vec<u64>,
-    pub(super) reachable: Vec<u64>,
-    pub(super) retained: Vec<u64>,
+/// A figure of a row.
+pub(super) fn signed(figure: u64) -> i64 {
+    i64::try_from(figure).unwrap_or(i64::MAX)
 }
 
-#[derive(Serialize, Default)]
-pub(super) struct AllocatedColumns {
-    pub(super) name: Vec<u32>,
-    pub(super) bytes: Vec<u64>,
-    pub(super) allocations: Vec<Option<u64>>,
+/// Rows with a name and figures; the script reads them by column.
+pub(super) struct FigureTable<N> {
+    /// The first is the one that bars are of.
+    pub(super) figures: Vec<Figure>,
+    /// So many of them, the first, say by how much something grew.
+    pub(super) growing: usize,
+    pub(super) rows: Vec<(N, Vec<Option<i64>>)>,
 }
 
-#[derive(Serialize, Default)]
+impl<N> FigureTable<N> {
+    /// Rows of a histogram.
+    pub(super) fn new(rows: &[HistogramRow], figures: &[Figure], mut name: impl FnMut(&HistogramRow) -> N) -> Self {
+        let figures_of = |row: &HistogramRow| figures.iter().map(|&figure| row.figure(figure).map(signed)).collect();
+        let rows = rows.iter().map(|row| (name(row), figures_of(row))).collect();
+        FigureTable { figures: figures.to_vec(), growing: 0, rows }
+    }
+
+    /// The heads of its columns: bars, figures, and the names.
+    pub(super) fn heads<'h>(&self, title: &'h str) -> Vec<&'h str> {
+        let titles = self.figures.iter().map(|figure| figure.title);
+        once("").chain(titles).chain(once(title)).collect()
+    }
+}
+
+impl<N: Serialize> Serialize for FigureTable<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut columns = serializer.serialize_map(None)?;
+        columns.serialize_entry("name", &self.rows.iter().map(|(name, _)| name).collect::<Vec<_>>())?;
+        for (at, figure) in self.figures.iter().enumerate() {
+            let values: Vec<Option<i64>> = self.rows.iter().map(|(_, figures)| figures[at]).collect();
+            columns.serialize_entry(figure.word, &values)?;
+        }
+        columns.end()
+    }
+}
+
+#[derive(Serialize)]
 pub(super) struct GroupColumns {
     pub(super) id: &'static str,
     pub(super) noun: &'static str,
-    pub(super) name: Vec<String>,
-    pub(super) objects: Vec<u64>,
-    pub(super) shallow: Vec<u64>,
-    pub(super) retained: Vec<u64>,
+    #[serde(flatten)]
+    pub(super) table: FigureTable<String>,
 }
 
 /// A tree of names: the first row is the whole.
@@ -160,16 +186,6 @@ pub(super) struct PathData {
     pub(super) root: String,
     /// Id, name, whether all paths lead through it, and how the object before refers to it; a gap has no name.
     pub(super) steps: Vec<(String, i64, u8, String)>,
-}
-
-#[derive(Serialize, Default)]
-pub(super) struct GrowthColumns {
-    pub(super) name: Vec<u32>,
-    pub(super) old: Vec<Option<u64>>,
-    pub(super) new: Vec<Option<u64>>,
-    pub(super) objects: Vec<Option<i64>>,
-    pub(super) shallow: Vec<i64>,
-    pub(super) retained: Vec<Option<i64>>,
 }
 
 /// The address of a group's section and what its rows are called.

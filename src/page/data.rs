@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::PageOptions;
 use super::ask::{Page, PageContent};
-use super::columns::{AllocatedColumns, Budgets, Data, GroupColumns, LeftOut, MapColumns, TypeColumns, words_of};
-use super::growth::growth_columns;
+use super::columns::{Budgets, Data, FigureTable, GroupColumns, LeftOut, MapColumns, words_of};
+use super::growth::growth_table;
 use super::names::{Meaning, NameTable, shown};
 use super::trees::HeapSource;
 use crate::answers::breakdown::HeapOrSection;
-use crate::answers::histogram::{HistogramRow, RowAmount};
+use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, RETAINED, SHALLOW, TOTAL};
+use crate::answers::histogram::HistogramRow;
 use crate::answers::{GroupBy, Histogram};
 
 impl Page<'_> {
@@ -35,13 +36,15 @@ impl Page<'_> {
         let rows = self.types_that_fit(budgets, &mut data.left_out);
         match &self.content {
             PageContent::Objects(page) => {
-                data.types = Some(type_columns(rows, &mut names));
+                let figures = [RETAINED, OBJECTS, SHALLOW, REACHABLE];
+                data.types = Some(FigureTable::new(rows, &figures, |row| names.number(row.name())));
                 data.groups = self.groups.iter().map(|(by, answer)| group_columns(*by, answer, budgets)).collect();
                 data.maps.push(page.map_columns(budgets, &mut names));
                 page.add_objects(budgets, &mut names, &mut data);
             }
             PageContent::Allocations(answer) => {
-                data.allocated = Some(allocated_columns(rows, &mut names));
+                let name = |row: &HistogramRow| names.number(row.name());
+                data.allocated = Some(FigureTable::new(rows, &[TOTAL, ALLOCATIONS], name));
                 data.maps = answer
                     .heaps
                     .iter()
@@ -53,7 +56,7 @@ impl Page<'_> {
                     .collect();
             }
         }
-        data.growth = self.diff.as_ref().map(|diff| growth_columns(diff, budgets, &mut names, &mut data.left_out));
+        data.growth = self.diff.as_ref().map(|diff| growth_table(diff, budgets, &mut names, &mut data.left_out));
         let meaning = |name: &String| Meaning::of(name, self.is_library.contains(name)).letter();
         data.kinds = names.names().iter().map(meaning).collect();
         data.names = names.into_names();
@@ -76,40 +79,10 @@ impl Page<'_> {
     }
 }
 
-fn type_columns(rows: &[HistogramRow], names: &mut NameTable) -> TypeColumns {
-    let mut columns = TypeColumns::default();
-    for row in rows {
-        let RowAmount::Objects { objects, shallow_bytes, reachable_bytes, .. } = row.amount else { continue };
-        columns.name.push(names.number(row.name()));
-        columns.objects.push(objects);
-        columns.shallow.push(shallow_bytes);
-        columns.reachable.push(reachable_bytes);
-        columns.retained.push(row.retained_bytes.unwrap_or(0));
-    }
-    columns
-}
-
-fn allocated_columns(rows: &[HistogramRow], names: &mut NameTable) -> AllocatedColumns {
-    let mut columns = AllocatedColumns::default();
-    for row in rows {
-        let RowAmount::Allocations { total_bytes, allocations } = row.amount else { continue };
-        columns.name.push(names.number(row.name()));
-        columns.bytes.push(total_bytes);
-        columns.allocations.push(allocations);
-    }
-    columns
-}
-
 fn group_columns(by: GroupBy, answer: &Histogram, budgets: &Budgets) -> GroupColumns {
     let (id, noun) = words_of(by);
-    let mut columns = GroupColumns { id, noun, ..GroupColumns::default() };
-    for row in answer.rows.as_slice().iter().take(budgets.groups) {
-        let RowAmount::Objects { objects, shallow_bytes, .. } = row.amount else { continue };
-        let name = shown(row.name());
-        columns.name.push(if name.is_empty() { "(none)".into() } else { name });
-        columns.objects.push(objects);
-        columns.shallow.push(shallow_bytes);
-        columns.retained.push(row.retained_bytes.unwrap_or(0));
-    }
-    columns
+    let rows = answer.rows.as_slice();
+    let name = |row: &HistogramRow| Some(shown(row.name())).filter(|name| !name.is_empty()).unwrap_or("(none)".into());
+    let table = FigureTable::new(&rows[..rows.len().min(budgets.groups)], &[RETAINED, OBJECTS, SHALLOW], name);
+    GroupColumns { id, noun, table }
 }

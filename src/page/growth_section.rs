@@ -1,15 +1,12 @@
 //! The section of what grew since an older dump.
 
-use super::growth::{path_options, path_rows};
+use super::growth::{PATHS_SHOWN, path_options, path_table};
 use super::html::Html;
 use super::names::shown;
 use super::sections::Sections;
-use super::tables::{
-    bar_cell, cell, filter_table_close, filter_table_open, optional_count, signed_bytes, signed_count, table_close,
-    table_open, type_name,
-};
+use super::tables::{figure_rows, figure_table, filter_table_close, table_close, table_open, type_name};
 use crate::answers::diff::DiffOptions;
-use crate::units::{count_of, format_bytes};
+use crate::units::count_of;
 
 /// Types that stand there without a script.
 const GROWN_SHOWN: usize = 25;
@@ -27,22 +24,7 @@ impl Sections<'_, '_> {
             html.text(format!(" {} that changed less are left out.", count_of(self.data.left_out.grown, "types")));
         }
         html.markup("</p>\n");
-        let count = if is_objects { "Objects" } else { "Allocations" };
-        let bytes = if is_objects { "Shallow ±" } else { "Bytes ±" };
-        filter_table_open(html, "Growth by type", &["", "Retained ±", bytes, count, "Old", "New", "Type"]);
-        let largest = growth.retained.iter().map(|delta| delta.unwrap_or(0).unsigned_abs()).max().unwrap_or(0);
-        for at in 0..growth.name.len().min(GROWN_SHOWN) {
-            let retained = growth.retained[at];
-            html.markup("<tr>");
-            bar_cell(html, retained.unwrap_or(0).unsigned_abs(), largest);
-            cell(html, retained.map_or("-".into(), signed_bytes));
-            cell(html, signed_bytes(growth.shallow[at]));
-            cell(html, growth.objects[at].map_or("-".into(), signed_count));
-            cell(html, optional_count(growth.old[at]));
-            cell(html, optional_count(growth.new[at]));
-            self.type_cell(html, growth.name[at]);
-            html.markup("</tr>");
-        }
+        figure_table(html, "Growth by type", growth, "Type", GROWN_SHOWN, |html, name| self.type_name(html, *name));
         filter_table_close(html);
         let options = DiffOptions { scope: self.scope(), retained: is_objects, ..DiffOptions::default() };
         let mut line = options.command_line();
@@ -55,8 +37,10 @@ impl Sections<'_, '_> {
     /// What grew under what.
     fn grown_paths(&self, html: &mut Html) {
         let (Some(paths), Some(old)) = (&self.page.grown_paths, &self.options.old_file) else { return };
-        let rows = path_rows(paths);
-        let Some(first) = rows.first() else { return };
+        let table = path_table(paths);
+        if table.rows.is_empty() {
+            return;
+        }
         let is_objects = self.data.objects.is_some();
         html.markup(match is_objects {
             true => {
@@ -65,22 +49,14 @@ impl Sections<'_, '_> {
             }
             false => "<h3>Backtraces that grew</h3>\n",
         });
-        let count = if is_objects { "Objects ±" } else { "Allocations ±" };
         let name = if is_objects { "Path" } else { "Backtrace" };
-        table_open(html, "What grew under what", &["", "Bytes ±", count, "Bytes now", name]);
-        for row in &rows {
-            html.markup("<tr>");
-            bar_cell(html, row.grown_bytes.unsigned_abs(), first.grown_bytes.unsigned_abs());
-            cell(html, signed_bytes(row.grown_bytes));
-            cell(html, row.grown_count.map_or("-".into(), signed_count));
-            cell(html, format_bytes(row.bytes));
-            html.markup("<td class=\"name way\">");
-            for (at, step) in row.steps.iter().enumerate() {
+        table_open(html, "What grew under what", &table.heads(name));
+        figure_rows(html, &table, PATHS_SHOWN, "name way", |html, steps| {
+            for (at, step) in steps.iter().enumerate() {
                 html.markup(if at > 0 { " › " } else { "" });
                 type_name(html, step);
             }
-            html.markup("</td></tr>");
-        }
+        });
         table_close(html);
         let mut line = path_options(self.scope(), is_objects).command_line();
         line.word(old.as_str());

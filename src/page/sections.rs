@@ -7,12 +7,12 @@ use super::columns::{Data, MapColumns, words_of};
 use super::html::Html;
 use super::names::shown;
 use super::tables::{
-    bar_cell, cell, filter_table_close, filter_table_close_with, filter_table_open, optional_count, share, table_close,
+    bar_cell, cell, figure_table, filter_table_close, filter_table_close_with, optional_count, share, table_close,
     table_open, type_name,
 };
 use crate::analysis::threshold::Threshold;
 use crate::answers::breakdown::{BreakdownOptions, choice_of};
-use crate::answers::histogram::HistogramOrder;
+use crate::answers::figure::RETAINED;
 use crate::answers::{CommandLine, GroupBy, HistogramOptions, InfoOptions, Limits, RetainedBy, ScopeOptions};
 use crate::units::{count_of, format_bytes, format_count};
 
@@ -143,31 +143,8 @@ impl Sections<'_, '_> {
             html.text(format!("{types}, {bytes}, are added up in the last row; the command below prints them."));
         }
         html.markup("</p>\n");
-        if let Some(types) = &self.data.types {
-            filter_table_open(html, "Types", &["", "Retained", "Objects", "Shallow", "Reachable", "Type"]);
-            let largest = types.retained.iter().max().copied().unwrap_or(0);
-            for at in 0..types.name.len().min(TYPES_SHOWN) {
-                html.markup("<tr>");
-                bar_cell(html, types.retained[at], largest);
-                cell(html, format_bytes(types.retained[at]));
-                cell(html, format_count(types.objects[at]));
-                cell(html, format_bytes(types.shallow[at]));
-                cell(html, format_bytes(types.reachable[at]));
-                self.type_cell(html, types.name[at]);
-                html.markup("</tr>");
-            }
-        }
-        if let Some(types) = &self.data.allocated {
-            filter_table_open(html, "Types", &["", "Bytes", "Allocations", "Type"]);
-            let largest = types.bytes.iter().max().copied().unwrap_or(0);
-            for at in 0..types.name.len().min(TYPES_SHOWN) {
-                html.markup("<tr>");
-                bar_cell(html, types.bytes[at], largest);
-                cell(html, format_bytes(types.bytes[at]));
-                cell(html, optional_count(types.allocations[at]));
-                self.type_cell(html, types.name[at]);
-                html.markup("</tr>");
-            }
+        if let Some(types) = self.data.types.as_ref().or(self.data.allocated.as_ref()) {
+            figure_table(html, "Types", types, "Type", TYPES_SHOWN, |html, name| self.type_name(html, *name));
         }
         match left_out.types {
             0 => filter_table_close(html),
@@ -188,22 +165,10 @@ impl Sections<'_, '_> {
     pub(super) fn groups(&self, html: &mut Html) {
         for ((by, _), columns) in self.page.groups.iter().zip(&self.data.groups) {
             let id = words_of(*by).0;
-            let (title, name) = match by {
-                GroupBy::Module => ("By module", "Module"),
-                GroupBy::Section => ("By section", "Section"),
-                _ => ("By package", "Package"),
-            };
+            let name = by.titles().0;
+            let title = &format!("By {}", name.to_lowercase());
             html.markup("<section id=\"").text(id).markup("\"><h2>").text(title).markup("</h2>\n");
-            filter_table_open(html, title, &["", "Retained", "Objects", "Shallow", name]);
-            let largest = columns.retained.iter().max().copied().unwrap_or(0);
-            for at in 0..columns.name.len().min(GROUPS_SHOWN) {
-                html.markup("<tr>");
-                bar_cell(html, columns.retained[at], largest);
-                cell(html, format_bytes(columns.retained[at]));
-                cell(html, format_count(columns.objects[at]));
-                cell(html, format_bytes(columns.shallow[at]));
-                html.markup("<td class=\"name\">").text(&columns.name[at]).markup("</td></tr>");
-            }
+            figure_table(html, title, &columns.table, name, GROUPS_SHOWN, |html, name| _ = html.text(name));
             filter_table_close(html);
             self.command(&self.histogram_options(*by).command_line(), html);
             html.markup("</section>\n");
@@ -315,7 +280,7 @@ impl Sections<'_, '_> {
             scope: self.scope(),
             group_by: by,
             retained: is_objects.then_some(RetainedBy::Minimum),
-            order: if is_objects { HistogramOrder::RetainedBytes } else { HistogramOrder::Bytes },
+            order: is_objects.then_some(RETAINED),
             limits: Limits::default(),
             ..HistogramOptions::default()
         }
@@ -326,10 +291,8 @@ impl Sections<'_, '_> {
         html.markup("<div class=\"command\"><code>").text(shown(&self.options.command(line))).markup("</code></div>");
     }
 
-    pub(super) fn type_cell(&self, html: &mut Html, name: u32) {
-        html.markup("<td class=\"name\">");
+    pub(super) fn type_name(&self, html: &mut Html, name: u32) {
         type_name(html, &self.data.names[name as usize]);
-        html.markup("</td>");
     }
 }
 

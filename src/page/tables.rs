@@ -1,8 +1,9 @@
 //! Tables and figures of the page in markup.
 
+use super::columns::FigureTable;
 use super::html::Html;
 use super::names::parts;
-use crate::units::{format_bytes, format_count};
+use crate::units::{Unit, format_bytes, format_count, sign};
 
 /// A table of figures, with names in the last column and in one called "Type"; a head without a title is for bars.
 pub(super) fn table_open(html: &mut Html, label: &str, heads: &[&str]) {
@@ -24,8 +25,46 @@ pub(super) fn table_close(html: &mut Html) {
     html.markup("</tbody></table></div>\n");
 }
 
+/// The first rows of a table that the script sorts and filters, and of which it shows more; left open. `name`: what stands in
+/// the last column.
+pub(super) fn figure_table<N>(
+    html: &mut Html,
+    label: &str,
+    table: &FigureTable<N>,
+    title: &str,
+    shown: usize,
+    name: impl Fn(&mut Html, &N),
+) {
+    filter_table_open(html, label, &table.heads(title));
+    figure_rows(html, table, shown, "name", name);
+}
+
+/// The first rows of a table of figures. `name`: what stands in the last column, of this class.
+pub(super) fn figure_rows<N>(
+    html: &mut Html,
+    table: &FigureTable<N>,
+    shown: usize,
+    class: &'static str,
+    name: impl Fn(&mut Html, &N),
+) {
+    let first = |figures: &[Option<i64>]| figures[0].unwrap_or(0).unsigned_abs();
+    let largest = table.rows.iter().map(|(_, figures)| first(figures)).max().unwrap_or(0);
+    for (own, figures) in table.rows.iter().take(shown) {
+        html.markup("<tr>");
+        bar_cell(html, first(figures), largest);
+        for (at, (figure, value)) in table.figures.iter().zip(figures).enumerate() {
+            let sign = |value| if at < table.growing { sign(value) } else { "" };
+            let words = if figure.unit == Unit::Bytes { format_bytes } else { format_count };
+            cell(html, value.map_or("-".into(), |value| format!("{}{}", sign(value), words(value.unsigned_abs()))));
+        }
+        html.markup("<td class=\"").markup(class).markup("\">");
+        name(html, own);
+        html.markup("</td></tr>");
+    }
+}
+
 /// A table that the script sorts and filters, and of which it shows more.
-pub(super) fn filter_table_open(html: &mut Html, label: &str, heads: &[&str]) {
+fn filter_table_open(html: &mut Html, label: &str, heads: &[&str]) {
     html.markup("<div class=\"tools with-script\"><label>Filter <input type=\"search\" ");
     html.markup("placeholder=\"part of a name or /regex/\"></label> ");
     html.markup("<span class=\"counter quiet\" role=\"status\"></span></div>\n");
@@ -119,12 +158,4 @@ pub(super) fn signed_count(delta: i64) -> String {
 
 pub(super) fn optional_count(count: Option<u64>) -> String {
     count.map_or("-".into(), format_count)
-}
-
-fn sign(delta: i64) -> &'static str {
-    match delta {
-        0 => "",
-        1.. => "+",
-        _ => "-",
-    }
 }

@@ -25,7 +25,7 @@ impl<'t, R: 't> Columns<'t, R> {
 
     /// Adds a column.
     #[must_use]
-    pub fn add<C: Into<Cell<'t>>>(self, column: Column, cell: impl Fn(&mut R) -> C + 't) -> Self {
+    pub fn add<C: Into<Cell<'t>>>(self, column: impl Into<Column>, cell: impl Fn(&mut R) -> C + 't) -> Self {
         self.add_if(true, column, cell)
     }
 
@@ -34,11 +34,11 @@ impl<'t, R: 't> Columns<'t, R> {
     pub fn add_if<C: Into<Cell<'t>>>(
         mut self,
         is_shown: bool,
-        column: Column,
+        column: impl Into<Column>,
         cell: impl Fn(&mut R) -> C + 't,
     ) -> Self {
         if is_shown {
-            self.columns.push(column);
+            self.columns.push(column.into());
             self.cells.push(Box::new(move |row| cell(row).into()));
         }
         self

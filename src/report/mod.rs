@@ -21,7 +21,7 @@ mod width;
 use std::borrow::Cow;
 
 use crate::units;
-pub use crate::units::{count_of, format_bytes, format_count, parse_size};
+pub use crate::units::{Unit, count_of, format_bytes, format_count, parse_size};
 
 pub use crate::escape::{escape_controls, escape_dot, escape_frame, escape_markdown, is_control_like, json_text};
 pub use ascii::locale_has_unicode;
@@ -127,21 +127,6 @@ impl Style {
     pub fn size(&self, bytes: u64) -> String {
         if self.human { units::format_bytes(bytes) } else { units::format_count(bytes) }
     }
-}
-
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// A number of things.
-    Count,
-    /// A number of bytes.
-    Bytes,
-    /// A share of a whole, 0 to 1.
-    Share,
-    /// A word without blanks.
-    Word,
-    /// Text that may hold blanks; only the last column may.
-    Text,
 }
 
 /// A column of a table.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapdump::answers::diff::{DiffOrder, DiffRows};
+use heapdump::answers::diff::{DiffRows, OBJECTS_DELTA};
 use heapdump::answers::{DiffBy, DiffOptions, GroupBy, HeapChoice, HistogramOptions, Limits, diff, histogram};
 use heapdump::dump::{OpenDump, open};
 use serde_json::Value;
@@ -86,7 +86,7 @@ fn the_json_is_that_of_the_command() {
             asked.extend::<Vec<(DiffOptions, &[&str])>>(vec![
                 (DiffOptions { by: by_package, retained: true, ..default() }, &["--by", "package", "--retained"]),
                 (
-                    DiffOptions { by: by_path, order: DiffOrder::CountGrowth, ..default() },
+                    DiffOptions { by: by_path, order: Some(OBJECTS_DELTA), ..default() },
                     &["--paths", "--sort", "objects"],
                 ),
                 (DiffOptions { by: by_root, ..default() }, &["--roots"]),

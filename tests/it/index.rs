@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use heapdump::answers::objects::ObjectOrder;
+use heapdump::answers::figure::RETAINED;
 use heapdump::dump::{IndexUse, RootPolicy};
 use heapdump::report::Format;
 use heapdump::{OpenDump, OpenOptions};
@@ -43,7 +43,7 @@ fn assert_files(folder: &Path, names: &[&str]) {
 /// What a dump answers: what is wrong with it, questions of every kind, single objects from both ends of it, exports.
 fn all_answers(dump: &OpenDump) -> Vec<String> {
     let forms = [Format::Json, Format::Table];
-    let mut ids = questions::ids(dump, ObjectOrder::default(), None);
+    let mut ids = questions::ids(dump, None, None);
     if ids.len() > 6 {
         ids.drain(3..ids.len() - 3);
     }
@@ -116,7 +116,7 @@ fn command_lines_ask_what_the_library_answers() {
         let reading = fixture.arguments();
         let file: Vec<&str> = [file.as_str()].into_iter().chain(reading.iter().map(String::as_str)).collect();
         assert_eq!(run(&[&["index", "-q"], &file[..]].concat()).code == 0, !fixture.holds_allocations());
-        let ids = questions::ids(&dump, ObjectOrder::RetainedBytes, Some(1));
+        let ids = questions::ids(&dump, Some(RETAINED), Some(1));
         let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
         asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
         for question in asked {

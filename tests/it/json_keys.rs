@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdump::OpenOptions;
-use heapdump::answers::objects::ObjectOrder;
+use heapdump::answers::figure::RETAINED;
 use heapdump::dump::RootPolicy;
 use heapdump::report::Format;
 use serde_json::Value;
@@ -119,7 +119,7 @@ fn occurring() -> BTreeMap<String, Keys> {
         }
         let options = OpenOptions { read: fixture.read_options(), ..OpenOptions::default() };
         let Ok(dump) = options.open(&fixture.path) else { continue };
-        let ids = questions::ids(&dump, ObjectOrder::RetainedBytes, Some(3));
+        let ids = questions::ids(&dump, Some(RETAINED), Some(3));
         let mut asked = questions::ask_of_dump(&dump, &[Format::Json]);
         asked.extend(questions::ask_of_objects(&dump, &ids, &[Format::Json]));
         let roots = RootPolicy { without: Vec::new(), keep_unreachable: true };

@@ -1,7 +1,15 @@
 //! Lists that are walked: every reader with all that a format needs, every command with help.
 
 use crate::common::cmd::{commands, project, run, run_on_terminal};
+use heapdump::answers::diff::PERCENT;
+use heapdump::answers::figure::{Figure, ID, RETAINED, SHALLOW, Unit};
+use heapdump::answers::objects::ObjectsOptions;
+use heapdump::answers::{
+    BreakdownOptions, DiffBy, DominatorTreeOptions, GroupBy, HistogramOptions, InfoOfFiles, ReferrersOptions,
+    RetainedBy, StringsOptions, ThreadsOptions, WasteOptions,
+};
 use heapdump::input::READERS;
+use serde_json::Value;
 
 /// Formats that no writer of `same_heap` writes, and what stands in for it.
 const NOT_WRITTEN: [(&str, &str); 2] = [
@@ -48,6 +56,62 @@ fn every_reader_is_known_everywhere() {
     names.sort();
     names.dedup();
     assert_eq!(names.len(), READERS.len(), "names are unique");
+}
+
+/// What rows can be sorted by, of every command: a key of the rows and of docs/json.md, and the rows come in its order,
+/// figures largest first, names from A on.
+#[test]
+fn every_order_is_a_figure_of_the_rows() {
+    const GAME: &str = "fixtures/xna_cf/pair_after.txt";
+    const ZOO: &str = "fixtures/hprof/zoo-jdk17-serial.hprof.zst";
+    const TRACE: &str = "fixtures/memory_infra/chromium66-heaps.trace.gz";
+    let stats = HistogramOptions { retained: Some(RetainedBy::Minimum), ..HistogramOptions::default() };
+    let owners = HistogramOptions { group_by: GroupBy::Package, ..HistogramOptions::default() };
+    let pair = format!("fixtures/xna_cf/pair_before.txt {GAME}");
+    let asked: [(String, Vec<Figure>); 14] = [
+        (format!("breakdown {TRACE} --by type --depth 1"), BreakdownOptions::ORDERS.to_vec()),
+        (format!("diff {pair} --retained"), DiffBy::default().orders(true, true)),
+        (format!("diff {TRACE} --dump 1,2"), DiffBy::default().orders(false, false)),
+        (format!("dominators {GAME}"), DominatorTreeOptions::ORDERS.to_vec()),
+        (format!("dominators {GAME} --by type"), vec![RETAINED, SHALLOW]),
+        (format!("info {pair} {ZOO} {TRACE}"), InfoOfFiles::ORDERS.to_vec()),
+        (format!("list {GAME}"), ObjectsOptions::ORDERS.to_vec()),
+        (format!("referrers --type List {GAME}"), ReferrersOptions::ORDERS.to_vec()),
+        (format!("stats {GAME} --retained"), stats.orders(true, false)),
+        (format!("stats {GAME} --by package"), owners.orders(true, false)),
+        (format!("stats {TRACE}"), HistogramOptions::default().orders(false, true)),
+        (format!("strings {ZOO}"), StringsOptions::ORDERS.to_vec()),
+        (format!("threads {ZOO}"), ThreadsOptions::ORDERS.to_vec()),
+        (format!("waste {ZOO} --kind empty-collections"), WasteOptions::ORDERS.to_vec()),
+    ];
+    let documented = std::fs::read_to_string(project("docs/json.md")).expect("readable");
+    for (line, figures) in asked {
+        let sorted = |word: &str| {
+            let words: Vec<&str> = line.split(' ').chain(["-q", "-n", "0", "-f", "jsonl", "--sort", word]).collect();
+            run(&words).expect_code(0).stdout
+        };
+        // Shares of growth are drawn for people alone.
+        for figure in figures.into_iter().filter(|figure| *figure != PERCENT) {
+            let text = sorted(figure.word);
+            assert!(text == sorted(figure.key), "{line}: --sort {} is --sort {}", figure.key, figure.word);
+            assert!(documented.contains(&format!("`{}`", figure.key)), "{line}: `{}` in docs/json.md", figure.key);
+            let rows: Vec<Value> = text.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+            // Each heap has its own order, in which what a tree begins with and what is left over have no place.
+            let is_of_first_heap = |row: &Value| ["pid", "allocator"].iter().all(|key| row[*key] == rows[0][*key]);
+            let is_rest = |row: &Value| row["depth"] == 0 || row["kind"] == "self" || row["kind"] == "other";
+            let is_ordered = |row: &&Value| is_of_first_heap(row) && !is_rest(row);
+            let values: Vec<&Value> = rows.iter().filter(is_ordered).map(|row| &row[figure.key]).collect();
+            let is_key = rows.iter().all(|row| row.get(figure.key).is_some());
+            assert!(is_key && values.len() > 1, "{line}: {} is a key of all {} rows", figure.key, rows.len());
+            let is_in_order = match figure.unit {
+                // By section and number.
+                _ if figure == ID => true,
+                Unit::Text | Unit::Word => values.is_sorted_by_key(|value| value.as_str()),
+                _ => values.is_sorted_by_key(|value| std::cmp::Reverse(value.as_i64())),
+            };
+            assert!(is_in_order, "{line} --sort {}: {values:?}", figure.word);
+        }
+    }
 }
 
 /// Codes that a source file declares.

@@ -5,7 +5,7 @@
 use std::io::Cursor;
 
 use heapdump::analysis::selection::TypePattern;
-use heapdump::answers::objects::ObjectOrder;
+use heapdump::answers::figure::{ID, RETAINED, SHALLOW, TYPE};
 use heapdump::answers::{
     AnswerError, Limits, ObjectId, ObjectOptions, ObjectsOptions, Reachability, RootPathsOptions, ScopeOptions, object,
     objects, root_paths,
@@ -153,20 +153,16 @@ proptest! {
     #[test]
     fn a_list_is_every_object_in_order(heap in heaps(40, 2), reverse in any::<bool>(), limit in 0..50usize) {
         let dump = opened(&heap);
-        let orders = [
-            ObjectOrder::ShallowBytes, ObjectOrder::RetainedBytes, ObjectOrder::Id, ObjectOrder::References,
-            ObjectOrder::Type,
-        ];
-        for order in orders {
+        for order in ObjectsOptions::ORDERS.map(Some) {
             let key = |number: usize| {
                 let object = &heap.objects[number];
                 let retained = heap.retained_bytes(number).map_or(0, |bytes| bytes + 1);
                 let (figure, name) = match order {
-                    ObjectOrder::ShallowBytes => (object.bytes, ""),
-                    ObjectOrder::RetainedBytes => (retained, ""),
-                    ObjectOrder::References => (heap.targets(number).count() as u64, ""),
-                    ObjectOrder::Type => (0, object.type_name),
-                    ObjectOrder::Id => (0, ""),
+                    Some(SHALLOW) => (object.bytes, ""),
+                    Some(RETAINED) => (retained, ""),
+                    Some(TYPE) => (0, object.type_name),
+                    Some(ID) => (0, ""),
+                    _ => (heap.targets(number).count() as u64, ""),
                 };
                 (std::cmp::Reverse(figure), name, number)
             };
@@ -210,7 +206,7 @@ fn long_answers_are_made_row_by_row() {
     let limited = ObjectOptions { rows: Some(5), ..ObjectOptions::new(id_of(COUNT - 1)) };
     let answer = object(&dump, &limited).unwrap();
     assert_eq!((answer.references.len(), answer.references.total()), (5, COUNT));
-    let answer = objects(&dump, &ObjectsOptions { order: ObjectOrder::Id, ..ObjectsOptions::default() }).unwrap();
+    let answer = objects(&dump, &ObjectsOptions { order: Some(ID), ..ObjectsOptions::default() }).unwrap();
     assert_eq!(number_of(&answer.objects.get(COUNT - 1).id), COUNT - 1);
 }
 
@@ -270,7 +266,7 @@ fn command_lines_ask_the_same() {
     };
     let shown = std::path::Path::new(path);
     let options = ObjectsOptions {
-        order: ObjectOrder::Type,
+        order: Some(TYPE),
         limits: Limits { rows: Some(7), reverse: true },
         scope: ScopeOptions { types: Some(TypePattern::parse("System.*").unwrap().into()), ..ScopeOptions::default() },
         ..ObjectsOptions::default()

@@ -5,8 +5,8 @@ mod of_objects;
 mod tree;
 
 pub use tree::{
-    BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownOrder,
-    BreakdownRow, HeapOrSection, HeapTree, SectionRow, choice_of, small_share,
+    BETWEEN_NAMES, Breakdown, BreakdownBy, BreakdownHeap, BreakdownObject, BreakdownOptions, BreakdownRow,
+    HeapOrSection, HeapTree, SectionRow, choice_of, small_share,
 };
 
 pub use crate::analysis::breakdown::{Axis, Kind};

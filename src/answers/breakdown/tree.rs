@@ -7,11 +7,12 @@ use crate::analysis::allocation_totals::{Totals, TotalsOptions};
 use crate::analysis::breakdown::{Axes, Axis, BreakdownTree, Kind, Node, Row};
 use crate::analysis::callers::CallerTree;
 use crate::analysis::threshold::{Percent, Threshold};
+use crate::answers::figure::{ALLOCATIONS, BYTES, NAME};
 use crate::answers::heaps::{FullerDump, HeapChoice, HeapRow, title_of};
 use crate::answers::problems::{ProblemRow, problems_of};
 use crate::answers::rows::is_false;
 use crate::answers::tree::{Level, Single, preorder};
-use crate::answers::{AnswerError, CommandLine, Limits, ObjectId, Order, OrderWords, ScopeOptions, Tree, TreeRow};
+use crate::answers::{AnswerError, CommandLine, Figure, Limits, ObjectId, ScopeOptions, Tree, TreeRow};
 use crate::dump::OpenDump;
 
 /// Rows of all trees of an answer, at most.
@@ -38,26 +39,6 @@ impl BreakdownBy {
         &[("backtrace", BreakdownBy::Backtrace), ("type", BreakdownBy::Type), ("both", BreakdownBy::Both)];
 }
 
-/// What children are ordered by; ties by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BreakdownOrder {
-    /// Bytes, largest first.
-    #[default]
-    Bytes,
-    /// Allocations or objects, most first.
-    Allocations,
-    /// Name.
-    Name,
-}
-
-impl Order for BreakdownOrder {
-    const WORDS: OrderWords<Self> = &[
-        (&["bytes"], BreakdownOrder::Bytes),
-        (&["allocations"], BreakdownOrder::Allocations),
-        (&["name"], BreakdownOrder::Name),
-    ];
-}
-
 /// Which heaps, and how their trees are laid out.
 #[derive(Debug, Clone, Default)]
 pub struct BreakdownOptions {
@@ -76,8 +57,8 @@ pub struct BreakdownOptions {
     pub depth: Option<u32>,
     /// Smaller nodes become part of `<other>`. Default: none do; of objects [`small_share`].
     pub min_size: Option<Threshold>,
-    /// The order of children.
-    pub order: BreakdownOrder,
+    /// The order of children: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by name. Default: bytes.
+    pub order: Option<Figure>,
     /// How many children of a node.
     pub limits: Limits,
 }
@@ -91,6 +72,9 @@ pub fn small_share() -> Threshold {
 pub const BETWEEN_NAMES: char = ';';
 
 impl BreakdownOptions {
+    /// What children can be ordered by; allocations are objects where those are broken down.
+    pub const ORDERS: [Figure; 3] = [BYTES, ALLOCATIONS, NAME];
+
     /// Levels above the place where the trees begin, at most.
     pub(super) fn levels_above(&self) -> u32 {
         self.below.as_ref().map_or(0, |path| 1 + path.matches(BETWEEN_NAMES).count() as u32)
@@ -108,11 +92,7 @@ impl BreakdownOptions {
         line.option("--below", self.below.as_deref());
         line.option("--depth", self.depth.map(|depth| depth.to_string()).as_deref());
         line.option("--min-bytes", self.min_size.map(|size| size.to_string()).as_deref());
-        match self.order {
-            BreakdownOrder::Bytes => {}
-            BreakdownOrder::Allocations => _ = line.option("--sort", Some("allocations")),
-            BreakdownOrder::Name => _ = line.option("--sort", Some("name")),
-        }
+        line.sort(self.order, BYTES);
         self.limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
@@ -466,9 +446,9 @@ impl View<'_> {
         let mut level = Level::cut(children, Limits { reverse: false, ..self.options.limits }, |a, b| {
             let (a, b) = (&a.row, &b.row);
             let by_figure = match self.options.order {
-                BreakdownOrder::Bytes => b.amount.bytes.cmp(&a.amount.bytes),
-                BreakdownOrder::Allocations => b.amount.allocations.cmp(&a.amount.allocations),
-                BreakdownOrder::Name => std::cmp::Ordering::Equal,
+                Some(ALLOCATIONS) => b.amount.allocations.cmp(&a.amount.allocations),
+                Some(NAME) => std::cmp::Ordering::Equal,
+                _ => b.amount.bytes.cmp(&a.amount.bytes),
             };
             let order = by_figure.then_with(|| text(a).cmp(text(b)));
             let order = if reverse { order.reverse() } else { order };

@@ -1,6 +1,7 @@
 //! What grew between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
 //! so that the dumps may be of different formats of one runtime.
 
+mod figures;
 mod limits;
 mod objects;
 mod options;
@@ -8,9 +9,10 @@ mod rows;
 
 use std::collections::BTreeSet;
 
+pub use figures::*;
 pub use limits::{GrowthLimit, GrowthLimits};
 pub use objects::{ChangedObjects, ChangedTotals, ChangedType};
-pub use options::{DiffFlags, DiffOptions, DiffOrder};
+pub use options::{DiffFlags, DiffOptions};
 pub use rows::*;
 
 pub use super::shared::over_limit::OverLimit;

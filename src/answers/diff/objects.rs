@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::options::{DiffOptions, DiffOrder};
+use super::figures::{GONE_BYTES, NEW, NEW_BYTES};
+use super::options::DiffOptions;
 use crate::analysis::diff::delta;
+use crate::answers::figure::TYPE;
 use crate::answers::two_dumps::{changes_of, retained_of};
 use crate::answers::{AnswerError, Scope};
 use crate::dump::OpenDump;
@@ -135,11 +137,11 @@ fn sort_rows(rows: &mut [ChangedType], options: &DiffOptions) {
     let growth = |row: &ChangedType| (delta(row.gone_bytes, row.new_bytes), row.new_bytes);
     rows.sort_by_key(|row| std::cmp::Reverse(growth(row)));
     match options.order {
-        DiffOrder::Growth | DiffOrder::RetainedGrowth | DiffOrder::Percent => {}
-        DiffOrder::CountGrowth => rows.sort_by_key(|row| std::cmp::Reverse(row.new)),
-        DiffOrder::NewBytes => rows.sort_by_key(|row| std::cmp::Reverse(row.new_bytes)),
-        DiffOrder::OldBytes => rows.sort_by_key(|row| std::cmp::Reverse(row.gone_bytes)),
-        DiffOrder::Name => rows.sort_by(|a, b| a.type_name.cmp(&b.type_name)),
+        Some(NEW) => rows.sort_by_key(|row| std::cmp::Reverse(row.new)),
+        Some(NEW_BYTES) => rows.sort_by_key(|row| std::cmp::Reverse(row.new_bytes)),
+        Some(GONE_BYTES) => rows.sort_by_key(|row| std::cmp::Reverse(row.gone_bytes)),
+        Some(TYPE) => rows.sort_by(|a, b| a.type_name.cmp(&b.type_name)),
+        _ => {}
     }
     if options.limits.reverse {
         rows.reverse();

@@ -1,28 +1,9 @@
 //! How two dumps are compared: rows, their order and limits, and which go together.
 
+use super::figures::{SHALLOW_DELTA, TOTAL_DELTA};
 use super::limits::GrowthLimits;
 use crate::answers::heaps::HeapChoice;
-use crate::answers::{CommandLine, DiffBy, GroupBy, Limits, ScopeOptions};
-
-/// What rows are ordered by; ties by growth in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DiffOrder {
-    /// Growth in bytes, largest first.
-    #[default]
-    Growth,
-    /// Growth in objects (roots, allocations), largest first.
-    CountGrowth,
-    /// Growth of retained bytes, largest first. Of objects.
-    RetainedGrowth,
-    /// Growth in bytes as a share of the old ones, largest first; what was not there is first of all.
-    Percent,
-    /// Bytes in the old dump, largest first.
-    OldBytes,
-    /// Bytes in the new dump, largest first.
-    NewBytes,
-    /// Name.
-    Name,
-}
+use crate::answers::{CommandLine, DiffBy, Figure, GroupBy, Limits, ScopeOptions};
 
 /// How two dumps are compared.
 #[derive(Debug, Clone, Default)]
@@ -37,8 +18,9 @@ pub struct DiffOptions {
     pub retained: bool,
     /// Rows that did not change too.
     pub unchanged: bool,
-    /// The order of the rows.
-    pub order: DiffOrder,
+    /// The order of the rows: one of [`orders`](DiffBy::orders), figures largest first, by percent what was not there first of
+    /// all; ties by growth in bytes. Default: growth in bytes.
+    pub order: Option<Figure>,
     /// How many rows.
     pub limits: Limits,
     /// The most that everything and types may grow by. Those of types act where the rows are types.
@@ -59,19 +41,7 @@ impl DiffOptions {
         };
         line.switch("--retained", self.retained);
         line.switch("--all", self.unchanged);
-        let order = match self.order {
-            DiffOrder::Growth => None,
-            DiffOrder::CountGrowth if self.by == DiffBy::Objects => Some("new"),
-            DiffOrder::NewBytes if self.by == DiffBy::Objects => Some("new_bytes"),
-            DiffOrder::OldBytes if self.by == DiffBy::Objects => Some("gone_bytes"),
-            DiffOrder::CountGrowth => Some("objects"),
-            DiffOrder::RetainedGrowth => Some("retained"),
-            DiffOrder::Percent => Some("percent"),
-            DiffOrder::OldBytes => Some("old"),
-            DiffOrder::NewBytes => Some("new"),
-            DiffOrder::Name => Some("name"),
-        };
-        line.option("--sort", order);
+        line.sort(self.order.filter(|order| *order != TOTAL_DELTA), SHALLOW_DELTA);
         self.growth_limits.add_to(&mut line);
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);
@@ -122,44 +92,6 @@ impl DiffBy {
     }
 }
 
-impl DiffOrder {
-    /// The orders that a diff has, each by the words for it: its short name, and its key as in CSV.
-    pub fn words(by: DiffBy, of_objects: bool, retained: bool) -> Vec<(Vec<&'static str>, Self)> {
-        let of_names = match by {
-            DiffBy::Groups(by) if by != GroupBy::Type => vec![by.name(), "group", "name"],
-            _ => vec!["type", "name"],
-        };
-        if by == DiffBy::Objects {
-            return vec![
-                (vec!["growth"], DiffOrder::Growth),
-                (vec!["new"], DiffOrder::CountGrowth),
-                (vec!["new_bytes"], DiffOrder::NewBytes),
-                (vec!["gone_bytes"], DiffOrder::OldBytes),
-                (vec!["type", "name"], DiffOrder::Name),
-            ];
-        }
-        let mut words = match of_objects {
-            true => vec![
-                (vec!["shallow", "shallow_bytes_delta"], DiffOrder::Growth),
-                (vec!["objects", "objects_delta"], DiffOrder::CountGrowth),
-                (vec!["percent"], DiffOrder::Percent),
-                (of_names, DiffOrder::Name),
-            ],
-            false => vec![
-                (vec!["delta", "total_bytes_delta"], DiffOrder::Growth),
-                (vec!["percent"], DiffOrder::Percent),
-                (vec!["new", "total_bytes_new"], DiffOrder::NewBytes),
-                (vec!["old", "total_bytes_old"], DiffOrder::OldBytes),
-                (vec!["name"], DiffOrder::Name),
-            ],
-        };
-        if retained {
-            words.push((vec!["retained", "retained_bytes_delta"], DiffOrder::RetainedGrowth));
-        }
-        words
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +107,7 @@ mod tests {
             },
             by: DiffBy::Paths,
             unchanged: true,
-            order: DiffOrder::Name,
+            order: Some(crate::answers::figure::NAME),
             limits: Limits { rows: Some(5), reverse: true },
             growth_limits: GrowthLimits { of_some: vec!["12.5%".parse().unwrap()], ..GrowthLimits::default() },
             ..DiffOptions::default()

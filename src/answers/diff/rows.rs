@@ -6,18 +6,20 @@ use std::cell::OnceCell;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::figures::{OBJECTS_DELTA, PERCENT, RETAINED, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD};
 use super::limits::Sizes;
 use super::objects::ChangedObjects;
-use super::options::{DiffOptions, DiffOrder};
+use super::options::DiffOptions;
 use crate::allocations::NameId;
 use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::diff::{Amounts, Change, delta};
+use crate::answers::DiffBy;
+use crate::answers::figure::{Figure, Unit};
 use crate::answers::heaps::FullerDump;
 use crate::answers::over_limit::OverLimit;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
-use crate::answers::{DiffBy, GroupBy};
 use crate::units::{count_of, format_count};
 
 /// What grew between two dumps.
@@ -195,34 +197,6 @@ impl DiffRows {
     }
 }
 
-/// The keys of rows of objects: what they have, their name, and where they are.
-pub(crate) struct DiffKeys {
-    pub(crate) count: [&'static str; 3],
-    pub(crate) bytes: [&'static str; 3],
-    pub(crate) name: &'static str,
-    pub(crate) rows: &'static str,
-}
-
-/// The keys of retained bytes.
-pub(crate) const RETAINED_KEYS: [&str; 3] = ["retained_bytes_old", "retained_bytes_new", "retained_bytes_delta"];
-
-impl DiffBy {
-    /// The keys of rows of objects.
-    pub(crate) fn keys(self) -> DiffKeys {
-        let objects = ["objects_old", "objects_new", "objects_delta"];
-        let shallow = ["shallow_bytes_old", "shallow_bytes_new", "shallow_bytes_delta"];
-        let roots = ["roots_old", "roots_new", "roots_delta"];
-        let held = ["held_bytes_old", "held_bytes_new", "held_bytes_delta"];
-        let (count, bytes, name, rows) = match self {
-            DiffBy::RootKinds => (roots, held, "kind", "kinds"),
-            DiffBy::Paths | DiffBy::Backtraces => (objects, RETAINED_KEYS, "path", "paths"),
-            DiffBy::Groups(GroupBy::Type) | DiffBy::Objects => (objects, shallow, "type", "types"),
-            DiffBy::Groups(_) => (objects, shallow, "group", "groups"),
-        };
-        DiffKeys { count, bytes, name, rows }
-    }
-}
-
 /// Compares by how many times the old bytes there are of new ones; what was not there is more than any.
 fn by_percent(a: (u64, u64), b: (u64, u64)) -> std::cmp::Ordering {
     let times = |(_, new): (u64, u64), (old, _): (u64, u64)| u128::from(new) * u128::from(old);
@@ -259,22 +233,17 @@ impl ObjectDiffRows {
         if !options.unchanged {
             rows.retain(|(_, change)| change.old != change.new);
         }
-        let largest_first = |value: &dyn Fn(&Change<Amounts>) -> i64, rows: &mut [(String, Change<Amounts>)]| {
-            rows.sort_by_key(|(_, change)| std::cmp::Reverse(value(change)));
+        let mut largest_first = |amount: fn(&Amounts) -> u64| {
+            rows.sort_by_key(|(_, Change { old, new })| std::cmp::Reverse(delta(amount(old), amount(new))));
         };
         let sides = |row: &Change<Amounts>| (row.old.bytes, row.new.bytes);
-        let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         // Joined rows come ordered by growth: a stable sort keeps that among equals.
         match options.order {
-            DiffOrder::Growth => {}
-            DiffOrder::CountGrowth => largest_first(&|row| delta(row.old.count, row.new.count), &mut rows),
-            DiffOrder::RetainedGrowth => {
-                largest_first(&|row| delta(row.old.retained_bytes, row.new.retained_bytes), &mut rows);
-            }
-            DiffOrder::Percent => rows.sort_by(|(_, a), (_, b)| by_percent(sides(b), sides(a))),
-            DiffOrder::OldBytes => largest_first(&|row| signed(row.old.bytes), &mut rows),
-            DiffOrder::NewBytes => largest_first(&|row| signed(row.new.bytes), &mut rows),
-            DiffOrder::Name => rows.sort_by(|(a, _), (b, _)| a.cmp(b)),
+            Some(OBJECTS_DELTA) => largest_first(|amounts| amounts.count),
+            Some(RETAINED_DELTA) => largest_first(|amounts| amounts.retained_bytes),
+            Some(PERCENT) => rows.sort_by(|(_, a), (_, b)| by_percent(sides(b), sides(a))),
+            Some(name) if name.unit == Unit::Text => rows.sort_by(|(a, _), (b, _)| a.cmp(b)),
+            _ => {}
         }
         if options.limits.reverse {
             rows.reverse();
@@ -282,7 +251,7 @@ impl ObjectDiffRows {
         let shown = options.limits.shown(rows.len());
         let hidden = rows.len() - shown;
         rows.truncate(shown);
-        let by_percent = options.order == DiffOrder::Percent;
+        let by_percent = options.order == Some(PERCENT);
         ObjectDiffRows { by: options.by, retained: options.retained, by_percent, rows, hidden }
     }
 }
@@ -290,8 +259,8 @@ impl ObjectDiffRows {
 impl Serialize for ObjectDiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
-        let keys = self.by.keys();
-        map.serialize_entry(keys.rows, &Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self })))?;
+        let rows = self.by.figures().rows;
+        map.serialize_entry(rows, &Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self })))?;
         map.end()
     }
 }
@@ -314,19 +283,19 @@ struct ObjectDiffRow<'r> {
 impl Serialize for ObjectDiffRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (name, Change { old, new }) = self.row;
-        let keys = self.list.by.keys();
+        let figures = self.list.by.figures();
         let mut map = serializer.serialize_map(None)?;
-        let mut put = |keys: [&str; 3], old: u64, new: u64| {
-            map.serialize_entry(keys[0], &old)?;
-            map.serialize_entry(keys[1], &new)?;
-            map.serialize_entry(keys[2], &delta(old, new))
+        let mut put = |figures: [Figure; 3], old: u64, new: u64| {
+            map.serialize_entry(figures[0].key, &old)?;
+            map.serialize_entry(figures[1].key, &new)?;
+            map.serialize_entry(figures[2].key, &delta(old, new))
         };
-        put(keys.count, old.count, new.count)?;
-        put(keys.bytes, old.bytes, new.bytes)?;
+        put(figures.count, old.count, new.count)?;
+        put(figures.bytes, old.bytes, new.bytes)?;
         if self.list.retained {
-            put(RETAINED_KEYS, old.retained_bytes, new.retained_bytes)?;
+            put(RETAINED, old.retained_bytes, new.retained_bytes)?;
         }
-        map.serialize_entry(keys.name, name)?;
+        map.serialize_entry(figures.name.key, name)?;
         map.end()
     }
 }
@@ -406,7 +375,7 @@ impl AllocationDiffRows {
 
     /// Returns true if they are in the order of percents.
     pub fn is_by_percent(&self) -> bool {
-        self.options.order == DiffOrder::Percent
+        self.options.order == Some(PERCENT)
     }
 
     /// All types, with their bytes on both sides; of those that are asked for.
@@ -483,20 +452,17 @@ impl AllocationDiffRows {
             rows.retain(|key| pattern.matches(last_name(key)));
         }
         match self.options.order {
-            DiffOrder::Growth | DiffOrder::RetainedGrowth => {}
-            DiffOrder::CountGrowth => {
-                rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).allocations_delta().unwrap_or(0)));
-            }
-            DiffOrder::Percent => {
+            Some(PERCENT) => {
                 let sides = |key: &Key| (self.change(*key).old.bytes, self.change(*key).new.bytes);
                 rows.sort_by(|a, b| by_percent(sides(b), sides(a)));
             }
-            DiffOrder::OldBytes => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
-            DiffOrder::NewBytes => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
-            DiffOrder::Name => rows.sort_by_cached_key(|&key| match key {
+            Some(TOTAL_OLD) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
+            Some(TOTAL_NEW) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
+            Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&key| match key {
                 Key::Type(name) => self.diff.name(name).to_string(),
                 Key::Path(path) => self.diff.names_of(path).join("\0"),
             }),
+            _ => {}
         }
         if self.options.limits.reverse {
             rows.reverse();

@@ -11,12 +11,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 
+use super::figure::{
+    ALLOCATIONS, CHARGED, CHARGED_OBJECTS, ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, REACHABLE, REACHABLE_OBJECTS,
+    RETAINED, SHALLOW, TOTAL,
+};
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
 use super::heaps::HeapRow;
 use super::problems::problems_of;
 pub use super::shared::loader_row::LoaderRow;
 pub use super::shared::rows::{LocationRow, RowName};
-use super::{AnswerError, GroupBy, Scope};
+use super::{AnswerError, Figure, GroupBy, Scope};
 use crate::allocations::{AllocationDump, NameId, add_counts};
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::heap_total::HeapTotal;
@@ -151,10 +155,10 @@ fn add_retained(
     graph: &HeapGraph,
     options: &HistogramOptions,
     groups: &Groups<'_>,
-    rows: &mut [HistogramRow],
+    rows: &mut Vec<HistogramRow>,
 ) -> Result<(), AnswerError> {
     let Some(retained_by) = options.retained else { return Ok(()) };
-    let by_retained = options.order == HistogramOrder::RetainedBytes;
+    let by_retained = options.order == Some(RETAINED);
     if retained_by == RetainedBy::Minimum || by_retained {
         let topmost = groups.topmost(dump)?;
         rows.iter_mut().for_each(|row| row.retained_bytes = Some(topmost[row.group as usize].retained_bytes));
@@ -274,21 +278,38 @@ fn of_allocations(
 }
 
 /// Puts the first `first` rows in order, and the others behind them. O(rows), and a sort of the first.
-fn sort_rows(rows: &mut [HistogramRow], options: &HistogramOptions, first: usize) {
+fn sort_rows(rows: &mut Vec<HistogramRow>, options: &HistogramOptions, first: usize) {
+    type Keyed = (Option<u64>, HistogramRow);
     // A group has one row: no two rows are equal.
-    let compare = |a: &HistogramRow, b: &HistogramRow| -> Ordering {
-        let by_figure = b.figure(options.order).cmp(&a.figure(options.order));
-        let order = by_figure.then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
+    let compare = |(figure, a): &Keyed, (other, b): &Keyed| -> Ordering {
+        let order = other.cmp(figure).then_with(|| (a.name(), &a.module, a.group).cmp(&(b.name(), &b.module, b.group)));
         if options.limits.reverse { order.reverse() } else { order }
     };
-    if 0 < first && first < rows.len() {
-        rows.select_nth_unstable_by(first - 1, compare);
+    let mut keyed: Vec<Keyed> = rows.drain(..).map(|row| (row.figure_of_order(options.order), row)).collect();
+    let first = first.min(keyed.len());
+    if 0 < first && first < keyed.len() {
+        keyed.select_nth_unstable_by(first - 1, compare);
     }
-    let first = first.min(rows.len());
-    rows[..first].par_sort_unstable_by(compare);
+    keyed[..first].par_sort_unstable_by(compare);
+    rows.extend(keyed.into_iter().map(|(_, row)| row));
 }
 
 impl Histogram {
+    /// The figures of its rows, in the order of columns.
+    pub fn figures(&self) -> Vec<Figure> {
+        let mut figures = match self.totals {
+            Totals::Objects(_) if self.group_by.is_owner() => vec![OBJECTS, SHALLOW, CHARGED_OBJECTS, CHARGED],
+            Totals::Objects(_) => vec![OBJECTS, SHALLOW, REACHABLE_OBJECTS, REACHABLE],
+            Totals::Counted(_) => vec![OBJECTS, SHALLOW],
+            Totals::Allocations(_) => vec![TOTAL, ALLOCATIONS],
+        };
+        if self.sample.is_some() && self.rows.as_slice().iter().any(|row| row.figure(ESTIMATED).is_some()) {
+            figures.extend([ESTIMATED_OBJECTS, ESTIMATED]);
+        }
+        figures.extend(self.retained.map(|_| RETAINED));
+        figures
+    }
+
     /// A histogram without rows.
     fn new(format: &str, totals: Totals, options: &HistogramOptions) -> Self {
         Histogram {

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::analysis::selection::TypePattern;
+use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REACHABLE_OBJECTS, RETAINED, SHALLOW, TOTAL};
 use crate::answers::heaps::HeapChoice;
-use crate::answers::{CommandLine, GroupBy, Limits, ScopeOptions};
+use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};
 use crate::units::format_bytes;
 
 /// How retained bytes of a row are computed.
@@ -29,55 +30,6 @@ impl RetainedBy {
 
     /// The ways, by the words for them.
     pub const WORDS: &[(&str, RetainedBy)] = &[("minimum", RetainedBy::Minimum), ("exact", RetainedBy::Exact)];
-}
-
-/// What rows are ordered by; ties by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HistogramOrder {
-    /// Bytes (shallow bytes of objects, total bytes of allocations), largest first.
-    #[default]
-    Bytes,
-    /// Objects or allocations, most first.
-    Count,
-    /// Reachable objects, most first.
-    ReachableObjects,
-    /// Bytes of reachable objects, largest first.
-    ReachableBytes,
-    /// Retained bytes, largest first.
-    RetainedBytes,
-    /// Name.
-    Name,
-}
-
-impl HistogramOrder {
-    /// The orders that a histogram has, each by the words for it: its short name, and its key as in CSV. `with_graph`:
-    /// of objects whose references are known.
-    pub fn words(options: &HistogramOptions, with_graph: bool, of_allocations: bool) -> Vec<(Vec<&'static str>, Self)> {
-        let of_names = match options.group_by {
-            GroupBy::Type => vec!["type"],
-            by => vec![by.name(), "group"],
-        };
-        let mut words = match of_allocations {
-            true => vec![
-                (vec!["bytes", "total_bytes"], HistogramOrder::Bytes),
-                (vec!["allocations"], HistogramOrder::Count),
-                (vec!["type"], HistogramOrder::Name),
-            ],
-            false => vec![
-                (vec!["objects"], HistogramOrder::Count),
-                (vec!["shallow", "shallow_bytes"], HistogramOrder::Bytes),
-                (of_names, HistogramOrder::Name),
-            ],
-        };
-        if with_graph {
-            words.push((vec!["reachable-objects", "reachable_objects"], HistogramOrder::ReachableObjects));
-            words.push((vec!["reachable", "reachable_bytes"], HistogramOrder::ReachableBytes));
-        }
-        if options.retained.is_some() {
-            words.push((vec!["retained", "retained_bytes"], HistogramOrder::RetainedBytes));
-        }
-        words
-    }
 }
 
 /// What a type's objects may take at most.
@@ -135,8 +87,9 @@ pub struct HistogramOptions {
     pub retained: Option<RetainedBy>,
     /// Whose types are whose, where rows are of owners.
     pub own_types: OwnTypes,
-    /// The order of the rows.
-    pub order: HistogramOrder,
+    /// The order of the rows: one of [`orders`](Self::orders), figures largest first; ties by name. What is charged to an owner
+    /// counts with what is its own. Default: bytes.
+    pub order: Option<Figure>,
     /// How many rows.
     pub limits: Limits,
     /// Limits that are checked for all rows, shown or not.
@@ -144,6 +97,17 @@ pub struct HistogramOptions {
 }
 
 impl HistogramOptions {
+    /// What the rows can be ordered by. `with_graph`: of objects whose references are known.
+    pub fn orders(&self, with_graph: bool, of_allocations: bool) -> Vec<Figure> {
+        let (by_name, retained) = (self.group_by.figure(), self.retained.map(|_| RETAINED));
+        let mut orders = match of_allocations {
+            true => vec![TOTAL, ALLOCATIONS, by_name],
+            false => vec![OBJECTS, SHALLOW, by_name],
+        };
+        orders.extend([REACHABLE_OBJECTS, REACHABLE].into_iter().filter(|_| with_graph).chain(retained));
+        orders
+    }
+
     /// The command line that asks the same of a dump of objects, and of any other in the default order.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("stats");
@@ -161,15 +125,7 @@ impl HistogramOptions {
         for pattern in &self.own_types.mine {
             line.option("--mine", Some(pattern.text()));
         }
-        let order = match self.order {
-            HistogramOrder::Bytes => None,
-            HistogramOrder::Count => Some("objects"),
-            HistogramOrder::ReachableObjects => Some("reachable-objects"),
-            HistogramOrder::ReachableBytes => Some("reachable"),
-            HistogramOrder::RetainedBytes => Some("retained"),
-            HistogramOrder::Name => Some(if self.group_by == GroupBy::Type { "type" } else { "group" }),
-        };
-        line.option("--sort", order).switch("--reverse", self.limits.reverse);
+        line.sort(self.order.filter(|order| *order != TOTAL), SHALLOW).switch("--reverse", self.limits.reverse);
         line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         self.scope.add_to(&mut line);
         self.heaps.add_to(&mut line);

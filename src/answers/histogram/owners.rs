@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::options::OwnTypes;
 use super::rows::{HistogramRow, RowAmount};
 use crate::analysis::histogram::package_of;
+use crate::answers::figure::CHARGED;
 use crate::answers::libraries::LibraryNames;
 use crate::answers::{AnswerError, GroupBy, Scope};
 use crate::dump::OpenDump;
@@ -111,8 +112,7 @@ fn owners_by_statics(graph: &HeapGraph, of_type: &[u32]) -> HashMap<NodeId, u32>
 
 /// Advice where more than half of all bytes have no owner.
 pub(super) fn owner_note(rows: &[HistogramRow], rows_hidden: usize, all: u64) -> Option<String> {
-    let charged = |row: &HistogramRow| row.charged().map_or(0, |(_, bytes)| bytes);
-    rows.iter().find(|row| row.name() == NO_OWNER && charged(row) > all / 2)?;
+    rows.iter().find(|row| row.name() == NO_OWNER && row.figure(CHARGED) > Some(all / 2))?;
     let is_of_nobody = rows_hidden == 0 && rows.iter().all(|row| row.count() == Some(0));
     let why =
         if is_of_nobody { "the dump has no type of the program" } else { "no single object of the program holds them" };

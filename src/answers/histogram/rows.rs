@@ -4,14 +4,18 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::options::{HistogramOrder, LimitCheck, RetainedBy};
+use super::options::{LimitCheck, RetainedBy};
 use super::requested_roots::{Amount, ReachedBy};
 use crate::analysis::histogram::Estimate;
-use crate::answers::GroupBy;
+use crate::answers::figure::{
+    ALLOCATIONS, CHARGED, CHARGED_OBJECTS, ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, REACHABLE, REACHABLE_OBJECTS,
+    RETAINED, SHALLOW, TOTAL,
+};
 use crate::answers::heaps::{FullerDump, HeapRow};
 use crate::answers::loader_row::{LoaderRow, loader_or_null, name_with_loader};
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::{LocationRow, RowName, is_false};
+use crate::answers::{Figure, GroupBy};
 
 /// The objects that fulfil an expression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -337,62 +341,42 @@ impl HistogramRow {
 
     /// Shallow bytes of objects, or bytes of allocations; what is charged to a row is not among them.
     pub fn bytes(&self) -> u64 {
-        match self.amount {
-            RowAmount::Objects { shallow_bytes, .. }
-            | RowAmount::Counted { shallow_bytes, .. }
-            | RowAmount::Owned { shallow_bytes, .. } => shallow_bytes,
-            RowAmount::Allocations { total_bytes, .. } => total_bytes,
-        }
+        self.figure(SHALLOW).or_else(|| self.figure(TOTAL)).unwrap_or(0)
     }
 
     /// Objects or allocations, where they are counted.
     pub fn count(&self) -> Option<u64> {
-        match self.amount {
-            RowAmount::Objects { objects, .. }
-            | RowAmount::Counted { objects, .. }
-            | RowAmount::Owned { objects, .. } => Some(objects),
-            RowAmount::Allocations { allocations, .. } => allocations,
-        }
+        self.figure(OBJECTS).or_else(|| self.figure(ALLOCATIONS))
     }
 
-    /// Objects of libraries that are charged to the row and their shallow bytes.
-    pub fn charged(&self) -> Option<(u64, u64)> {
-        match self.amount {
-            RowAmount::Owned { charged_objects, charged_bytes, .. } => Some((charged_objects, charged_bytes)),
-            _ => None,
-        }
-    }
-
-    /// Objects that strong roots reach and their shallow bytes, where that is known.
-    pub fn reachable(&self) -> Option<(u64, u64)> {
-        match self.amount {
-            RowAmount::Objects { reachable_objects, reachable_bytes, .. } => Some((reachable_objects, reachable_bytes)),
-            _ => None,
-        }
-    }
-
-    /// What the row stands for in a sample.
-    pub fn estimate(&self) -> Option<EstimateRow> {
-        match self.amount {
-            RowAmount::Objects { estimate, .. } => estimate,
-            _ => None,
-        }
-    }
-
-    /// The figure that an order compares.
-    pub(super) fn figure(&self, order: HistogramOrder) -> u64 {
-        match (order, self.amount) {
-            (HistogramOrder::Bytes, _) => self.bytes().saturating_add(self.charged().map_or(0, |(_, bytes)| bytes)),
-            (HistogramOrder::Count, RowAmount::Owned { objects, charged_objects, .. }) => objects + charged_objects,
-            (HistogramOrder::Count, RowAmount::Objects { objects, .. } | RowAmount::Counted { objects, .. }) => objects,
-            // Counted allocations come before none at all.
-            (HistogramOrder::Count, RowAmount::Allocations { allocations, .. }) => {
-                allocations.map_or(0, |count| count.saturating_add(1))
+    /// A figure of the row, where it has that.
+    pub fn figure(&self, figure: Figure) -> Option<u64> {
+        use RowAmount::{Allocations, Counted, Objects, Owned};
+        match (figure, self.amount) {
+            (RETAINED, _) => self.retained_bytes,
+            (SHALLOW, Objects { shallow_bytes, .. } | Counted { shallow_bytes, .. } | Owned { shallow_bytes, .. }) => {
+                Some(shallow_bytes)
             }
-            (HistogramOrder::ReachableObjects, RowAmount::Objects { reachable_objects, .. }) => reachable_objects,
-            (HistogramOrder::ReachableBytes, RowAmount::Objects { reachable_bytes, .. }) => reachable_bytes,
-            (HistogramOrder::RetainedBytes, _) => self.retained_bytes.unwrap_or(0),
-            _ => 0,
+            (OBJECTS, Objects { objects, .. } | Counted { objects, .. } | Owned { objects, .. }) => Some(objects),
+            (REACHABLE_OBJECTS, Objects { reachable_objects, .. }) => Some(reachable_objects),
+            (REACHABLE, Objects { reachable_bytes, .. }) => Some(reachable_bytes),
+            (ESTIMATED_OBJECTS, Objects { estimate, .. }) => Some(estimate?.estimated_objects),
+            (ESTIMATED, Objects { estimate, .. }) => Some(estimate?.estimated_bytes),
+            (CHARGED_OBJECTS, Owned { charged_objects, .. }) => Some(charged_objects),
+            (CHARGED, Owned { charged_bytes, .. }) => Some(charged_bytes),
+            (TOTAL, Allocations { total_bytes, .. }) => Some(total_bytes),
+            (ALLOCATIONS, Allocations { allocations, .. }) => allocations,
+            _ => None,
+        }
+    }
+
+    /// What an order compares: what is charged to an owner counts with what is its own.
+    pub(super) fn figure_of_order(&self, order: Option<Figure>) -> Option<u64> {
+        let charged = |figure: Figure| self.figure(figure).unwrap_or(0);
+        match order {
+            None | Some(SHALLOW | TOTAL) => Some(self.bytes().saturating_add(charged(CHARGED))),
+            Some(OBJECTS) => self.figure(OBJECTS).map(|objects| objects + charged(CHARGED_OBJECTS)),
+            Some(figure) => self.figure(figure),
         }
     }
 }

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::Info;
+use crate::answers::figure::{ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTIONS, SHALLOW, TOTAL};
 use crate::answers::words::shared_folder_of;
-use crate::answers::{Limits, OrderWords};
+use crate::answers::{Figure, Limits};
 
 /// What several files are. The serde form is the JSON of `info` with several files.
 #[derive(Serialize)]
@@ -28,39 +29,6 @@ pub struct InfoOfFile {
     pub info: Info,
 }
 
-/// What rows of files are sorted by: names and formats from A on, figures largest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FileOrder {
-    /// The file's name.
-    File,
-    /// Its format.
-    Format,
-    /// Its sections.
-    Sections,
-    /// Its objects.
-    Objects,
-    /// Their shallow bytes.
-    ShallowBytes,
-    /// Allocated bytes.
-    TotalBytes,
-    /// Problems met.
-    Problems,
-}
-
-impl FileOrder {
-    /// The orders, each by the words for it: its short name, and its key as in CSV.
-    pub const WORDS: OrderWords<Self> = &[
-        (&["file"], FileOrder::File),
-        (&["format"], FileOrder::Format),
-        (&["sections"], FileOrder::Sections),
-        (&["objects"], FileOrder::Objects),
-        (&["shallow", "shallow_bytes"], FileOrder::ShallowBytes),
-        (&["bytes", "total_bytes"], FileOrder::TotalBytes),
-        (&["problems"], FileOrder::Problems),
-    ];
-}
-
 impl InfoOfFile {
     /// How often anything was wrong; notes do not count.
     pub fn problem_count(&self) -> u64 {
@@ -71,32 +39,37 @@ impl InfoOfFile {
             .fold(0, |sum, problem| sum.saturating_add(problem.count))
     }
 
-    fn figure(&self, order: FileOrder) -> u64 {
-        match order {
-            FileOrder::File | FileOrder::Format => 0,
-            FileOrder::Sections => self.info.section_count() as u64,
-            FileOrder::Objects => self.info.objects().map_or(0, |(objects, _)| objects),
-            FileOrder::ShallowBytes => self.info.objects().map_or(0, |(_, bytes)| bytes),
-            FileOrder::TotalBytes => self.info.allocated().map_or(0, |(_, bytes)| bytes),
-            FileOrder::Problems => self.problem_count(),
+    /// A figure of the file, where it has that.
+    pub fn figure(&self, figure: Figure) -> Option<u64> {
+        match figure {
+            SECTIONS => Some(self.info.section_count() as u64),
+            OBJECTS => self.info.objects().map(|(objects, _)| objects),
+            SHALLOW => self.info.objects().map(|(_, bytes)| bytes),
+            ALLOCATIONS => self.info.allocated().and_then(|(allocations, _)| allocations),
+            TOTAL => self.info.allocated().map(|(_, bytes)| bytes),
+            PROBLEMS => Some(self.problem_count()),
+            _ => None,
         }
     }
 }
 
 impl InfoOfFiles {
+    /// What the rows can be ordered by: names and formats from A on, figures largest first.
+    pub const ORDERS: [Figure; 7] = [FILE, FORMAT, SECTIONS, OBJECTS, SHALLOW, TOTAL, PROBLEMS];
+
     /// The folder that all files are in, as they were named, with the slash behind it; else empty.
     pub fn shared_folder(&self) -> &str {
         shared_folder_of(self.files.iter().map(|file| file.file.as_str()))
     }
 
     /// Rows of these files; without an order, and where they are equal, as they were named. O(files x log).
-    pub fn new(files: Vec<(String, Info)>, order: Option<FileOrder>, limits: Limits) -> Self {
+    pub fn new(files: Vec<(String, Info)>, order: Option<Figure>, limits: Limits) -> Self {
         let mut files: Vec<InfoOfFile> = files.into_iter().map(|(file, info)| InfoOfFile { file, info }).collect();
         match order {
             None => {}
-            Some(FileOrder::File) => files.sort_by(|a, b| a.file.cmp(&b.file)),
-            Some(FileOrder::Format) => files.sort_by(|a, b| a.info.format().format.cmp(&b.info.format().format)),
-            Some(figure) => files.sort_by_key(|row| std::cmp::Reverse(row.figure(figure))),
+            Some(FILE) => files.sort_by(|a, b| a.file.cmp(&b.file)),
+            Some(FORMAT) => files.sort_by(|a, b| a.info.format().format.cmp(&b.info.format().format)),
+            Some(figure) => files.sort_by_key(|row| std::cmp::Reverse(row.figure(figure).unwrap_or(0))),
         }
         if limits.reverse {
             files.reverse();
@@ -129,8 +102,8 @@ mod tests {
         };
         let all = Limits::default();
         assert_eq!(names(None, all), ("bca".into(), 0));
-        assert_eq!(names(Some(FileOrder::File), all), ("abc".into(), 0));
-        assert_eq!(names(Some(FileOrder::Objects), all), ("cba".into(), 0));
-        assert_eq!(names(Some(FileOrder::ShallowBytes), Limits { rows: Some(1), reverse: true }), ("a".into(), 2));
+        assert_eq!(names(Some(FILE), all), ("abc".into(), 0));
+        assert_eq!(names(Some(OBJECTS), all), ("cba".into(), 0));
+        assert_eq!(names(Some(SHALLOW), Limits { rows: Some(1), reverse: true }), ("a".into(), 2));
     }
 }

@@ -14,7 +14,7 @@ use super::problems::{ProblemRow, problems_of};
 use super::rows::is_false;
 use super::words::utc;
 use super::{AnswerError, CommandLine};
-pub use files::{FileOrder, InfoOfFile, InfoOfFiles};
+pub use files::{InfoOfFile, InfoOfFiles};
 pub use properties::ProcessSettings;
 use properties::settings;
 

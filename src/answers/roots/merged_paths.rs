@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::{RootPathsOptions, find_paths};
 use crate::analysis::merged_paths::{MergedPaths, NumberOfName, merge_paths, merge_root_paths};
@@ -14,8 +14,8 @@ use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::Threshold;
 use crate::answers::reference_names::ReferenceNames;
 use crate::answers::rows::is_false;
-use crate::answers::tree::{Level, preorder};
-use crate::answers::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, ScopeOptions, Tree, TreeRow};
+use crate::answers::tree::{Level, MadeRows, MakeRow, preorder};
+use crate::answers::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, ScopeOptions, Tree};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
@@ -110,12 +110,13 @@ pub struct MergedRootPaths<'d> {
     pub avoids: bool,
 }
 
-/// Rows from the roots down, each followed by those that it holds. Made when they are asked for.
-pub struct MergedPathRows<'d> {
+/// Rows from the roots down, each followed by those that it holds. The tree has numbers of merged rows.
+pub type MergedPathRows<'d> = MadeRows<MakeMergedPaths<'d>>;
+
+/// What rows of merged paths are made of.
+pub struct MakeMergedPaths<'d> {
     graph: &'d HeapGraph,
     merged: MergedPaths,
-    /// Numbers of merged rows.
-    tree: Tree<u32>,
     names: Option<ReferenceNames<'d>>,
     hidden: Hidden,
     kept_rows: KeptRows,
@@ -223,7 +224,7 @@ pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Res
         objects: scope.nodes().count() as u64,
         reachable_objects: merged.reached_objects,
         roots_inferred: graph.roots_inferred(),
-        tree: MergedPathRows { names, ..MergedPathRows::new(graph, options.kept_rows, merged, options.limits) },
+        tree: MergedPathRows::new(graph, options.kept_rows, merged, options.limits, names, false),
         avoids: !avoided.is_empty(),
     })
 }
@@ -258,18 +259,21 @@ pub fn merged_paths_to<'d>(
         objects: 1,
         reachable_objects: u64::from(merged.reached_objects > 0),
         roots_inferred: graph.roots_inferred(),
-        tree: MergedPathRows {
-            names,
-            is_of_one: true,
-            ..MergedPathRows::new(graph, kept_rows, merged, options.limits)
-        },
+        tree: MergedPathRows::new(graph, kept_rows, merged, options.limits, names, true),
         avoids: !options.avoided.is_empty(),
     })
 }
 
 impl<'d> MergedPathRows<'d> {
     /// The rows in their order: most objects first.
-    fn new(graph: &'d HeapGraph, kept_rows: KeptRows, merged: MergedPaths, limits: Limits) -> Self {
+    fn new(
+        graph: &'d HeapGraph,
+        kept_rows: KeptRows,
+        merged: MergedPaths,
+        limits: Limits,
+        names: Option<ReferenceNames<'d>>,
+        is_of_one: bool,
+    ) -> Self {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); merged.rows.len()];
         let mut tops = Vec::new();
         for (number, row) in merged.rows.iter().enumerate() {
@@ -314,61 +318,41 @@ impl<'d> MergedPathRows<'d> {
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
         let hidden = Hidden::of(&merged, &tree);
-        MergedPathRows { graph, hidden, kept_rows, limits, merged, tree, names: None, is_of_one: false }
-    }
-
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.tree.rows().len()
-    }
-
-    /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Levels above the deepest row. O(rows).
-    pub fn deepest(&self) -> usize {
-        self.tree.deepest()
+        MadeRows { tree, of: MakeMergedPaths { graph, hidden, kept_rows, limits, merged, names, is_of_one } }
     }
 
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
-        self.names.is_some()
-    }
-
-    /// A row below `len`. O(1), and some reads of the dump where it names references.
-    pub fn get(&self, row: usize) -> TreeRow<MergedPathRow<'d>> {
-        self.tree.rows()[row].map(|number| self.row(number))
+        self.of.names.is_some()
     }
 
     /// What the rows have together that were left out after a row: (paths or objects, retained bytes). O(log rows).
     pub(crate) fn hidden_after(&self, row: usize) -> (u64, u64) {
-        let found = self.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
-        found.map_or((0, 0), |at| (self.hidden.0[at].1, self.hidden.0[at].2))
+        let found = self.of.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
+        found.map_or((0, 0), |at| (self.of.hidden.0[at].1, self.of.hidden.0[at].2))
     }
 
     /// The largest number of bytes of a row, or of those left out after one. O(rows).
     pub(crate) fn largest_bytes(&self) -> u64 {
-        let rows = self.merged.rows.iter().map(|row| row.weight_bytes);
-        rows.chain(self.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
+        let rows = self.of.merged.rows.iter().map(|row| row.weight_bytes);
+        rows.chain(self.of.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
     }
 
     /// The options that ask for all rows, where some were left out.
     pub(crate) fn options_for_all(&self) -> &'static str {
-        match (self.kept_rows, self.limits.rows) {
+        match (self.of.kept_rows, self.of.limits.rows) {
             (KeptRows::OfShare(_), None) => "--min-percent 0",
             (KeptRows::OfShare(_), Some(_)) => "-n 0 --min-percent 0",
             _ => "-n 0",
         }
     }
+}
 
-    /// The rows, each followed by those that it holds.
-    pub fn iter(&self) -> impl Iterator<Item = TreeRow<MergedPathRow<'d>>> + '_ {
-        (0..self.len()).map(|row| self.get(row))
-    }
+impl<'d> MakeRow for MakeMergedPaths<'d> {
+    type Kept = u32;
+    type Row = MergedPathRow<'d>;
 
-    fn row(&self, number: u32) -> MergedPathRow<'d> {
+    fn make(&self, &number: &u32) -> MergedPathRow<'d> {
         let row = &self.merged.rows[number as usize];
         MergedPathRow {
             root: row.root.as_ref().map(|root| RootRow::new(self.graph, root)),
@@ -494,12 +478,6 @@ impl Hidden {
     }
 }
 
-impl Serialize for MergedPathRows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.tree.nested(|row| self.row(row.row)).serialize(serializer)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -540,18 +518,18 @@ mod tests {
         let longest = 2 * (all.deepest() + 1);
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
             let cut = tree(KeptRows::Largest(most), rows);
-            let lines = cut.len() + cut.hidden.0.len();
+            let lines = cut.len() + cut.of.hidden.0.len();
             assert!(!cut.is_empty() && lines <= most.max(longest), "{lines} lines, {most}");
             for (above, [shown, hidden]) in levels(&cut) {
                 assert_eq!((shown.0 + hidden.0, shown.1 + hidden.1), whole[&above][0], "below {above:?}");
             }
         }
         let cut = tree(KeptRows::Largest(150), None);
-        assert!(cut.len() + cut.hidden.0.len() > 140);
+        assert!(cut.len() + cut.of.hidden.0.len() > 140);
         assert_eq!(tree(KeptRows::Largest(all.len()), None).len(), all.len());
         assert_eq!(cut.options_for_all(), "-n 0");
         // A share keeps all rows that have it.
-        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.merged.reached_objects);
+        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.of.merged.reached_objects);
         let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
         let kept = tree(KeptRows::OfShare(share), None);
         assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
@@ -583,7 +561,7 @@ mod tests {
         assert_eq!(tree(KeptRows::All).len(), 201);
         let cut = tree(KeptRows::Largest(34));
         // The root, 16 holders with what they hold, and the line of the others.
-        assert_eq!((cut.len(), cut.hidden.0.len()), (33, 1));
+        assert_eq!((cut.len(), cut.of.hidden.0.len()), (33, 1));
         assert_eq!(levels(&cut).values().map(|&[_, hidden]| hidden.0).max(), Some(84));
         assert_eq!(cut.iter().nth(1).unwrap().row.type_name, "Holder00");
     }

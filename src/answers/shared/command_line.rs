@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::figure::Figure;
+
 /// A command line, word by word.
 #[derive(Debug, Clone)]
 pub struct CommandLine {
@@ -37,6 +39,11 @@ impl CommandLine {
             self.words.push(value.into());
         }
         self
+    }
+
+    /// Adds `--sort` where an order is asked for that is not the default.
+    pub(in crate::answers) fn sort(&mut self, order: Option<Figure>, default: Figure) -> &mut Self {
+        self.option("--sort", order.filter(|order| *order != default).map(|order| order.word))
     }
 
     /// Adds a switch, if it is on.

@@ -1,5 +1,6 @@
 //! What objects are grouped by.
 
+use super::figure::{Figure, TYPE, Unit};
 use crate::analysis::histogram::package_of;
 use crate::graph::{HeapGraph, TypeId};
 
@@ -83,6 +84,14 @@ impl GroupBy {
 
     pub(in crate::answers) fn is_package(self) -> bool {
         matches!(self, GroupBy::Package | GroupBy::PackageLevels(_))
+    }
+
+    /// The column with the names of the groups.
+    pub fn figure(self) -> Figure {
+        match self {
+            GroupBy::Type => TYPE,
+            by => Figure::new("group", by.titles().0, Unit::Text, by.name()),
+        }
     }
 
     /// What one group is called above a column, and several in a sentence.

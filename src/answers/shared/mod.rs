@@ -1,4 +1,4 @@
-//! What several questions share: the objects they are about, groups, rows, orders and limits, trees, names of references,
+//! What several questions share: the objects they are about, groups, figures, rows and limits, trees, names of references,
 //! values, errors.
 //!
 //! Not here: a question; nothing here knows one.
@@ -7,6 +7,7 @@ pub(in crate::answers) mod advice;
 pub(in crate::answers) mod command_line;
 pub mod detached;
 pub(in crate::answers) mod error;
+pub mod figure;
 pub(in crate::answers) mod frames;
 pub(in crate::answers) mod group_by;
 pub(in crate::answers) mod grouped_strings;
@@ -16,7 +17,6 @@ pub mod holders;
 pub mod libraries;
 pub(crate) mod loader_row;
 pub(in crate::answers) mod object_id;
-pub(in crate::answers) mod order;
 pub(in crate::answers) mod over_limit;
 pub(in crate::answers) mod paths;
 pub mod problems;
@@ -33,10 +33,10 @@ pub(in crate::answers) mod words;
 
 pub use command_line::CommandLine;
 pub use error::{AnswerError, MIN_JUDGED};
+pub use figure::Figure;
 pub use group_by::GroupBy;
 pub use heaps::HeapChoice;
 pub use object_id::{NotAnObjectId, ObjectId};
-pub use order::{Order, OrderWords};
 pub use paths::{NamedRow, PathRow, PathStep, PathSteps};
 pub use problems::{ProblemRow, cut_sentence, cut_word};
 pub use reachability::Reachability;

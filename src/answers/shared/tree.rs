@@ -61,6 +61,57 @@ impl<R> FromIterator<TreeRow<R>> for Tree<R> {
     }
 }
 
+/// Makes the rows of a tree that keeps only what they are made of.
+pub trait MakeRow {
+    /// What the tree keeps of a row.
+    type Kept;
+    /// A row.
+    type Row;
+
+    /// Makes a row.
+    fn make(&self, kept: &Self::Kept) -> Self::Row;
+}
+
+/// Rows, each followed by those below it. They are made when they are asked for.
+pub struct MadeRows<M: MakeRow> {
+    pub(in crate::answers) tree: Tree<M::Kept>,
+    pub(in crate::answers) of: M,
+}
+
+impl<M: MakeRow> MadeRows<M> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.tree.rows.len()
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Levels above the deepest row. O(rows).
+    pub fn deepest(&self) -> usize {
+        self.tree.deepest()
+    }
+
+    /// A row below `len`. O(log objects), and some reads of the dump where rows have names of references.
+    pub fn get(&self, row: usize) -> TreeRow<M::Row> {
+        let TreeRow { depth, hidden_after, row } = &self.tree.rows[row];
+        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.of.make(row) }
+    }
+
+    /// The rows, each followed by those below it.
+    pub fn iter(&self) -> impl Iterator<Item = TreeRow<M::Row>> + '_ {
+        (0..self.len()).map(|row| self.get(row))
+    }
+}
+
+impl<M: MakeRow<Row: Serialize>> Serialize for MadeRows<M> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.tree.nested(|row| self.of.make(&row.row)).serialize(serializer)
+    }
+}
+
 /// Rows of one parent, in their order, and how many more there are.
 pub(in crate::answers) struct Level<R> {
     pub(in crate::answers) rows: Vec<R>,

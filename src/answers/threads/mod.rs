@@ -8,54 +8,36 @@ use serde::Serialize;
 
 pub use super::shared::frames::{FrameRow, LocalRow, Stack};
 
+use super::figure::{FRAMES, LOCALS, NAME, RETAINED};
 use super::frames::ran_out_of_memory;
 use super::rows::is_false;
 use super::values::{ShownValue, Values};
-use super::{AnswerError, CommandLine, Limits, ObjectRow, Order, OrderWords, ScopeOptions};
+use super::{AnswerError, CommandLine, Figure, Limits, ObjectRow, ScopeOptions};
 use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, Thread};
-
-/// What threads are ordered by; ties by id. The thread that ran out of memory is always first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ThreadOrder {
-    /// Retained bytes, largest first.
-    #[default]
-    RetainedBytes,
-    /// Frames on the stack, most first.
-    Frames,
-    /// Local variables, most first.
-    Locals,
-    /// The name.
-    Name,
-}
-
-impl Order for ThreadOrder {
-    const WORDS: OrderWords<Self> = &[
-        (&["retained", "retained_bytes"], ThreadOrder::RetainedBytes),
-        (&["frames"], ThreadOrder::Frames),
-        (&["locals"], ThreadOrder::Locals),
-        (&["name"], ThreadOrder::Name),
-    ];
-}
 
 /// Which threads.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadsOptions {
     /// All of this name, or the one whose object has this id. Default: all.
     pub which: Option<String>,
-    /// Their order.
-    pub order: ThreadOrder,
+    /// Their order: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by id. The thread that ran out of memory is
+    /// always first. Default: retained bytes.
+    pub order: Option<Figure>,
     /// How many.
     pub limits: Limits,
 }
 
 impl ThreadsOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 4] = [RETAINED, FRAMES, LOCALS, NAME];
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("threads");
-        self.order.add_to(&mut line);
+        line.sort(self.order, RETAINED);
         self.limits.add_to(&mut line);
         if let Some(which) = &self.which {
             line.word(which.clone());
@@ -156,12 +138,12 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     }
     found.sort_by_cached_key(|found| {
         let figure = match options.order {
-            ThreadOrder::RetainedBytes => found.retained_bytes.map_or(0, |bytes| bytes.saturating_add(1)),
-            ThreadOrder::Frames => graph.frames_of(found.thread).len() as u64,
-            ThreadOrder::Locals => locals.of_thread(found.number).len() as u64,
-            ThreadOrder::Name => 0,
+            Some(FRAMES) => graph.frames_of(found.thread).len() as u64,
+            Some(LOCALS) => locals.of_thread(found.number).len() as u64,
+            Some(NAME) => 0,
+            _ => found.retained_bytes.map_or(0, |bytes| bytes.saturating_add(1)),
         };
-        let name = found.name.clone().filter(|_| options.order == ThreadOrder::Name);
+        let name = found.name.clone().filter(|_| options.order == Some(NAME));
         (Reverse(figure), name, found.node)
     });
     if options.limits.reverse {

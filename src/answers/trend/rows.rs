@@ -178,9 +178,12 @@ impl Serialize for TrendRows {
                 map.end()
             }
         }
-        let keys = self.by.keys();
+        let figures = self.by.figures();
         let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(keys.rows, &self.rows.iter().map(|row| Named(keys.name, row)).collect::<Vec<_>>())?;
+        map.serialize_entry(
+            figures.rows,
+            &self.rows.iter().map(|row| Named(figures.name.key, row)).collect::<Vec<_>>(),
+        )?;
         map.end()
     }
 }

@@ -18,7 +18,7 @@ use crate::graph::HeapGraph;
 use crate::input::{Runtime, WantedContents, empty_array_bytes};
 use crate::units::format_bytes;
 
-pub use options::{WasteKind, WasteOptions, WasteOrder};
+pub use options::{WasteKind, WasteOptions};
 pub use rows::{FlatWasteRow, WasteKindRow, WasteRow};
 
 /// What is wasted.

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::analysis::threshold::Threshold;
+use crate::answers::figure::{OBJECTS, WASTED};
 use crate::answers::holders::KnownCollections;
-use crate::answers::{CommandLine, Limits, Order, OrderWords};
+use crate::answers::{CommandLine, Figure, Limits};
 use crate::filter::Filter;
 
 /// A kind of waste.
@@ -74,21 +75,6 @@ impl WasteKind {
     }
 }
 
-/// What rows of a kind are ordered by; ties by names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WasteOrder {
-    /// Wasted bytes, largest first, then objects.
-    #[default]
-    WastedBytes,
-    /// Objects, most first.
-    Objects,
-}
-
-impl Order for WasteOrder {
-    const WORDS: OrderWords<Self> =
-        &[(&["wasted", "wasted_bytes"], WasteOrder::WastedBytes), (&["objects"], WasteOrder::Objects)];
-}
-
 /// Which kinds of waste, and what is a collection.
 #[derive(Debug, Clone, Default)]
 pub struct WasteOptions {
@@ -98,8 +84,9 @@ pub struct WasteOptions {
     pub collections: KnownCollections,
     /// Only objects that fulfil an expression.
     pub filter: Option<Filter>,
-    /// The order of a kind's rows.
-    pub order: WasteOrder,
+    /// The order of a kind's rows: one of [`ORDERS`](Self::ORDERS), largest first; ties by the other, then by names. Default:
+    /// wasted bytes.
+    pub order: Option<Figure>,
     /// How many rows of each kind.
     pub limits: Limits,
     /// Wasted bytes that are too many: a size, or a share of the heap.
@@ -107,6 +94,9 @@ pub struct WasteOptions {
 }
 
 impl WasteOptions {
+    /// What the rows can be ordered by.
+    pub const ORDERS: [Figure; 2] = [WASTED, OBJECTS];
+
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("waste");
@@ -117,7 +107,7 @@ impl WasteOptions {
         for text in self.filter.iter().flat_map(Filter::texts) {
             line.option("--where", Some(text));
         }
-        self.order.add_to(&mut line);
+        line.sort(self.order, WASTED);
         self.limits.add_to(&mut line);
         line
     }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::find::Wasting;
-use super::options::{WasteKind, WasteOptions, WasteOrder};
+use super::options::{WasteKind, WasteOptions};
 use crate::analysis::collections::TypeFields;
 use crate::answers::AnswerError;
+use crate::answers::figure::OBJECTS;
 use crate::answers::holders::{HolderName, Holders};
 use crate::dump::OpenDump;
 use crate::graph::{NodeId, TypeId};
@@ -128,8 +129,8 @@ pub(super) fn rows_of(
     }
     for kind in &mut kinds {
         let key = |row: &WasteRow| match options.order {
-            WasteOrder::WastedBytes => (Reverse(row.wasted_bytes), Reverse(row.objects)),
-            WasteOrder::Objects => (Reverse(row.objects), Reverse(row.wasted_bytes)),
+            Some(OBJECTS) => (Reverse(row.objects), Reverse(row.wasted_bytes)),
+            _ => (Reverse(row.wasted_bytes), Reverse(row.objects)),
         };
         kind.rows.sort_by(|a, b| {
             let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));

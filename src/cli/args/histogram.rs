@@ -4,7 +4,7 @@ use anyhow::{Context, Error, Result, bail};
 use clap::Args;
 
 use crate::analysis::selection::TypePattern;
-use crate::answers::histogram::{HistogramOrder, SizeLimit};
+use crate::answers::histogram::SizeLimit;
 use crate::answers::{GroupBy, HistogramOptions, OwnTypes, RetainedBy};
 use crate::cli::args::heaps::HeapArgs;
 use crate::cli::args::options::{Common, LenientArgs, RowArgs, ScopeArgs, parse_patterns, words};
@@ -94,8 +94,8 @@ impl HistogramArgs {
         of_allocations: bool,
     ) -> Result<HistogramOptions> {
         self.rows.check_retained(of_allocations || self.retained.is_some())?;
-        let order = self.rows.order_of(&HistogramOrder::words(options, with_graph, of_allocations))?;
-        Ok(HistogramOptions { order: order.unwrap_or_default(), ..options.clone() })
+        let order = self.rows.order(&options.orders(with_graph, of_allocations))?;
+        Ok(HistogramOptions { order, ..options.clone() })
     }
 }
 

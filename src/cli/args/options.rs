@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::analysis::threshold::{Percent, Threshold};
-use crate::answers::{CommandLine, Limits, Order, ProblemRow, ScopeOptions, cut_sentence};
+use crate::answers::{CommandLine, Figure, Limits, ProblemRow, ScopeOptions, cut_sentence};
 use crate::filter::Filter;
 use crate::input::{ReadOptions, Rules, SizeRadix};
 use crate::report::{Format, parse_size};
@@ -358,18 +358,13 @@ impl RowArgs {
         }
     }
 
-    /// What `--sort` asks for.
-    pub(crate) fn order<T: Order>(&self) -> Result<T> {
-        Ok(self.order_of(T::WORDS)?.unwrap_or_default())
-    }
-
     /// What `--sort` asks for, of these columns.
-    pub(crate) fn order_of<W: AsRef<[&'static str]>, T: Copy>(&self, columns: &[(W, T)]) -> Result<Option<T>> {
+    pub(crate) fn order(&self, columns: &[Figure]) -> Result<Option<Figure>> {
         let Some(asked) = self.sort.sort.as_deref() else { return Ok(None) };
-        match columns.iter().find(|(names, _)| names.as_ref().contains(&asked)) {
-            Some((_, order)) => Ok(Some(*order)),
+        match columns.iter().find(|column| column.is_called(asked)) {
+            Some(order) => Ok(Some(*order)),
             None => {
-                let names: Vec<&str> = columns.iter().map(|(names, _)| names.as_ref()[0]).collect();
+                let names: Vec<&str> = columns.iter().map(|column| column.word).collect();
                 bail!("--sort: no column \"{asked}\"; there are: {}", names.join(", "))
             }
         }

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         below: args.below.clone(),
         depth: args.depth,
         min_size: min_size.or_else(|| common.output.style().terminal.then(small_share)),
-        order: args.rows.order()?,
+        order: args.rows.order(&BreakdownOptions::ORDERS)?,
         limits: args.rows.limits(&args.common.output),
     };
     ask(session, file.as_deref(), &common.input, |asked| {

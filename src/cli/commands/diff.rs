@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::answers::diff::{DiffOrder, GrowthLimit};
+use crate::answers::diff::GrowthLimit;
 use crate::answers::{DiffOptions, diff};
 use crate::cli::Outcome;
 use crate::cli::args::diff::{DiffRowArgs, GrowthArgs};
@@ -88,7 +88,7 @@ impl Args {
         self.scope.check_limits(growth_limits.of_some.iter().any(GrowthLimit::is_of_types))?;
         let by = self.rows.rows(of_objects, growth_limits.are_of_types())?;
         self.order.check_retained(!of_objects || self.rows.retained)?;
-        let orders = DiffOrder::words(self.rows.by, of_objects, self.rows.retained);
+        let orders = self.rows.by.orders(of_objects, self.rows.retained);
         if !of_objects && files < 2 && !has_pair {
             bail!("name two files, or two dumps of one: --dump OLD,NEW");
         }
@@ -97,7 +97,7 @@ impl Args {
             by,
             retained: self.rows.retained,
             unchanged: self.rows.all,
-            order: self.order.order_of(&orders)?.unwrap_or_default(),
+            order: self.order.order(&orders)?,
             limits: self.order.limits(&self.common.output),
             growth_limits,
             ..DiffOptions::default()

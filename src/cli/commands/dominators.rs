@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         [file] if args.scope.is_choice() => (None, Some(file.into())),
         words => split_object_and_file(words),
     };
-    let order = args.rows.order()?;
+    let order = args.rows.order(&DominatorTreeOptions::ORDERS)?;
     let scope = args.scope.options()?;
     if object.is_some() && scope.is_choice() && args.by.is_none() {
         bail!("--type and --where begin at the objects that match, OBJID at one object: leave one of them out");

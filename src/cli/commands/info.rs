@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use crate::answers::{FileOrder, Info, InfoOfFiles, InfoOptions, info};
+use crate::answers::{Info, InfoOfFiles, InfoOptions, info};
 use crate::cli::Outcome;
 use crate::cli::args::options::{Common, RowArgs};
 use crate::cli::terminal::asking::{Asked, ask_input, ask_with};
@@ -59,7 +59,7 @@ impl Args {
 }
 
 fn run_several(args: &Args, session: &Session) -> Result<Outcome> {
-    let order = args.rows.order_of(FileOrder::WORDS)?;
+    let order = args.rows.order(&InfoOfFiles::ORDERS)?;
     let (answers, failed) = ask_each(session, &args.files, false, &args.common.input, |input, file| {
         Ok(ask_input(session, input, Some(file), &args.common.input, |asked| args.ask(asked))?.1)
     })?;

@@ -46,7 +46,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = ObjectsOptions {
         scope: args.scope.options()?,
-        order: args.rows.order()?,
+        order: args.rows.order(&ObjectsOptions::ORDERS)?,
         limits: args.rows.limits(&args.common.output),
         ids_only: args.ids,
         values: args.values,

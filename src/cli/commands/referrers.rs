@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let options = ReferrersOptions {
         scope,
         depth: args.depth,
-        order: args.rows.order()?,
+        order: args.rows.order(&ReferrersOptions::ORDERS)?,
         limits: args.rows.limits(&args.common.output),
         ..ReferrersOptions::new(of)
     };

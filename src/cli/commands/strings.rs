@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         full: args.full,
         holders: args.holders,
         filter: args.filter.filter()?,
-        order: args.rows.order()?,
+        order: args.rows.order(&StringsOptions::ORDERS)?,
         limits: args.rows.limits(&args.common.output),
     };
     if let Some(text) = args.file.as_deref().filter(|file| *file != Path::new("-") && !file.exists()) {

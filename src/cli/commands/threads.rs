@@ -38,7 +38,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
     let (which, file) = split_object_and_file(&args.words);
-    let options = ThreadsOptions { which, order: args.rows.order()?, limits: args.rows.limits(&args.common.output) };
+    let options = ThreadsOptions {
+        which,
+        order: args.rows.order(&ThreadsOptions::ORDERS)?,
+        limits: args.rows.limits(&args.common.output),
+    };
     ask(session, file.as_deref(), &args.common.input, |asked| {
         asked.warn();
         let answer = threads(asked.dump, &options).map_err(|error| asked.explain(error))?;

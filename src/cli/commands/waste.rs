@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, session: &Session) -> Result<Outcome> {
         kinds: args.kind.clone(),
         collections: KnownCollections { more: args.collections.as_ref().map(read).transpose()? },
         filter: args.filter.filter()?,
-        order: args.rows.order()?,
+        order: args.rows.order(&WasteOptions::ORDERS)?,
         limits: Limits { rows: limits.rows.map(|rows| if is_overview { ROWS_OF_A_KIND } else { rows }), ..limits },
         fail_over: fail_over.map_err(|why| anyhow!("--fail-over: {why}"))?,
     };

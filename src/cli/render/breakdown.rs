@@ -1,6 +1,7 @@
 //! `heapdump breakdown`.
 
 use crate::answers::breakdown::{Axis, Breakdown, BreakdownHeap, BreakdownRow, HeapOrSection};
+use crate::answers::figure::{ALLOCATIONS, BYTES, KIND, NAME};
 use crate::answers::tree::TreeRow;
 use crate::report::{
     Cell, Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls,
@@ -29,15 +30,15 @@ impl Present for Breakdown<'_> {
                 HeapOrSection::Heap(heap) => heap.allocator.as_str(),
                 HeapOrSection::Objects(_) => "-",
             })
-            .add(Column::bytes("bytes", "Bytes"), |(_, place)| place.row.bytes)
-            .add(Column::count("allocations", "Allocations"), |(_, place)| place.row.allocations)
+            .add(BYTES, |(_, place)| place.row.bytes)
+            .add(ALLOCATIONS, |(_, place)| place.row.allocations)
             .add(Column::word("exact", "Exact"), |(_, place)| match place.row.is_lower_bound {
                 true => "at-least",
                 false => "exact",
             })
             .add(Column::count("depth", "Depth"), |(_, place)| place.depth)
-            .add(Column::word("kind", "Kind"), |(_, place)| place.row.kind.name())
-            .add(Column::text("name", "Name"), move |(_, TreeRow { depth, row, .. })| match indent {
+            .add(KIND, |(_, place)| place.row.kind.name())
+            .add(NAME, move |(_, TreeRow { depth, row, .. })| match indent {
                 true => Cell::text(format!("{:1$}{2}", "", 2 * (*depth as usize).min(MAX_INDENT), label(row))),
                 false => Cell::text(row.name),
             })

@@ -1,12 +1,14 @@
 //! `heapdump diff`.
 
-use super::histogram::name_column;
+use super::rows::hidden;
 use crate::answers::diff::{
-    AllocationDiffRow, AllocationDiffRows, Amounts, Change, ChangedObjects, ChangedType, DiffRows, ObjectDiffRows,
-    RETAINED_KEYS, delta, percent_words,
+    ALLOCATIONS_DELTA, AllocationDiffRow, AllocationDiffRows, Amounts, Change, ChangedObjects, ChangedType,
+    DiffFigures, DiffRows, GONE, GONE_BYTES, NEW, NEW_BYTES, ObjectDiffRows, PERCENT, RETAINED, TOTAL_DELTA, TOTAL_NEW,
+    TOTAL_OLD, delta, percent_words,
 };
-use crate::answers::{Diff, DiffBy, GroupBy};
-use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, Unit};
+use crate::answers::figure::{PATH, TYPE};
+use crate::answers::{Diff, DiffBy, Figure};
+use crate::report::{Columns, Format, Present, Style, Table, TextPage};
 
 impl Present for Diff {
     const COMMAND: &'static str = "diff";
@@ -35,40 +37,26 @@ impl Present for Diff {
     }
 }
 
-/// How much that is of what there was before: for people, as others can work it out.
-const PERCENT: Column = Column::share("percent", "+%").hide_priority(3);
-
 fn object_table(rows: &ObjectDiffRows, is_drawn: bool) -> Table<'_> {
-    let keys = rows.by.keys();
-    let (count, bytes, name) = match rows.by {
-        DiffBy::RootKinds => (
-            ["Roots\nold", "Roots\nnew", "Roots\n+-"],
-            ["Held alone\nold", "Held alone\nnew", "Held alone\n+-"],
-            Column::text(keys.name, "Kind"),
-        ),
-        DiffBy::Groups(by) => (OBJECTS, ["Shallow\nold", "Shallow\nnew", "Shallow\n+-"], name_column(by)),
-        _ => (OBJECTS, RETAINED, Column::text(keys.name, "Path by type")),
-    };
-    let columns = add_change(Columns::new(), keys.count, count, Unit::Count, |amounts| amounts.count);
-    let percent = |(_, change): &mut ChangedRow<'_>| percent_words(change.old.bytes, change.new.bytes);
-    let mut columns = add_change(columns, keys.bytes, bytes, Unit::Bytes, |amounts| amounts.bytes).add_if(
-        is_drawn,
-        if rows.by_percent { PERCENT.hide_priority(0) } else { PERCENT },
-        percent,
-    );
+    let DiffFigures { count, bytes, name, .. } = rows.by.figures();
+    let columns = add_change(Columns::new(), count, |amounts| amounts.count);
+    // For people, as others can work it out.
+    let percent = hidden(PERCENT, if rows.by_percent { 0 } else { 3 });
+    let mut columns = add_change(columns, bytes, |amounts| amounts.bytes)
+        .add_if(is_drawn, percent, |(_, change)| percent_words(change.old.bytes, change.new.bytes));
     if rows.retained {
-        columns = add_change(columns, RETAINED_KEYS, RETAINED, Unit::Bytes, |amounts| amounts.retained_bytes);
+        columns = add_change(columns, RETAINED, |amounts| amounts.retained_bytes);
     }
     columns.add(name, |(name, _)| name.as_str()).table(rows.rows.len(), rows.hidden, |at| &rows.rows[at])
 }
 
 fn changes_table(rows: &ChangedObjects) -> Table<'_> {
     Columns::new()
-        .add(Column::count("new", "New"), |row: &mut &ChangedType| row.new)
-        .add(Column::bytes("new_bytes", "New\nbytes"), |row| row.new_bytes)
-        .add(Column::count("gone", "Gone"), |row| row.gone)
-        .add(Column::bytes("gone_bytes", "Gone\nbytes"), |row| row.gone_bytes)
-        .add(Column::text("type", "Type"), |row| row.type_name.as_str())
+        .add(NEW, |row: &mut &ChangedType| row.new)
+        .add(NEW_BYTES, |row| row.new_bytes)
+        .add(GONE, |row| row.gone)
+        .add(GONE_BYTES, |row| row.gone_bytes)
+        .add(TYPE, |row| row.type_name.as_str())
         .table(rows.types.len(), rows.hidden, |at| &rows.types[at])
 }
 
@@ -78,36 +66,25 @@ type ChangedRow<'r> = &'r (String, Change<Amounts>);
 /// the least.
 fn add_change<'r>(
     columns: Columns<'r, ChangedRow<'r>>,
-    keys: [&'static str; 3],
-    titles: [&'static str; 3],
-    unit: Unit,
+    [old, new, growth]: [Figure; 3],
     amount: fn(&Amounts) -> u64,
 ) -> Columns<'r, ChangedRow<'r>> {
-    let column = |at: usize| Column::new(keys[at], titles[at], unit).hide_priority(2 - at as u8);
     columns
-        .add(column(0), move |(_, change)| amount(&change.old))
-        .add(column(1), move |(_, change)| amount(&change.new))
-        .add(column(2), move |(_, change)| delta(amount(&change.old), amount(&change.new)))
+        .add(hidden(old, 2), move |(_, change)| amount(&change.old))
+        .add(hidden(new, 1), move |(_, change)| amount(&change.new))
+        .add(growth, move |(_, change)| delta(amount(&change.old), amount(&change.new)))
 }
 
-const OBJECTS: [&str; 3] = ["Objects\nold", "Objects\nnew", "Objects\n+-"];
-const RETAINED: [&str; 3] = ["Retained\nold", "Retained\nnew", "Retained\n+-"];
-
 fn allocation_table(rows: &AllocationDiffRows, is_drawn: bool) -> Table<'_> {
-    let name = match rows.by {
-        DiffBy::Backtraces => Column::text("path", "Backtrace"),
-        _ => name_column(GroupBy::Type),
-    };
+    let name = if rows.by == DiffBy::Backtraces { PATH.titled("Backtrace") } else { TYPE };
     Columns::new()
-        .add(Column::bytes("total_bytes_old", "Old").hide_priority(2), |row: &mut AllocationDiffRow<'_>| {
-            row.total_bytes_old
-        })
-        .add(Column::bytes("total_bytes_new", "New").hide_priority(1), |row| row.total_bytes_new)
-        .add(Column::bytes("total_bytes_delta", "Growth"), |row| row.total_bytes_delta)
-        .add_if(is_drawn && rows.is_by_percent(), PERCENT, |row| {
+        .add(hidden(TOTAL_OLD, 2), |row: &mut AllocationDiffRow<'_>| row.total_bytes_old)
+        .add(hidden(TOTAL_NEW, 1), |row| row.total_bytes_new)
+        .add(TOTAL_DELTA, |row| row.total_bytes_delta)
+        .add_if(is_drawn && rows.is_by_percent(), hidden(PERCENT, 3), |row| {
             percent_words(row.total_bytes_old, row.total_bytes_new)
         })
-        .add(Column::count("allocations_delta", "Allocations"), |row| row.allocations_delta)
+        .add(ALLOCATIONS_DELTA, |row| row.allocations_delta)
         .add(name, |row| row.name.shortened().into_owned())
         .table(rows.len(), rows.hidden(), |at| rows.get(at))
 }

@@ -1,9 +1,9 @@
 //! `heapdump dominators`.
 
-use super::histogram::name_column;
-use super::rows::{CLASS, TYPE};
+use super::rows::CLASS;
 use crate::answers::DominatorTree;
 use crate::answers::dominator_tree::{DominatorGroups, DominatorNodes, DominatorRow, DominatorRows, GroupRow};
+use crate::answers::figure::{DOMINATED, ID, LEVEL, OBJECTS, RETAINED, SHALLOW, SHARE, TYPE};
 use crate::answers::tree::TreeRow;
 use crate::report::{
     Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, format_count, width_of_sizes,
@@ -37,12 +37,12 @@ impl Present for DominatorTree<'_> {
 
 fn table_of_objects<'t>(nodes: &'t DominatorNodes<'_>) -> Table<'t> {
     Columns::new()
-        .add(Column::count("level", "Level"), |place: &mut TreeRow<DominatorRow<'t>>| place.depth)
-        .add(Column::bytes("retained_bytes", "Retained"), |place| place.row.retained_bytes)
-        .add(Column::share("share", "Share"), |place| place.row.share)
-        .add(Column::bytes("shallow_bytes", "Shallow"), |place| place.row.shallow_bytes)
-        .add(Column::count("dominated_objects", "Objects"), |place| place.row.dominated_objects)
-        .add(Column::word("id", "Object"), |place| std::mem::take(&mut place.row.id))
+        .add(LEVEL, |place: &mut TreeRow<DominatorRow<'t>>| place.depth)
+        .add(RETAINED, |place| place.row.retained_bytes)
+        .add(SHARE, |place| place.row.share)
+        .add(SHALLOW, |place| place.row.shallow_bytes)
+        .add(DOMINATED, |place| place.row.dominated_objects)
+        .add(ID, |place| std::mem::take(&mut place.row.id))
         .add_if(nodes.has_classes(), CLASS, |place| place.row.class)
         .add(TYPE, |place| place.row.type_name)
         .table(nodes.len(), 0, |at| nodes.get(at))
@@ -82,10 +82,10 @@ fn outline<'t>(nodes: &'t DominatorNodes<'_>, reachable_bytes: u64, style: Style
 fn table_of_groups(groups: &DominatorGroups, with_loader: bool) -> Table<'_> {
     let rows = groups.rows.as_slice();
     Columns::new()
-        .add(Column::count("objects", "Objects"), |row: &mut &GroupRow| row.objects)
-        .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+        .add(OBJECTS, |row: &mut &GroupRow| row.objects)
+        .add(SHALLOW, |row| row.shallow_bytes)
         .add(Column::count("topmost_objects", "Topmost"), |row| row.topmost_objects)
-        .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
-        .add(name_column(groups.group_by), move |row| row.name_with_loader(with_loader))
+        .add(RETAINED, |row| row.retained_bytes)
+        .add(groups.group_by.figure(), move |row| row.name_with_loader(with_loader))
         .table(rows.len(), groups.rows_hidden, |at| &rows[at])
 }

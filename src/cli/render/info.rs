@@ -1,7 +1,8 @@
 //! `heapdump info`: of one file a field and its value a line; of several a row for each file.
 
-use crate::answers::info::Info;
-use crate::answers::info::{InfoOfFile, InfoOfFiles};
+use super::rows::hidden;
+use crate::answers::figure::{ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTIONS, SHALLOW, TOTAL};
+use crate::answers::info::{Info, InfoOfFile, InfoOfFiles};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, escape_controls};
 
 impl Present for Info {
@@ -25,22 +26,19 @@ impl Present for Info {
 fn table_from(answer: &InfoOfFiles, name_start: usize) -> Table<'_> {
     let with_allocations = answer.files.iter().any(|file| file.info.allocated().is_some());
     let with_objects = answer.files.iter().any(|file| file.info.objects().is_some());
-    let allocations = Column::count("allocations", "Allocations").hide_priority(1);
     Columns::new()
-        .add(Column::word("format", "Format"), |row: &mut &InfoOfFile| row.info.format().format.as_str())
+        .add(FORMAT, |row: &mut &InfoOfFile| row.info.format().format.as_str())
         // A version without what it means: `B` of `B (J9 2.6 and later, OpenJ9)`.
         .add(Column::word("version", "Version").hide_priority(2), |row| {
             row.info.format().version.as_deref().map(|text| text.split(" (").next().unwrap_or(text))
         })
-        .add(Column::count("sections", "Sections").hide_priority(1), |row| row.info.section_count())
-        .add_if(with_objects, Column::count("objects", "Objects"), |row| row.info.objects().map(|(objects, _)| objects))
-        .add_if(with_objects, Column::bytes("shallow_bytes", "Shallow"), |row| row.info.objects().map(|(_, size)| size))
-        .add_if(with_allocations, allocations, |row| row.info.allocated().and_then(|(allocations, _)| allocations))
-        .add_if(with_allocations, Column::bytes("total_bytes", "Allocated"), |row| {
-            row.info.allocated().map(|(_, bytes)| bytes)
-        })
-        .add(Column::count("problems", "Problems"), |row| row.problem_count())
-        .add(Column::text("file", "File"), move |row| &row.file[name_start..])
+        .add(hidden(SECTIONS, 1), |row| row.figure(SECTIONS))
+        .add_if(with_objects, OBJECTS, |row| row.figure(OBJECTS))
+        .add_if(with_objects, SHALLOW, |row| row.figure(SHALLOW))
+        .add_if(with_allocations, hidden(ALLOCATIONS, 1), |row| row.figure(ALLOCATIONS))
+        .add_if(with_allocations, TOTAL.titled("Allocated"), |row| row.figure(TOTAL))
+        .add(PROBLEMS, |row| row.figure(PROBLEMS))
+        .add(FILE, move |row| &row.file[name_start..])
         .table(answer.files.len(), answer.rows_hidden, |at| &answer.files[at])
 }
 

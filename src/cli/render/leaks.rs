@@ -1,9 +1,9 @@
 //! `heapdump leaks`.
 
-use crate::answers::leaks::SurvivorRow;
-use crate::answers::leaks::SuspectRow;
+use crate::answers::figure::{EXAMPLE, ID, KIND, OBJECTS, RETAINED, SHALLOW, SHARE, TYPE};
+use crate::answers::leaks::{SurvivorRow, SuspectRow};
 use crate::answers::{Leaks, Survivors, cut_sentence};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls, escape_markdown};
+use crate::report::{Columns, Present, Style, Table, TextPage, count_of, escape_controls, escape_markdown};
 
 impl Present for Leaks<'_> {
     const COMMAND: &'static str = "leaks";
@@ -11,12 +11,12 @@ impl Present for Leaks<'_> {
 
     fn table(&self, _: &Style) -> Table<'_> {
         Columns::new()
-            .add(Column::word("kind", "Kind"), |row: &mut SuspectRow<'_>| row.kind.name())
-            .add(Column::word("id", "Object"), |row| row.id.take())
-            .add(Column::count("objects", "Objects"), |row| row.objects)
-            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
-            .add(Column::share("share", "Share"), |row| row.share)
-            .add(Column::text("type", "Type"), |row| row.type_name)
+            .add(KIND, |row: &mut SuspectRow<'_>| row.kind.name())
+            .add(ID, |row| row.id.take())
+            .add(OBJECTS, |row| row.objects)
+            .add(RETAINED, |row| row.retained_bytes)
+            .add(SHARE, |row| row.share)
+            .add(TYPE, |row| row.type_name)
             .table(self.suspects.len(), 0, |at| self.suspects.row(at))
     }
 
@@ -68,11 +68,11 @@ impl Present for Survivors<'_> {
 
     fn table(&self, _: &Style) -> Table<'_> {
         Columns::new()
-            .add(Column::count("objects", "Objects"), |row: &mut SurvivorRow<'_>| row.objects)
-            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
-            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
-            .add(Column::word("example", "Example"), |row| std::mem::take(&mut row.example))
-            .add(Column::text("type", "Type"), |row| row.type_name)
+            .add(OBJECTS, |row: &mut SurvivorRow<'_>| row.objects)
+            .add(SHALLOW, |row| row.shallow_bytes)
+            .add(RETAINED, |row| row.retained_bytes)
+            .add(EXAMPLE, |row| std::mem::take(&mut row.example))
+            .add(TYPE, |row| row.type_name)
             .table(self.types.len(), self.types.hidden, |at| self.types.get(at))
     }
 

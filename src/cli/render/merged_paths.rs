@@ -1,7 +1,8 @@
 //! `heapdump roots --type`.
 
-use super::rows::{REFERENCE, TYPE, note_inferred_roots, root_text, root_words};
+use super::rows::{REFERENCE, note_inferred_roots, root_text, root_words};
 use crate::answers::MergedRootPaths;
+use crate::answers::figure::{LEVEL, OBJECTS, RETAINED, TYPE};
 use crate::answers::roots::merged_paths::MergedPathRow;
 use crate::answers::tree::TreeRow;
 use crate::report::{
@@ -15,10 +16,10 @@ impl Present for MergedRootPaths<'_> {
     fn table(&self, _: &Style) -> Table<'_> {
         let of_one = self.object.is_some();
         Columns::new()
-            .add(Column::count("level", "Level"), |place: &mut TreeRow<MergedPathRow<'_>>| place.depth)
+            .add(LEVEL, |place: &mut TreeRow<MergedPathRow<'_>>| place.depth)
             .add_if(of_one, Column::count("paths", "Paths"), |place| place.row.paths)
-            .add_if(!of_one, Column::count("objects", "Objects"), |place| place.row.objects)
-            .add_if(!of_one, Column::bytes("retained_bytes", "Retained"), |place| place.row.retained_bytes)
+            .add_if(!of_one, OBJECTS, |place| place.row.objects)
+            .add_if(!of_one, RETAINED, |place| place.row.retained_bytes)
             .add(Column::count("chain_objects", "Chain"), |place| place.row.chain_objects)
             .add_if(self.tree.have_names(), REFERENCE, |place| place.row.reference.take())
             .add(TYPE, |place| match &place.row.root {

@@ -1,6 +1,7 @@
 //! `heapdump show`.
 
-use super::rows::{CLASS, REFERENCE, TRUNCATED, TYPE, VALUE, heading, note_inferred_roots, root_words, shown};
+use super::rows::{CLASS, REFERENCE, TRUNCATED, VALUE, heading, note_inferred_roots, root_words, shown};
+use crate::answers::figure::{ID, SHALLOW, TYPE, TYPE_WORD};
 use crate::answers::object::ShownObjects;
 use crate::answers::object::{NodeRows, RelatedRow};
 use crate::answers::values::{FieldRow, ShownValue};
@@ -19,12 +20,12 @@ impl Present for ShownObjects<'_> {
         let values = objects.iter().any(ObjectAnswer::has_values);
         let for_people = style.is_for_people();
         let has_classes = objects.iter().any(|object| object.has_classes);
-        let type_column = if values { Column::word("type", "Type") } else { TYPE };
+        let type_column = if values { TYPE_WORD } else { TYPE };
         Columns::new()
             .add_if(objects.len() > 1, Column::word("of", "Of"), |row: &mut RelatedRow| std::mem::take(&mut row.of))
             .add(Column::word("relation", "Relation"), |row| row.relation)
-            .add(Column::word("id", "Object"), |row| row.id.take())
-            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
+            .add(ID, |row| row.id.take())
+            .add(SHALLOW, |row| row.shallow_bytes)
             .add_if(has_classes, CLASS, |row| row.class.take())
             .add_if(values, REFERENCE, |row| row.reference.take())
             .add(type_column, |row| std::mem::take(&mut row.text))
@@ -88,7 +89,7 @@ impl ObjectAnswer<'_> {
             page.table(
                 &Columns::new()
                     .add(Column::word("name", "Field"), |field: &mut FieldRow| field.label())
-                    .add(Column::word("type", "Type"), |field| field.type_name)
+                    .add(TYPE_WORD, |field| field.type_name)
                     .add(VALUE, |field| field.words())
                     .table(fields.len(), 0, |at| fields[at].clone()),
             );

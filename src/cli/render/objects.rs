@@ -1,7 +1,8 @@
 //! `heapdump list`.
 
-use super::rows::{CLASS, TRUNCATED, TYPE, VALUE, shown};
+use super::rows::{CLASS, TRUNCATED, VALUE, shown};
 use crate::answers::ObjectList;
+use crate::answers::figure::{ID, REFERENCES, RETAINED, SHALLOW, TYPE, TYPE_WORD};
 use crate::answers::objects::ListedObject;
 use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, Unit};
 
@@ -12,12 +13,12 @@ impl Present for ObjectList<'_> {
         let (rows, is_drawn) = (&self.objects, style.terminal && style.format == Format::Table);
         let for_people = style.is_for_people();
         let is_column = rows.are_saying() && !is_drawn;
-        let type_column = if is_column { Column::word("type", "Type") } else { TYPE };
+        let type_column = if is_column { TYPE_WORD } else { TYPE };
         let columns = Columns::new()
-            .add(Column::word("id", "Object"), |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
-            .add(Column::bytes("shallow_bytes", "Shallow"), |row| row.shallow_bytes)
-            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
-            .add(Column::count("references", "References"), |row| row.references)
+            .add(ID, |row: &mut ListedObject<'_>| std::mem::take(&mut row.id))
+            .add(SHALLOW, |row| row.shallow_bytes)
+            .add(RETAINED, |row| row.retained_bytes)
+            .add(REFERENCES, |row| row.references)
             .add_if(rows.has_distances(), Column::count("distance", "Distance"), |row| {
                 row.distance.flatten().map(u64::from)
             })

@@ -1,11 +1,12 @@
 //! `heapdump referrers`.
 
-use super::rows::{REFERENCE, TYPE};
+use super::rows::REFERENCE;
 use crate::answers::Referrers;
+use crate::answers::figure::{LEVEL, REFERENCES, REFERRERS, SHALLOW, TYPE};
 use crate::answers::referrers::ReferrerRow;
 use crate::answers::tree::TreeRow;
 use crate::report::{
-    Column, Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls, format_count,
+    Columns, Outline, OutlineRow, Present, Style, Table, TextPage, count_of, escape_controls, format_count,
     width_of_sizes,
 };
 
@@ -14,10 +15,10 @@ impl Present for Referrers<'_> {
 
     fn table(&self, _: &Style) -> Table<'_> {
         Columns::new()
-            .add(Column::count("level", "Level"), |place: &mut TreeRow<ReferrerRow<'_>>| place.depth)
-            .add(Column::count("referrers", "Referrers"), |place| place.row.referrers)
-            .add(Column::count("references", "References"), |place| place.row.references)
-            .add(Column::bytes("shallow_bytes", "Shallow"), |place| place.row.shallow_bytes)
+            .add(LEVEL, |place: &mut TreeRow<ReferrerRow<'_>>| place.depth)
+            .add(REFERRERS, |place| place.row.referrers)
+            .add(REFERENCES, |place| place.row.references)
+            .add(SHALLOW, |place| place.row.shallow_bytes)
             .add_if(self.referrers.have_names(), REFERENCE, |place| place.row.reference.take())
             .add(TYPE, |place| place.row.type_name)
             .table(self.referrers.len(), 0, |at| self.referrers.get(at))

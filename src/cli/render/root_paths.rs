@@ -1,6 +1,7 @@
 //! `heapdump roots OBJID`.
 
-use super::rows::{CLASS, REFERENCE, TYPE, heading, note_inferred_roots, root_text};
+use super::rows::{CLASS, REFERENCE, heading, note_inferred_roots, root_text};
+use crate::answers::figure::{ID, RETAINED, SHALLOW, TYPE};
 use crate::answers::roots::path_lines::{PathLine, PathLines, PathPart};
 use crate::answers::{PathStep, Reachability, RootPathsAnswer};
 use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
@@ -21,9 +22,9 @@ impl Present for RootPathsAnswer<'_> {
                 PathPart::Object { number, .. } => Cell::text(number.to_string()),
                 PathPart::LeftOut { .. } => Cell::text("..."),
             })
-            .add(Column::word("id", "Object"), |line| line.object().map(|step| std::mem::take(&mut step.object.id)))
-            .add(Column::bytes("shallow_bytes", "Shallow"), |line| line.object().map(|step| step.object.shallow_bytes))
-            .add(Column::bytes("retained_bytes", "Retained"), |line| line.object().and_then(|step| step.retained_bytes))
+            .add(ID, |line| line.object().map(|step| std::mem::take(&mut step.object.id)))
+            .add(SHALLOW, |line| line.object().map(|step| step.object.shallow_bytes))
+            .add(RETAINED, |line| line.object().and_then(|step| step.retained_bytes))
             .add_if(self.has_classes, CLASS, |line| line.object().and_then(|step| step.object.class.take()))
             .add_if(self.paths.have_names(), REFERENCE, |line| line.object().and_then(|step| step.reference.take()))
             .add(TYPE, |line| match &mut line.part {

@@ -1,13 +1,22 @@
 //! Objects and roots wherever an answer names them: columns and words, safe for a terminal.
 
 use crate::answers::values::ShownValue;
-use crate::answers::{ObjectRow, RootRow};
+use crate::answers::{Figure, ObjectRow, RootRow};
 use crate::report::{Cell, Column, TextPage, escape_controls};
 
 /// The class that a class object stands for, in dumps that have class objects.
 pub(crate) const CLASS: Column = Column::word("class", "Class").hide_priority(1);
-/// The type of an object.
-pub(crate) const TYPE: Column = Column::text("type", "Type");
+
+impl From<Figure> for Column {
+    fn from(figure: Figure) -> Self {
+        Column::new(figure.key, figure.title, figure.unit)
+    }
+}
+
+/// A column to be left out on a narrow terminal.
+pub(crate) fn hidden(figure: Figure, hide_priority: u8) -> Column {
+    Column::from(figure).hide_priority(hide_priority)
+}
 
 /// The name of a field, or of another way to refer to an object.
 pub(crate) const REFERENCE: Column = Column::word("reference", "Reference");

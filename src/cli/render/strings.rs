@@ -1,7 +1,8 @@
 //! `heapdump strings`.
 
-use super::rows::TRUNCATED;
+use super::rows::{TRUNCATED, hidden};
 use crate::answers::StringsAnswer;
+use crate::answers::figure::{BYTES, COPIES, EXAMPLE, WASTED};
 use crate::answers::strings::TextRow;
 use crate::report::{Column, Columns, Format, Present, Style, Table, TextPage, count_of};
 
@@ -16,10 +17,10 @@ impl Present for StringsAnswer<'_> {
         let style = *style;
         let holders = if is_drawn { Column::text } else { Column::word }("holders", "Held by");
         Columns::new()
-            .add(Column::count("copies", "Copies"), |row: &mut TextRow| row.copies)
-            .add(Column::bytes("bytes", "Bytes").hide_priority(1), |row| row.bytes)
-            .add(Column::bytes("wasted_bytes", "Wasted"), |row| row.wasted_bytes)
-            .add(Column::word("example", "Example").hide_priority(2), |row| std::mem::take(&mut row.example))
+            .add(COPIES, |row: &mut TextRow| row.copies)
+            .add(hidden(BYTES, 1), |row| row.bytes)
+            .add(WASTED, |row| row.wasted_bytes)
+            .add(hidden(EXAMPLE, 2), |row| std::mem::take(&mut row.example))
             .add_if(rows.have_holders(), holders, move |row| {
                 let held_by = row.held_by(if is_drawn { MOST_HOLDERS } else { usize::MAX });
                 // The texts have the rest of the line.

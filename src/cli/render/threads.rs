@@ -1,7 +1,8 @@
 //! `heapdump threads`.
 
-use super::rows::TYPE;
+use super::rows::hidden;
 use crate::answers::Threads;
+use crate::answers::figure::{FRAMES, ID, LOCALS, NAME, RETAINED, TYPE, TYPE_WORD};
 use crate::answers::threads::{FrameRow, LocalRow, ThreadRow};
 use crate::export::thread_dump_lines;
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of, escape_controls};
@@ -19,14 +20,14 @@ impl Present for Threads<'_> {
         }
         Columns::new()
             .add(Column::word("id", "Thread"), |row: &mut &ThreadRow<'_>| row.id.as_str())
-            .add(Column::bytes("retained_bytes", "Retained"), |row| row.retained_bytes)
-            .add(Column::count("frames", "Frames"), |row| row.frames.len())
-            .add(Column::count("locals", "Locals"), |row| row.local_count())
+            .add(RETAINED, |row| row.retained_bytes)
+            .add(FRAMES, |row| row.frames.len())
+            .add(LOCALS, |row| row.local_count())
             .add(Column::word("state", "State").hide_priority(1), |row| row.state)
             .add(Column::word("daemon", "Daemon").hide_priority(3), |row| row.daemon)
             .add(Column::word("virtual", "Virtual").hide_priority(4), |row| row.is_virtual)
-            .add(Column::word("type", "Type").hide_priority(2), |row| row.type_name.as_str())
-            .add(Column::text("name", "Name"), |row| row.name.as_deref())
+            .add(hidden(TYPE_WORD, 2), |row| row.type_name.as_str())
+            .add(NAME, |row| row.name.as_deref())
             .table(self.threads.len(), self.rows_hidden, |at| &self.threads[at])
     }
 
@@ -84,8 +85,8 @@ fn stacks<'t>(threads: &'t Threads<'_>) -> Table<'t> {
         .add(Column::word("method", "Method"), |row| row.1.as_mut().map(|(_, frame)| std::mem::take(&mut frame.method)))
         .add(Column::word("file", "File"), |row| row.1.as_mut().and_then(|(_, frame)| frame.file.take()))
         .add(Column::count("line", "Line"), |row| row.1.as_ref().and_then(|(_, frame)| frame.line))
-        .add(Column::word("id", "Object"), |row| row.2.map(|local| local.object.id.as_str()))
-        .add(Column::bytes("retained_bytes", "Retained"), |row| row.2.and_then(|local| local.retained_bytes))
+        .add(ID, |row| row.2.map(|local| local.object.id.as_str()))
+        .add(RETAINED, |row| row.2.and_then(|local| local.retained_bytes))
         .add(TYPE, |row| row.2.map(|local| local.object.type_name.as_str()))
         .table(row_count, threads.rows_hidden, row)
 }

@@ -1,9 +1,9 @@
 //! `heapdump trend`.
 
-use super::histogram::name_column;
 use crate::answers::DiffBy;
+use crate::answers::figure::PATH;
 use crate::answers::trend::{DumpsTrend, TrendRow};
-use crate::report::{Column, Columns, Present, Style, Table, TextPage, Unit, escape_controls, shorten_middle};
+use crate::report::{Cell, Column, Columns, Present, Style, Table, TextPage, Unit, escape_controls, shorten_middle};
 
 /// Characters of a dump's name above its column on a terminal.
 const LONGEST_TITLE: usize = 20;
@@ -13,34 +13,19 @@ type Row<'r> = &'r TrendRow;
 impl Present for DumpsTrend {
     const COMMAND: &'static str = "trend";
 
-    fn table(&self, _: &Style) -> Table<'_> {
-        let columns = Columns::new()
-            .add(Column::bytes("first_bytes", "First"), |row: &mut Row<'_>| row.first_bytes)
-            .add(Column::bytes("last_bytes", "Last"), |row| row.last_bytes)
-            .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
-            .add(Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
-            .add(Column::count("steps_up", "Steps"), |row| row.steps_up)
-            .add(Column::word("trend", "Trend"), |row| row.trend.name());
-        self.named(columns, &|_, column| column)
+    fn table(&self, style: &Style) -> Table<'_> {
+        self.columns(style, false, &|_, column| column)
     }
 
     fn text(&self, page: &mut TextPage<'_>) {
         let style = *page.style();
         page.paragraph(self.headline(|bytes| style.bytes(bytes), |grown| style.bold(grown)));
         page.line("");
-        let columns = Columns::new()
-            .add(Column::word("trend", "Trend"), |row: &mut Row<'_>| row.trend.name())
-            .add_if(!self.is_wide, Column::bytes("first_bytes", "First").hide_priority(2), |row| row.first_bytes)
-            .add_if(!self.is_wide, Column::bytes("last_bytes", "Last").hide_priority(1), |row| row.last_bytes)
-            .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
-            .add(Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
-            .add(Column::word("steps_up", "Steps").hide_priority(3), |row| row.steps())
-            .add_if(style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| row.shape());
         let (names, last) = (self.short_names(), self.dumps.len().saturating_sub(1));
         // The first dump and the last stay longest, those in the middle go first.
         let priority =
             |at: usize| if at == last { 1 } else { 2 + 3 * (at > 0) as u8 + at.min(last - at).min(200) as u8 };
-        page.table(&self.named(columns, &|at, column| {
+        page.table(&self.columns(&style, true, &|at, column| {
             let title = shorten_middle(&escape_controls(names[at]), LONGEST_TITLE);
             Column { title: title.into(), ..column }.hide_priority(priority(at))
         }));
@@ -48,10 +33,23 @@ impl Present for DumpsTrend {
 }
 
 impl DumpsTrend {
-    fn named<'t>(&'t self, columns: Columns<'t, Row<'t>>, of_dump: &dyn Fn(usize, Column) -> Column) -> Table<'t> {
+    /// A column for each figure and, where that is wanted, for each dump; in text words for people.
+    fn columns<'t>(&'t self, style: &Style, is_text: bool, of_dump: &dyn Fn(usize, Column) -> Column) -> Table<'t> {
+        let trend = || Column::word("trend", "Trend");
+        let has_ends = !is_text || !self.is_wide;
+        let steps = if is_text { Column::word } else { Column::count }("steps_up", "Steps").hide_priority(3);
+        let columns = Columns::new()
+            .add_if(is_text, trend(), |row: &mut Row<'_>| row.trend.name())
+            .add_if(has_ends, Column::bytes("first_bytes", "First").hide_priority(2), |row| row.first_bytes)
+            .add_if(has_ends, Column::bytes("last_bytes", "Last").hide_priority(1), |row| row.last_bytes)
+            .add(Column::bytes("growth_bytes", "Growth"), |row| row.growth_bytes)
+            .add(Column::bytes("bytes_per_dump", "Per dump"), |row| row.bytes_per_dump)
+            .add(steps, move |row| if is_text { Cell::text(row.steps()) } else { row.steps_up.into() })
+            .add_if(!is_text, trend(), |row| row.trend.name())
+            .add_if(is_text && style.draws_bars(), Column::word("shape", "Shape").hide_priority(4), |row| row.shape());
         let name = match self.rows.by() {
-            DiffBy::Groups(by) => name_column(by),
-            _ => Column::text("path", "Path by type"),
+            DiffBy::Groups(by) => by.figure(),
+            _ => PATH,
         };
         let rows = self.rows.as_slice();
         let dumps = self.dumps.iter().enumerate().filter(|_| self.is_wide);

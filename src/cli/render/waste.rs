@@ -1,12 +1,10 @@
 //! `heapdump waste`.
 
-use super::rows::TYPE;
+use super::rows::hidden;
 use crate::answers::Waste;
+use crate::answers::figure::{EXAMPLE, KIND, OBJECTS, TYPE, TYPE_WORD, WASTED};
 use crate::answers::waste::{FlatWasteRow, WasteKindRow, WasteRow};
 use crate::report::{Column, Columns, Present, Style, Table, TextPage, count_of};
-
-const OBJECTS: Column = Column::count("objects", "Objects");
-const WASTED: Column = Column::bytes("wasted_bytes", "Wasted");
 
 impl Present for Waste {
     const COMMAND: &'static str = "waste";
@@ -15,16 +13,16 @@ impl Present for Waste {
         let rows = self.flat_rows();
         let hidden = self.kinds.iter().map(|kind| kind.rows_hidden).sum();
         let columns = Columns::new()
-            .add(Column::word("kind", "Kind"), |flat: &mut FlatWasteRow<'_>| flat.kind.name())
+            .add(KIND, |flat: &mut FlatWasteRow<'_>| flat.kind.name())
             .add(OBJECTS, |flat| flat.row.objects)
             .add(WASTED, |flat| flat.row.wasted_bytes)
-            .add(Column::word("example", "Example"), |flat| flat.row.example.as_str());
+            .add(EXAMPLE, |flat| flat.row.example.as_str());
         let columns = match rows.iter().any(|flat| flat.row.bytes_each.is_some()) {
             true => columns.add(Column::bytes("bytes_each", "Each"), |flat| flat.row.bytes_each),
             false => columns,
         };
         columns
-            .add(Column::word("type", "Type"), |flat| flat.row.type_name.as_str())
+            .add(TYPE_WORD, |flat| flat.row.type_name.as_str())
             .add(Column::word("holder", "Holder"), |flat| flat.row.holder.as_deref())
             .add(Column::text("reference", "Reference"), |flat| flat.row.reference.as_deref())
             .table(rows.len(), hidden, move |at| rows[at])
@@ -39,7 +37,7 @@ impl Present for Waste {
             &Columns::new()
                 .add(WASTED, |kind: &mut &WasteKindRow| kind.wasted_bytes)
                 .add(OBJECTS, |kind| kind.objects)
-                .add(Column::word("kind", "Kind"), |kind| kind.kind.name())
+                .add(KIND, |kind| kind.kind.name())
                 .add(Column::text("meaning", "Meaning"), |kind| kind.kind.words())
                 .table(self.kinds.len(), 0, |at| &self.kinds[at]),
         );
@@ -54,7 +52,7 @@ impl Present for Waste {
                 &Columns::new()
                     .add(WASTED, |row: &mut &WasteRow| row.wasted_bytes)
                     .add(OBJECTS, |row| row.objects)
-                    .add(Column::word("example", "Example").hide_priority(1), |row| row.example.as_str())
+                    .add(hidden(EXAMPLE, 1), |row| row.example.as_str())
                     // What holds it has the rest of the line.
                     .add(TYPE, |row| style.fit(style.width * 2 / 3, &row.shown_type()))
                     .add(Column::text("held_by", "Held by"), |row| row.held_by.as_str())

@@ -6,7 +6,7 @@ use ratatui_core::style::{Color, Modifier, Style};
 
 use super::text::{Pen, cut, width, wrapped};
 use crate::explore::frame::{Frame, Pending};
-use crate::explore::list::{Figure, Listing, Look, Row};
+use crate::explore::list::{Listing, Look, Row};
 use crate::explore::state::State;
 use crate::report::progress_line;
 
@@ -35,7 +35,7 @@ impl Columns {
                 continue;
             }
             // A blank before the title, and a mark of the order.
-            let cells = FIGURE.max(figure.title.len() as u16 + 2);
+            let cells = FIGURE.max(figure.figure.title.len() as u16 + 2);
             columns.figures.push(Some((next, cells)));
             next += cells;
             if at == 0 && listing.whole.is_some() {
@@ -132,7 +132,7 @@ fn draw_titles(frame: &Frame, listing: &Listing, columns: &Columns, area: Rect, 
             (_, false, true) => "v",
             (_, true, true) => "^",
         };
-        put_right(buffer, area, *column, &format!("{mark}{}", figure.title), style);
+        put_right(buffer, area, *column, &format!("{mark}{}", figure.figure.title), style);
     }
     if let Some(share) = columns.share {
         buffer.set_stringn(area.x + share + 2, area.y, "Share", 5, style);
@@ -171,7 +171,7 @@ fn draw_row(
     }
     for ((figure, column), own) in listing.figures.iter().zip(&columns.figures).zip(&row.figures) {
         if let (Some(column), Some(own)) = (column, own) {
-            put_right(buffer, area, *column, &Figure::text(*figure, *own, state.plain_bytes), base);
+            put_right(buffer, area, *column, &figure.text(*own, state.plain_bytes), base);
         }
     }
     if let (Some(whole), Some(Some(own))) = (listing.whole, row.figures.first()) {

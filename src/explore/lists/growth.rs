@@ -1,10 +1,12 @@
 //! What grew since an older dump.
 
-use crate::answers::diff::{AllocationDiffName, DiffBy, DiffOptions, DiffRows, delta, diff};
+use crate::answers::diff::{
+    ALLOCATIONS_DELTA, AllocationDiffName, DiffBy, DiffOptions, DiffRows, OBJECTS_DELTA, RETAINED_DELTA, SHALLOW_DELTA,
+    TOTAL_DELTA, TOTAL_NEW, TOTAL_OLD, delta, diff,
+};
 use crate::answers::{AnswerError, GroupBy};
 use crate::explore::dumps::Dumps;
-use crate::explore::list::signed;
-use crate::explore::list::{Figure, Listing, Part, Row, Target, Unit};
+use crate::explore::list::{Column, Listing, Part, Row, Target, signed};
 use crate::explore::view::Context;
 use crate::units::format_bytes;
 
@@ -15,7 +17,7 @@ pub(super) fn growth(dumps: Dumps, by: DiffBy, context: &Context) -> Result<List
     let headline = answer.headline(format_bytes, str::to_string);
     let is_types = matches!(by, DiffBy::Groups(GroupBy::Type));
     let mut rows: Vec<Row> = Vec::new();
-    let figures: Vec<Figure> = match &answer.rows {
+    let figures: Vec<Column> = match &answer.rows {
         DiffRows::Objects(list) => {
             for (name, change) in &list.rows {
                 let (old, new) = (change.old, change.new);
@@ -27,20 +29,18 @@ pub(super) fn growth(dumps: Dumps, by: DiffBy, context: &Context) -> Result<List
                 let target = if is_types { Target::Type(name.clone()) } else { Target::Nowhere };
                 rows.push(Row { figures, tie: rows.len() as u32, ..Row::new(name.clone(), target) });
             }
-            let counted = if by == DiffBy::RootKinds { "Roots" } else { "Objects" };
-            let (first, sort) = match by {
-                DiffBy::RootKinds => ("Held", Some("shallow")),
-                DiffBy::Paths => ("Retained", Some("shallow")),
-                _ => ("Shallow", Some("shallow")),
+            let (first, counted) = match by {
+                DiffBy::RootKinds => ("Held", "Roots"),
+                DiffBy::Paths => ("Retained", "Objects"),
+                _ => ("Shallow", "Objects"),
             };
-            let mut figures = vec![Figure::new(first, Unit::Growth, sort, 0)];
-            if retained {
-                figures.push(Figure::new("Retained", Unit::Growth, Some("retained"), 60));
-            }
+            let retained = retained.then(|| Column::of_growth(RETAINED_DELTA, 60).titled("Retained"));
+            let mut figures = vec![Column::of_growth(SHALLOW_DELTA, 0).titled(first)];
+            figures.extend(retained);
             figures.extend([
-                Figure::new(counted, Unit::CountGrowth, Some("objects"), 72),
-                Figure::new("New", Unit::Bytes, None, 90),
-                Figure::new("Old", Unit::Bytes, None, 100),
+                Column::of_growth(OBJECTS_DELTA, 72).titled(counted),
+                Column::new(TOTAL_NEW, 90).unsorted(),
+                Column::new(TOTAL_OLD, 100).unsorted(),
             ]);
             figures
         }
@@ -61,10 +61,10 @@ pub(super) fn growth(dumps: Dumps, by: DiffBy, context: &Context) -> Result<List
                 rows.push(Row { figures, tie: at as u32, ..Row::new(name, Target::Nowhere) });
             }
             vec![
-                Figure::new("Growth", Unit::Growth, Some("delta"), 0),
-                Figure::new("Allocations", Unit::CountGrowth, None, 72),
-                Figure::new("New", Unit::Bytes, Some("new"), 60),
-                Figure::new("Old", Unit::Bytes, None, 90),
+                Column::of_growth(TOTAL_DELTA, 0),
+                Column::of_growth(ALLOCATIONS_DELTA, 72).unsorted(),
+                Column::new(TOTAL_NEW, 60),
+                Column::new(TOTAL_OLD, 90).unsorted(),
             ]
         }
     };

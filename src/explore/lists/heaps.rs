@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::answers::breakdown::{BETWEEN_NAMES, BreakdownHeap, Kind, breakdown, choice_of};
+use crate::answers::figure::{ALLOCATIONS, BYTES};
 use crate::answers::{AnswerError, BreakdownOptions, HeapChoice};
 use crate::dump::OpenDump;
-use crate::explore::list::signed;
-use crate::explore::list::{Figure, Listing, Look, Part, Row, Target, Unit};
+use crate::explore::list::{Column, Listing, Look, Part, Row, Target, signed};
 use crate::explore::view::View;
 
-const FIGURES: [Figure; 2] =
-    [Figure::new("Bytes", Unit::Bytes, None, 0), Figure::new("Allocations", Unit::Count, None, 72)];
+const FIGURES: [Column; 2] = [Column::new(BYTES, 0).unsorted(), Column::new(ALLOCATIONS, 72).unsorted()];
 
 /// The trees that were asked for, which are kept: every level is a part of the one tree.
 #[derive(Default)]

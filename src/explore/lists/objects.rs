@@ -1,11 +1,11 @@
 //! Lists of objects: what one dominates, those of a type, and all that is said of one.
 
 use crate::answers::browse::Browser;
+use crate::answers::figure::{ALLOCATIONS, BYTES, RETAINED};
 use crate::answers::object::{ObjectAnswer, ObjectOptions, object as ask_object};
 use crate::answers::{AnswerError, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::signed;
-use crate::explore::list::{Figure, Listing, OF_OBJECTS, Part, Row, Target};
+use crate::explore::list::{Column, Listing, OF_OBJECTS, Part, Row, Target, signed};
 use crate::explore::view::Place;
 use crate::graph::Reference;
 use crate::units::{count_of, format_bytes, format_count};
@@ -50,7 +50,7 @@ pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: b
     let figures = match (by_type, has_other_tree) {
         (false, _) => OF_OBJECTS,
         (true, false) => MERGED,
-        (true, true) => [MERGED[0], MERGED[1], Figure { sort: None, ..MERGED[2] }],
+        (true, true) => [MERGED[0], MERGED[1], MERGED[2].unsorted()],
     };
     Ok(Listing {
         whole: Some(signed(whole)),
@@ -68,10 +68,10 @@ fn has_stacks(dump: &OpenDump) -> bool {
 }
 
 /// The columns of objects that are merged by type, which are sorted as `breakdown` sorts.
-const MERGED: [Figure; 3] = [
-    Figure { sort: Some("bytes"), ..OF_OBJECTS[0] },
-    Figure { sort: None, ..OF_OBJECTS[1] },
-    Figure { sort: Some("allocations"), ..OF_OBJECTS[2] },
+const MERGED: [Column; 3] = [
+    Column { order: Some(BYTES), ..OF_OBJECTS[0] },
+    OF_OBJECTS[1].unsorted(),
+    Column { order: Some(ALLOCATIONS), ..OF_OBJECTS[2] },
 ];
 
 /// Objects of a type.
@@ -79,7 +79,7 @@ pub(super) fn of_type(dump: &'static OpenDump, type_name: &str, scope: &ScopeOpt
     let browser = Browser::of(dump)?;
     // `list` has no order by what an object dominates.
     let mut figures = OF_OBJECTS;
-    figures[2].sort = None;
+    figures[2].order = None;
     Ok(Listing {
         whole: Some(signed(browser.reachable_bytes())),
         sorted_by: Some(0),
@@ -132,8 +132,7 @@ pub(super) fn object(dump: &'static OpenDump, place: &Place, rows: usize) -> Res
     if !below.is_empty() {
         let title = format!("What only it keeps alive, directly: {}", count_of(below.len() as u64, "objects"));
         parts.push(Part::Made(vec![Row::title(title)]));
-        let order = crate::answers::browse::SizeOrder::Retained;
-        let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), order, false, rows);
+        let places = browser.sorted_places(&below, (0..below.len() as u32).collect(), RETAINED, false, rows);
         parts.push(Part::of_objects(places.into_iter().take(rows).map(|at| below[at as usize]).collect()));
     }
     parts.extend(values(&answer));

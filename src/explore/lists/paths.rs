@@ -1,13 +1,13 @@
 //! Why an object is alive, line by line.
 
-use crate::answers::browse::Browser;
+use crate::answers::browse::{Browser, Sizes};
+use crate::answers::figure::{OBJECTS, RETAINED};
 use crate::answers::roots::path_lines::{PathLines, PathPart};
 use crate::answers::{
     AnswerError, MergedPathsOptions, ObjectId, RootPathsOptions, ScopeOptions, merged_paths, root_paths,
 };
 use crate::dump::OpenDump;
-use crate::explore::list::signed;
-use crate::explore::list::{Figure, Listing, Look, OF_OBJECTS, Part, Row, Target, Unit};
+use crate::explore::list::{Column, Listing, Look, OF_OBJECTS, Part, Row, Target, figures_of_object, signed};
 use crate::explore::view::Place;
 use crate::units::count_of;
 
@@ -36,16 +36,11 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
                 let node = step.object.id.parse::<ObjectId>().ok();
                 let node = node.and_then(|id| id.find(graph, &ScopeOptions::default()).ok());
                 let is_on_all = node.is_some_and(|node| node == place.node || above.contains(&node));
-                let sizes = node.map(|node| browser.sizes(node));
-                let retained = sizes.and_then(|sizes| sizes.retained);
+                let retained = node.and_then(|node| browser.sizes(node).retained);
                 let mark = if is_on_all { "* " } else { "  " };
                 let name = step.reference.as_deref().map_or(String::new(), |name| format!(" {name}"));
                 Row {
-                    figures: vec![
-                        retained.map(|(bytes, _)| signed(bytes)),
-                        Some(signed(step.object.shallow_bytes)),
-                        retained.map(|(_, objects)| signed(objects)),
-                    ],
+                    figures: figures_of_object(Sizes { shallow_bytes: step.object.shallow_bytes, retained }),
                     id: step.object.id.clone(),
                     lead: format!("{mark}{}{name}", " ".repeat(number.min(20))),
                     look: if is_on_all { Look::Strong } else { Look::Plain },
@@ -68,7 +63,7 @@ pub(super) fn paths(dump: &'static OpenDump, place: &Place, count: usize) -> Res
 pub(super) fn merged(dump: &'static OpenDump, scope: &ScopeOptions) -> Result<Listing, AnswerError> {
     let answer = merged_paths(dump, &MergedPathsOptions::of(scope.clone()))?;
     let (count, rest) = answer.sentence();
-    let figures = [Figure::new("Retained", Unit::Bytes, None, 0), Figure::new("Objects", Unit::Count, None, 60)];
+    let figures = [Column::new(RETAINED, 0).unsorted(), Column::new(OBJECTS, 60).unsorted()];
     let mut rows = Vec::new();
     for row in answer.tree.iter().take(MERGED) {
         let depth = row.depth as usize;

@@ -1,11 +1,12 @@
 //! Leak suspects: four lines each.
 
+use crate::answers::diff::RETAINED_DELTA;
+use crate::answers::figure::RETAINED;
 use crate::answers::leaks::{SuspectView, leaks, leaks_since};
 use crate::answers::{AnswerError, LeaksOptions, ObjectId, ScopeOptions};
 use crate::dump::OpenDump;
 use crate::explore::dumps::Dumps;
-use crate::explore::list::signed;
-use crate::explore::list::{Figure, Listing, Part, Row, Target, Unit};
+use crate::explore::list::{Column, Listing, Part, Row, Target, signed};
 use crate::units::{count_of, format_bytes, format_count};
 
 /// Suspects that are listed; below a threshold of a tenth there are seldom more.
@@ -19,8 +20,8 @@ pub(super) fn suspects(dumps: Dumps) -> Result<Listing, AnswerError> {
     };
     let rows = answer.suspects.iter().zip(0u32..).map(|(suspect, tie)| Row { tie, ..row(dumps.new, &suspect) });
     let rows: Vec<Row> = rows.collect();
-    let mut figures = vec![Figure::new("Retained", Unit::Bytes, None, 0)];
-    figures.extend(dumps.old.map(|_| Figure::new("Growth", Unit::Growth, None, 0)));
+    let mut figures = vec![Column::new(RETAINED, 0).unsorted()];
+    figures.extend(dumps.old.map(|_| Column::of_growth(RETAINED_DELTA, 0).titled("Growth").unsorted()));
     let parts = vec![Part::Made(rows)];
     Ok(Listing {
         whole: Some(signed(answer.reachable_bytes)),

@@ -1,32 +1,22 @@
 //! Types, and groups of them.
 
-use crate::answers::histogram::{HistogramOrder, HistogramRow, Totals, histogram};
+use crate::answers::figure::{ALLOCATIONS, OBJECTS, RETAINED, SHALLOW, TOTAL};
+use crate::answers::histogram::{HistogramRow, Totals, histogram};
 use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, RetainedBy, ScopeOptions};
 use crate::dump::OpenDump;
-use crate::explore::list::signed;
-use crate::explore::list::{Figure, Listing, Part, Row, Target, Unit};
+use crate::explore::list::{Column, Listing, Part, Row, Target, signed};
 use crate::explore::view::{Context, Group, View};
-
-const RETAINED: Figure = Figure::new("Retained", Unit::Bytes, Some("retained"), 0);
-const SHALLOW: Figure = Figure::new("Shallow", Unit::Bytes, Some("shallow"), 72);
-const OBJECTS: Figure = Figure::new("Objects", Unit::Count, Some("objects"), 90);
-/// Without the dominator tree.
-const SHALLOW_FIRST: Figure = Figure::new("Shallow", Unit::Bytes, Some("shallow"), 0);
-const BYTES: Figure = Figure::new("Bytes", Unit::Bytes, Some("bytes"), 0);
-const ALLOCATIONS: Figure = Figure::new("Allocations", Unit::Count, None, 72);
 
 /// All types, or those of a group.
 pub(super) fn types(dump: &OpenDump, group: Option<&Group>, context: &Context) -> Result<Listing, AnswerError> {
     let scope = group.map_or_else(ScopeOptions::default, |group| group.scope.clone());
-    let order = HistogramOrder::RetainedBytes;
-    let options = context.histogram_options(GroupBy::Type, scope, order, Limits::default());
+    let options = context.histogram_options(GroupBy::Type, scope, Some(RETAINED), Limits::default());
     Ok(listing(&histogram(dump, &options)?, &options, |row, _| Target::Type(row.name().to_string())))
 }
 
 /// Groups of types.
 pub(super) fn groups(dump: &OpenDump, by: GroupBy, context: &Context) -> Result<Listing, AnswerError> {
-    let order = HistogramOrder::RetainedBytes;
-    let options = context.histogram_options(by, ScopeOptions::default(), order, Limits::default());
+    let options = context.histogram_options(by, ScopeOptions::default(), Some(RETAINED), Limits::default());
     let have_modules = dump.graph().is_some_and(|graph| graph.types().have_modules());
     let group = |row: &HistogramRow, number| {
         let group = Group::new(by, row.name(), number, have_modules);
@@ -36,13 +26,16 @@ pub(super) fn groups(dump: &OpenDump, by: GroupBy, context: &Context) -> Result<
 }
 
 fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&HistogramRow, u32) -> Target) -> Listing {
-    let (figures, whole) = match &answer.totals {
+    let by_shallow = || vec![Column::new(SHALLOW, 0), Column::new(OBJECTS, 90)];
+    let (columns, whole) = match &answer.totals {
         Totals::Objects(totals) if options.retained.is_some() => {
-            (&[RETAINED, SHALLOW, OBJECTS][..], totals.reachable_bytes)
+            (vec![Column::new(RETAINED, 0), Column::new(SHALLOW, 72), Column::new(OBJECTS, 90)], totals.reachable_bytes)
         }
-        Totals::Objects(totals) => (&[SHALLOW_FIRST, OBJECTS][..], totals.shallow_bytes),
-        Totals::Counted(totals) => (&[SHALLOW_FIRST, OBJECTS][..], totals.shallow_bytes),
-        Totals::Allocations(totals) => (&[BYTES, ALLOCATIONS][..], totals.total_bytes),
+        Totals::Objects(totals) => (by_shallow(), totals.shallow_bytes),
+        Totals::Counted(totals) => (by_shallow(), totals.shallow_bytes),
+        Totals::Allocations(totals) => {
+            (vec![Column::new(TOTAL, 0), Column::new(ALLOCATIONS, 72).unsorted()], totals.total_bytes)
+        }
     };
     let rows = answer.rows.as_slice();
     // Ties are in the order of names.
@@ -53,8 +46,7 @@ fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&Hist
     let mut ties = vec![0u32; rows.len()];
     by_name.iter().zip(0u32..).for_each(|(&row, rank)| ties[row] = rank);
     let made = rows.iter().zip(ties).map(|(row, tie)| {
-        let retained = options.retained.is_some().then(|| row.retained_bytes.map(signed));
-        let figures = retained.into_iter().chain([Some(signed(row.bytes())), row.count().map(signed)]).collect();
+        let figures = columns.iter().map(|column| row.figure(column.figure).map(signed)).collect();
         let mut name = row.name_with_loader(true).into_owned();
         name.extend(
             row.module.iter().filter(|_| row.module.as_deref() != Some("")).map(|module| format!(" ({module})")),
@@ -65,7 +57,7 @@ fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&Hist
         whole: Some(signed(whole)),
         sorted_by: Some(0),
         empty: "no objects".into(),
-        ..Listing::new(figures, answer.group_by.titles().0, vec![Part::Made(made.collect())])
+        ..Listing::new(&columns, answer.group_by.titles().0, vec![Part::Made(made.collect())])
     }
 }
 

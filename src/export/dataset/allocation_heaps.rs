@@ -6,7 +6,7 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::table::{Column, Table, signed, small, text_of};
+use super::table::{Column, signed, small, text_of, write_table};
 use crate::allocations::AllocationDump;
 use crate::analysis::heap_total::HeapTotal;
 use crate::answers::AnswerError;
@@ -25,15 +25,13 @@ pub(super) fn write<W: Write + Send>(dump: &AllocationDump, id: &ByteArray, out:
     }
     let columns = [
         Column::constant("dump", id),
-        Column::int("heap", |row| small(row + 1)),
-        Column::int("moment", |row| small(heaps[row].dump)),
-        Column::long("pid", |row| heaps[row].pid),
-        Column::text("process", |row| text_of(&process_title_of(&heaps[row]))),
-        Column::text("allocator", |row| text_of(&heaps[row].allocator)),
-        Column::long("total_bytes", |row| signed(totals[row].bytes)),
-        Column::long_or_null("allocations", |row| totals[row].allocations.map(signed)),
+        Column::new("heap", |row| small(row + 1)),
+        Column::new("moment", |row| small(heaps[row].dump)),
+        Column::new("pid", |row| heaps[row].pid),
+        Column::new("process", |row| text_of(&process_title_of(&heaps[row]))),
+        Column::new("allocator", |row| text_of(&heaps[row].allocator)),
+        Column::new("total_bytes", |row| signed(totals[row].bytes)),
+        Column::new("allocations", |row| totals[row].allocations.map(signed)),
     ];
-    let mut table = Table::begin(out, TableName::AllocationHeaps.name(), &columns, &[])?;
-    table.write_rows(heaps.len(), &columns)?;
-    Ok(table.finish()?)
+    Ok(write_table(out, TableName::AllocationHeaps, heaps.len(), &columns)?)
 }

@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 
 use super::TableName;
 use super::error::TableError;
-use super::table::{Column, Table, signed, small, text_of};
+use super::table::{Column, signed, small, text_of, write_table};
 use crate::allocations::{AllocationDump, AllocationHeap, NameId};
 use crate::analysis::allocation_totals::{Amount, Totals, TotalsOptions};
 use crate::analysis::threshold::{Percent, Threshold};
@@ -48,16 +48,14 @@ pub(super) fn write<W: Write + Send>(
     }
     let columns = [
         Column::constant("dump", id),
-        Column::int("heap", |row| small(rows[row].heap)),
-        Column::text("path", |row| text_of(&rows[row].path)).by_prefixes(),
-        Column::int("depth", |row| small(rows[row].depth)),
-        Column::text_or_null("type", |row| name(dump, &rows[row]).map(text_of)),
-        Column::long("bytes", |row| signed(rows[row].amount.bytes)),
-        Column::long_or_null("allocations", |row| rows[row].amount.allocations.map(signed)),
+        Column::new("heap", |row| small(rows[row].heap)),
+        Column::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        Column::new("depth", |row| small(rows[row].depth)),
+        Column::new("type", |row| name(dump, &rows[row]).map(text_of)),
+        Column::new("bytes", |row| signed(rows[row].amount.bytes)),
+        Column::new("allocations", |row| rows[row].amount.allocations.map(signed)),
     ];
-    let mut table = Table::begin(out, TableName::AllocationPaths.name(), &columns, &[])?;
-    table.write_rows(rows.len(), &columns)?;
-    Ok(table.finish()?)
+    Ok(write_table(out, TableName::AllocationPaths, rows.len(), &columns)?)
 }
 
 fn name<'d>(dump: &'d AllocationDump, row: &Row) -> Option<&'d str> {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::TableName;
 use super::error::TableError;
 use super::heap::Heap;
-use super::table::{Column, Table, signed, small, text_of};
+use super::table::{Column, signed, small, text_of, write_table};
 use crate::analysis::diff::PATH_DEPTH;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
@@ -32,16 +32,14 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     rows.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     let columns = [
         Column::constant("dump", &heap.id),
-        Column::text("path", |row| text_of(&rows[row].path)).by_prefixes(),
-        Column::int("depth", |row| small(rows[row].depth)),
-        Column::text("type", |row| heap.name_of(rows[row].type_id)),
-        Column::long("objects", |row| signed(rows[row].objects)),
-        Column::long("shallow_bytes", |row| signed(rows[row].shallow_bytes)),
-        Column::long("retained_bytes", |row| signed(rows[row].retained_bytes)),
+        Column::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        Column::new("depth", |row| small(rows[row].depth)),
+        Column::new("type", |row| heap.name_of(rows[row].type_id)),
+        Column::new("objects", |row| signed(rows[row].objects)),
+        Column::new("shallow_bytes", |row| signed(rows[row].shallow_bytes)),
+        Column::new("retained_bytes", |row| signed(rows[row].retained_bytes)),
     ];
-    let mut table = Table::begin(out, TableName::DominatorPaths.name(), &columns, &[])?;
-    table.write_rows(rows.len(), &columns)?;
-    Ok(table.finish()?)
+    Ok(write_table(out, TableName::DominatorPaths, rows.len(), &columns)?)
 }
 
 fn paths(heap: &Heap<'_>) -> Result<Vec<Row>, TableError> {

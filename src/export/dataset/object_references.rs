@@ -27,7 +27,7 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, chosen: Option<&NodeSet>, 
 
 fn columns(rows: &[(NodeId, NodeId)]) -> [Column<'_>; 2] {
     [
-        Column::long("source", |row| rows[row].0.index() as i64).by_differences(),
-        Column::long("target", |row| rows[row].1.index() as i64).by_differences(),
+        Column::new("source", |row| rows[row].0.index() as i64).by_differences(),
+        Column::new("target", |row| rows[row].1.index() as i64).by_differences(),
     ]
 }

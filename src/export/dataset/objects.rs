@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use super::TableName;
 use super::error::TableError;
 use super::heap::Heap;
-use super::table::{Column, Table, signed, small, text_of};
+use super::table::{Column, signed, small, text_of, write_table};
 use crate::analysis::dominator_order::DominatorOrder;
 use crate::analysis::dominators::{DomNode, Dominator};
 use crate::dump::AnswerNeed;
@@ -42,31 +42,27 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, chosen: Option<&NodeSet>, 
     };
     let (place, depth) = (of_tree(DominatorOrder::place_at), of_tree(DominatorOrder::depth_at));
     let columns = [
-        Column::long("object", |row| signed(node_at(row).index())).by_differences(),
+        Column::new("object", |row| signed(node_at(row).index())).by_differences(),
         // The same 64 bits: from 2^63 on negative.
-        Column::long("id", |row| graph.original_id(node_at(row)).cast_signed()).by_differences(),
-        Column::int("section", |row| small(graph.section_of(node_at(row)).number())),
-        Column::text("type", |row| heap.type_of(node_at(row))),
-        Column::text_or_null("class", |row| {
-            graph.types().of_class_object(node_at(row)).map(|type_id| heap.name_of(type_id))
-        }),
-        Column::long("shallow_bytes", |row| signed(graph.shallow_bytes(node_at(row)))),
-        Column::long_or_null("retained_bytes", |row| number(row).map(|number| signed(retained.bytes_at(number)))),
-        Column::long_or_null("dominator", |row| match dominators.dominator_of(node_at(row)) {
+        Column::new("id", |row| graph.original_id(node_at(row)).cast_signed()).by_differences(),
+        Column::new("section", |row| small(graph.section_of(node_at(row)).number())),
+        Column::new("type", |row| heap.type_of(node_at(row))),
+        Column::new("class", |row| graph.types().of_class_object(node_at(row)).map(|type_id| heap.name_of(type_id))),
+        Column::new("shallow_bytes", |row| signed(graph.shallow_bytes(node_at(row)))),
+        Column::new("retained_bytes", |row| number(row).map(|number| signed(retained.bytes_at(number)))),
+        Column::new("dominator", |row| match dominators.dominator_of(node_at(row)) {
             Dominator::Node(node) => Some(signed(node.index())),
             Dominator::Roots | Dominator::Unreachable => None,
         })
         .by_differences(),
-        Column::int_or_null("dominator_depth", move |row| depth(row).map(small)),
-        Column::long_or_null("dominator_order", move |row| place(row).map(signed)).by_differences(),
-        Column::long_or_null("dominated_objects", |row| number(row).map(|number| signed(retained.objects_at(number)))),
-        Column::int("reference_count", |row| small(graph.stored_references(node_at(row)))),
-        Column::text_or_null("generation", |row| {
+        Column::new("dominator_depth", move |row| depth(row).map(small)),
+        Column::new("dominator_order", move |row| place(row).map(signed)).by_differences(),
+        Column::new("dominated_objects", |row| number(row).map(|number| signed(retained.objects_at(number)))),
+        Column::new("reference_count", |row| small(graph.stored_references(node_at(row)))),
+        Column::new("generation", |row| {
             let run = generations.partition_point(|&(end, _)| end <= node_at(row).index());
             generations.get(run).and_then(|(_, name)| name.clone())
         }),
     ];
-    let mut table = Table::begin(out, TableName::Objects.name(), &columns, &[])?;
-    table.write_rows(numbers.as_ref().map_or(count, Vec::len), &columns)?;
-    Ok(table.finish()?)
+    Ok(write_table(out, TableName::Objects, numbers.as_ref().map_or(count, Vec::len), &columns)?)
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::TableName;
 use super::error::TableError;
 use super::heap::Heap;
-use super::table::{Column, Table, signed, text_of};
+use super::table::{Column, signed, text_of, write_table};
 
 /// Writes the table. O(root records).
 pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
@@ -13,22 +13,18 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     let roots = graph.roots();
     let columns = [
         Column::constant("dump", &heap.id),
-        Column::long("object", |row| signed(roots[row].node.index())).by_differences(),
-        Column::text("kind", |row| text_of(&roots[row].kind.name())),
+        Column::new("object", |row| signed(roots[row].node.index())).by_differences(),
+        Column::new("kind", |row| text_of(&roots[row].kind.name())),
         // What a thread holds for its stack is held by that record.
-        Column::flag("strong", |row| !roots[row].is_weak() && !roots[row].excluded),
-        Column::text_or_null("flags", |row| {
+        Column::new("strong", |row| !roots[row].is_weak() && !roots[row].excluded),
+        Column::new("flags", |row| {
             let flags = roots[row].flags.names().join(",");
             (!flags.is_empty()).then(|| text_of(&flags))
         }),
-        Column::text_or_null("container", |row| roots[row].container.map(|type_id| heap.name_of(type_id))),
-        Column::text_or_null("name", |row| graph.root_name(&roots[row]).map(text_of)),
-        Column::text("type", |row| heap.type_of(roots[row].node)),
-        Column::long_or_null("retained_bytes", |row| {
-            heap.retained.bytes_of(heap.dominators, roots[row].node).map(signed)
-        }),
+        Column::new("container", |row| roots[row].container.map(|type_id| heap.name_of(type_id))),
+        Column::new("name", |row| graph.root_name(&roots[row]).map(text_of)),
+        Column::new("type", |row| heap.type_of(roots[row].node)),
+        Column::new("retained_bytes", |row| heap.retained.bytes_of(heap.dominators, roots[row].node).map(signed)),
     ];
-    let mut table = Table::begin(out, TableName::Roots.name(), &columns, &[])?;
-    table.write_rows(roots.len(), &columns)?;
-    Ok(table.finish()?)
+    Ok(write_table(out, TableName::Roots, roots.len(), &columns)?)
 }

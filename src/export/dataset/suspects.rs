@@ -5,7 +5,7 @@ use std::io::Write;
 use super::TableName;
 use super::error::TableError;
 use super::heap::Heap;
-use super::table::{Column, Table, signed, small, text_of};
+use super::table::{Column, signed, small, text_of, write_table};
 use crate::answers::{LeaksOptions, leaks};
 use crate::graph::NodeId;
 
@@ -45,19 +45,17 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
         .collect();
     let columns = [
         Column::constant("dump", &heap.id),
-        Column::int("rank", |row| small(row + 1)),
-        Column::text("kind", |row| text_of(rows[row].kind)),
-        Column::long_or_null("object", |row| rows[row].node.map(|node| signed(node.index()))).by_differences(),
-        Column::text("type", |row| text_of(&rows[row].type_name)),
-        Column::long("objects", |row| signed(rows[row].objects)),
-        Column::long("retained_bytes", |row| signed(rows[row].retained_bytes)),
-        Column::real("share", |row| rows[row].share),
-        Column::text("accumulation_type", |row| text_of(&rows[row].accumulation_type)),
-        Column::text("shape", |row| text_of(rows[row].shape)),
-        Column::text("path", |row| text_of(&rows[row].path)).by_prefixes(),
-        Column::text("text", |row| text_of(&rows[row].text)),
+        Column::new("rank", |row| small(row + 1)),
+        Column::new("kind", |row| text_of(rows[row].kind)),
+        Column::new("object", |row| rows[row].node.map(|node| signed(node.index()))).by_differences(),
+        Column::new("type", |row| text_of(&rows[row].type_name)),
+        Column::new("objects", |row| signed(rows[row].objects)),
+        Column::new("retained_bytes", |row| signed(rows[row].retained_bytes)),
+        Column::new("share", |row| rows[row].share),
+        Column::new("accumulation_type", |row| text_of(&rows[row].accumulation_type)),
+        Column::new("shape", |row| text_of(rows[row].shape)),
+        Column::new("path", |row| text_of(&rows[row].path)).by_prefixes(),
+        Column::new("text", |row| text_of(&rows[row].text)),
     ];
-    let mut table = Table::begin(out, TableName::Suspects.name(), &columns, &[])?;
-    table.write_rows(rows.len(), &columns)?;
-    Ok(table.finish()?)
+    Ok(write_table(out, TableName::Suspects, rows.len(), &columns)?)
 }

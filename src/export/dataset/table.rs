@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter, ColumnWriterImpl, get_column_writer};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type, TypePtr};
+
+use super::TableName;
 
 /// Rows of a row group at most.
 pub(super) const GROUP_ROWS: usize = 1 << 20;
@@ -36,93 +38,92 @@ enum Packing {
     Prefixes,
 }
 
-/// What gives the values of some rows; those of nullable columns are behind `Option`.
-enum Values<'a> {
-    Long(Fill<'a, i64>),
-    LongOrNull(Fill<'a, Option<i64>>),
-    Int(Fill<'a, i32>),
-    IntOrNull(Fill<'a, Option<i32>>),
-    Flag(Fill<'a, bool>),
-    Real(Fill<'a, f64>),
-    /// Microseconds since 1970.
-    Time(Fill<'a, i64>),
-    TimeOrNull(Fill<'a, Option<i64>>),
-    Text(Fill<'a, ByteArray>),
-    TextOrNull(Fill<'a, Option<ByteArray>>),
-    /// The same pairs in every row.
-    Map(&'a [(String, String)]),
+/// A value of a column; of columns with nulls an `Option`.
+pub(super) trait Value: Clone + 'static {
+    type Plain: DataType;
+    const REPETITION: Repetition;
+
+    fn write(values: &[Self], writer: &mut ColumnWriterImpl<'_, Self::Plain>) -> Result<usize, ParquetError>;
 }
 
-type Fill<'a, T> = Box<dyn Fn(Range<usize>, &mut Vec<T>) + Send + Sync + 'a>;
+macro_rules! plain_values {
+    ($($value:ty: $plain:ty),*) => { $(
+        impl Value for $value {
+            type Plain = $plain;
+            const REPETITION: Repetition = Repetition::REQUIRED;
 
-fn fill<'a, T>(value: impl Fn(usize) -> T + Send + Sync + 'a) -> Fill<'a, T> {
-    Box::new(move |rows, values| values.extend(rows.map(&value)))
+            fn write(values: &[Self], writer: &mut ColumnWriterImpl<'_, $plain>) -> Result<usize, ParquetError> {
+                writer.write_batch(values, None, None)
+            }
+        }
+    )* };
+}
+
+plain_values!(i64: Int64Type, i32: Int32Type, bool: BoolType, f64: DoubleType, ByteArray: ByteArrayType);
+
+impl<T: Value<Plain: DataType<T = T>>> Value for Option<T> {
+    type Plain = T::Plain;
+    const REPETITION: Repetition = Repetition::OPTIONAL;
+
+    /// The writer wants values without the nulls, and for each row whether there is one.
+    fn write(values: &[Self], writer: &mut ColumnWriterImpl<'_, T::Plain>) -> Result<usize, ParquetError> {
+        let there: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+        let values: Vec<T> = values.iter().flatten().cloned().collect();
+        writer.write_batch(&values, Some(&there), None)
+    }
+}
+
+/// Gives the values of some rows.
+type Fill<'a, T> = Box<dyn Fn(Range<usize>, &mut Vec<T>) + Send + Sync + 'a>;
+/// Writes the values of some rows.
+type WriteRows<'a> = Box<dyn Fn(&mut ColumnWriter<'_>, Range<usize>) -> Result<(), ParquetError> + Send + Sync + 'a>;
+
+enum Values<'a> {
+    Plain(Physical, Repetition, WriteRows<'a>),
+    /// The same pairs in every row.
+    Map(&'a [(String, String)]),
 }
 
 /// A column: its name, and what its values are by row.
 pub(super) struct Column<'a> {
     name: &'static str,
     values: Values<'a>,
+    is_time: bool,
     packing: Packing,
 }
 
 impl<'a> Column<'a> {
-    fn new(name: &'static str, values: Values<'a>) -> Self {
-        Column { name, values, packing: Packing::Dictionary }
+    /// Numbers, truth values or texts that are there already.
+    pub(super) fn new<T: Value>(name: &'static str, value: impl Fn(usize) -> T + Send + Sync + 'a) -> Self {
+        let fill: Fill<'a, T> = Box::new(move |rows, values| values.extend(rows.map(&value)));
+        let write: WriteRows<'a> = Box::new(move |writer, rows| {
+            let wrong = || ParquetError::General(format!("column {name} is of another kind"));
+            let writer = T::Plain::get_column_writer_mut(writer).ok_or_else(wrong)?;
+            let mut values = Vec::with_capacity(ROWS_AT_ONCE.min(rows.len()));
+            for start in rows.clone().step_by(ROWS_AT_ONCE) {
+                values.clear();
+                fill(start..rows.end.min(start + ROWS_AT_ONCE), &mut values);
+                T::write(&values, writer)?;
+            }
+            Ok(())
+        });
+        let values = Values::Plain(T::Plain::get_physical_type(), T::REPETITION, write);
+        Column { name, values, is_time: false, packing: Packing::Dictionary }
     }
 
-    pub(super) fn long(name: &'static str, value: impl Fn(usize) -> i64 + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::Long(fill(value)))
-    }
-
-    pub(super) fn long_or_null(name: &'static str, value: impl Fn(usize) -> Option<i64> + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::LongOrNull(fill(value)))
-    }
-
-    pub(super) fn int(name: &'static str, value: impl Fn(usize) -> i32 + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::Int(fill(value)))
-    }
-
-    pub(super) fn int_or_null(name: &'static str, value: impl Fn(usize) -> Option<i32> + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::IntOrNull(fill(value)))
-    }
-
-    pub(super) fn flag(name: &'static str, value: impl Fn(usize) -> bool + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::Flag(fill(value)))
-    }
-
-    pub(super) fn real(name: &'static str, value: impl Fn(usize) -> f64 + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::Real(fill(value)))
-    }
-
-    pub(super) fn time(name: &'static str, value: impl Fn(usize) -> i64 + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::Time(fill(value)))
-    }
-
-    pub(super) fn time_or_null(name: &'static str, value: impl Fn(usize) -> Option<i64> + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::TimeOrNull(fill(value)))
-    }
-
-    /// Texts that are there already.
-    pub(super) fn text(name: &'static str, value: impl Fn(usize) -> ByteArray + Send + Sync + 'a) -> Self {
-        Self::new(name, Values::Text(fill(value)))
-    }
-
-    pub(super) fn text_or_null(
-        name: &'static str,
-        value: impl Fn(usize) -> Option<ByteArray> + Send + Sync + 'a,
-    ) -> Self {
-        Self::new(name, Values::TextOrNull(fill(value)))
+    /// Microseconds since 1970.
+    pub(super) fn time<T: Value>(name: &'static str, value: impl Fn(usize) -> T + Send + Sync + 'a) -> Self {
+        Column { is_time: true, ..Self::new(name, value) }
     }
 
     /// One text in all rows.
     pub(super) fn constant(name: &'static str, value: &ByteArray) -> Self {
         let value = value.clone();
-        Self::text(name, move |_| value.clone())
+        Self::new(name, move |_| value.clone())
     }
 
     pub(super) fn map(name: &'static str, pairs: &'a [(String, String)]) -> Self {
-        Self::new(name, Values::Map(pairs))
+        Column { name, values: Values::Map(pairs), is_time: false, packing: Packing::Dictionary }
     }
 
     /// The same with differences in place of a dictionary: numbers that seldom repeat and lie near one another.
@@ -136,31 +137,22 @@ impl<'a> Column<'a> {
     }
 
     fn field(&self) -> Result<Type, ParquetError> {
-        const OPTIONAL: Repetition = Repetition::OPTIONAL;
-        const REQUIRED: Repetition = Repetition::REQUIRED;
-        let text = || Some(LogicalType::String);
-        let of = |name, physical, repetition, logical| {
+        let of = |name, physical, repetition| {
+            let logical = match physical {
+                Physical::BYTE_ARRAY => Some(LogicalType::String),
+                _ if self.is_time => Some(LogicalType::timestamp(true, TimeUnit::MICROS)),
+                _ => None,
+            };
             let builder = Type::primitive_type_builder(name, physical).with_repetition(repetition);
             builder.with_logical_type(logical).build()
         };
-        let time = || Some(LogicalType::timestamp(true, TimeUnit::MICROS));
-        match &self.values {
-            Values::Long(_) => of(self.name, Physical::INT64, REQUIRED, None),
-            Values::LongOrNull(_) => of(self.name, Physical::INT64, OPTIONAL, None),
-            Values::Int(_) => of(self.name, Physical::INT32, REQUIRED, None),
-            Values::IntOrNull(_) => of(self.name, Physical::INT32, OPTIONAL, None),
-            Values::Flag(_) => of(self.name, Physical::BOOLEAN, REQUIRED, None),
-            Values::Real(_) => of(self.name, Physical::DOUBLE, REQUIRED, None),
-            Values::Time(_) => of(self.name, Physical::INT64, REQUIRED, time()),
-            Values::TimeOrNull(_) => of(self.name, Physical::INT64, OPTIONAL, time()),
-            Values::Text(_) => of(self.name, Physical::BYTE_ARRAY, REQUIRED, text()),
-            Values::TextOrNull(_) => of(self.name, Physical::BYTE_ARRAY, OPTIONAL, text()),
+        match self.values {
+            Values::Plain(physical, repetition, _) => of(self.name, physical, repetition),
             Values::Map(_) => {
-                let pair = ["key", "value"].map(|name| of(name, Physical::BYTE_ARRAY, REQUIRED, text()));
-                let [key, value] = pair;
+                let [key, value] = ["key", "value"].map(|name| of(name, Physical::BYTE_ARRAY, Repetition::REQUIRED));
                 let pairs = Type::group_type_builder("key_value").with_repetition(Repetition::REPEATED);
                 let pairs = pairs.with_fields(vec![Arc::new(key?), Arc::new(value?)]).build()?;
-                let map = Type::group_type_builder(self.name).with_repetition(REQUIRED);
+                let map = Type::group_type_builder(self.name).with_repetition(Repetition::REQUIRED);
                 let map = map.with_logical_type(Some(LogicalType::Map)).with_converted_type(ConvertedType::MAP);
                 map.with_fields(vec![Arc::new(pairs)]).build()
             }
@@ -174,44 +166,21 @@ impl<'a> Column<'a> {
 
     /// Writes the values of some rows; `part` tells keys from values.
     fn write(&self, writer: &mut ColumnWriter<'_>, rows: Range<usize>, part: usize) -> Result<(), ParquetError> {
-        match (&self.values, writer) {
-            (Values::Long(fill) | Values::Time(fill), ColumnWriter::Int64ColumnWriter(writer)) => {
-                each(rows, fill, |values| writer.write_batch(values, None, None))
-            }
-            (Values::LongOrNull(fill) | Values::TimeOrNull(fill), ColumnWriter::Int64ColumnWriter(writer)) => {
-                each_or_null::<Int64Type>(rows, fill, |values, there| writer.write_batch(values, Some(there), None))
-            }
-            (Values::Int(fill), ColumnWriter::Int32ColumnWriter(writer)) => {
-                each(rows, fill, |values| writer.write_batch(values, None, None))
-            }
-            (Values::IntOrNull(fill), ColumnWriter::Int32ColumnWriter(writer)) => {
-                each_or_null::<Int32Type>(rows, fill, |values, there| writer.write_batch(values, Some(there), None))
-            }
-            (Values::Flag(fill), ColumnWriter::BoolColumnWriter(writer)) => {
-                each(rows, fill, |values: &[<BoolType as DataType>::T]| writer.write_batch(values, None, None))
-            }
-            (Values::Real(fill), ColumnWriter::DoubleColumnWriter(writer)) => {
-                each(rows, fill, |values: &[<DoubleType as DataType>::T]| writer.write_batch(values, None, None))
-            }
-            (Values::Text(fill), ColumnWriter::ByteArrayColumnWriter(writer)) => {
-                each(rows, fill, |values| writer.write_batch(values, None, None))
-            }
-            (Values::TextOrNull(fill), ColumnWriter::ByteArrayColumnWriter(writer)) => {
-                each_or_null::<ByteArrayType>(rows, fill, |values, there| writer.write_batch(values, Some(there), None))
-            }
-            (Values::Map(pairs), ColumnWriter::ByteArrayColumnWriter(writer)) => {
-                let texts: Vec<ByteArray> =
-                    pairs.iter().map(|(key, value)| text_of(if part == 0 { key } else { value })).collect();
-                // A row without pairs is one place that is not there.
-                let there = vec![i16::from(!pairs.is_empty()); pairs.len().max(1)];
-                let repeated: Vec<i16> = (0..there.len()).map(|at| i16::from(at > 0)).collect();
-                for _ in rows {
-                    writer.write_batch(&texts, Some(&there), Some(&repeated))?;
-                }
-                Ok(())
-            }
-            _ => Err(ParquetError::General(format!("column {} is of another kind", self.name))),
+        let pairs = match &self.values {
+            Values::Plain(.., write) => return write(writer, rows),
+            Values::Map(pairs) => pairs,
+        };
+        let wrong = || ParquetError::General(format!("column {} is of another kind", self.name));
+        let writer = ByteArrayType::get_column_writer_mut(writer).ok_or_else(wrong)?;
+        let texts: Vec<ByteArray> =
+            pairs.iter().map(|(key, value)| text_of(if part == 0 { key } else { value })).collect();
+        // A row without pairs is one place that is not there.
+        let there = vec![i16::from(!pairs.is_empty()); pairs.len().max(1)];
+        let repeated: Vec<i16> = (0..there.len()).map(|at| i16::from(at > 0)).collect();
+        for _ in rows {
+            writer.write_batch(&texts, Some(&there), Some(&repeated))?;
         }
+        Ok(())
     }
 
     fn encode(
@@ -230,36 +199,6 @@ impl<'a> Column<'a> {
     }
 }
 
-fn each<T>(
-    rows: Range<usize>,
-    fill: &Fill<'_, T>,
-    mut write: impl FnMut(&[T]) -> Result<usize, ParquetError>,
-) -> Result<(), ParquetError> {
-    let mut values = Vec::with_capacity(ROWS_AT_ONCE.min(rows.len()));
-    for start in rows.clone().step_by(ROWS_AT_ONCE) {
-        values.clear();
-        fill(start..rows.end.min(start + ROWS_AT_ONCE), &mut values);
-        write(&values)?;
-    }
-    Ok(())
-}
-
-/// The writer wants values without the nulls, and for each row whether there is one.
-fn each_or_null<T: DataType>(
-    rows: Range<usize>,
-    fill: &Fill<'_, Option<T::T>>,
-    mut write: impl FnMut(&[T::T], &[i16]) -> Result<usize, ParquetError>,
-) -> Result<(), ParquetError> {
-    let (mut values, mut there) = (Vec::new(), Vec::new());
-    each(rows, fill, |some| {
-        there.clear();
-        there.extend(some.iter().map(|value| i16::from(value.is_some())));
-        values.clear();
-        values.extend(some.iter().flatten().cloned());
-        write(&values, &there)
-    })
-}
-
 /// A text as columns take it.
 pub(super) fn text_of(text: &str) -> ByteArray {
     ByteArray::from(text.as_bytes().to_vec())
@@ -273,6 +212,18 @@ pub(super) fn signed(number: impl TryInto<i64>) -> i64 {
 /// The same in four bytes.
 pub(super) fn small(number: impl TryInto<i32>) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
+}
+
+/// Writes a table of columns that are all there.
+pub(super) fn write_table<W: Write + Send>(
+    out: W,
+    name: TableName,
+    rows: usize,
+    columns: &[Column<'_>],
+) -> Result<W, ParquetError> {
+    let mut table = Table::begin(out, name.name(), columns, &[])?;
+    table.write_rows(rows, columns)?;
+    table.finish()
 }
 
 /// A file being written.

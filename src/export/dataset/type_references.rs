@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::TableName;
 use super::error::TableError;
 use super::heap::Heap;
-use super::table::{Column, Table, signed};
+use super::table::{Column, signed, write_table};
 use crate::graph::{NodeId, TypeId};
 
 /// References of a pair, and those of them whose source is reachable.
@@ -38,14 +38,12 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     rows.sort_unstable_by(|(a, _), (b, _)| names(*a).cmp(&names(*b)));
     let columns = [
         Column::constant("dump", &heap.id),
-        Column::text("source_type", |row| heap.name_of(rows[row].0.0)),
-        Column::text("target_type", |row| heap.name_of(rows[row].0.1)),
-        Column::long("reference_count", |row| signed(rows[row].1.0)),
-        Column::long("reachable_references", |row| signed(rows[row].1.1)),
+        Column::new("source_type", |row| heap.name_of(rows[row].0.0)),
+        Column::new("target_type", |row| heap.name_of(rows[row].0.1)),
+        Column::new("reference_count", |row| signed(rows[row].1.0)),
+        Column::new("reachable_references", |row| signed(rows[row].1.1)),
     ];
-    let mut table = Table::begin(out, TableName::TypeReferences.name(), &columns, &[])?;
-    table.write_rows(rows.len(), &columns)?;
-    Ok(table.finish()?)
+    Ok(write_table(out, TableName::TypeReferences, rows.len(), &columns)?)
 }
 
 /// Pairs that are counted at hand: a few make up most references.

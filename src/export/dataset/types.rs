@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::TableName;
 use super::error::TableError;
 use super::heap::Heap;
-use super::table::{Column, Table, signed, small, text_of};
+use super::table::{Column, signed, small, text_of, write_table};
 use crate::analysis::dominators::DomNode;
 use crate::analysis::histogram::Tally;
 use crate::analysis::retained_sets::{NO_SET, Topmost, retained_lower_bound_by_set};
@@ -39,26 +39,20 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     let loader = |row| loader_key(graph, graph.types().loader(set(row).type_id));
     let columns = [
         Column::constant("dump", &heap.id),
-        Column::int("section", |row| small(set(row).section.number())),
-        Column::text("type", |row| text_of(name(set(row)))),
-        Column::text_or_null("module", |row| graph.types().module(set(row).type_id).map(text_of)),
-        Column::long("objects", |row| signed(tally(row).objects)),
-        Column::long("shallow_bytes", |row| signed(tally(row).shallow_bytes)),
-        Column::long("reachable_objects", |row| signed(tally(row).reachable_objects)),
-        Column::long("reachable_bytes", |row| signed(tally(row).reachable_bytes)),
-        Column::long("retained_bytes", |row| signed(rows[row].1.retained_bytes)),
-        Column::long("topmost_objects", |row| signed(rows[row].1.objects)),
-        Column::long("largest_bytes", |row| signed(set(row).largest_bytes)),
-        Column::text_or_null("loader", |row| {
-            Some(loader(row)).filter(|text| !text.is_empty()).map(|text| text_of(&text))
-        }),
-        Column::text_or_null("location", |row| {
-            graph.types().place(set(row).type_id).map(|place| text_of(&place.to_string()))
-        }),
+        Column::new("section", |row| small(set(row).section.number())),
+        Column::new("type", |row| text_of(name(set(row)))),
+        Column::new("module", |row| graph.types().module(set(row).type_id).map(text_of)),
+        Column::new("objects", |row| signed(tally(row).objects)),
+        Column::new("shallow_bytes", |row| signed(tally(row).shallow_bytes)),
+        Column::new("reachable_objects", |row| signed(tally(row).reachable_objects)),
+        Column::new("reachable_bytes", |row| signed(tally(row).reachable_bytes)),
+        Column::new("retained_bytes", |row| signed(rows[row].1.retained_bytes)),
+        Column::new("topmost_objects", |row| signed(rows[row].1.objects)),
+        Column::new("largest_bytes", |row| signed(set(row).largest_bytes)),
+        Column::new("loader", |row| Some(loader(row)).filter(|text| !text.is_empty()).map(|text| text_of(&text))),
+        Column::new("location", |row| graph.types().place(set(row).type_id).map(|place| text_of(&place.to_string()))),
     ];
-    let mut table = Table::begin(out, TableName::Types.name(), &columns, &[])?;
-    table.write_rows(rows.len(), &columns)?;
-    Ok(table.finish()?)
+    Ok(write_table(out, TableName::Types, rows.len(), &columns)?)
 }
 
 /// The objects of a group in a section.

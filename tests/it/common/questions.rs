@@ -4,8 +4,8 @@
 use heapdump::OpenDump;
 use heapdump::analysis::selection::{TypeChoice, TypePattern};
 use heapdump::answers::breakdown::BreakdownBy;
+use heapdump::answers::figure::{Figure, REFERENCES, RETAINED, SHALLOW};
 use heapdump::answers::object::{ShowOptions, show};
-use heapdump::answers::objects::ObjectOrder;
 use heapdump::answers::referrers::ReferredTo;
 use heapdump::answers::roots::merged_paths::{KeptRows, merged_paths_to};
 use heapdump::answers::{
@@ -75,7 +75,7 @@ fn of_objects(filter: &str) -> ScopeOptions {
 }
 
 /// Ids of the first objects in an order, as the dump writes them.
-pub fn ids(dump: &OpenDump, order: ObjectOrder, rows: Option<usize>) -> Vec<ObjectId> {
+pub fn ids(dump: &OpenDump, order: Option<Figure>, rows: Option<usize>) -> Vec<ObjectId> {
     let limits = Limits { rows, reverse: false };
     let options = ObjectsOptions { ids_only: true, order, limits, ..ObjectsOptions::default() };
     let Ok(answer) = objects(dump, &options) else { return Vec::new() };
@@ -103,7 +103,7 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
     let by_package = HistogramOptions { group_by: GroupBy::Package, ..HistogramOptions::default() };
     ask!(asker, histogram, HistogramOptions { retained: Some(RetainedBy::Minimum), ..by_package });
     ask!(asker, histogram, HistogramOptions { scope: of_objects("shallow > 0"), ..HistogramOptions::default() });
-    for order in [ObjectOrder::ShallowBytes, ObjectOrder::RetainedBytes, ObjectOrder::References] {
+    for order in [Some(SHALLOW), Some(RETAINED), Some(REFERENCES)] {
         ask!(asker, objects, ObjectsOptions { order, limits: rows(50), ..ObjectsOptions::default() });
     }
     ask!(asker, objects, ObjectsOptions { values: true, limits: rows(20), ..ObjectsOptions::default() });
@@ -187,7 +187,7 @@ pub fn exports(dump: &OpenDump) -> Vec<Result<String, String>> {
         let result = export(&mut text).map_err(|error| error.to_string());
         all.push(result.map(|()| String::from_utf8(text).expect("exports are UTF-8")));
     };
-    if let Some(object) = ids(dump, ObjectOrder::RetainedBytes, Some(1)).pop() {
+    if let Some(object) = ids(dump, Some(RETAINED), Some(1)).pop() {
         add(&|out| write_dot(dump, &DotOptions::around(object.clone()), out));
     }
     add(&|out| write_folded(dump, &FoldedOptions::default(), out).map(drop));
