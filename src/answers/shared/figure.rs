@@ -12,7 +12,7 @@ pub struct Figure {
     pub title: &'static str,
     /// What it holds.
     pub unit: Unit,
-    /// The short word for it, where rows are sorted by it; the key is another.
+    /// The short word of `--sort` for it, which takes the key too.
     pub word: &'static str,
 }
 

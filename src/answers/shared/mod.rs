@@ -1,7 +1,7 @@
 //! What several questions share: the objects they are about, groups, figures, rows and limits, trees, names of references,
 //! values, errors.
 //!
-//! Not here: a question; nothing here knows one.
+//! Not here: a question. Words that questions have in common are, `DiffBy` of `diff` and `trend` say.
 
 pub(in crate::answers) mod advice;
 pub(in crate::answers) mod command_line;
