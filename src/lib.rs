@@ -85,6 +85,7 @@ pub mod page;
 mod parallel;
 #[cfg(feature = "cli")]
 pub mod report;
+mod sort;
 pub mod units;
 
 pub use dump::{OpenDump, OpenError, OpenOptions, open};

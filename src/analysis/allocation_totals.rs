@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 
 use crate::allocations::{AllocationHeap, Counting, NameId, add_counts};
+use crate::sort;
 
 /// Bytes and allocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -284,7 +285,7 @@ impl<'a> Computation<'a> {
             let parent = self.heap.frames[at].parent;
             let mut types: Vec<TypeAmount> =
                 std::mem::take(&mut self.pairs[at]).iter().map(|pair| self.settled(pair)).collect();
-            types.sort_unstable_by_key(|amount| amount.type_name);
+            sort::by_key(&mut types, |amount| amount.type_name);
             let mut of_types = Amount::default();
             for amount in &types {
                 let counted = if self.parts { amount.exclusive } else { amount.total };

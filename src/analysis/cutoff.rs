@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 use super::allocation_totals::{Amount, Totals};
 use super::threshold::Percent;
 use crate::allocations::{AllocationHeap, NameId};
+use crate::sort;
 
 /// When children are too small.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,7 +70,7 @@ pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> V
             }
         }
     }
-    chosen.sort_by_key(|entry| (entry.frame, entry.exclusive, entry.type_name));
+    sort::by_key(&mut chosen, |entry| (entry.frame, entry.exclusive, entry.type_name));
     chosen
 }
 
@@ -92,7 +93,7 @@ fn own_parts(totals: &Totals, frame: u32, rule: Cutoff, chosen: &mut Vec<Chosen>
 type Child = (u32, Option<NameId>, Amount);
 
 fn worth_dumping(mut list: Vec<Child>, rule: Cutoff) -> impl Iterator<Item = Child> {
-    list.sort_by_key(|&(frame, type_name, amount)| (std::cmp::Reverse(amount.bytes), frame, type_name));
+    sort::by_key(&mut list, |&(frame, type_name, amount)| (std::cmp::Reverse(amount.bytes), frame, type_name));
     let mut taken = 0u64;
     list.into_iter().take_while(move |(.., amount)| {
         taken = taken.saturating_add(amount.bytes);

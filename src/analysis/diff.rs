@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::type_tree::TypeTree;
 use crate::graph::{HeapGraph, NodeId, RootKind};
+use crate::sort;
 
 /// Levels of a path that are told apart.
 pub const PATH_DEPTH: usize = 12;
@@ -43,7 +44,7 @@ pub fn join(old: BTreeMap<String, Amounts>, mut new: BTreeMap<String, Amounts>) 
         })
         .collect();
     changes.extend(new.into_iter().map(|(name, new)| (name, Change { old: Amounts::default(), new })));
-    changes.sort_by(|(a_name, a), (b_name, b)| {
+    sort::by(&mut changes, &|(a_name, a), (b_name, b)| {
         let key = |change: &Change<Amounts>| {
             (delta(change.old.bytes, change.new.bytes), delta(change.old.count, change.new.count))
         };

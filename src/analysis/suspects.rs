@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use super::dominators::{Children, DomNode, Dominators, Step};
 use super::retained::Retained;
 use crate::graph::{HeapGraph, NodeId, NodeSet, SectionId, TypeId, TypeSet};
+use crate::sort;
 
 /// The walk stops where less than this share of an object's retained bytes is in one child.
 const MAIN_SHARE: f64 = 0.7;
@@ -177,7 +178,7 @@ impl SuspectSearch<'_> {
             }
         }
         suspects.extend(self.groups(&small));
-        suspects.sort_by(|a, b| {
+        sort::by(&mut suspects, &|a, b| {
             b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.accumulation.node.cmp(&b.accumulation.node))
         });
         suspects
@@ -272,7 +273,7 @@ impl SuspectSearch<'_> {
                 if retained_bytes < self.threshold_bytes {
                     return None;
                 }
-                members.sort_by_key(|&number| (std::cmp::Reverse(self.bytes(number)), self.node(number)));
+                sort::by_key(&mut members, |&number| (std::cmp::Reverse(self.bytes(number)), self.node(number)));
                 let largest = *members.first()?;
                 Some(LeakSuspect {
                     retained_bytes,
@@ -412,7 +413,7 @@ impl SuspectSearch<'_> {
             .into_iter()
             .map(|(type_id, (objects, shallow_bytes))| HeldType { type_id, objects, shallow_bytes })
             .collect();
-        held_types.sort_by(|a, b| {
+        sort::by(&mut held_types, &|a, b| {
             let name = |held: &HeldType| self.graph.type_name(held.type_id);
             b.shallow_bytes.cmp(&a.shallow_bytes).then_with(|| name(a).cmp(name(b)))
         });

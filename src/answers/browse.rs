@@ -15,6 +15,7 @@ use crate::analysis::retained::Retained;
 use crate::analysis::selection::TypePattern;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, Reference};
+use crate::sort;
 
 /// The sizes of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +114,9 @@ impl<'d> Browser<'d> {
             row.retained_bytes = row.retained_bytes.saturating_add(retained_bytes);
             row.objects += objects;
         }
-        merged.sort_by(|a, b| b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.type_name.cmp(&b.type_name)));
+        sort::by(&mut merged, &|a, b| {
+            b.retained_bytes.cmp(&a.retained_bytes).then_with(|| a.type_name.cmp(&b.type_name))
+        });
         merged
     }
 

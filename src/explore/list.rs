@@ -7,6 +7,7 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::browse::{Browser, Sizes};
 use crate::answers::figure::{DOMINATED, Figure, RETAINED, SHALLOW, Unit};
 use crate::graph::NodeId;
+use crate::sort;
 use crate::units::{format_bytes, format_count, sign};
 
 /// A column of figures.
@@ -341,7 +342,7 @@ pub(super) fn arrange(
             let row = made[place as usize];
             (row.figures.get(column).copied().flatten(), row.tie)
         };
-        places.sort_by(|&a, &b| -> Ordering {
+        sort::by(&mut places, &|&a, &b| -> Ordering {
             let ((figure, tie), (other, place)) = (key(a), key(b));
             let ordering = other.cmp(&figure).then(tie.cmp(&place));
             if sort.reverse { ordering.reverse() } else { ordering }

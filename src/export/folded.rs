@@ -14,6 +14,7 @@ use crate::dump::{AnswerNeed, OpenDump};
 use crate::escape::escape_frame;
 use crate::filter::Filter;
 use crate::graph::HeapGraph;
+use crate::sort;
 
 /// Which paths of types are written.
 #[derive(Debug, Clone)]
@@ -168,7 +169,7 @@ fn parts_of<'n>(
         }
         parts.push(Part { name, end: ";".into(), places: vec![place] });
     }
-    parts.sort_by(Part::compare);
+    sort::by(&mut parts, &Part::compare);
     // Places of one name are one.
     parts.dedup_by(|next, part| {
         let is_same = !next.places.is_empty() && !part.places.is_empty() && next.name == part.name;

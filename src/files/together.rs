@@ -1,6 +1,7 @@
 //! Work on many files: small ones several at a time, for most of that is waiting for the disk; a large one alone, for it
 //! takes all threads and its share of memory by itself.
 
+use crate::sort;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -51,7 +52,7 @@ fn together<T: Send>(files: std::ops::Range<usize>, work: &(impl Fn(usize) -> T 
         }
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
+    sort::by_key(&mut done, |(at, _)| *at);
     done.into_iter().map(|(_, one)| one).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Generations of a collector, as ranges of addresses; nodes are numbered by address, so they are runs of nodes.
 
+use crate::sort;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -64,7 +65,7 @@ pub(super) fn runs(ranges: &[GenerationRange], maps: &[SectionIds]) -> Vec<Gener
         return Vec::new();
     }
     let mut sorted = ranges.to_vec();
-    sorted.sort_by_key(|range| (range.start, range.end));
+    sort::by_key(&mut sorted, |range| (range.start, range.end));
     let mut runs = Vec::new();
     let mut next = 0;
     let mut push = |until: usize, generation: Generation, next: &mut usize| {

@@ -1,5 +1,6 @@
 //! Problems met in a dump: kinds with stable codes, how often, and where first. Bounded memory whatever the input.
 
+use crate::sort;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -146,7 +147,7 @@ impl Diagnostics {
     /// The problems, by code.
     pub fn sorted(&self) -> Vec<&Problem> {
         let mut problems: Vec<&Problem> = self.problems.iter().collect();
-        problems.sort_by(|a, b| a.code.cmp(&b.code));
+        sort::by(&mut problems, &|a, b| a.code.cmp(&b.code));
         problems
     }
 

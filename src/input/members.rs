@@ -6,6 +6,7 @@
 //! taken is what one thread would have read. All else (members that are large, damaged or cut, junk behind the last one)
 //! is left to one decoder, which goes on from a place that is certain.
 
+use crate::sort;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
@@ -248,7 +249,7 @@ fn inflate_all(
             spare.extend(left);
         }
     });
-    members.sort_unstable_by_key(|&(start, _)| start);
+    sort::by_key(&mut members, |&(start, _)| start);
     members
 }
 

@@ -14,6 +14,7 @@ use crate::analysis::threshold::Threshold;
 use crate::answers::breakdown::{BreakdownOptions, choice_of};
 use crate::answers::figure::RETAINED;
 use crate::answers::{CommandLine, GroupBy, HistogramOptions, InfoOptions, Limits, RetainedBy, ScopeOptions};
+use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
 
 pub(super) const STYLE: &str = include_str!("page.css");
@@ -109,7 +110,7 @@ impl Sections<'_, '_> {
         let whole = map.bytes.first().copied().unwrap_or(0);
         // The largest rows, in the order of the tree.
         let mut largest: Vec<usize> = (0..map.name.len()).collect();
-        largest.sort_by_key(|&row| (std::cmp::Reverse(map.bytes[row]), row));
+        sort::by_key(&mut largest, |&row| (std::cmp::Reverse(map.bytes[row]), row));
         let mut rows: Vec<usize> = largest.into_iter().take(MAP_ROWS_SHOWN).collect();
         rows.sort_unstable();
         for row in rows {

@@ -11,6 +11,7 @@ use crate::answers::biggest::{Biggest, DomNode, ReasonAlive};
 use crate::answers::breakdown::{HeapTree, Kind};
 use crate::answers::leaks::SuspectView;
 use crate::answers::type_map::TypeMap;
+use crate::sort;
 use crate::units::count_of;
 
 /// Steps of a path that are shown; the middle of a longer one is left out.
@@ -193,7 +194,7 @@ impl ObjectPage<'_> {
         for (&(_, at, _), said) in by_size.iter().zip(biggest.said_by(&objects)) {
             columns.said.extend(said.map(|said| (at, beginning(&said))));
         }
-        by_size.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        sort::by(&mut by_size, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, at, object) in by_size.iter().take(budgets.paths) {
             if let Some(reason) = self.reasons.of(&self.biggest, object) {
                 data.paths.extend(path_data(&reason, names).map(|path| (at, path)));

@@ -8,6 +8,7 @@ use crate::analysis::selection::TypePattern;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::answers::CommandLine;
 use crate::answers::over_limit::OverLimit;
+use crate::sort;
 use crate::units::{count_of, format_bytes};
 
 /// The most that the heap, or some types together, may grow by.
@@ -76,7 +77,7 @@ impl GrowthLimits {
             grown > share.at_most(old) && grown >= least
         };
         let mut over: Vec<&Sizes<'_>> = rows.iter().filter(is_over).collect();
-        over.sort_by_key(|(name, old, new)| (Reverse(grown(*old, *new)), *name));
+        sort::by_key(&mut over, |(name, old, new)| (Reverse(grown(*old, *new)), *name));
         let named = over.iter().take(NAMED);
         let named: Vec<String> =
             named.map(|(name, old, new)| format!("{name} by {}", in_words(grown(*old, *new)))).collect();

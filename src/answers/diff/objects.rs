@@ -12,6 +12,7 @@ use crate::answers::two_dumps::{changes_of, retained_of};
 use crate::answers::{AnswerError, Scope};
 use crate::dump::OpenDump;
 use crate::graph::NodeSet;
+use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// Objects that came and went. An object counts where it has bytes of its own.
@@ -135,12 +136,12 @@ fn tally<'d>(scope: &Scope<'d>, set: &NodeSet) -> Vec<(&'d str, u64, u64)> {
 /// Rows come by name; a stable sort keeps that among equals.
 fn sort_rows(rows: &mut [ChangedType], options: &DiffOptions) {
     let growth = |row: &ChangedType| (delta(row.gone_bytes, row.new_bytes), row.new_bytes);
-    rows.sort_by_key(|row| std::cmp::Reverse(growth(row)));
+    sort::by_key(rows, |row| std::cmp::Reverse(growth(row)));
     match options.order {
-        Some(NEW) => rows.sort_by_key(|row| std::cmp::Reverse(row.new)),
-        Some(NEW_BYTES) => rows.sort_by_key(|row| std::cmp::Reverse(row.new_bytes)),
-        Some(GONE_BYTES) => rows.sort_by_key(|row| std::cmp::Reverse(row.gone_bytes)),
-        Some(TYPE) => rows.sort_by(|a, b| a.type_name.cmp(&b.type_name)),
+        Some(NEW) => sort::by_key(rows, |row| std::cmp::Reverse(row.new)),
+        Some(NEW_BYTES) => sort::by_key(rows, |row| std::cmp::Reverse(row.new_bytes)),
+        Some(GONE_BYTES) => sort::by_key(rows, |row| std::cmp::Reverse(row.gone_bytes)),
+        Some(TYPE) => sort::by(rows, &|a, b| a.type_name.cmp(&b.type_name)),
         _ => {}
     }
     if options.limits.reverse {

@@ -20,6 +20,7 @@ use crate::answers::heaps::FullerDump;
 use crate::answers::over_limit::OverLimit;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
+use crate::sort;
 use crate::units::{count_of, format_count};
 
 /// What grew between two dumps.
@@ -234,15 +235,15 @@ impl ObjectDiffRows {
             rows.retain(|(_, change)| change.old != change.new);
         }
         let mut largest_first = |amount: fn(&Amounts) -> u64| {
-            rows.sort_by_key(|(_, Change { old, new })| std::cmp::Reverse(delta(amount(old), amount(new))));
+            sort::by_key(&mut rows, |(_, Change { old, new })| std::cmp::Reverse(delta(amount(old), amount(new))));
         };
         let sides = |row: &Change<Amounts>| (row.old.bytes, row.new.bytes);
         // Joined rows come ordered by growth: a stable sort keeps that among equals.
         match options.order {
             Some(OBJECTS_DELTA) => largest_first(|amounts| amounts.count),
             Some(RETAINED_DELTA) => largest_first(|amounts| amounts.retained_bytes),
-            Some(PERCENT) => rows.sort_by(|(_, a), (_, b)| by_percent(sides(b), sides(a))),
-            Some(name) if name.unit == Unit::Text => rows.sort_by(|(a, _), (b, _)| a.cmp(b)),
+            Some(PERCENT) => sort::by(&mut rows, &|(_, a), (_, b)| by_percent(sides(b), sides(a))),
+            Some(name) if name.unit == Unit::Text => sort::by(&mut rows, &|(a, _), (b, _)| a.cmp(b)),
             _ => {}
         }
         if options.limits.reverse {
@@ -454,10 +455,10 @@ impl AllocationDiffRows {
         match self.options.order {
             Some(PERCENT) => {
                 let sides = |key: &Key| (self.change(*key).old.bytes, self.change(*key).new.bytes);
-                rows.sort_by(|a, b| by_percent(sides(b), sides(a)));
+                sort::by(&mut rows, &|a, b| by_percent(sides(b), sides(a)));
             }
-            Some(TOTAL_OLD) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).old.bytes)),
-            Some(TOTAL_NEW) => rows.sort_by_key(|&key| std::cmp::Reverse(self.change(key).new.bytes)),
+            Some(TOTAL_OLD) => sort::by_key(&mut rows, |&key| std::cmp::Reverse(self.change(key).old.bytes)),
+            Some(TOTAL_NEW) => sort::by_key(&mut rows, |&key| std::cmp::Reverse(self.change(key).new.bytes)),
             Some(name) if name.unit == Unit::Text => rows.sort_by_cached_key(|&key| match key {
                 Key::Type(name) => self.diff.name(name).to_string(),
                 Key::Path(path) => self.diff.names_of(path).join("\0"),

@@ -6,6 +6,7 @@ use super::Info;
 use crate::answers::figure::{ALLOCATIONS, FILE, FORMAT, OBJECTS, PROBLEMS, SECTIONS, SHALLOW, TOTAL};
 use crate::answers::words::shared_folder_of;
 use crate::answers::{Figure, Limits};
+use crate::sort;
 
 /// What several files are. The serde form is the JSON of `info` with several files.
 #[derive(Serialize)]
@@ -67,9 +68,9 @@ impl InfoOfFiles {
         let mut files: Vec<InfoOfFile> = files.into_iter().map(|(file, info)| InfoOfFile { file, info }).collect();
         match order {
             None => {}
-            Some(FILE) => files.sort_by(|a, b| a.file.cmp(&b.file)),
-            Some(FORMAT) => files.sort_by(|a, b| a.info.format().format.cmp(&b.info.format().format)),
-            Some(figure) => files.sort_by_key(|row| std::cmp::Reverse(row.figure(figure).unwrap_or(0))),
+            Some(FILE) => sort::by(&mut files, &|a, b| a.file.cmp(&b.file)),
+            Some(FORMAT) => sort::by(&mut files, &|a, b| a.info.format().format.cmp(&b.info.format().format)),
+            Some(figure) => sort::by_key(&mut files, |row| std::cmp::Reverse(row.figure(figure).unwrap_or(0))),
         }
         if limits.reverse {
             files.reverse();

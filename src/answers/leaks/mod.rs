@@ -36,6 +36,7 @@ use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
+use crate::sort;
 
 /// What is suspected.
 #[derive(Debug, Clone)]
@@ -173,7 +174,7 @@ fn search<'d>(
         let mut rows: Vec<(SuspectGrowth, LeakSuspect)> =
             std::mem::take(&mut suspects).into_iter().map(|suspect| (growth.of(graph, &suspect), suspect)).collect();
         // Those that grew alike stay in the order of what they retain.
-        rows.sort_by_key(|(growth, _)| std::cmp::Reverse(growth.retained_bytes_delta));
+        sort::by_key(&mut rows, |(growth, _)| std::cmp::Reverse(growth.retained_bytes_delta));
         let (growth, sorted): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         suspects = sorted;
         growth

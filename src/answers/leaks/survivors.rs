@@ -17,6 +17,7 @@ use crate::answers::two_dumps::{changes_of, retained_of};
 use crate::answers::{AnswerError, PathRow};
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
+use crate::sort;
 use crate::units::{count_of, format_bytes};
 
 /// What is in the second and in the third of three snapshots, and not in the first.
@@ -126,7 +127,7 @@ pub fn survivors<'d>(
     totals.retained_bytes = retained_of(dump, graph, &all)?;
     // Rows come by name; a stable sort keeps that among equals.
     let mut rows: Vec<Row<'_>> = rows.into_values().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.shallow_bytes));
+    sort::by_key(&mut rows, |row| std::cmp::Reverse(row.shallow_bytes));
     let shown = options.rows.map_or(rows.len(), |limit| rows.len().min(limit));
     let hidden = rows.len() - shown;
     rows.truncate(shown);

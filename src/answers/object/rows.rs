@@ -10,6 +10,7 @@ use crate::answers::ObjectRow;
 use crate::answers::rows::{FEW_ROWS, is_false};
 use crate::answers::values::{ShownValue, Values};
 use crate::graph::{HeapGraph, NodeId, Reference};
+use crate::sort;
 
 /// Objects by number. Many rows are made one by one.
 #[derive(Debug)]
@@ -136,7 +137,7 @@ impl<'d> NodeRows<'d> {
             *counts.entry(self.graph.type_name(self.graph.type_of(self.at(row).node))).or_default() += 1;
         }
         let mut counts: Vec<(u64, &str)> = counts.into_iter().map(|(name, count)| (count, name)).collect();
-        counts.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        sort::by(&mut counts, &|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
         counts
     }
 

@@ -19,6 +19,7 @@ use crate::answers::{AnswerError, CommandLine, Limits, ObjectRow, RootRow, Scope
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
+use crate::sort;
 use crate::units::{count_of, format_count};
 
 /// Which rows of a tree are kept. The largest row of each level always is, so that it is seen where a path ends.
@@ -301,7 +302,7 @@ impl<'d> MergedPathRows<'d> {
             KeptRows::Largest(lines) => {
                 // A row has at least as much as each below it, and comes before them.
                 let mut largest_first: Vec<u32> = (0..merged.rows.len() as u32).collect();
-                largest_first.sort_unstable_by_key(|&number| {
+                sort::by_key(&mut largest_first, |&number| {
                     let row = &merged.rows[number as usize];
                     (Reverse(row.objects), Reverse(row.weight_bytes), row.depth, number)
                 });

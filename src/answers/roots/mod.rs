@@ -20,6 +20,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::dump::{OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId};
+use crate::sort;
 use crate::units::{count_of, format_count};
 
 /// Which object, and which paths.
@@ -89,7 +90,7 @@ impl RootPathsAnswer<'_> {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
         self.paths.iter().for_each(|path| *kinds.entry(path.root().kind).or_default() += 1);
         let mut kinds: Vec<(String, u64)> = kinds.into_iter().collect();
-        kinds.sort_by_key(|(_, count)| Reverse(*count));
+        sort::by_key(&mut kinds, |(_, count)| Reverse(*count));
         let kinds: Vec<String> =
             kinds.iter().map(|(kind, count)| format!("{} from {kind}", format_count(*count))).collect();
         let count = self.paths.len() as u64;

@@ -11,6 +11,7 @@ use crate::analysis::retained_sets::topmost_members;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeSet};
+use crate::sort;
 use crate::units::{count_of, format_bytes};
 
 /// Detached trees whose topmost nodes are of one type and held in one way.
@@ -130,7 +131,7 @@ pub(in crate::answers) fn detached_trees(dump: &OpenDump, graph: &HeapGraph) -> 
         })
     });
     let mut rows: Vec<DetachedRow> = rows.collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.retained_bytes));
+    sort::by_key(&mut rows, |row| std::cmp::Reverse(row.retained_bytes));
     Ok(rows)
 }
 

@@ -7,6 +7,7 @@ use crate::analysis::retained::Retained;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, TypeId};
+use crate::sort;
 
 /// Which part.
 #[derive(Debug, Clone, Default)]
@@ -70,7 +71,7 @@ impl<'d> TypeMap<'d> {
             next[above] += 1;
         }
         let mut by_name: Vec<usize> = (0..graph.type_count()).collect();
-        by_name.sort_by_key(|&index| graph.type_name(TypeId::new(index)));
+        sort::by_key(&mut by_name, |&index| graph.type_name(TypeId::new(index)));
         let mut ranks = vec![0; by_name.len()];
         by_name.iter().zip(0..).for_each(|(&index, rank)| ranks[index] = rank);
         TypeMap { graph, dominators, retained, tree, starts, children, tops, objects, ranks }

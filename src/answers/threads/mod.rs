@@ -17,6 +17,7 @@ use crate::analysis::dominators::Dominators;
 use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, Thread};
+use crate::sort;
 
 /// Which threads.
 #[derive(Debug, Clone, Default)]
@@ -149,7 +150,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     if options.limits.reverse {
         found.reverse();
     }
-    found.sort_by_key(|found| !found.out_of_memory);
+    sort::by_key(&mut found, |found| !found.out_of_memory);
     let shown = options.limits.shown(found.len());
     let rows_hidden = found.len() - shown;
     found.truncate(shown);

@@ -21,6 +21,7 @@ use crate::analysis::diff::Amounts;
 pub use crate::analysis::series::Trend;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::OpenDump;
+use crate::sort;
 
 /// How dumps are compared.
 #[derive(Debug, Clone)]
@@ -177,7 +178,7 @@ impl TrendOfDumps {
             if !all_have_times {
                 return Err(AnswerError::NoTimes);
             }
-            order.sort_by_key(|&number| (dumps[number].taken_ms.is_none(), dumps[number].taken_ms));
+            sort::by_key(&mut order, |&number| (dumps[number].taken_ms.is_none(), dumps[number].taken_ms));
             dumps = order.iter().map(|&number| dumps[number].clone()).collect();
         }
         let mut place_of = vec![0; order.len()];

@@ -13,6 +13,7 @@ use crate::answers::figure::OBJECTS;
 use crate::answers::holders::{HolderName, Holders};
 use crate::dump::OpenDump;
 use crate::graph::{NodeId, TypeId};
+use crate::sort;
 use crate::units::format_bytes;
 
 /// A kind and its rows.
@@ -132,7 +133,7 @@ pub(super) fn rows_of(
             Some(OBJECTS) => (Reverse(row.objects), Reverse(row.wasted_bytes)),
             _ => (Reverse(row.wasted_bytes), Reverse(row.objects)),
         };
-        kind.rows.sort_by(|a, b| {
+        sort::by(&mut kind.rows, &|a, b| {
             let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));
             key(a).cmp(&key(b)).then_with(names)
         });
@@ -143,6 +144,6 @@ pub(super) fn rows_of(
         kind.rows_hidden = kind.rows.len() - shown;
         kind.rows.truncate(shown);
     }
-    kinds.sort_by_key(|kind| (Reverse(kind.wasted_bytes), kind.kind));
+    sort::by_key(&mut kinds, |kind| (Reverse(kind.wasted_bytes), kind.kind));
     Ok(kinds)
 }

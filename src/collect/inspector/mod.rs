@@ -28,6 +28,7 @@ use super::refusal::{Refusal, RefusalCode, seconds};
 use super::request::{Outcome, Request};
 use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan, Runtime};
+use crate::sort;
 use crate::units::format_bytes;
 pub(super) use find::Inspector;
 use find::{GET, USUAL_PORT, inspector_at, options_of, targets};
@@ -73,7 +74,7 @@ pub(super) fn find(process: &Process, all: bool) -> Option<Inspector> {
         let is_any = named.contains(&0) && address.ip().is_loopback();
         is_any || named.contains(&address.port()) || has_profile == Some(address.port())
     };
-    addresses.sort_by_key(|address| !is_named(address));
+    sort::by_key(&mut addresses, |address| !is_named(address));
     let tried = addresses.iter().filter(|address| all || is_named(address));
     tried.copied().find_map(|address| inspector_at(Some(process), address, GET).ok())
 }

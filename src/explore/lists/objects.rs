@@ -8,6 +8,7 @@ use crate::dump::OpenDump;
 use crate::explore::list::{Column, Listing, OF_OBJECTS, Part, Row, Target, signed};
 use crate::explore::view::Place;
 use crate::graph::Reference;
+use crate::sort;
 use crate::units::{count_of, format_bytes, format_count};
 
 /// References that are named; an array of millions is read once for each.
@@ -31,7 +32,7 @@ pub(super) fn dominators(dump: &'static OpenDump, of: Option<&Place>, by_type: b
         true => {
             let merged = browser.merged_by_type(&nodes);
             let mut by_name: Vec<usize> = (0..merged.len()).collect();
-            by_name.sort_by(|&a, &b| merged[a].type_name.cmp(&merged[b].type_name));
+            sort::by(&mut by_name, &|&a, &b| merged[a].type_name.cmp(&merged[b].type_name));
             let mut ties = vec![0u32; merged.len()];
             by_name.iter().zip(0u32..).for_each(|(&row, rank)| ties[row] = rank);
             let rows = merged.into_iter().zip(ties).map(|(row, tie)| {

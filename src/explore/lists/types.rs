@@ -6,6 +6,7 @@ use crate::answers::{AnswerError, GroupBy, Histogram, HistogramOptions, Limits, 
 use crate::dump::OpenDump;
 use crate::explore::list::{Column, Listing, Part, Row, Target, signed};
 use crate::explore::view::{Context, Group, View};
+use crate::sort;
 
 /// All types, or those of a group.
 pub(super) fn types(dump: &OpenDump, group: Option<&Group>, context: &Context) -> Result<Listing, AnswerError> {
@@ -40,7 +41,7 @@ fn listing(answer: &Histogram, options: &HistogramOptions, target: impl Fn(&Hist
     let rows = answer.rows.as_slice();
     // Ties are in the order of names.
     let mut by_name: Vec<usize> = (0..rows.len()).collect();
-    by_name.sort_by(|&a, &b| {
+    sort::by(&mut by_name, &|&a, &b| {
         (rows[a].name(), &rows[a].module, rows[a].group()).cmp(&(rows[b].name(), &rows[b].module, rows[b].group()))
     });
     let mut ties = vec![0u32; rows.len()];

@@ -14,6 +14,7 @@ use crate::analysis::threshold::{Percent, Threshold};
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::AnswerNeed;
 use crate::graph::TypeId;
+use crate::sort;
 
 /// Places of one path: types of one name are one.
 struct Row {
@@ -29,7 +30,7 @@ struct Row {
 /// Writes the table. O(objects), and a sort of the rows.
 pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
     let mut rows = paths(heap)?;
-    rows.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    sort::by(&mut rows, &|a, b| a.path.cmp(&b.path));
     let columns = [
         Column::constant("dump", &heap.id),
         Column::new("path", |row| text_of(&rows[row].path)).by_prefixes(),

@@ -10,6 +10,7 @@ use super::error::TableError;
 use super::heap::Heap;
 use super::table::{Column, signed, write_table};
 use crate::graph::{NodeId, TypeId};
+use crate::sort;
 
 /// References of a pair, and those of them whose source is reachable.
 type Counts = (u64, u64);
@@ -35,7 +36,7 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     });
     let mut rows: Vec<((TypeId, TypeId), Counts)> = pairs.into_iter().collect();
     let names = |(source, target): (TypeId, TypeId)| (graph.type_name(source), graph.type_name(target));
-    rows.sort_unstable_by(|(a, _), (b, _)| names(*a).cmp(&names(*b)));
+    sort::by(&mut rows, &|(a, _), (b, _)| names(*a).cmp(&names(*b)));
     let columns = [
         Column::constant("dump", &heap.id),
         Column::new("source_type", |row| heap.name_of(rows[row].0.0)),

@@ -16,6 +16,7 @@ use crate::answers::groups::{Groups, TypesApart};
 use crate::answers::loader_row::loader_key;
 use crate::answers::{GroupBy, Scope};
 use crate::graph::{SectionId, TypeId};
+use crate::sort;
 
 /// Writes the table. O(objects), and a walk down the dominator tree.
 pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, TableError> {
@@ -33,7 +34,7 @@ pub(super) fn write<W: Write + Send>(heap: &Heap<'_>, out: W) -> Result<W, Table
     );
     let mut rows: Vec<(Set, Topmost)> = sets.list.into_iter().zip(retained).collect();
     let name = |set: &Set| groups.names[set.group as usize].as_str();
-    rows.sort_unstable_by_key(|(set, _)| (name(set), set.section.number(), set.group));
+    sort::by_key(&mut rows, |(set, _)| (name(set), set.section.number(), set.group));
     let set = |row: usize| &rows[row].0;
     let tally = |row| &set(row).tally;
     let loader = |row| loader_key(graph, graph.types().loader(set(row).type_id));

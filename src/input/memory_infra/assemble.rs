@@ -12,6 +12,7 @@ use crate::allocations::{AllocationDump, AllocationHeap, Entry, MemoryDump, Name
 use crate::graph::{BuildError, MemoryBudget, MemoryShare};
 use crate::input::codes::SIZE_OVERFLOW;
 use crate::input::{Diagnostics, Position};
+use crate::sort;
 
 /// Puts heaps together.
 pub(super) struct Assembler<'a> {
@@ -63,7 +64,7 @@ impl<'a> Assembler<'a> {
         let mut events = std::mem::take(&mut trace.dumps);
         let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);
         // Stable: events of one moment stay in the order of the file.
-        events.sort_by(|a, b| (started(a), &a.id, a.time_us).cmp(&(started(b), &b.id, b.time_us)));
+        sort::by(&mut events, &|a, b| (started(a), &a.id, a.time_us).cmp(&(started(b), &b.id, b.time_us)));
         let places = MapPlaces::new(&events);
         let mut modules: FxHashMap<i64, (Option<usize>, Modules)> = FxHashMap::default();
         let mut stacks: FxHashMap<i64, Stacks> = FxHashMap::default();

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::heap_event::{BulkEvent, HeapEvent, HeapEventKind};
 use crate::graph::GenerationRange;
+use crate::sort;
 
 /// The events of one snapshot, as indices of heap_events.
 #[derive(Debug, Default)]
@@ -87,7 +88,7 @@ impl Stream {
                 _ => None,
             })
             .collect();
-        bulks.sort_by_key(|(bulk, _)| bulk.index);
+        sort::by_key(&mut bulks, |(bulk, _)| bulk.index);
         let mut stream = Stream::default();
         let mut expected = 0u64;
         for (bulk, offset) in bulks {
@@ -178,10 +179,10 @@ pub(super) fn find_snapshots(heap_events: &[HeapEvent]) -> Vec<Snapshot> {
         }
     }
     let mut rest: Vec<Snapshot> = open.into_values().collect();
-    rest.sort_by_key(|snapshot| (snapshot.timestamp, snapshot.offset));
+    sort::by_key(&mut rest, |snapshot| (snapshot.timestamp, snapshot.offset));
     for snapshot in rest {
         close(&mut found, Some(snapshot), false, u64::MAX);
     }
-    found.sort_by_key(|snapshot| (snapshot.timestamp, snapshot.offset));
+    sort::by_key(&mut found, |snapshot| (snapshot.timestamp, snapshot.offset));
     found
 }

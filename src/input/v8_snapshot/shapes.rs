@@ -7,6 +7,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::layout::{EdgeKind, Kind};
 use super::snapshot::Snapshot;
 use crate::graph::make_room;
+use crate::sort;
 
 /// Characters of a name made of properties.
 const MOST_UNITS: usize = 120;
@@ -219,7 +220,7 @@ fn candidates(snapshot: &Snapshot, lists: &Lists, objects: usize) -> Vec<Shape> 
         properties.dedup();
         shapes.push(Shape { name, properties, objects: objects_of[number] });
     }
-    shapes.sort_by_key(|shape| std::cmp::Reverse(shape.objects));
+    sort::by_key(&mut shapes, |shape| std::cmp::Reverse(shape.objects));
     shapes
 }
 
