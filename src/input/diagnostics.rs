@@ -98,33 +98,29 @@ impl Diagnostics {
     /// Counts `count` problems of a kind, the first of them at `at`; `text` is asked for only when it is the first so far.
     pub fn add(&mut self, code: &'static Code, count: u64, at: Position, text: impl FnOnce() -> String) {
         let Code { name, meaning, severity } = code;
-        self.join(count, at, text, name, || ((*name).into(), (*meaning).into(), *severity));
+        let kind = ((*name).into(), (*meaning).into(), *severity);
+        if let Some(first_text) = self.count(kind, count, at) {
+            *first_text = text();
+        }
     }
 
-    fn join(
-        &mut self,
-        count: u64,
-        at: Position,
-        text: impl FnOnce() -> String,
-        name: &str,
-        kind: impl FnOnce() -> (FixedText, FixedText, Severity),
-    ) {
+    /// Where the text of the first problem of this kind goes, if that is one of these.
+    fn count(&mut self, kind: (FixedText, FixedText, Severity), count: u64, at: Position) -> Option<&mut String> {
         if count == 0 {
-            return;
+            return None;
         }
-        match self.problems.iter_mut().find(|problem| problem.code == name) {
-            Some(problem) => {
-                problem.count += count;
-                if at < problem.first_at {
-                    problem.first_at = at;
-                    problem.first_text = text();
-                }
-            }
-            None => {
-                let (code, meaning, severity) = kind();
-                self.problems.push(Problem { code, meaning, severity, count, first_at: at, first_text: text() });
-            }
-        }
+        let (code, meaning, severity) = kind;
+        let known = self.problems.iter().position(|problem| problem.code == code);
+        let place = known.unwrap_or_else(|| {
+            let first_text = String::new();
+            self.problems.push(Problem { code, meaning, severity, count: 0, first_at: at, first_text });
+            self.problems.len() - 1
+        });
+        let problem = &mut self.problems[place];
+        let is_first = problem.count == 0 || at < problem.first_at;
+        problem.count += count;
+        problem.first_at = if is_first { at } else { problem.first_at };
+        is_first.then_some(&mut problem.first_text)
     }
 
     /// One problem on a line, with what the line says.
@@ -140,7 +136,9 @@ impl Diagnostics {
                 byte => byte,
             };
             let Problem { code, meaning, severity, count, first_text, .. } = problem;
-            self.join(count, at, || first_text, &code.clone(), || (code, meaning, severity));
+            if let Some(text) = self.count((code, meaning, severity), count, at) {
+                *text = first_text;
+            }
         }
     }
 

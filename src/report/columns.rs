@@ -38,10 +38,14 @@ impl<'t, R: 't> Columns<'t, R> {
         cell: impl Fn(&mut R) -> C + 't,
     ) -> Self {
         if is_shown {
-            self.columns.push(column.into());
-            self.cells.push(Box::new(move |row| cell(row).into()));
+            self.push(column.into(), Box::new(move |row| cell(row).into()));
         }
         self
+    }
+
+    fn push(&mut self, column: Column, cell: CellOf<'t, R>) {
+        self.columns.push(column);
+        self.cells.push(cell);
     }
 
     /// The table of this many rows, which are made on demand.

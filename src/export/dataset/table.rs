@@ -95,7 +95,11 @@ pub(super) struct Column<'a> {
 impl<'a> Column<'a> {
     /// Numbers, truth values or texts that are there already.
     pub(super) fn new<T: Value>(name: &'static str, value: impl Fn(usize) -> T + Send + Sync + 'a) -> Self {
-        let fill: Fill<'a, T> = Box::new(move |rows, values| values.extend(rows.map(&value)));
+        Self::filled(name, Box::new(move |rows, values| values.extend(rows.map(&value))))
+    }
+
+    /// Apart from `new`, which is compiled anew for each column.
+    fn filled<T: Value>(name: &'static str, fill: Fill<'a, T>) -> Self {
         let write: WriteRows<'a> = Box::new(move |writer, rows| {
             let wrong = || ParquetError::General(format!("column {name} is of another kind"));
             let writer = T::Plain::get_column_writer_mut(writer).ok_or_else(wrong)?;
