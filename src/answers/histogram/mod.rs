@@ -9,8 +9,6 @@ mod words;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use rayon::prelude::*;
-
 use super::figure::{
     ALLOCATIONS, CHARGED, CHARGED_OBJECTS, ESTIMATED, ESTIMATED_OBJECTS, OBJECTS, REACHABLE, REACHABLE_OBJECTS,
     RETAINED, SHALLOW, TOTAL,
@@ -31,6 +29,7 @@ use crate::dump::{Content, Counted, OpenDump, Phase};
 use crate::graph::HeapGraph;
 use crate::input::{Runtime, TypeOrigin};
 use crate::parallel;
+use crate::sort;
 pub use options::*;
 use owners::rows_of_owners;
 pub use requested_roots::ReachedBy;
@@ -290,7 +289,7 @@ fn sort_rows(rows: &mut Vec<HistogramRow>, options: &HistogramOptions, first: us
     if 0 < first && first < keyed.len() {
         keyed.select_nth_unstable_by(first - 1, compare);
     }
-    keyed[..first].par_sort_unstable_by(compare);
+    sort::by(&mut keyed[..first], &compare);
     rows.extend(keyed.into_iter().map(|(_, row)| row));
 }
 
