@@ -1,10 +1,9 @@
 //! From the options to the dump: what the process is, whether it may be asked, and the file.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
-use time::OffsetDateTime;
-use time::macros::format_description;
+use chrono::{DateTime, Utc};
 
 use super::detect::detect;
 use super::dump_file::DumpFile;
@@ -123,8 +122,7 @@ fn check_options(options: &CollectOptions, runtime: Runtime) -> Result<(), Refus
 /// `heap-PID-YYYYMMDD-HHMMSS.EXT`, in UTC.
 fn default_name(pid: Option<u32>, extension: &str) -> PathBuf {
     let pid = pid.map_or(String::new(), |pid| format!("{pid}-"));
-    let format = format_description!("[year][month][day]-[hour][minute][second]");
-    let now = OffsetDateTime::now_utc().format(format).unwrap_or_default();
+    let now = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%d-%H%M%S");
     PathBuf::from(format!("heap-{pid}{now}.{extension}"))
 }
 

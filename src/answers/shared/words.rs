@@ -1,11 +1,11 @@
 //! Times and names of files, as answers write them.
 
+use chrono::{DateTime, Datelike};
+
 /// A time in milliseconds since 1970, as `2026-11-20T06:04:12.898Z`; empty for a time outside years 0 to 9999.
 pub(in crate::answers) fn utc(unix_ms: i64) -> String {
-    const FORM: &[time::format_description::BorrowedFormatItem<'_>] =
-        time::macros::format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
-    let time = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000);
-    time.ok().and_then(|time| time.format(FORM).ok()).unwrap_or_default()
+    let time = DateTime::from_timestamp_millis(unix_ms).filter(|time| (0..=9999).contains(&time.year()));
+    time.map_or(String::new(), |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }
 
 /// The folder that all files are in, with the slash behind it; else empty. O(files).

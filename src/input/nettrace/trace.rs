@@ -1,8 +1,8 @@
 //! The object that describes the recording, and what blocks there are.
 
+use chrono::NaiveDate;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_i64, le_u16, le_u32};
-use time::{Date, Month, Time};
 
 use super::fields::{Parsed, utf8};
 
@@ -53,11 +53,9 @@ fn trace_start(input: &[u8]) -> Parsed<'_, Trace> {
 /// Milliseconds since 1970 of a Windows SYSTEMTIME in UTC: year, month, day of the week, day, hour, minute, second, ms.
 fn unix_ms(time: [u16; 8]) -> Option<i64> {
     let [year, month, _, day, hour, minute, second, ms] = time;
-    let small = |field: u16| u8::try_from(field).ok();
-    let date = Date::from_calendar_date(year.into(), Month::try_from(small(month)?).ok()?, small(day)?).ok()?;
-    let time = Time::from_hms_milli(small(hour)?, small(minute)?, small(second)?, ms).ok()?;
-    let nanoseconds = date.with_time(time).assume_utc().unix_timestamp_nanos();
-    i64::try_from(nanoseconds / 1_000_000).ok()
+    let date = NaiveDate::from_ymd_opt(year.into(), month.into(), day.into())?;
+    let time = date.and_hms_milli_opt(hour.into(), minute.into(), second.into(), ms.into())?;
+    Some(time.and_utc().timestamp_millis())
 }
 
 /// As before up to the pointer bytes, then `i32 count` pairs of strings.
