@@ -18,6 +18,7 @@ pub mod synth_phd;
 pub mod synth_v8;
 
 use std::io::Cursor;
+use std::sync::LazyLock;
 
 use heapdump::analysis::root_inference::infer_roots;
 use heapdump::graph::HeapGraph;
@@ -36,7 +37,9 @@ pub struct Facts {
 
 /// Reads a small dump that must be readable, with roots inferred where the format has none, as the program does.
 pub fn graph(bytes: &[u8]) -> (HeapGraph, Facts) {
-    graph_with(bytes, &ReadOptions { threads: 1, ..ReadOptions::default() })
+    // Counting the machine's cores reads files.
+    static ALONE: LazyLock<ReadOptions> = LazyLock::new(|| ReadOptions { threads: 1, ..ReadOptions::default() });
+    graph_with(bytes, &ALONE)
 }
 
 /// The same with options.
