@@ -7,6 +7,10 @@ use std::ops::Range;
 const LEAST_ITEMS: usize = 4096;
 
 fn piece_length(count: usize) -> usize {
+    // One piece is done where it is: threads that nobody asks for are not started.
+    if count <= LEAST_ITEMS {
+        return LEAST_ITEMS;
+    }
     count.div_ceil(8 * rayon::current_num_threads()).max(LEAST_ITEMS)
 }
 
@@ -19,6 +23,9 @@ pub(crate) fn pieces(count: usize) -> Vec<Range<usize>> {
 /// Calls `work` with pieces of `items`, and the number of the first item of each.
 pub(crate) fn each_piece<T: Send>(items: &mut [T], work: &(dyn Fn(usize, &mut [T]) + Sync)) {
     let length = piece_length(items.len());
+    if items.len() <= length {
+        return work(0, items);
+    }
     rayon::scope(|scope| {
         for (at, piece) in items.chunks_mut(length).enumerate() {
             scope.spawn(move |_| work(at * length, piece));
@@ -44,6 +51,9 @@ pub(crate) fn count(count: usize, is_wanted: impl Fn(usize) -> bool + Sync) -> u
 
 /// One result for each item, in their order; each item is a task of its own.
 pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: &(dyn Fn(T) -> R + Sync)) -> Vec<R> {
+    if items.len() <= 1 {
+        return items.into_iter().map(work).collect();
+    }
     let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
     rayon::scope(|scope| {
         for (item, result) in items.into_iter().zip(&mut results) {

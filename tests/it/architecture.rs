@@ -147,6 +147,9 @@ struct File {
     words: HashSet<String>,
     /// What it defines.
     items: HashSet<String>,
+    /// Methods that it defines, and those that it calls, with their lines.
+    methods: Vec<String>,
+    calls: Vec<(String, usize)>,
     /// Files below it, each under the name of its module.
     modules: Vec<(String, Option<String>)>,
 }
@@ -235,6 +238,12 @@ fn without_tests<'c>(tokens: &[(&'c str, usize)]) -> Vec<(&'c str, usize)> {
     kept
 }
 
+/// Returns true if the function that begins here takes `self`.
+fn is_method(tokens: &[(&str, usize)]) -> bool {
+    let arguments = tokens.iter().skip_while(|(token, _)| *token != "(").skip(1);
+    arguments.take_while(|(token, _)| ![":", ",", ")"].contains(token)).any(|(token, _)| *token == "self")
+}
+
 impl File {
     fn parse(path: &str, code: &str) -> File {
         let mut file = File { path: path.to_string(), ..File::default() };
@@ -264,7 +273,18 @@ impl File {
                 // Not the `use<..>` of a type.
                 "use" if before != "+" => at = file.import(&tokens, at),
                 "struct" | "enum" | "fn" | "trait" | "type" | "const" | "static" => {
+                    if token == "fn" && is_method(&tokens[at..]) {
+                        file.methods.push(text(at + 1).to_string());
+                    }
                     _ = file.items.insert(text(at + 1).to_string())
+                }
+                // Not behind `..`.
+                name if before == "."
+                    && at.checked_sub(2).is_some_and(|at| text(at) != ".")
+                    && is_name(name)
+                    && ["(", "::"].contains(&text(at + 1)) =>
+                {
+                    file.calls.push((name.to_string(), line))
                 }
                 _ => {}
             }
@@ -389,6 +409,23 @@ fn follow(files: &Files, module: &str, path: &[String], steps: usize) -> Option<
     Some((at, true))
 }
 
+/// Methods of this crate that are called as those of the standard library are.
+const OF_STANDARD_TYPES: [&str; 13] = [
+    "any",
+    "chain",
+    "extend",
+    "filter",
+    "metadata",
+    "partition_point",
+    "replace",
+    "resize",
+    "reverse",
+    "send",
+    "split",
+    "truncate",
+    "values",
+];
+
 /// Whom each file uses, with a line that says so; not what it only passes on. How far something is visible, as in
 /// `pub(in crate::graph)`, is no use.
 fn uses_of(files: &Files) -> Vec<(&str, String, String)> {
@@ -409,6 +446,24 @@ fn uses_of(files: &Files) -> Vec<(&str, String, String)> {
         }
     }
     uses
+}
+
+/// Whom each file calls: the one file that defines a method of that name, with a line that calls it.
+fn calls_of(files: &Files) -> Vec<(&str, String, String)> {
+    let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (module, file) in files {
+        file.methods.iter().for_each(|name| owners.entry(name).or_default().push(module));
+    }
+    owners.retain(|name, modules| modules.len() == 1 && !OF_STANDARD_TYPES.contains(name));
+    let mut calls = Vec::new();
+    for (module, file) in files {
+        for (name, line) in &file.calls {
+            if let Some(target) = owners.get(&**name).filter(|target| target[0] != module) {
+                calls.push((&**module, target[0].to_string(), format!("{}:{line}: .{name}()", file.path)));
+            }
+        }
+    }
+    calls
 }
 
 fn is_in(module: &str, folder: &str) -> bool {
@@ -525,6 +580,21 @@ fn circles_are_found() {
     assert_eq!(circles(&folders), [["a/x.rs:1: crate::b::x::X", "b/y.rs:1: crate::a::y::Y"]]);
 }
 
+#[test]
+fn calls_of_methods_are_found() {
+    let files = made_up(&[
+        ("", "mod a;\nmod b;\nmod c;"),
+        ("a", "impl A {\nfn only<T>(&'a mut self, x: u8) {}\nfn both(self: Box<Self>) {}\nfn none(of: &A) {}\n}"),
+        ("b", "impl B { fn both(mut self) {} }"),
+        (
+            "c",
+            "fn f(x: X) {\nx.only(1);\nx.y.only::<u8>(1);\nx.both();\nx.none();\nx.only;\nx.filter(1);\nX { ..only() };\n}",
+        ),
+    ]);
+    let expected = [2, 3].map(|line| ("c", "a".to_string(), format!("c.rs:{line}: .only()")));
+    assert_eq!(calls_of(&files), expected);
+}
+
 /// In every folder the files and folders use each other one way: each can be understood with those it uses.
 #[test]
 fn files_and_folders_use_each_other_one_way() {
@@ -540,7 +610,7 @@ fn questions_are_apart() {
     let files = sources();
     let question =
         |module: &str| module.strip_prefix("answers/").and_then(|below| below.split('/').next()).map(String::from);
-    for (from, to, line) in uses_of(&files) {
+    for (from, to, line) in uses_of(&files).into_iter().chain(calls_of(&files)) {
         let (from, to) = (question(from), question(&to));
         assert!(from.is_none() || to.is_none() || from == to || to.as_deref() == Some("shared"), "{line}");
     }
@@ -592,7 +662,7 @@ fn readers_are_apart() {
     let files = sources();
     assert!(readers.iter().all(|reader| files.contains_key(reader)), "a reader has no folder in src/input");
     let reader_of = |module: &str| readers.iter().find(|reader| is_in(module, reader));
-    for (from, to, line) in uses_of(&files) {
+    for (from, to, line) in uses_of(&files).into_iter().chain(calls_of(&files)) {
         let (from, to) = (reader_of(from), reader_of(&to));
         assert!(from.is_none() || to.is_none() || from == to, "{line}");
     }

@@ -5,6 +5,7 @@ mod common;
 
 mod architecture;
 mod breakdown;
+mod choosing;
 mod cli;
 #[cfg(target_os = "linux")]
 mod collect;
@@ -14,20 +15,17 @@ mod collect_container;
 mod collect_live;
 #[cfg(target_os = "linux")]
 mod collect_safety;
+mod counting;
 mod damage;
 mod detection;
 mod diff;
 mod dotnet;
+mod escape;
 #[cfg(feature = "explore")]
 mod explore;
 mod export;
+mod figures;
 mod filter;
-mod findings_escape;
-mod findings_linear;
-mod findings_memory;
-mod findings_outputs;
-mod findings_readers;
-mod findings_types;
 mod fixtures;
 #[cfg(feature = "parquet")]
 mod fleet;
@@ -43,10 +41,11 @@ mod lists;
 mod manual;
 mod memory;
 mod memory_infra;
-mod newcomers;
+mod memory_of_inputs;
 mod object_changes;
 mod objects;
 mod oracle;
+mod outputs;
 mod owners;
 mod package;
 #[cfg(unix)]
@@ -59,6 +58,7 @@ mod report;
 mod same_heap;
 mod samples;
 mod several;
+mod streaming;
 mod strings;
 mod terminal;
 mod threads;

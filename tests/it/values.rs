@@ -1,12 +1,17 @@
 //! What objects of Java heap dumps hold and say: fields, statics, elements, texts, names; from the file, through the index,
 //! packed, cut.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
 use crate::common::cmd::{Ran, finish, heapdump, project, run, run_on_terminal, run_with_input};
+use crate::common::questions::of_type;
+use heapdump::OpenDump;
+use heapdump::answers::{ObjectOptions, ObjectsOptions, object, objects};
 use heapdump::input::{self, Dump, ReadOptions, Source};
 
 /// A dump of the zoo program; both were written by other virtual machines.
@@ -32,16 +37,31 @@ fn overwrite(bytes: &mut [u8], text: &str, other: &str) {
     places.into_iter().for_each(|at| bytes[at..at + text.len()].copy_from_slice(other.as_bytes()));
 }
 
+/// What `show` answers, asked of the library: a dump is asked for many objects (objects.rs compares both).
 fn show(file: &Path, id: &str) -> Value {
-    run(&["show", id, &text_of(file), "-q", "-f", "json"]).expect_code(0).json()
+    let dump = opened(file);
+    serde_json::to_value(object(&dump, &ObjectOptions::new(id.parse().expect("an id"))).expect("an object"))
+        .expect("JSON")
+}
+
+/// A dump; one that is never changed is opened once for all tests.
+fn opened(file: &Path) -> Arc<OpenDump> {
+    static FIXTURES: Mutex<BTreeMap<PathBuf, Arc<OpenDump>>> = Mutex::new(BTreeMap::new());
+    let open = || Arc::new(heapdump::dump::open(file).expect("opens"));
+    if !file.starts_with(project("fixtures")) {
+        return open();
+    }
+    let mut fixtures = FIXTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(fixtures.entry(file.to_path_buf()).or_insert_with(open))
 }
 
 /// The class object of a class.
 fn class_object(file: &Path, class: &str) -> String {
-    let list = run(&["list", &text_of(file), "-q", "-t", "/^java.lang.Class$/", "-f", "json"]).expect_code(0).json();
-    let objects = list["objects"].as_array().expect("objects").clone();
-    let of_class = objects.iter().find(|object| object["class"] == class).expect(class);
-    of_class["id"].as_str().expect("an id").to_string()
+    let (dump, scope) = (opened(file), of_type("/^java.lang.Class$/"));
+    let list = objects(&dump, &ObjectsOptions { scope, ..ObjectsOptions::default() }).expect("a list");
+    let list = serde_json::to_value(&list).expect("JSON");
+    let of_class = list["objects"].as_array().expect("objects").iter().find(|object| object["class"] == class);
+    of_class.expect(class)["id"].as_str().expect("an id").to_string()
 }
 
 fn field(shown: &Value, class: &str, name: &str) -> Value {

@@ -89,6 +89,11 @@ macro_rules! ask {
     }};
 }
 
+/// Returns true if asking everything in every form takes no second.
+pub fn is_small(dump: &OpenDump) -> bool {
+    dump.graph().is_none_or(|graph| graph.node_count() <= 2000)
+}
+
 /// Asks of the whole dump.
 pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
     let mut asker = Asker { dump, forms, asked: Vec::new() };
@@ -132,7 +137,8 @@ pub fn ask_of_dump(dump: &OpenDump, forms: &[Format]) -> Vec<Asked> {
     for by in [BreakdownBy::Backtrace, BreakdownBy::Both, BreakdownBy::Caller] {
         ask!(asker, breakdown, BreakdownOptions { by, depth: Some(4), ..BreakdownOptions::default() });
     }
-    for threshold in ["10%", "1%", "0"] {
+    // With the last every object is a suspect.
+    for threshold in ["10%", "1%", "0"].into_iter().take(if is_small(dump) { 3 } else { 2 }) {
         ask!(asker, leaks, LeaksOptions { threshold: threshold.parse().expect("a size"), ..LeaksOptions::default() });
     }
     ask!(asker, strings, StringsOptions { holders: true, limits: rows(20), ..StringsOptions::default() });

@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::common::cmd::{Ran, finish, heapdump, run, run_on_terminal, run_with_input};
 use crate::common::fixtures::unpacked;
 
-const XNA: &str = "tests/findings/escape_xna.txt";
-const TRACE: &str = "tests/findings/escape_memory_infra.json";
+const XNA: &str = "tests/inputs/escape_xna.txt";
+const TRACE: &str = "tests/inputs/escape_memory_infra.json";
 /// What no output may hold: C0 but the line end (and the tab between columns of TSV), DEL, C1, direction, separators, and
 /// what shows nothing.
 const HOSTILE: &str = "\u{1b}\u{7}\t\r\u{7f}\u{9b}\u{ad}\u{34f}\u{61c}\u{115f}\u{180e}\u{200b}\u{200d}\u{200f}\u{2028}\

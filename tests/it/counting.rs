@@ -1,4 +1,5 @@
-//! What a second look at 0.1.0 found wrong in the readers; the numbers are those of the list.
+//! Types counted without a graph and with one: the same figures; records that tools write in more ways than one, and sums
+//! that are too large.
 
 use std::io::Read;
 
@@ -7,7 +8,7 @@ use crate::common::fixtures;
 use serde_json::{Value, json};
 
 fn file(name: &str) -> String {
-    project(&format!("tests/findings/{name}")).display().to_string()
+    project(&format!("tests/inputs/{name}")).display().to_string()
 }
 
 fn problem(answer: &Value, code: &str) -> Option<Value> {

@@ -1,4 +1,4 @@
-//! What those who meet the program first look for: several types, several objects, limits by type, packages by level.
+//! Several types and objects chosen, limits by type, packages by level, and the words where a choice finds nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

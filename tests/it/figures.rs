@@ -1,19 +1,19 @@
-//! What a second look at 0.1.0 found: type ids of one name, sentences that were not true under every option, shares,
-//! plurals, and sizes in two forms.
+//! Figures and the sentences around them: types of one name, shares, plurals, sizes in two forms, and what each option
+//! makes of a sentence.
 
 use serde_json::Value;
 
 use crate::common::cmd::{run, run_on_terminal, run_with_input};
 
-const TWIN_TYPES: &str = "tests/findings/twin_types.nettrace";
-const TWIN_GROUP: &str = "tests/findings/twin_group.nettrace";
-const TWIN_ITEMS: &str = "tests/findings/twin_items.nettrace";
-const SAMPLED: &str = "tests/findings/sampled_two_sizes.gcdump";
+const TWIN_TYPES: &str = "tests/inputs/twin_types.nettrace";
+const TWIN_GROUP: &str = "tests/inputs/twin_group.nettrace";
+const TWIN_ITEMS: &str = "tests/inputs/twin_items.nettrace";
+const SAMPLED: &str = "tests/inputs/sampled_two_sizes.gcdump";
 const SAMPLED_REAL: &str = "fixtures/gcdump/sampled-net31.gcdump.zst";
 const NAMELESS: &str = "fixtures/nettrace/nonames-net9.nettrace.zst";
 const SMALL: &str = "fixtures/nettrace/small-net9.nettrace.zst";
-const SEVEN: &str = "tests/findings/seven_percent.txt";
-const BY_TYPE: &str = "tests/findings/export_by_type.trace";
+const SEVEN: &str = "tests/inputs/seven_percent.txt";
+const BY_TYPE: &str = "tests/inputs/export_by_type.trace";
 
 fn json(args: &[&str]) -> Value {
     run(&[args, &["-f", "json", "-q"]].concat()).expect_code(0).json()
@@ -183,7 +183,7 @@ fn sentences_name_what_they_speak_of() {
 #[test]
 fn no_allocations_are_0_and_objects_of_0_bytes_are_counted() {
     for options in [&[][..], &["--invert"], &["--by", "type"]] {
-        let heap = json(&[&["breakdown", "tests/findings/empty.txt"], options].concat())["heaps"][0].clone();
+        let heap = json(&[&["breakdown", "tests/inputs/empty.txt"], options].concat())["heaps"][0].clone();
         assert_eq!((&heap["allocations"], &heap["tree"]["allocations"]), (&0.into(), &0.into()), "{options:?}");
     }
     let dump = "a 2 x.exe\nt 1 A\nt 2 B\no 10 1 8 20\no 20 2 0\nr 10 1 0\nc x.exe\n";
@@ -261,7 +261,7 @@ fn an_exported_heap_has_the_tree_it_was_made_of() {
 /// A14: "1 objects of 1 types"; 1024.0 KiB.
 #[test]
 fn one_is_singular_and_sizes_take_the_next_unit() {
-    let one = "tests/findings/one.txt";
+    let one = "tests/inputs/one.txt";
     let text = shown(&format!("stats {one}"));
     assert!(text.contains(" in 1 object of 1 type\n") && text.contains(" in 1 object reachable from roots"), "{text}");
     let text = shown(&format!("info {one}"));

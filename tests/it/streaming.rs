@@ -63,17 +63,17 @@ fn types(count: usize) -> String {
 // B1
 #[test]
 fn all_paths_are_streamed_in_every_form() {
-    let chain = rooted_chain(2500);
-    for (form, least) in [("json", 100_000_000), ("jsonl", 100_000_000), ("csv", 30_000_000)] {
-        let ran = within(300, &format!("roots 9c4 --paths 0 -f {form}"), "wc -c", &chain).expect_code(0);
+    let chain = rooted_chain(1500);
+    for (form, least) in [("json", 47_000_000), ("jsonl", 47_000_000), ("csv", 20_000_000)] {
+        let ran = within(60, &format!("roots 5dc --paths 0 -f {form}"), "wc -c", &chain).expect_code(0);
         let bytes: u64 = ran.stdout.trim().parse().expect("a number");
         assert!(bytes > least, "{form}: {bytes}");
     }
-    // Rows of long paths are shortened without a walk down each: 20,000 of them have some 100 million objects.
-    let ran = within(300, "roots 4e20 --paths 0", "tail -n 2", &rooted_chain(20_000)).expect_code(0);
+    // Rows of long paths are shortened without a walk down each: 10,000 of them have some 50 million objects.
+    let ran = within(300, "roots 2710 --paths 0", "tail -n 2", &rooted_chain(10_000)).expect_code(0);
     let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|row| row.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["20000", "19998", "4e1f", "8", "8", "A"]);
-    assert_eq!(rows[1], ["20000", "19999", "4e20", "8", "8", "A"]);
+    assert_eq!(rows[0], ["10000", "9998", "270f", "8", "8", "A"]);
+    assert_eq!(rows[1], ["10000", "9999", "2710", "8", "8", "A"]);
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn what_is_longer_than_the_limit_is_refused_before_it_is_held() {
 
 #[test]
 fn padding_is_not_kept_and_is_said() {
-    let gcdump = std::fs::read(project("tests/findings/sampled_two_sizes.gcdump")).expect("a fixture");
+    let gcdump = std::fs::read(project("tests/inputs/sampled_two_sizes.gcdump")).expect("a fixture");
     let xna = b"a 2 g 1\nt 1 A\no 1 1 8\nr 1 1 0\nc g 2\n".to_vec();
     let ibm = b"// Version: J9\n0x10 [16] OBJ A\n\t0x10 \n\n// EOF:  Total 'Objects',Refs(null) : 1,1(0)\n".to_vec();
     for (dump, padding) in [(&xna, &b"\0"[..]), (&xna, b" "), (&ibm, b"\0"), (&gcdump, b"\0")] {
