@@ -22,12 +22,12 @@ const ORDINARY_PADDING_BYTES: u64 = 1 << 20;
 /// Columns of a block that grew with a record take so many times its text, at most: a reference of two characters takes
 /// 12 bytes.
 const COLUMNS_OF_TEXT: u64 = 6;
-/// What was parsed of one block is used again for the next unless it is larger.
+/// A batch is used again for the next block unless it is larger.
 const POOLED_BYTES: usize = 16 << 20;
 /// A thread has a block of text and its columns, and others may wait.
 const BYTES_OF_THREAD: u64 = 12 << 20;
 
-/// Where blocks may be cut.
+/// A rule for the places at which blocks may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     /// After a line end.
@@ -59,7 +59,7 @@ impl Cut {
     }
 }
 
-/// What a parser knows of its block besides the text.
+/// The context of a block of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockPlace {
     /// The input begins here.
@@ -72,17 +72,17 @@ pub(super) struct BlockPlace {
 
 /// Cuts an input into blocks that can be parsed apart.
 pub(super) trait BlockSource: Send {
-    /// What a parser knows of a block besides its bytes.
+    /// The context in which a block is parsed.
     type Place;
     /// Reads the next block into the start of `buffer`: how many bytes it has, and its place. `None` at the end, and
     /// again when it is asked for after that or after an error.
     ///
     /// # Errors
-    /// When the input cannot be read, or a block takes more memory than there is.
+    /// If the input cannot be read, or a block takes more memory than there is.
     fn next_block(&mut self, buffer: &mut Buffer) -> Result<Option<(usize, Self::Place)>, ReadError>;
 }
 
-/// What is parsed of a block.
+/// The parsed content of a block.
 pub(super) trait Batch: Default + Send {
     /// Bytes of memory it has, used or not.
     fn memory_bytes(&self) -> usize;
@@ -195,14 +195,14 @@ impl BlockReader {
     }
 }
 
-/// Where the padding that the text ends in begins, if it does.
+/// The start of the padding that the text ends in, if it does.
 fn padding_at_end(text: &[u8]) -> Option<usize> {
     let &last = text.last().filter(|byte| matches!(byte, 0 | b' ' | b'\t'))?;
     let start = text.iter().rposition(|&byte| byte != last).map_or(0, |at| at + 1);
     (text.len() - start >= PADDING_BYTES).then_some(start)
 }
 
-/// What was parsed of a block, and what it takes.
+/// The parsed content of a block, and its memory.
 struct Parsed<B> {
     batch: B,
     share: MemoryShare,

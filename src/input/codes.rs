@@ -23,7 +23,7 @@ pub(super) static PADDING: Code = Code::warning(
     "long runs of NULs or blanks, which were skipped: the file was filled up or not all written",
 );
 
-/// What the graph's builder can find, in a format's words: the codes are the same for all formats, what they mean is said
+/// Findings of the graph's builder, in a format's words: the codes are the same for all formats, what they mean is said
 /// of "the dump", "the snapshot" or "their section".
 #[derive(Debug)]
 pub struct GraphCodes {
@@ -59,7 +59,7 @@ pub(super) static IN_DUMP: GraphCodes = GraphCodes::IN_DUMP;
 /// An error when no object was read and some were lost.
 ///
 /// # Errors
-/// When `objects` is 0 and the dump has any of these problems, or its packing broke off.
+/// If `objects` is 0 and the dump has any of these problems, or its packing broke off.
 pub(super) fn check_any_read(objects: u64, problems: &Diagnostics, lost: &[&'static Code]) -> Result<(), ReadError> {
     if objects > 0 {
         return Ok(());

@@ -3,7 +3,7 @@
 
 use crate::graph::{FieldKind, HeapGraph, NodeId, NodeSet, TypeId};
 
-/// What is known of the contents of a text or an array: 126 bits that are equal for equal contents (of arrays of one
+/// A key of the contents of a text or an array: 126 bits that are equal for equal contents (of arrays of one
 /// type), and whether all of it is zero. Two contents that differ have the same key by a chance of 1 in 2^126.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ContentKey(u128);
@@ -52,7 +52,7 @@ pub struct Strings {
     pub(super) keys: Vec<ContentKey>,
     /// Strings whose bytes are two a character.
     pub(super) wide: Vec<bool>,
-    /// Which characters of their arrays they are: from, how many. Empty where all of them are.
+    /// The part of its array's characters that each string is: from, length. Empty where all are whole.
     pub(super) parts: Vec<(u32, u32)>,
 }
 
@@ -62,7 +62,7 @@ impl Strings {
         Strings { nodes, keys, ..Strings::default() }
     }
 
-    /// How many there are.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -109,7 +109,7 @@ impl Strings {
     }
 }
 
-/// What is wanted of the contents of a dump beside its strings.
+/// The contents of a dump that are wanted beside its strings.
 #[derive(Debug, Clone, Default)]
 pub struct WantedContents {
     /// Keys of all primitive arrays, and lengths of long arrays of references.
@@ -138,7 +138,7 @@ pub struct Contents {
 /// Arrays of references are told of from so many elements on.
 pub const MIN_LONG_ARRAY: u32 = 16;
 
-/// What a field of an object holds, as far as analyses ask.
+/// The value of an object's field, as far as analyses ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldValue {
     /// Nothing, or an object that is not in the dump.
@@ -150,7 +150,7 @@ pub enum HeldValue {
 }
 
 impl Contents {
-    /// What a field of an object holds, by its place in [`WantedContents::fields`].
+    /// The value of an object's field, by its place in [`WantedContents::fields`].
     pub fn field(&self, node: NodeId, place: usize) -> Option<HeldValue> {
         let key = (node, place as u16);
         let at = self.fields.binary_search_by_key(&key, |&(node, place, _)| (node, place)).ok()?;

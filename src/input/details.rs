@@ -1,4 +1,4 @@
-//! What a dump says of single objects and no graph keeps: values of fields, texts, names of references. Read from the
+//! Details of single objects that no graph keeps: values of fields, texts, names of references. Read from the
 //! dump again when it is printed.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use super::{Contents, ReadError, Strings, WantedContents};
 use crate::allocations::AllocationDump;
 use crate::graph::{ColumnSink, FieldKind, FrameId, HeapGraph, NameId, NodeId, SourcePlace, TypeId};
 
-/// How an object refers to another.
+/// The way in which an object refers to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReferenceName {
@@ -34,7 +34,7 @@ pub enum ReferenceName {
     Loader,
     /// A variable that a closure has captured, of a block: those have a slot and no name.
     VariableSlot(u64),
-    /// What a map holds, by its key, as `Map["key"]`, or a key of it: written as it is.
+    /// The content of a map, by its key, as `Map["key"]`, or a key of it: written as it is.
     OfMap(String),
     /// A slot of the runtime's own, under the runtime's name.
     Internal(String),
@@ -71,7 +71,7 @@ fn is_identifier(name: &str) -> bool {
     begins && chars.all(|next| next.is_alphanumeric() || "_$".contains(next))
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -98,21 +98,21 @@ pub enum Value {
 /// A field of an object with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldValue {
-    /// How the object names it.
+    /// The object's name for it.
     pub name: ReferenceName,
-    /// What it is declared to hold.
+    /// Its declared kind.
     pub kind: FieldKind,
-    /// What it holds.
+    /// Its value.
     pub value: Value,
 }
 
-/// What an object says of itself, beside its type.
+/// The short text of an object, beside its type.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Saying {
     /// The text of a string.
     Text(Text),
-    /// What it is called: a thread, a constant, a class.
+    /// A name: of a thread, a constant, a class.
     Name(Text),
     /// The value of a box around a primitive one.
     Boxed(Value),
@@ -127,12 +127,12 @@ pub struct Text {
     pub is_cut: bool,
 }
 
-/// How long an array is, and what it holds first.
+/// The length of an array, and its first elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elements {
     /// Elements that it has.
     pub length: u64,
-    /// What each of them is.
+    /// The kind of each of them.
     pub kind: FieldKind,
     /// The first of them.
     pub first: Vec<Value>,
@@ -144,7 +144,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
     /// there of a damaged one. An array has none.
     ///
     /// # Errors
-    /// When the dump cannot be read again.
+    /// If the dump cannot be read again.
     fn fields(&self, graph: &HeapGraph, node: NodeId) -> Result<Vec<FieldValue>, ReadError>;
 
     /// The name of an object's reference, counted from 0 in `HeapGraph::references`; `None` when the dump has none.
@@ -182,7 +182,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// What each of some objects says of itself, of texts at most so many UTF-16 units. Reads each part of the dump once:
+    /// Short texts of some objects, each of at most so many UTF-16 units. Reads each part of the dump once:
     /// for thousands of objects faster than one by one. 100 bytes for each beside the texts.
     ///
     /// # Errors
@@ -254,7 +254,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
         Ok(vec![Vec::new(); names.len()])
     }
 
-    /// Where in the source a function stands, or the constructor of an object; `None` where the dump does not say.
+    /// The source place of a function, or of the constructor of an object; `None` where the dump does not say.
     ///
     /// # Errors
     /// As [`fields`](Self::fields).
@@ -262,7 +262,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// What a function is called, `f()`, or where it stands if it has no name; `None` for what is no function.
+    /// The name of a function, `f()`, or its place if it has no name; `None` for what is no function.
     ///
     /// # Errors
     /// As [`fields`](Self::fields).
@@ -278,7 +278,7 @@ pub trait ObjectDetails: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// What stacks allocated, as two heaps: `live` and `allocated`; `None` of a dump without stacks. Once: O(objects).
+    /// Allocations by stack, as two heaps: `live` and `allocated`; `None` of a dump without stacks. Once: O(objects).
     ///
     /// # Errors
     /// As [`fields`](Self::fields).

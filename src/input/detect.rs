@@ -1,4 +1,4 @@
-//! Which reader is for a dump.
+//! The choice of the reader for a dump.
 
 use super::error::{ReadError, ReadErrorKind};
 use super::options::ReadOptions;
@@ -10,7 +10,7 @@ use super::{READERS, foreign, text};
 /// Finds the reader for a source.
 ///
 /// # Errors
-/// When `input_format` names no reader, when no reader recognises the content, or when several may.
+/// If `input_format` names no reader, when no reader recognises the content, or when several may.
 pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Reader, ReadError> {
     if source.start().iter().all(|&byte| text::is_blank(byte)) && source.is_whole() {
         return Err(ReadError::new(ReadErrorKind::Empty));
@@ -37,7 +37,7 @@ pub fn detect(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
     }
 }
 
-/// What an array without an element takes in the heaps of a format, by the width of addresses; none where other arrays
+/// Bytes of an array without an element in the heaps of a format, by the width of addresses; none where other arrays
 /// are as small, or the format does not tell.
 pub fn empty_array_bytes(name: &str) -> &'static [u64] {
     READERS.iter().find(|reader| reader.name() == name).map_or(&[], |reader| reader.empty_array_bytes())

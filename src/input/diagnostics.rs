@@ -13,17 +13,17 @@ use super::stored::FixedText;
 pub struct Code {
     /// `dangling-ref`
     pub name: &'static str,
-    /// What it means, to follow a count: "references to objects that are not in the dump".
+    /// Its meaning, to follow a count: "references to objects that are not in the dump".
     pub meaning: &'static str,
-    /// How much it matters.
+    /// Its weight.
     pub severity: Severity,
 }
 
-/// How much a kind of problem matters.
+/// The weight of a kind of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// What was read may differ from the heap: it is warned about, and an error under `strict`.
+    /// The graph may differ from the heap: it is warned about, and an error under `strict`.
     Warning,
     /// Worth listing, without effect on what was read.
     Note,
@@ -46,15 +46,15 @@ impl Code {
 pub struct Problem {
     /// The name of its [`Code`].
     pub code: FixedText,
-    /// What the code means.
+    /// The meaning of the code.
     pub meaning: FixedText,
-    /// How much it matters.
+    /// Its weight.
     pub severity: Severity,
-    /// How often it was met.
+    /// The number of times it was met.
     pub count: u64,
-    /// Where first.
+    /// The first place.
     pub first_at: Position,
-    /// What stood there, shortened; may be empty.
+    /// The text there, shortened; may be empty.
     pub first_text: String,
 }
 
@@ -78,7 +78,7 @@ impl Problem {
         self.severity == Severity::Note
     }
 
-    /// What it means, with what stood there.
+    /// Its meaning, with the text that stood there.
     pub(super) fn meaning_and_text(&self) -> String {
         let meaning = &self.meaning;
         if self.first_text.is_empty() { meaning.to_string() } else { format!("{meaning}: {}", self.first_text) }
@@ -152,7 +152,7 @@ impl Diagnostics {
     /// The first problem as an error, if there is one that counts.
     ///
     /// # Errors
-    /// When `strict` and any problem is more than a note.
+    /// If `strict` and any problem is more than a note.
     pub fn check(&self, strict: bool) -> Result<(), ReadError> {
         let first = self
             .problems

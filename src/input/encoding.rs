@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// How the text was encoded.
+/// An encoding of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8, or bytes that are taken as they are.

@@ -1,5 +1,5 @@
-//! Why a dump could not be read. The path is not part of the text, nor is what to do on a command line: whoever opened
-//! the file adds these.
+//! Errors for dumps that cannot be read. The path is not part of the text, nor is what to do on a command line: whoever
+//! opened the file adds these.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ struct Inner {
     at: Option<Position>,
 }
 
-/// What is wrong.
+/// The kind of an error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadErrorKind {
@@ -95,12 +95,12 @@ impl ReadError {
         self
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> &ReadErrorKind {
         &self.0.kind
     }
 
-    /// Where it showed, if known.
+    /// The place at which it showed, if known.
     pub fn position(&self) -> Option<Position> {
         self.0.at
     }
@@ -150,7 +150,7 @@ impl std::error::Error for ReadError {
 }
 
 impl From<std::io::Error> for ReadError {
-    /// What a source's budget refused comes through readers of bytes as an error of theirs.
+    /// Unwraps what a source's budget refused, which comes through readers of bytes as an error of theirs.
     fn from(error: std::io::Error) -> Self {
         if error.get_ref().is_some_and(|inner| inner.is::<Cancelled>()) {
             return ReadError::new(ReadErrorKind::Cancelled);

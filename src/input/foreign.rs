@@ -9,7 +9,7 @@ const PPROF: &str = "go tool pprof opens it";
 const NO_DUMP: &str = "name a heap dump";
 const ELF: &[u8] = b"\x7fELF";
 
-/// How a file begins, what it is, and what to do with it.
+/// First bytes of a file, its name in words, and advice.
 const FOREIGN: [(&[u8], &str, &str); 25] = [
     (b"{\"type\":\"ROOT\"", RUBY, RUBY_ADVICE),
     (b"{\"address\":\"0x", RUBY, RUBY_ADVICE),
@@ -45,7 +45,7 @@ const FOREIGN: [(&[u8], &str, &str); 25] = [
 const RUBY: &str = "a heap dump of Ruby (ObjectSpace.dump_all)";
 const RUBY_ADVICE: &str = "it is text, an object a line: heapy and sheap read it";
 
-/// What a file is that begins like this, in a sentence; `None` when nobody knows.
+/// A sentence on a file that begins like this; `None` when it is unknown.
 pub(super) fn name(start: &[u8]) -> Option<String> {
     let (what, advice) = if is_core(start) {
         ("an ELF core dump", PROCESS)
@@ -65,7 +65,8 @@ pub(super) fn name(start: &[u8]) -> Option<String> {
     Some(sentence(what, advice))
 }
 
-/// The same of what a reader may still take: pages and plain text. Names of all formats are for text that is a dump all the same.
+/// The same of what a reader may still take: pages and plain text. Names of all formats are for text that is a dump all
+/// the same.
 pub(super) fn name_of_text(start: &[u8], formats: &[&str]) -> Option<String> {
     let text = match std::str::from_utf8(start) {
         Ok(text) => text,

@@ -1,10 +1,10 @@
-//! What a file says of itself.
+//! Facts about a dump and its file.
 
 use serde::{Deserialize, Serialize};
 
 use super::stored::{self, FixedText};
 
-/// What a file says of itself, and what was found in it.
+/// Facts about a dump and its file, as the file states them or as they were found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FormatInfo {
     /// The reader's name.
@@ -13,7 +13,7 @@ pub struct FormatInfo {
     pub title: FixedText,
     /// The format's version or variant, if there are several.
     pub version: Option<String>,
-    /// Which program wrote the dump, in its own words.
+    /// The program that wrote the dump, in its own words.
     pub producer: Option<String>,
     /// The text's encoding; `None` for a binary format.
     pub encoding: Option<FixedText>,
@@ -23,15 +23,15 @@ pub struct FormatInfo {
     pub records: Vec<(FixedText, u64)>,
     /// The dump's own totals against what was found, where it has them: one sentence.
     pub trailer: Option<String>,
-    /// Why the dump was written, where it says so.
+    /// The reason for the dump, where the file states it.
     #[serde(default)]
     pub reason: Option<String>,
-    /// How sizes were derived, for a format that does not state them: one phrase.
+    /// The derivation of sizes, for a format that does not state them: one phrase.
     #[serde(default)]
     pub sizes: Option<String>,
     /// The format has no root records: roots must be inferred.
     pub has_no_roots: bool,
-    /// What the file lacks of its dump, or what of it could not be read; `None` for one that is whole.
+    /// The part of the dump that is missing or could not be read; `None` for one that is whole.
     #[serde(default)]
     pub loss: Option<Loss>,
     /// The snapshots in the file, in the order of time, where the format can hold several.
@@ -43,7 +43,7 @@ pub struct FormatInfo {
     pub sampled: Option<(f32, f32)>,
 }
 
-/// What is lost of a cut or damaged dump.
+/// The loss of a cut or damaged dump.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
     /// Bytes of the dump that were read, unpacked.
@@ -53,7 +53,7 @@ pub struct Loss {
     /// Nothing else is lost; false where records that the dump does not count may have followed.
     #[serde(default)]
     pub is_all_known: bool,
-    /// What was in them, or must have been: phrases.
+    /// Phrases for what was in them, or must have been.
     pub lost: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Loss {
 }
 
 impl FormatInfo {
-    /// How many records of each kind there are, in a fixed order.
+    /// Sets the number of records of each kind, in a fixed order.
     pub fn set_records(&mut self, records: impl IntoIterator<Item = (&'static str, u64)>) {
         self.records = records.into_iter().map(|(kind, count)| (kind.into(), count)).collect();
     }
@@ -75,7 +75,7 @@ impl FormatInfo {
 /// One of the snapshots in a file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SnapshotInfo {
-    /// When it was taken, in milliseconds since 1970.
+    /// The time at which it was taken, in milliseconds since 1970.
     pub unix_ms: Option<i64>,
     /// It is in the file from its start to its end, as far as the file can tell.
     pub complete: bool,

@@ -24,13 +24,13 @@ const MOST_MEMBER_BYTES: usize = 4 << 20;
 const UNPACKED_BYTES_OF_THREAD: usize = 12 << 20;
 /// Threads are used as far as there is so much memory for each.
 pub(super) const UNPACKING_BYTES_OF_THREAD: u64 = 64 << 20;
-/// What a member begins with, and how many bytes it has at least.
+/// The first bytes of a member, and its least length.
 const MEMBER_START: [u8; 3] = [0x1F, 0x8B, 0x08];
 const LEAST_MEMBER_BYTES: usize = 20;
 
 /// Bytes that unpacking keeps: to refer back to, or unpacked ahead.
 pub(super) type Windows = Arc<AtomicU64>;
-/// How many threads may unpack; 0 while that is not known.
+/// The number of threads that may unpack; 0 while that is not known.
 pub(super) type Workers = Arc<AtomicUsize>;
 
 /// Packed bytes with a look ahead.
@@ -80,7 +80,7 @@ impl<R: Read> BufRead for Packed<R> {
     }
 }
 
-/// What comes out of a gzip file.
+/// The unpacked content of a gzip file.
 pub(super) struct GzipMembers<R> {
     state: State<R>,
     /// Members in order, and how many bytes each has; of the first so many were handed out.
@@ -306,7 +306,7 @@ mod tests {
         packed
     }
 
-    /// What comes out, and how it ends.
+    /// The output, and its error.
     fn all(mut reader: impl Read) -> (Vec<u8>, Option<String>) {
         let mut out = Vec::new();
         let error = reader.read_to_end(&mut out).err().map(|error| error.to_string());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// What is being done.
+/// A phase of the work on a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
@@ -57,8 +57,8 @@ pub trait Observer: Send + Sync {
     /// So many bytes were taken from the file or pipe (packed bytes, if it is packed), of `total` where that is known.
     fn bytes_read(&self, _done: u64, _total: Option<u64>) {}
 
-    /// So many objects were found so far in the dump that is read, of all its snapshots. Told for blocks of objects, not for each;
-    /// may be 0.
+    /// So many objects were found so far in the dump that is read, of all its snapshots. Told for blocks of objects,
+    /// not for each; may be 0.
     fn objects_read(&self, _objects: u64) {}
 
     /// So many steps of the phase are done, of `total`; of phases that have steps.

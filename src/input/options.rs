@@ -1,10 +1,10 @@
-//! How a dump is to be read.
+//! Options for reading a dump.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How to read, for all formats; what is special to one is in a struct of its own.
+/// Options of reading for all formats; those special to one are in a struct of their own.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
     /// A reader's name: no recognition. Default: none.
@@ -18,15 +18,15 @@ pub struct ReadOptions {
     /// Memory that the dump may take while it is read, with everything that grows with it. A dump that takes more is an
     /// error. Default: no limit.
     pub max_memory_bytes: Option<u64>,
-    /// Which of several snapshots. Default: the first complete one.
+    /// The snapshot to read, of several. Default: the first complete one.
     pub snapshot: SnapshotChoice,
-    /// Whose rules of sizes and holding. Default: those of this program.
+    /// The rules of sizes and holding. Default: those of this program.
     pub rules: Rules,
     /// Options of the XNA / .NET CF reader.
     pub xna_cf: XnaCfOptions,
 }
 
-/// Whose rules of sizes and holding a dump is read by.
+/// Rules of sizes and holding that a dump is read by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Rules {
     /// The best that is known; the only ones of most formats.
@@ -36,7 +36,7 @@ pub enum Rules {
     Mat,
     /// Those of Chrome DevTools: what V8 snapshots are read by anyway.
     Devtools,
-    /// What a V8 snapshot says, as it stands: no sizes moved, no page owns anything.
+    /// A V8 snapshot as it stands: no sizes moved, no page owns anything.
     Plain,
 }
 
@@ -67,7 +67,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// Which of several snapshots in a file.
+/// A choice among the snapshots in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum SnapshotChoice {
     /// The first complete one; where none is, the first.
@@ -92,7 +92,7 @@ impl FromStr for SnapshotChoice {
     }
 }
 
-/// How sizes are written.
+/// The radix in which sizes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum SizeRadix {
     /// As the runtime writes them.
@@ -105,6 +105,6 @@ pub enum SizeRadix {
 /// Options of the XNA / .NET CF reader.
 #[derive(Debug, Clone, Default)]
 pub struct XnaCfOptions {
-    /// How sizes are written. Default: hexadecimal.
+    /// The radix of sizes. Default: hexadecimal.
     pub size_radix: SizeRadix,
 }

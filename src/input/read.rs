@@ -11,7 +11,7 @@ use super::source::Source;
 use crate::allocations::AllocationDump;
 use crate::graph::HeapGraph;
 
-/// What a dump holds.
+/// The content of a dump.
 #[derive(Debug)]
 #[non_exhaustive]
 #[expect(clippy::large_enum_variant, reason = "there is one, and it is moved once")]
@@ -27,9 +27,9 @@ pub enum Dump {
 pub struct Loaded {
     /// Its content.
     pub dump: Dump,
-    /// What the file says of itself.
+    /// Facts about the dump and the file.
     pub info: FormatInfo,
-    /// What was wrong with it.
+    /// Problems that were met.
     pub diagnostics: Diagnostics,
     /// Reads single objects again, where the format says more of them than the graph has.
     pub details: Option<Box<dyn ObjectDetails>>,
@@ -40,13 +40,13 @@ pub struct Loaded {
 pub struct Counted {
     /// (type, objects, bytes), by name; types without objects left out.
     pub types: Vec<(String, u64, u64)>,
-    /// Where each type is from, where that may tell types of one name apart; else empty.
+    /// The origin of each type, where that may tell types of one name apart; else empty.
     pub origins: Vec<TypeOrigin>,
     /// Sections' names.
     pub sections: Vec<String>,
-    /// What the file says of itself.
+    /// Facts about the dump and the file.
     pub info: FormatInfo,
-    /// What was wrong with it.
+    /// Problems that were met.
     pub diagnostics: Diagnostics,
 }
 
@@ -103,7 +103,7 @@ fn reader_for(source: &Source, options: &ReadOptions) -> Result<&'static dyn Rea
     }
 }
 
-/// Why there is nothing to show, with the first problem.
+/// The error for a file without a heap, with the first problem.
 fn no_heap(mut text: String, problems: &Diagnostics) -> ReadError {
     if let Some(problem) = problems.sorted().first() {
         text += &format!(" ({}: {}, at {})", problem.code, problem.meaning, problem.first_at);

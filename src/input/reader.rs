@@ -1,4 +1,4 @@
-//! What the reader of one format is, what it is given and what it gives back. Everything that formats have in common is
+//! The reader of one format, its input and its result. Everything that formats have in common is
 //! done by [`read`](super::read()) around it.
 
 use super::codes::{self, GraphCodes};
@@ -41,7 +41,7 @@ pub trait Reader: Sync {
     /// The format in words.
     fn title(&self) -> &'static str;
 
-    /// Whose heaps the format shows.
+    /// The runtime whose heaps the format shows.
     fn runtime(&self) -> Runtime;
 
     /// Looks at the first bytes, some 8 KiB, unpacked and in UTF-8; never fails.
@@ -73,7 +73,7 @@ pub trait Reader: Sync {
     /// that grows with the dump ask `reading.budget`.
     ///
     /// # Errors
-    /// When the input cannot be read at all.
+    /// If the input cannot be read at all.
     fn read(&self, source: Source, reading: &mut Reading) -> Result<ParsedDump, ReadError>;
 
     /// Objects and bytes by type, in one pass with memory for types alone. Repeated objects count each time.
@@ -82,7 +82,7 @@ pub trait Reader: Sync {
     /// As `read`.
     fn count_types(&self, source: Source, reading: &mut Reading) -> Result<ParsedTypes, ReadError>;
 
-    /// What an array without an element takes, by the width of addresses, narrow ones first: no object is smaller, and no
+    /// Bytes of an array without an element, by the width of addresses, narrow ones first: no object is smaller, and no
     /// other array as small. Nothing where that is not so.
     fn empty_array_bytes(&self) -> &'static [u64] {
         &[]
@@ -93,25 +93,25 @@ pub trait Reader: Sync {
         false
     }
 
-    /// What reads single objects of the dump in `input` again, from what [`ObjectDetails::store`] wrote into an index.
+    /// The reader of single objects of the dump in `input`, from what [`ObjectDetails::store`] wrote into an index.
     /// `None` for a format that says no more than the graph has.
     fn details(&self, _columns: &dyn ColumnSource, _input: Reread) -> Option<Box<dyn ObjectDetails>> {
         None
     }
 }
 
-/// What a reader is given beside the input, and fills on its way.
+/// The working state of a reader: given beside the input, and filled on its way.
 #[derive(Debug)]
 pub struct Reading {
-    /// How to read.
+    /// Options of reading.
     pub options: ReadOptions,
     /// The memory that the dump may take while it is read.
     pub budget: MemoryBudget,
-    /// What the file says of itself.
+    /// Facts about the dump and the file.
     pub info: FormatInfo,
-    /// What is wrong with it.
+    /// Problems that were met.
     pub diagnostics: Diagnostics,
-    /// What reads single objects of the dump again (from [`Source::reread`]), where the format says more of them than the
+    /// The reader of single objects of the dump (from [`Source::reread`]), where the format says more of them than the
     /// graph has. Filled while reading, or by [`Objects::then`].
     pub details: Option<Box<dyn ObjectDetails>>,
     /// `None` once it was asked.
@@ -145,7 +145,7 @@ impl Reading {
     /// it before, with [`check_strict`](Self::check_strict).
     ///
     /// # Errors
-    /// When no object was read and some were lost.
+    /// If no object was read and some were lost.
     pub(super) fn close(&mut self, extent: &Extent) -> Result<(), ReadError> {
         self.note_end(extent.end);
         codes::check_any_read(extent.objects, &self.diagnostics, extent.lost)
@@ -167,7 +167,7 @@ impl Reading {
     }
 }
 
-/// How far a reader came.
+/// The extent to which a dump was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
     /// The last line of a text, or the length of a binary file. Positions that the builder was given are of the same kind.
@@ -180,13 +180,13 @@ pub struct Extent {
 
 /// A dump as its reader leaves it.
 pub struct ParsedDump {
-    /// How far it was read.
+    /// The extent to which it was read.
     pub extent: Extent,
-    /// What was read.
+    /// The parsed records.
     pub content: Content,
 }
 
-/// What a dump's records came to.
+/// The content of a dump's records.
 pub enum Content {
     /// Objects, still with ids in place of node numbers.
     Objects(Box<Objects>),
@@ -203,7 +203,7 @@ pub struct Objects {
     finish: Option<Finish>,
 }
 
-/// What a format has to do with the finished graph; it knows what did not fit.
+/// A format's work on the finished graph, with what did not fit.
 type Finish = Box<dyn FnOnce(&mut HeapGraph, &ResolveCounts, &mut Reading)>;
 
 impl Objects {
@@ -225,7 +225,7 @@ impl Objects {
     /// Makes the graph and reports what did not fit in the words of `codes`; `end` tells the kind of positions.
     ///
     /// # Errors
-    /// When there is no memory for the graph.
+    /// If there is no memory for the graph.
     pub(super) fn resolve(
         self,
         codes: &'static GraphCodes,
@@ -254,18 +254,18 @@ impl Objects {
     }
 }
 
-/// Where a type is from, as far as counting tells.
+/// The origin of a type, as far as counting tells.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TypeOrigin {
-    /// What loaded it: the id of an object, or the runtime itself.
+    /// Its loader: the id of an object, or the runtime itself.
     Loader(Option<String>),
-    /// Where its constructor stands, if that is known.
+    /// The place of its constructor, if that is known.
     Place(Option<SourcePlace>),
 }
 
 /// A dump that was only counted, as its reader leaves it.
 pub struct ParsedTypes {
-    /// How far it was read.
+    /// The extent to which it was read.
     pub extent: Extent,
     /// (type, objects, bytes), by name; types without objects left out.
     pub types: Vec<(String, u64, u64)>,

@@ -1,4 +1,4 @@
-//! Whether objects may have been listed before, found out in memory of a fixed size: for counting without a graph.
+//! Objects that may have been listed before, found in memory of a fixed size: for counting without a graph.
 //!
 //! Dumps list objects in some ascending runs of ids. A run is kept by its two ends. An object outside all runs is
 //! certainly new; one within a run may be one of those there, and is counted as such. Never too few are counted.
@@ -9,7 +9,7 @@ const MOST_RUNS: usize = 512;
 /// The longest step within a run: what is skipped may come later (the runtime's regions have 4 MiB and more).
 pub(super) const LONGEST_STEP: u64 = 1 << 20;
 
-/// What a section's objects were so far.
+/// The objects of a section so far.
 #[derive(Debug, Default)]
 pub(super) struct RepeatWatch {
     /// First and last id of each run, apart and ascending.
@@ -19,7 +19,7 @@ pub(super) struct RepeatWatch {
     next_first: u64,
     /// Objects that may be repeats, in all sections.
     pub(super) objects: u64,
-    /// Where the first of them is.
+    /// Position of the first of them.
     pub(super) first_position: u64,
 }
 

@@ -13,7 +13,7 @@ const MOST_BYTES_IN_MEMORY: u64 = 64 << 20;
 /// Bytes that are unpacked at a time.
 const STEP_BYTES: usize = 1 << 20;
 
-/// Where a dump can be read again.
+/// The place from which a dump can be read again.
 #[derive(Debug, Clone)]
 pub(super) enum Origin {
     Path(PathBuf),
@@ -62,7 +62,7 @@ impl Reread {
     /// that has no name and is gone with the program.
     ///
     /// # Errors
-    /// When it cannot be opened any more, or there is no room for what is unpacked.
+    /// If it cannot be opened any more, or there is no room for what is unpacked.
     pub fn by_position(&self) -> Result<RandomAccess, ReadError> {
         if self.is_packed {
             return self.unpacked();
@@ -120,7 +120,7 @@ impl Source {
     }
 }
 
-/// What a packed dump needs and does not find, beside why.
+/// The error for a packed dump that finds no room, with the reason.
 fn no_room(error: io::Error) -> io::Error {
     let folder = std::env::temp_dir();
     let what = format!("no room to unpack the dump into {}: {error}; TMPDIR names another folder", folder.display());
@@ -154,7 +154,7 @@ impl RandomAccess {
     /// Fills `out` with the bytes at `offset`.
     ///
     /// # Errors
-    /// When the dump has fewer, or cannot be read.
+    /// If the dump has fewer, or cannot be read.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         match &self.place {
             Place::File(file) => file.with(|file| {

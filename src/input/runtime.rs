@@ -1,6 +1,6 @@
 //! The runtime whose heap a dump shows: which types are its libraries' depends on it, and nothing in this folder.
 
-/// What a program ran on.
+/// The runtime of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Runtime {

@@ -1,4 +1,4 @@
-//! Where a text reader's parsers put objects: into columns for the graph, or into totals by type alone.
+//! Destinations of a text reader's objects: columns for the graph, or totals by type alone.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::repeats::RepeatWatch;
 use super::{Diagnostics, Position};
 use crate::graph::{BuildError, GraphBuilder, ObjectColumns, SectionId};
 
-/// What parsers need of the place that takes objects; generic, so that counting costs nothing of building.
+/// A destination of parsed objects; generic, so that counting costs nothing of building.
 pub(super) trait RecordSink: Default + Send {
     /// Does a graph come of it? Else roots need not be kept.
     const BUILDS_GRAPH: bool;

@@ -1,4 +1,4 @@
-//! Where bytes come from: files and pipes alike, unpacked and turned into UTF-8 on the way, with the start to look at.
+//! The bytes of files and pipes alike, unpacked and turned into UTF-8 on the way, with the start to look at.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -31,7 +31,7 @@ pub struct Source {
     broken: BrokenNote,
     file_bytes: Option<u64>,
     observer: Arc<dyn Observer>,
-    /// What the packing's windows take.
+    /// Memory of the packing's windows.
     windows: Windows,
     workers: Workers,
     budget: MemoryBudget,
@@ -40,12 +40,12 @@ pub struct Source {
     spool: Option<SharedFile>,
 }
 
-/// How a source ends, known after its last byte.
+/// The ending of a source, known after its last byte.
 #[derive(Debug)]
 pub(super) struct Ending(BrokenNote);
 
 impl Ending {
-    /// Why packed data ended before its end, if it did.
+    /// The reason for which packed data ended before its end, if it did.
     pub(super) fn broken(&self) -> Option<String> {
         self.0.lock().map_or(None, |note| note.clone())
     }
@@ -55,7 +55,7 @@ impl Source {
     /// Opens a file.
     ///
     /// # Errors
-    /// When it cannot be opened or read, is a directory, is empty, or is packed data that gives nothing.
+    /// If it cannot be opened or read, is a directory, is empty, or is packed data that gives nothing.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::open_observed(path, Arc::new(NoObserver))
     }
@@ -127,7 +127,7 @@ impl Source {
         Ok(source)
     }
 
-    /// What is kept of a pipe.
+    /// The part of a pipe that is kept.
     pub(super) fn spool(&self) -> Option<&SharedFile> {
         self.spool.as_ref()
     }
@@ -207,7 +207,7 @@ impl Source {
         self.whole
     }
 
-    /// How the text was encoded.
+    /// The encoding of the text.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
@@ -227,7 +227,7 @@ impl Source {
         self.ending().broken()
     }
 
-    /// How the input ends, to be asked when it was read.
+    /// The ending of the input, to be asked when it was read.
     pub(super) fn ending(&self) -> Ending {
         Ending(Arc::clone(&self.broken))
     }
@@ -263,7 +263,7 @@ impl Source {
     /// Fills `buf` as far as there is input; fewer bytes than asked for mean its end.
     ///
     /// # Errors
-    /// When the operating system cannot read, when what is packed cannot be unpacked in the memory there is, or when the
+    /// If the operating system cannot read, when what is packed cannot be unpacked in the memory there is, or when the
     /// observer says to stop. Packing that breaks off is the end of the input, see `ended_early`.
     pub fn fill(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.observer.is_cancelled() {
@@ -292,7 +292,7 @@ fn read_start(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Who is told how much was taken from the file, and how much there is.
+/// An observer of the bytes taken from a file, and the file's length.
 struct Observed {
     observer: Arc<dyn Observer>,
     total_bytes: Option<u64>,

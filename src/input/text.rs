@@ -91,7 +91,7 @@ pub(super) fn hex_digit(byte: u8) -> u8 {
     HEX[byte as usize]
 }
 
-/// What separates fields. A NUL is one too: files from mainframes are padded with them.
+/// Returns true for bytes that separate fields. A NUL is one too: files from mainframes are padded with them.
 #[inline]
 pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0 | 0x0B | 0x0C)
@@ -141,7 +141,7 @@ pub(super) struct NumberedTypes {
     large: FxHashMap<u64, u32>,
     /// (raw type id, line of its first mention in the block).
     pub(super) mentioned: Vec<(u64, u64)>,
-    /// Where the numbers of the current part of the block begin.
+    /// The place at which the numbers of the current part of the block begin.
     part: usize,
 }
 

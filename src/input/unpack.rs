@@ -12,10 +12,10 @@ use super::members::{GzipMembers, Windows, Workers};
 /// Packed bytes that are read at a time.
 const PACKED_BYTES: usize = 256 * 1024;
 
-/// Where a broken packing noted that it ended early.
+/// The note of a broken packing that ended early.
 pub(super) type BrokenNote = Arc<Mutex<Option<String>>>;
 
-/// How bytes are packed.
+/// A packing of bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Packing {
     Gzip,
@@ -40,7 +40,7 @@ impl Packing {
         }
     }
 
-    /// What is packed in `packed`. Data that breaks off is its end, with a note in `broken`; `windows` has the bytes that
+    /// Unpacks `packed`. Data that breaks off is its end, with a note in `broken`; `windows` has the bytes that
     /// unpacking keeps, and `workers` says how many threads it may take.
     pub(super) fn unpack(
         self,
@@ -129,7 +129,7 @@ impl<R: Read> ZstdFrames<R> {
     }
 }
 
-/// What a frame says it refers back to at most, by its first bytes; `None` where that is all of it.
+/// The longest distance that a frame refers back, by its first bytes; `None` where that is all of it.
 fn window_of_frame(start: &[u8]) -> Option<u64> {
     match *start {
         // A single segment: the window is the content.
@@ -142,7 +142,7 @@ fn window_of_frame(start: &[u8]) -> Option<u64> {
     }
 }
 
-/// What the decoder says of itself tells users nothing.
+/// An error in words of our own: the decoder's tell users nothing.
 fn broken_frame() -> io::Error {
     io::Error::other("a zstd frame is cut or damaged")
 }

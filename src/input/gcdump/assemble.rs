@@ -26,7 +26,7 @@ const TICKS_BEFORE_1970: i64 = 621_355_968_000_000_000;
 /// The largest size the format can say.
 const LARGEST: u64 = i32::MAX as u64;
 
-/// What was counted on the way.
+/// Numbers counted on the way.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) objects: u64,
@@ -53,13 +53,13 @@ pub(super) struct Assembly<'a> {
     wrappers: FxHashSet<usize>,
     /// Id and index of each object, where only totals are kept of them.
     counted: Vec<(u64, usize)>,
-    /// What is at hand besides the builder.
+    /// Memory beside the builder's.
     share: MemoryShare,
 }
 
 impl<'a> Assembly<'a> {
     /// # Errors
-    /// When there is no memory for the names.
+    /// If there is no memory for the names.
     pub(super) fn new(dump: &'a HeapDump<'a>, reading: &'a mut Reading) -> Result<Self, ReadError> {
         let mut builder = GraphBuilder::new(IdStyle::Prefixed);
         builder.limit_memory(&reading.budget);
@@ -274,7 +274,7 @@ impl<'a> Assembly<'a> {
     /// Pseudo nodes as roots of what they hold.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// If there is no memory for them.
     pub(super) fn take_roots(&mut self) -> Result<(), ReadError> {
         let graph = &self.dump.graph;
         let mut share = std::mem::take(&mut self.share);
@@ -299,7 +299,7 @@ impl<'a> Assembly<'a> {
         repaired_type_name(field.unwrap_or(name))
     }
 
-    /// How many objects of the heap one of each type stands for, by the graph's types; empty when that is one.
+    /// The number of objects in the heap that one of each type stands for, by the graph's types; empty when that is one.
     pub(super) fn multipliers(&self) -> FxHashMap<TypeId, f32> {
         let mut found = FxHashMap::default();
         if self.is_sample() {
@@ -317,7 +317,7 @@ impl<'a> Assembly<'a> {
         !self.dump.type_multipliers.is_empty() || objects != 1.0 || bytes != 1.0
     }
 
-    /// What the dump says of itself against what was found.
+    /// Compares the dump's own totals with what was found.
     fn check_consistency(&mut self) {
         let (graph, counts) = (&self.dump.graph, &self.counts);
         let at = Position::Byte(0);
@@ -336,7 +336,7 @@ impl<'a> Assembly<'a> {
         self.reading.diagnostics.add(&SIZE_MISMATCH, difference, at, || format!("the dump says {stated}"));
     }
 
-    /// What the dump says of itself, and how far it was read.
+    /// Fills in the dump's facts and returns its extent.
     pub(super) fn finish(&mut self, file_bytes: usize, padding_bytes: u64) -> Extent {
         self.check_consistency();
         let end = Position::Byte(file_bytes as u64);

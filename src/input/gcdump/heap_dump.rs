@@ -26,11 +26,11 @@ pub(super) struct HeapDump<'a> {
     pub(super) tool: Option<String>,
     /// Counts of runtime and COM callable wrappers.
     pub(super) wrappers: (u32, u32),
-    /// How far the fields behind the heap could be read, if not to their end.
+    /// The offset from which the fields behind the heap could not be read.
     pub(super) unread_from: Option<usize>,
 }
 
-/// What cannot be read at all.
+/// A reason for which nothing can be read.
 pub(super) enum Unreadable {
     /// A version of this number.
     Version(i32),

@@ -29,7 +29,7 @@ pub(super) struct MemoryGraph<'a> {
     /// u32 each.
     offsets: &'a [u8],
     blob: &'a [u8],
-    /// Where the blob begins in the file.
+    /// Offset of the blob in the file.
     pub(super) blob_offset: usize,
     /// i64 each; fewer than nodes when the dump is cut.
     addresses: &'a [u8],
@@ -52,7 +52,7 @@ pub(super) struct Node<'a> {
     pub(super) length: usize,
 }
 
-/// What stands at a node's place.
+/// The record at a node's place.
 #[derive(Debug)]
 pub(super) enum Record<'a> {
     Node(Node<'a>),
@@ -150,7 +150,7 @@ impl<'a> MemoryGraph<'a> {
         self.blob.len()
     }
 
-    /// Where in the blob the node's record begins; 0 where there is none.
+    /// Offset of the node's record in the blob; 0 where there is none.
     pub(super) fn blob_place(&self, index: usize) -> usize {
         self.offsets.as_chunks::<4>().0.get(index).map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize
     }

@@ -14,7 +14,7 @@ pub(super) struct PseudoRoot {
     pub(super) meaning: Meaning,
 }
 
-/// What the pseudo nodes on the way to an object say.
+/// The meaning of the pseudo nodes on the way to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Meaning {
     pub(super) kind: RootKind,
@@ -28,7 +28,7 @@ impl Meaning {
         Meaning { kind, flags, name: None }
     }
 
-    /// What a pseudo node adds to the one above it. Makers differ in their words: `[pinning Handles]`,
+    /// The meaning with that of a pseudo node below. Makers differ in their words: `[pinning Handles]`,
     /// `[PinnedHandle]`, `[Pinned handles]`.
     fn below(&self, label: &str) -> Self {
         let words = label.to_ascii_lowercase();
@@ -78,7 +78,7 @@ pub(super) fn is_wrapper(type_name: &str) -> bool {
 /// Everything that pseudo nodes hold, each of them visited once from the dump's root down.
 ///
 /// # Errors
-/// When there are more than `share` has room for.
+/// If there are more than `share` has room for.
 pub(super) fn find_roots(
     graph: &MemoryGraph<'_>,
     is_object: impl Fn(usize) -> bool,

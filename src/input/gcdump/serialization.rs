@@ -4,10 +4,10 @@ use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_i64, le_u8, le_u32};
 use rustc_hash::FxHashMap;
 
-/// What a parser of this format gives; where it fails, the caller knows what it was.
+/// The result of a parser of this format; where it fails, the caller knows what it was.
 pub(super) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
 
-/// How every file begins.
+/// The first bytes of every file.
 pub(super) const START: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
 const NULL: u8 = 1;
@@ -30,7 +30,7 @@ pub(super) struct Objects<'a> {
     types: FxHashMap<usize, TypeHead>,
 }
 
-/// What stands where an object is expected.
+/// The content of an object's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     Null,
@@ -57,7 +57,7 @@ impl<'a> Objects<'a> {
         Objects { file, types: FxHashMap::default() }
     }
 
-    /// Where `rest`, an end of the file, begins.
+    /// The offset of `rest`, an end of the file.
     pub(super) fn offset(&self, rest: &[u8]) -> usize {
         self.file.len() - rest.len()
     }
@@ -108,7 +108,7 @@ pub(super) fn end(input: &[u8]) -> Parsed<'_, ()> {
     }
 }
 
-/// What comes behind an object's known fields, for readers older than the file.
+/// The part behind an object's known fields, for readers older than the file.
 pub(super) fn tagged(input: &[u8]) -> Parsed<'_, Tagged> {
     let (rest, tag) = le_u8(input)?;
     match tag {

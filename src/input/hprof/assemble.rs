@@ -1,4 +1,4 @@
-//! When the file has been read: sizes, class objects, names, roots and threads, and of all that the graph.
+//! The steps after the file has been read: sizes, class objects, names, roots and threads, and of all that the graph.
 
 use std::cell::Cell;
 use std::collections::hash_map::Entry;
@@ -103,7 +103,7 @@ impl<'a> Assembler<'a> {
         Sizes::find(&evidence)
     }
 
-    /// Where archived mirrors of HotSpot are looked for.
+    /// The archived mirrors of HotSpot, if there are any.
     pub(super) fn archived_mirrors(&self, sizes: &Sizes) -> Option<ArchivedMirrors> {
         let array = self.classes.named("[Ljava.lang.Object;", self.texts())?;
         let arrays = TypeSlot(self.content.known_slot(array.id, TypeKind::ObjectArray)?);
@@ -142,7 +142,7 @@ impl<'a> Assembler<'a> {
         totals
     }
 
-    /// What loaded the types of a slot.
+    /// The loader of the types of a slot.
     pub(super) fn origin(&self, slot: u32) -> TypeOrigin {
         let slot = self.content.types.get(slot as usize).filter(|slot| slot.kind != TypeKind::PrimitiveArray);
         let loader = slot.and_then(|slot| self.classes.dump(slot.class)).map(|dump| dump.loader);
@@ -154,7 +154,7 @@ impl<'a> Assembler<'a> {
     /// Appends what was put aside, sizes everything, and appends class objects.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// If there is no memory for them.
     pub(super) fn finish_objects(&mut self, sizes: &Sizes) -> Result<(), ReadError> {
         self.append_deferred()?;
         self.append_classes(sizes)?;
@@ -306,7 +306,7 @@ impl<'a> Assembler<'a> {
     /// Names all types and says what else is known of them.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// If there is no memory for them.
     pub(super) fn describe_types(&mut self) -> Result<(), ReadError> {
         let classes = self.classes;
         let primitives = self.primitive_array_classes();
@@ -421,7 +421,7 @@ impl<'a> Assembler<'a> {
     /// Adds threads with their stacks, and all roots. Returns true if the dump records no strong root.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// If there is no memory for them.
     pub(super) fn add_roots(&mut self) -> Result<bool, BuildError> {
         let roots = std::mem::take(&mut self.content.roots);
         let section = self.content.section;

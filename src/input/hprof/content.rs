@@ -1,4 +1,4 @@
-//! What is collected of a dump, block after block, in the order of the file.
+//! The content of a dump, collected block after block in the order of the file.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,7 +22,7 @@ pub(super) struct SlotType {
     /// The class; for arrays of primitives the basic type.
     pub(super) class: u64,
     pub(super) kind: TypeKind,
-    /// Where its first object is.
+    /// Position of its first object.
     pub(super) position: u64,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct DeferredInstances {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What was found.
+/// The records found in a dump.
 pub(super) struct Content {
     pub(super) builder: GraphBuilder,
     pub(super) section: SectionId,
@@ -92,7 +92,7 @@ pub(super) struct Content {
     pub(super) behind_classes: FxHashMap<u64, u64>,
     /// By slot: where an instance has more or fewer bytes than its fields.
     pub(super) mismatches: FxHashMap<u32, u64>,
-    /// Which objects are where in the file.
+    /// Places of objects in the file.
     pub(super) extents: Vec<Extent>,
     /// (object, heap) where the heap changes.
     pub(super) heaps: Vec<(u32, Heap)>,
@@ -157,7 +157,7 @@ impl Content {
     /// Takes the next block of the file.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// If there is no memory for it.
     pub(super) fn take_block<S: Deliver>(&mut self, block: &mut Block<S>) -> Result<(), ReadError> {
         if self.dump != block.dump && self.dump != 0 {
             self.begin_again();
@@ -232,7 +232,7 @@ impl Content {
     }
 }
 
-/// What blocks hand on.
+/// A sink that can hand its block on.
 pub(super) trait Deliver: HeapSink {
     /// Hands a block on. `slots` are those of its type numbers.
     fn deliver(&self, slots: &[u32], content: &mut Content) -> Result<(), BuildError>;

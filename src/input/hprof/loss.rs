@@ -1,10 +1,10 @@
-//! What is lost of a dump that is cut or damaged.
+//! The loss of a dump that is cut or damaged.
 
 use super::assemble::Assembler;
 use super::codes::*;
 use crate::input::{Code, Loss};
 
-/// What is lost; `None` of a dump that is whole.
+/// The loss; `None` of a dump that is whole.
 pub(super) fn loss_of(assembler: &Assembler<'_>, has_no_roots: bool) -> Option<Loss> {
     let problems = assembler.diagnostics.sorted();
     let count = |code: &Code| problems.iter().find(|problem| problem.is(code)).map_or(0, |one| one.count);

@@ -3,7 +3,7 @@
 use crate::graph::{HeapGraph, Line, NodeId, TypeId};
 use crate::input::{ObjectDetails, ReferenceName, Value};
 
-/// Where class libraries keep their version: the class, and static variables that say it.
+/// Classes in which class libraries keep their version, and the static variables with it.
 const VERSIONS: [(&str, &[&str]); 2] = [
     ("java.lang.VersionProps", &["java_runtime_name", "java_runtime_version"]),
     ("sun.misc.Version", &["java_runtime_name", "java_runtime_version"]),
@@ -31,7 +31,7 @@ fn is_said(text: &str) -> bool {
     text.chars().any(|character| character != '\0')
 }
 
-/// Why the dump was written, if a thread says so: HotSpot gives one that ran out of memory a frame of its own.
+/// The reason for the dump, if a thread shows it: HotSpot gives one that ran out of memory a frame of its own.
 pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> Option<String> {
     let is_error = |class: TypeId| graph.type_name(class) == "java.lang.OutOfMemoryError";
     let thread = graph.threads().iter().find(|thread| {
@@ -59,7 +59,7 @@ pub(super) fn reason(graph: &HeapGraph, details: Option<&dyn ObjectDetails>) -> 
     Some(text)
 }
 
-/// What a thread is called.
+/// The name of a thread.
 fn thread_name(graph: &HeapGraph, details: &dyn ObjectDetails, node: NodeId) -> Option<String> {
     let fields = details.fields(graph, node).ok()?;
     let is_name = |name: &ReferenceName| matches!(name, ReferenceName::Field(_, name) if name == "name");

@@ -156,7 +156,7 @@ const NO_HEAP: &str =
 /// A packed file of this length is unpacked again soon enough to look for the virtual machine's name in it.
 const SMALL_BYTES: u64 = 16 << 20;
 
-/// What the finished graph says of its dump.
+/// Adds facts of the finished graph to the dump's.
 fn describe(graph: &HeapGraph, reading: &mut Reading, is_soon_read: bool) {
     if let Some(snapshot) = reading.info.snapshots.iter_mut().find(|snapshot| snapshot.chosen) {
         snapshot.objects = graph.node_count() as u64;
@@ -237,7 +237,7 @@ fn finish(assembler: &mut Assembler<'_>) -> Extent {
     Extent { end, objects: assembler.object_count(), lost: &LOST }
 }
 
-/// Where objects are, for those who read them again.
+/// Places of objects, for those who read them again.
 fn places(assembler: &mut Assembler<'_>) -> Places {
     let classes = assembler.classes.dumps.iter().map(|dump| (dump.id, dump.position));
     let mut classes: Vec<(u64, u64)> = classes.collect();

@@ -12,10 +12,10 @@ use nom::number::complete::{be_i32, be_u8, be_u16, be_u32, be_u64};
 
 use super::wire::{OBJECT, value_bytes};
 
-/// What a parser of this format gives: an error where bytes are missing, a failure where they make no sense.
+/// The result of a parser of this format: an error where bytes are missing, a failure where they make no sense.
 pub(super) type Parsed<'a, T> = nom::IResult<&'a [u8], T, ()>;
 
-/// How every file begins.
+/// The first bytes of every file.
 pub(super) const START: &[u8] = b"JAVA PROFILE ";
 /// The version and its NUL are within so many bytes.
 const MOST_VERSION_BYTES: usize = 32;
@@ -31,7 +31,7 @@ pub(super) struct Header {
     pub(super) bytes: usize,
 }
 
-/// Why a file cannot be read at all.
+/// A reason for which a file cannot be read at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BadHeader {
     Cut,
@@ -169,7 +169,7 @@ pub(super) struct ClassDump {
     pub(super) super_id: u64,
     /// 0 for the boot loader.
     pub(super) loader: u64,
-    /// What the writer calls an instance's size, which differs between writers.
+    /// The instance size that the writer states, which differs between writers.
     pub(super) instance_bytes: u32,
     /// Objects in the constant pool, 0 for null.
     pub(super) constants: Box<[u64]>,
@@ -194,7 +194,7 @@ fn value<'a>(basic_type: u8, id_bytes: usize) -> impl FnMut(&'a [u8]) -> Parsed<
 }
 
 impl ClassDump {
-    /// What the class object refers to: the superclass, the loader, objects of the constant pool, static variables. The
+    /// References of the class object: the superclass, the loader, objects of the constant pool, static variables. The
     /// boot loader is no object: what it holds, `of_boot_loader`, comes last where it is the loader.
     pub(super) fn class_references(&self, of_boot_loader: Option<u64>) -> impl Iterator<Item = u64> + '_ {
         let statics = self.statics.iter().filter(|one| one.basic_type == OBJECT).map(|one| one.value);

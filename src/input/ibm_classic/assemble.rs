@@ -21,7 +21,7 @@ pub(super) struct Assembler<'r> {
     lines: u64,
 }
 
-/// What was met, and the dump's own totals of it: (totals, line).
+/// Counts of records, and the dump's own totals of it: (totals, line).
 #[derive(Debug, Default)]
 struct Records {
     all: u64,

@@ -101,7 +101,7 @@ impl<S: RecordSink> Batch for Block<S> {
     }
 }
 
-/// What was counted in a block, or in all.
+/// Counts of records in a block, or in all.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) classes: u64,
@@ -128,7 +128,7 @@ pub(super) struct EarlyLine {
     pub(super) after_version: bool,
 }
 
-/// What one block holds. Reused from block to block.
+/// The content of one block. Reused from block to block.
 #[derive(Debug, Default)]
 pub(super) struct Block<S> {
     pub(super) objects: S,
@@ -164,7 +164,7 @@ impl<S: RecordSink> Block<S> {
     }
 }
 
-/// Whose a reference is.
+/// The owner of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// The last record of the block before.
@@ -433,7 +433,7 @@ fn newlines(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
 }
 
-/// What stands behind a size: `OBJ name` or `CLS name`, line ends allowed between, or (shape D) words up to the line end
+/// Parses the text behind a size: `OBJ name` or `CLS name`, line ends allowed between, or (shape D) words up to the line end
 /// or the next address. Gives the word, the name, and how much that took.
 fn head_name(text: &[u8]) -> Option<(Option<Word>, &[u8], usize)> {
     let (first, after) = split_field(text);

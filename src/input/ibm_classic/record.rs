@@ -200,7 +200,7 @@ pub(super) fn eof(input: &[u8]) -> IResult<&[u8], Eof, ()> {
     Ok((rest, Eof { records, references, nulls }))
 }
 
-/// What is left of a text that ends without a line end: without its last word unless a blank follows it, and without a
+/// The usable part of a text that ends without a line end: without its last word unless a blank follows it, and without a
 /// head that is not complete. Trailer lines are left whole: their own parsers know whether they are.
 pub(super) fn without_cut_word(text: &[u8]) -> &[u8] {
     let line_start = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! Which of the four shapes a dump has, decided over the whole file.
+//! The shape of a dump, one of four, decided over the whole file.
 //!
 //! Per record it cannot be decided: in the dumps of today one or two objects look like the old shape by chance (a
 //! `java/lang/reflect/Method` whose first field is `Method.class`).
@@ -22,7 +22,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// What `info` prints as the version.
+    /// The version text that `info` prints.
     pub(super) fn describe(self) -> &'static str {
         match self {
             Shape::ClassFirst => "A (J9 2.3-2.5: an object's first reference is its class)",

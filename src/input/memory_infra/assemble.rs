@@ -21,7 +21,7 @@ pub(super) struct Assembler<'a> {
     instances: FxHashMap<(usize, i64, NameId), u32>,
     /// By dump: bytes of its heaps so far.
     dump_bytes: FxHashMap<usize, u128>,
-    /// What the heaps take.
+    /// Memory of the heaps.
     share: MemoryShare,
     names_share: MemoryShare,
     /// Of all heaps.
@@ -59,7 +59,7 @@ impl<'a> Assembler<'a> {
     /// Adds the heaps of a trace, unless they are too deep. Its dumps are numbered behind those that are there.
     ///
     /// # Errors
-    /// When there is no memory for them.
+    /// If there is no memory for them.
     pub(super) fn add(&mut self, mut trace: Trace, all: &mut AllocationDump) -> Result<(), BuildError> {
         let mut events = std::mem::take(&mut trace.dumps);
         let started = |event: &DumpEvent| trace.started_us.get(&event.id).copied().unwrap_or(event.time_us);
@@ -147,7 +147,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Which of several heaps of the same dump, process number and allocator this is; from 1. In `heaps_v2` all
+    /// The number, from 1, among heaps of the same dump, process number and allocator. In `heaps_v2` all
     /// allocators of an event have the number of the event.
     fn instance(&mut self, dump: usize, event: &DumpEvent, allocator: NameId, fixed: Option<u32>) -> u32 {
         let count = self.instances.entry((dump, event.pid, allocator)).or_default();
@@ -210,7 +210,7 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Which event has the memory map that an event's addresses are of.
+/// The events whose memory maps belong to an event's addresses.
 struct MapPlaces {
     last_of: FxHashMap<i64, usize>,
     last_in: FxHashMap<(String, i64), usize>,

@@ -1,4 +1,4 @@
-//! What the events of a trace say of memory dumps, kept until the dumps can be put together.
+//! Events of a trace about memory dumps, kept until the dumps can be put together.
 //!
 //! Names of frames and types may come before or after the dumps that need them, so dumps keep their ids until the end.
 
@@ -18,7 +18,7 @@ const FRAME_BYTES: usize = size_of::<StackFrame>() + PLACE_BYTES + 16;
 /// A place in a table.
 const PLACE_BYTES: usize = 48;
 
-/// What the search for events hands on.
+/// An item that the search for events hands on.
 #[derive(Clone, Copy)]
 pub(super) enum TraceItem {
     /// An event that may matter.
@@ -29,7 +29,7 @@ pub(super) enum TraceItem {
     StackFrames,
 }
 
-/// What is known of a process.
+/// Facts of a process.
 #[derive(Default)]
 pub(super) struct Process {
     pub(super) name: Option<String>,
@@ -77,7 +77,7 @@ impl Frames {
     }
 }
 
-/// What a trace holds of memory dumps.
+/// The content of a trace, as far as memory dumps go.
 #[derive(Default)]
 pub(super) struct Trace {
     pub(super) events: u64,
@@ -85,11 +85,11 @@ pub(super) struct Trace {
     pub(super) processes: FxHashMap<i64, Process>,
     /// Frames that stand outside events: for processes that have none of their own.
     pub(super) global_frames: Frames,
-    /// When the first event of each dump was written.
+    /// Time of each dump's first event.
     pub(super) started_us: FxHashMap<String, i64>,
     /// In the order of the file.
     pub(super) dumps: Vec<DumpEvent>,
-    /// What all of it takes, and where that is noted.
+    /// Memory of all of it, and the account on which that is noted.
     pub(super) kept_bytes: u64,
     pub(super) share: MemoryShare,
 }
@@ -101,9 +101,9 @@ pub(super) struct Collector<'a> {
     pub(super) diagnostics: Diagnostics,
     /// Is added to the places of problems.
     pub(super) before: u64,
-    /// What of the trace is kept.
+    /// Memory of the part of the trace that is kept.
     pub(super) share: MemoryShare,
-    /// What the event at hand takes while it is read.
+    /// Memory of the event at hand while it is read.
     pub(super) parsing_share: MemoryShare,
     pub(super) names_share: MemoryShare,
 }
@@ -113,7 +113,7 @@ const LONG_TEXT: usize = 64 * 1024;
 
 impl Collector<'_> {
     /// # Errors
-    /// When there is no memory for it.
+    /// If there is no memory for it.
     pub(super) fn take(&mut self, found: TraceItem, json: &[u8], offset: u64) -> Result<(), BuildError> {
         if json.len() > LONG_TEXT {
             self.parsing_share.hold(2 * json.len() as u64)?;

@@ -45,7 +45,7 @@ impl<'s> Text<'s> {
         Text { read, data: vec![0; BLOCK], at: 0, end: 0, before: 0, ended: false, share }
     }
 
-    /// Where the cursor is.
+    /// The cursor's offset in the input.
     pub(super) fn offset(&self) -> u64 {
         self.before + self.at as u64
     }

@@ -13,7 +13,7 @@ use super::raw_entry::RawEntry;
 use super::values::{Element, Elements, Hex, Id, Member, Members, Name, Scalar, Text, ignore};
 use crate::allocations::{NameId, Names};
 
-/// What an event's `dumps` hold.
+/// The content of an event's `dumps`.
 #[derive(Debug, Default)]
 pub(super) struct Dumps {
     pub(super) detail: String,

@@ -1,11 +1,11 @@
-//! What making one heap takes, whichever form its entries have.
+//! The making of one heap, whichever form its entries have.
 
 use super::collect::DumpEvent;
 use super::naming::Modules;
 use crate::allocations::{Counting, Entry, Frame, HeapBuilder, NameId, Names};
 use crate::input::{Code, Diagnostics, Position};
 
-/// What the frame is called that stands for its parent's own allocations.
+/// The name of the frame that stands for its parent's own allocations.
 const SELF_NAME: &str = "<self>";
 
 /// Makes heaps, one after another.

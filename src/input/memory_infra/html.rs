@@ -36,7 +36,7 @@ pub(super) struct Block {
     pub(super) content: Vec<u8>,
     pub(super) offset: u64,
     pub(super) closed: bool,
-    /// What the content takes.
+    /// Memory of the content.
     pub(super) _share: MemoryShare,
 }
 
@@ -117,7 +117,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 struct Decoder {
     content: Vec<u8>,
     share: MemoryShare,
-    /// What is still to be decoded.
+    /// Text that is still to be decoded.
     text: Vec<u8>,
     is_plain: bool,
 }

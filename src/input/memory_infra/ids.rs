@@ -62,7 +62,7 @@ impl RawId {
         id.map_or(0, |id| id.0.get()) | if bit { FREE_BIT } else { 0 }
     }
 
-    /// What was packed.
+    /// Unpacks an id and its mark.
     pub(super) fn unpack(packed: u32) -> (Option<Self>, bool) {
         (NonZeroU32::new(packed & !FREE_BIT).map(RawId), packed & FREE_BIT != 0)
     }
@@ -102,7 +102,7 @@ impl<T: Copy> ByNumber<T> {
         number.checked_sub(self.base).and_then(|place| usize::try_from(place).ok())
     }
 
-    /// What has the number. O(1).
+    /// The value of a number. O(1).
     pub(super) fn find(&self, number: u64) -> Option<T> {
         match self.place(number).and_then(|place| *self.near.get(place)?) {
             None if !self.far.is_empty() => self.far.get(&number).copied(),
@@ -148,7 +148,7 @@ impl<T: Copy> ById<T> {
         self.0.is_empty()
     }
 
-    /// What has the id. O(1).
+    /// The value of an id. O(1).
     pub(super) fn find(&self, id: RawId) -> Option<T> {
         self.0.find(id.0.get().into())
     }

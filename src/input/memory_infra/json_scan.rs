@@ -1,4 +1,4 @@
-//! Where a JSON value ends, told by its brackets and strings alone.
+//! Ends of JSON values, found by their brackets and strings alone.
 
 use memchr::memchr2;
 
@@ -17,7 +17,7 @@ impl ValueEndScanner {
         self.depth == 0 && !self.in_string
     }
 
-    /// How many bytes of this piece still belong to the value, if it ends here.
+    /// The number of bytes of this piece that still belong to the value, if it ends here.
     pub(super) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < text.len() {
@@ -126,7 +126,7 @@ fn bits(block: &[u8; BLOCK], is: impl Fn(u8) -> bool) -> u64 {
     eights.iter().rev().fold(0, |bits, eight| bits << 8 | gather(eight))
 }
 
-/// Where a string ends, or has a backslash. Most strings of a trace are shorter than what a vector search is good for.
+/// The end of a string, or its first backslash. Most strings of a trace are shorter than what a vector search is good for.
 fn end_of_plain(text: &[u8]) -> Option<usize> {
     const SHORT: usize = 16;
     let head = &text[..text.len().min(SHORT)];

@@ -149,7 +149,7 @@ impl Reader for MemoryInfra {
     }
 }
 
-/// Why there is nothing to show.
+/// The reason for which there is nothing to show.
 fn without_heaps(events: u64, dump_events: u64) -> String {
     match (events, dump_events) {
         (0, _) => "JSON or HTML in which there are no trace events: neither a Chromium trace with heap dumps nor a V8 heap snapshot".into(),

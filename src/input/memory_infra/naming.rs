@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::dumps::Region;
 use crate::allocations::{NameId, Names};
 
-/// What compilers put around a type's name when a template function prints its own. GCC, Clang and MSVC; seen in
+/// Texts that compilers put around a type's name when a template function prints its own. GCC, Clang and MSVC; seen in
 /// Chromium 49 to 56.
 const WRAPPINGS: [(&str, &str); 3] = [
     ("const char *WTF::getStringWithTypeName() [T = ", "]"),
@@ -29,7 +29,7 @@ pub(super) fn unescaped_twice(name: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{name}\"")).ok()
 }
 
-/// Where the files of a process lie.
+/// Places of the files in a process.
 #[derive(Default, PartialEq)]
 pub(super) struct Modules {
     /// (start, end, file, lowest start of that file), by start.

@@ -3,7 +3,7 @@
 
 use super::ids::{RawId, decimal};
 
-/// What hexadecimal digits stand for; other bytes for more than 15.
+/// Values of hexadecimal digits; of other bytes more than 15.
 const HEX_DIGITS: [u8; 256] = {
     let mut digits = [16; 256];
     let mut digit = 0;
@@ -27,12 +27,12 @@ impl<'a> SimpleJson<'a> {
         SimpleJson { json, at }
     }
 
-    /// Where it has come to.
+    /// The position reached.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// What lies ahead.
+    /// The text ahead.
     #[inline]
     pub(super) fn ahead(&self) -> &'a [u8] {
         &self.json[self.at..]

@@ -13,7 +13,7 @@ use crate::allocations::{Counting, Entry, HeapBuilder, NameId, Path};
 use crate::input::Code;
 use crate::input::diagnostics::excerpt;
 
-/// What is known of a process's stack frames from the heaps before: nearly all have the same backtraces.
+/// A process's stack frames known from the heaps before: nearly all have the same backtraces.
 #[derive(Default)]
 pub(super) struct Stacks {
     caches: Vec<FrameCache>,
@@ -29,7 +29,7 @@ pub(super) struct Stacks {
     path: Vec<u32>,
 }
 
-/// What was found out of a frame.
+/// Cached facts of a frame.
 #[derive(Clone, Copy)]
 pub(super) struct FrameCache {
     /// Display name in the current module map.

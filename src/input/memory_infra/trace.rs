@@ -54,7 +54,7 @@ pub(super) fn read_trace(
     Ok(collector.trace)
 }
 
-/// What is handed on, and where it begins.
+/// Takes an item of the trace with its JSON and its offset.
 type HandOn<'a> = &'a mut dyn FnMut(TraceItem, &[u8], u64) -> io::Result<()>;
 
 struct TraceReader<'a> {

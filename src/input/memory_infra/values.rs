@@ -9,9 +9,9 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use super::ids::RawId;
 use crate::allocations::{NameId, Names};
 
-/// What a text or a number means; both may mean nothing.
+/// The meaning of a text or a number; both may mean nothing.
 pub(super) trait Meaning {
-    /// What comes out.
+    /// Its result.
     type Out;
     fn of_text(self, text: &str) -> Option<Self::Out>;
     fn of_number(self, number: u64) -> Option<Self::Out>;

@@ -12,7 +12,7 @@ use crate::graph::{BuildError, GraphBuilder, RootFlags, RootKind, RootRecord, Se
 use crate::input::dotnet::{HOW_TO_COLLECT, clean_type_name, ends_with_rank};
 use crate::input::{FormatInfo, Position, ReadError, ReadErrorKind, Reading, SnapshotChoice, SnapshotInfo};
 
-/// What the snapshot that was asked for consists of.
+/// The parts of the snapshot that was asked for.
 pub(super) struct SelectedSnapshot {
     snapshot: Snapshot,
     nodes: Stream,
@@ -75,7 +75,7 @@ impl Collector {
         }
     }
 
-    /// What the two streams say of themselves and of each other.
+    /// Compares the totals of the two streams with what came.
     pub(super) fn check_consistency(&mut self, selected: &SelectedSnapshot) {
         let SelectedSnapshot { snapshot, nodes, edges } = selected;
         let streams = [(nodes, &MISSING_NODE_EVENTS), (edges, &MISSING_EDGE_EVENTS)];
@@ -165,7 +165,7 @@ impl Collector {
     /// The builder of the selected snapshot. Takes the store; the collector is of no other use after.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// If there is no memory for it.
     pub(super) fn build(&mut self, selected: &SelectedSnapshot, raw_types: bool) -> Result<GraphBuilder, BuildError> {
         let SnapshotStore::Graph(store) = std::mem::take(&mut self.store) else {
             return Ok(GraphBuilder::default());

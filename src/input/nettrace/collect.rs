@@ -45,7 +45,7 @@ pub(super) struct Collector {
     /// Process of each thread index (version 6).
     threads: FxHashMap<u64, u64>,
     pointer_bytes: usize,
-    /// What is kept besides the graph's builder.
+    /// Memory that is kept beside the graph's builder.
     share: MemoryShare,
     tally: ObjectTally,
 }
@@ -101,7 +101,7 @@ impl Collector {
         self.error = self.error.or(self.share.hold(bytes as u64).err());
     }
 
-    /// What cannot be built, once it shows: reading on is of no use.
+    /// Returns the error of data that cannot be built, once it shows: reading on is of no use.
     ///
     /// # Errors
     /// That.

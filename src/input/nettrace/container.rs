@@ -12,20 +12,20 @@ use crate::input::{ReadError, ReadErrorKind};
 
 /// The first bytes of every NetTrace file.
 pub(super) const MAGIC: &[u8] = b"Nettrace";
-/// How NetPerf files, .gcdump files and NetTrace 4 go on.
+/// The bytes that follow in NetPerf files, .gcdump files and NetTrace 4.
 pub(super) const SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 /// No writer makes larger blocks: those of version 6 are below 16 MiB, others hold 100 KB or one event.
 const MAX_BLOCK_BYTES: usize = 64 << 20;
 const BEGIN_OBJECT: u8 = 5;
 pub(super) const NULL: u8 = 1;
 const END_OBJECT: u8 = 6;
-/// What a block's object begins with: an object, its type, no type of the type.
+/// The first bytes of a block's object: an object, its type, no type of the type.
 pub(super) const OBJECT_START: &[u8] = &[BEGIN_OBJECT, BEGIN_OBJECT, NULL];
 
 /// Reads all blocks into `collector`; gives the version as words.
 ///
 /// # Errors
-/// When the system cannot read, or the version is not known.
+/// If the system cannot read, or the version is not known.
 pub(super) fn read_blocks(window: &mut Window, collector: &mut Collector) -> Result<String, ReadError> {
     window.ahead(MAGIC.len())?;
     window.advance(MAGIC.len());

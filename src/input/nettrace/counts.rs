@@ -12,7 +12,7 @@ const MOST_RUNS: usize = 16;
 /// Takes events one by one.
 #[derive(Debug, Default)]
 pub(super) struct CountStore {
-    /// Where each event begins in `packed`.
+    /// Start of each event in `packed`.
     starts: Vec<usize>,
     packed: Vec<u8>,
     /// Of the event at hand, by type number; and the numbers that it has.

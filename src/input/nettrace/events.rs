@@ -63,7 +63,7 @@ fn block_header(content: &[u8]) -> Parsed<'_, bool> {
     Ok((rest, flags & 1 != 0))
 }
 
-/// What changed is what the first byte names; the state is that of the event before.
+/// The first byte names what changed; all else is as in the event before.
 fn compressed_event<'a>(
     input: &'a [u8],
     version6: bool,

@@ -3,7 +3,7 @@
 use nom::IResult;
 use nom::bytes::complete::take;
 
-/// What a parser of this format gives; where it fails, the caller knows what it was.
+/// The result of a parser of this format; where it fails, the caller knows what it was.
 pub(super) type Parsed<'a, T> = IResult<&'a [u8], T, ()>;
 
 /// A LEB128 number of at most `bits` bits: seven bits a byte, low group first.

@@ -23,7 +23,7 @@ const TRACE_BYTES: usize = 49;
 #[derive(Debug)]
 pub(crate) struct NotNettrace;
 
-/// Where a trace is.
+/// The state of a trace that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct Follower {
     pending: Vec<u8>,
@@ -52,7 +52,7 @@ pub(crate) struct Follower {
     pub(crate) blocks: u64,
 }
 
-/// What the next piece of the trace needs.
+/// The need of the next piece of the trace.
 enum Step {
     Done,
     NeedsMore,
@@ -62,7 +62,7 @@ impl Follower {
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// When they begin no trace; never later.
+    /// If they begin no trace; never later.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), NotNettrace> {
         if self.has_ended {
             return Ok(());
@@ -99,7 +99,7 @@ impl Follower {
         self.types.missing()
     }
 
-    /// How long the first collection took, once all that have begun have ended and the heap has come: that of a session
+    /// Duration of the first collection, once all that have begun have ended and the heap has come: that of a session
     /// before this one, whose reader has died, is without.
     pub(crate) fn pause(&self) -> Option<std::time::Duration> {
         let end_of = |number: u32| self.ends.iter().find(|(ended, _)| *ended == number).map(|(_, time)| *time);

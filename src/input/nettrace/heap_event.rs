@@ -1,4 +1,4 @@
-//! What the events of a trace say of its snapshots.
+//! Events of a trace that describe its snapshots.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::graph::GenerationRange;
 pub(super) struct BulkEvent {
     /// The event's number within its collection, from 0.
     pub(super) index: u32,
-    /// Where the store put it.
+    /// Its place in the store.
     pub(super) piece: usize,
     pub(super) count: u64,
     /// Bytes of the objects.
@@ -18,7 +18,7 @@ pub(super) struct BulkEvent {
     pub(super) declared_references: u64,
 }
 
-/// What an event says of a snapshot.
+/// The meaning of an event for a snapshot.
 #[derive(Debug, Clone)]
 pub(super) enum HeapEventKind {
     /// A collection begins; one of all generations that stops the program may hold a snapshot.

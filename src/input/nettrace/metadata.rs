@@ -1,4 +1,4 @@
-//! Which event a metadata id stands for. The runtime's events carry no names: provider and number say what they are.
+//! Events by their metadata ids. The runtime's events carry no names: provider and number tell them apart.
 
 use nom::bytes::complete::take;
 use nom::number::complete::{le_i32, le_u8, le_u16};
@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What a metadata row declares.
+/// The declaration in a metadata row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Declared {
     pub(super) id: u32,

@@ -1,4 +1,4 @@
-//! What a trace says besides the heap: modules, methods, the runtime, the process. Mostly at its end, in any order.
+//! Facts of a trace beside the heap: modules, methods, the runtime, the process. Mostly at its end, in any order.
 
 use nom::bytes::complete::take;
 use nom::number::complete::{le_u16, le_u64};

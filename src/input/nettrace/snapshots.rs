@@ -1,4 +1,4 @@
-//! Which events belong to which snapshot: a walk over the heap_events in the order of time. A collection of all generations
+//! Events sorted into snapshots: a walk over the heap_events in the order of time. A collection of all generations
 //! that stops the program holds a snapshot when objects, references or roots come before its end.
 
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ pub(super) struct Snapshot {
     /// Roots, dependent handles, statics, COM objects.
     pub(super) others: Vec<usize>,
     ranges: Vec<GenerationRange>,
-    /// How many of the ranges came before the first objects: they are of before the collection.
+    /// Number of ranges before the first objects: they are of before the collection.
     old_ranges: usize,
 }
 
@@ -72,7 +72,7 @@ impl Snapshot {
         self.is_complete() && nodes.missing.0 + edges.missing.0 == 0 && nodes.declared_references == edges.count
     }
 
-    /// Where the collector keeps its generations after the collection.
+    /// The collector's generations after the collection.
     pub(super) fn generations(&self) -> Vec<GenerationRange> {
         let new = &self.ranges[self.old_ranges..];
         if new.is_empty() { self.ranges.clone() } else { new.to_vec() }

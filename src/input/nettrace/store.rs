@@ -1,4 +1,4 @@
-//! Where bulk data goes: into the graph's builder, or into totals by type alone.
+//! Destinations of bulk data: the graph's builder, or totals by type alone.
 
 use super::counts::CountStore;
 use super::fields::{u32_at, u64_at};

@@ -6,10 +6,10 @@ use nom::number::complete::{le_i64, le_u16, le_u32};
 
 use super::fields::{Parsed, utf8};
 
-/// What the file says of the recording.
+/// Facts of the recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Trace {
-    /// When `ticks` was read, in milliseconds since 1970; `None` if the file gives no date.
+    /// The time at which `ticks` was read, in milliseconds since 1970; `None` if the file gives no date.
     pub(super) unix_ms: Option<i64>,
     pub(super) ticks: i64,
     pub(super) ticks_per_second: i64,
@@ -17,7 +17,7 @@ pub(super) struct Trace {
     pub(super) process_id: u64,
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Events,

@@ -12,7 +12,7 @@ const CACHE: usize = 1024;
 /// The flag of arrays.
 const ARRAY: u32 = 8;
 
-/// What the trace says of a type.
+/// Facts of a type in the trace.
 #[derive(Debug)]
 pub(super) struct TypeInfo {
     pub(super) module: u64,

@@ -36,7 +36,7 @@ impl Window {
         Window { chunks, used, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, reader, share }
     }
 
-    /// Where in the file the window begins.
+    /// Offset of the window in the file.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -44,7 +44,7 @@ impl Window {
     /// At least `wanted` bytes, unless the file ends before.
     ///
     /// # Errors
-    /// When the system cannot read.
+    /// If the system cannot read.
     pub(super) fn ahead(&mut self, wanted: usize) -> Result<&[u8], ReadError> {
         while self.end - self.start < wanted && !self.ended {
             self.refill()?;

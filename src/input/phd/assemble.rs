@@ -23,7 +23,7 @@ const MOST_SUPERCLASSES: usize = 1000;
 /// Problems by which objects may be lost.
 static LOST: [&Code; 2] = [&TRUNCATED, &BAD_RECORD];
 
-/// What objects of a slot are.
+/// The kind of a slot's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     /// Of the class at this address.
@@ -49,7 +49,7 @@ struct Class {
 #[derive(Debug, Default, Clone, Copy)]
 struct Count {
     objects: u64,
-    /// Where the first of them is in the file.
+    /// Position of the first of them in the file.
     first_at: u64,
     /// Bytes of arrays: as stated, or in each form of 64 bits.
     bytes: [u128; 3],
@@ -67,7 +67,7 @@ pub(super) struct Assembler<'r> {
     slot_of: FxHashMap<Kind, u32>,
     identity: Vec<u32>,
     counts: Vec<Count>,
-    /// Where objects are only counted.
+    /// Repeats, where objects are only counted.
     pub(super) repeats: RepeatWatch,
     classes: Vec<Class>,
     class_at: FxHashMap<u64, usize>,
@@ -78,7 +78,7 @@ pub(super) struct Assembler<'r> {
     arrays: u64,
     /// The record before: its address, and elements of an array of references.
     before: Option<(u64, Kind, u64)>,
-    /// What distances say of how wide references are.
+    /// Signs of the width of references, by distances.
     has_telling_arrays: bool,
     has_compressed: bool,
     has_header_of_16: bool,

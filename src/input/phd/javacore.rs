@@ -20,7 +20,7 @@ pub(super) struct CoreThread {
     pub(super) address: u64,
 }
 
-/// What a Java core says of threads.
+/// The threads of a Java core.
 #[derive(Debug)]
 pub(super) struct JavaCore {
     /// Its file's name.

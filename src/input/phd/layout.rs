@@ -11,10 +11,10 @@ pub(super) fn position(byte: u64) -> Position {
     Position::Byte(byte)
 }
 
-/// How a dump begins.
+/// The first bytes of a dump.
 pub(super) const MARK: &[u8] = b"\0\x12portable heap dump";
 
-/// What the header says.
+/// The header of a dump.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     pub(super) version: u32,
@@ -71,7 +71,7 @@ impl Layout {
     }
 }
 
-/// How arrays lie in memory where they do not state what they take.
+/// The layout in memory of arrays that do not state their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArrayForm {
     /// 32 bits.

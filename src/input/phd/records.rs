@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::stream::{Stop, Stream};
 
-/// What a record is of.
+/// The content of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum What {
     /// An object of the class at this address.

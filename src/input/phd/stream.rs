@@ -5,7 +5,7 @@ use crate::input::{ReadError, Source};
 
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// Why a record cannot be read.
+/// A reason for which a record cannot be read.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The file ends within it; it would have had so many bytes more, as far as it says.

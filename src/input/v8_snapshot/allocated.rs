@@ -1,4 +1,4 @@
-//! Which stacks allocated what.
+//! Allocations by stack.
 
 use super::again::Read;
 use crate::allocations::{AllocationDump, AllocationHeap, Counting, Entry, HeapBuilder, MemoryDump, NameId, Names};

@@ -14,10 +14,10 @@ use crate::graph::{
 use crate::input::{Diagnostics, Position, ReadError, ReadOptions, Rules, TypeOrigin};
 use crate::parallel;
 
-/// How the type of a numbered slot is called.
+/// The type slots by number.
 type Slots = Vec<TypeSlot>;
 
-/// What the rules make of a snapshot.
+/// A snapshot with the rules applied.
 pub(super) struct Applied {
     pub(super) classes: Classes,
     /// `None` where the references are not whole, or were not asked for.
@@ -128,7 +128,7 @@ pub(super) fn name_types(builder: &mut GraphBuilder, classes: &Classes) -> Slots
     slots.collect()
 }
 
-/// How many categories come before a node.
+/// The number of categories before a node.
 #[inline]
 fn before(categories: &[u32], node: u32) -> u32 {
     match categories.last() {
@@ -143,7 +143,7 @@ const NODES_OF_PART: usize = 1 << 16;
 /// The references of some nodes that follow one another.
 struct Part<'a> {
     first_node: u32,
-    /// Where the references of each begin; how many it has that hold, afterwards.
+    /// Start of each node's references; afterwards the number of those that hold.
     counts: &'a mut [u32],
     /// References; those that hold first, afterwards.
     targets: &'a mut [u32],
@@ -282,7 +282,7 @@ fn add_roots(
     dangling
 }
 
-/// Why a category holds what it holds.
+/// The kind of root for which a category holds its objects.
 fn kind_of(category: &str) -> RootKind {
     match category {
         "(Stack roots)" | "(Handle scope)" | "(Relocatable)" | "(Thread manager)" | "C++ native stack roots" => {

@@ -14,7 +14,7 @@ impl Bits {
         self.0.get(at as usize >> 6).is_some_and(|word| word >> (at & 63) & 1 == 1)
     }
 
-    /// How many come before each word.
+    /// The number of bits before each word.
     pub(super) fn ranks(&self) -> Vec<u32> {
         let mut rank = 0;
         let count = |word: &u64| {
@@ -24,7 +24,7 @@ impl Bits {
         self.0.iter().map(count).collect()
     }
 
-    /// How many come before one of them, by `ranks`; `None` for what is not among them.
+    /// The number of bits before one of them, by `ranks`; `None` for a bit that is not set.
     #[inline]
     pub(super) fn rank(&self, at: u32, ranks: &[u32]) -> Option<usize> {
         let (word, bit) = (*self.0.get(at as usize >> 6)?, 1u64 << (at & 63));

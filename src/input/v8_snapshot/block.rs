@@ -38,7 +38,7 @@ pub(super) struct Function {
     pub(super) column: u32,
 }
 
-/// What an edge is: its kind, and the index of its name or its number. The numbers that do not fit are listed apart.
+/// The label of an edge: its kind, and the index of its name or its number. The numbers that do not fit are listed apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EdgeLabel(u32);
 
@@ -78,7 +78,7 @@ pub(super) struct Edges {
     pub(super) off_grid: u64,
 }
 
-/// What was parsed of a piece; of one region at a time.
+/// The parsed content of a piece; of one region at a time.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     pub(super) region: Region,

@@ -21,7 +21,7 @@ use crate::input::{
     Text, Value, WantedContents,
 };
 
-/// What reads a snapshot again.
+/// Reads a snapshot again.
 #[derive(Debug)]
 pub(super) struct V8Details {
     input: Reread,
@@ -50,7 +50,7 @@ impl V8Details {
 }
 
 impl Read {
-    /// What tells texts apart that begin alike and were cut, where the snapshot says it: length and hash.
+    /// Length and hash of a cut text, where the snapshot has them: they tell apart texts that begin alike.
     fn end_of_cut(&self, ordinal: u32) -> Option<[String; 2]> {
         self.snapshot.field_of_value(ordinal, "truncated")?;
         let number = |name: &str| {
@@ -79,7 +79,7 @@ impl Read {
 }
 
 impl ObjectDetails for V8Details {
-    /// What an object has are its references: none of a snapshot's fields is a value of its own.
+    /// Empty: an object has references, and none of a snapshot's fields is a value of its own.
     fn fields(&self, _: &HeapGraph, _: NodeId) -> Result<Vec<FieldValue>, ReadError> {
         Ok(Vec::new())
     }

@@ -1,4 +1,4 @@
-//! How far nodes are from what a page or a program holds.
+//! Distances of nodes from those that a page or a program holds.
 
 use rustc_hash::FxHashSet;
 

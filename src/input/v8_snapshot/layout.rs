@@ -75,7 +75,7 @@ impl EdgeKind {
     }
 }
 
-/// Where the fields of a node are in its row.
+/// Places of the fields in a node's row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NodeFields {
     pub(super) width: usize,
@@ -89,7 +89,7 @@ pub(super) struct NodeFields {
     pub(super) trace_node_id: Option<usize>,
 }
 
-/// Where the fields of an edge are.
+/// Places of the fields in an edge's row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EdgeFields {
     pub(super) width: usize,
@@ -98,7 +98,7 @@ pub(super) struct EdgeFields {
     pub(super) to: usize,
 }
 
-/// Where the fields of a location are.
+/// Places of the fields in a location's row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LocationFields {
     pub(super) width: usize,
@@ -108,7 +108,7 @@ pub(super) struct LocationFields {
     pub(super) column: usize,
 }
 
-/// Where the fields of a function are, among those that stacks have.
+/// Places of the fields in a function's row, among those that stacks have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FunctionFields {
     pub(super) width: usize,
@@ -118,7 +118,7 @@ pub(super) struct FunctionFields {
     pub(super) column: usize,
 }
 
-/// Where the fields of a stack are; those below it come last.
+/// Places of the fields in a stack's row; those below it come last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StackFields {
     pub(super) width: usize,
@@ -128,7 +128,7 @@ pub(super) struct StackFields {
     pub(super) size: usize,
 }
 
-/// Where the fields of a sample are.
+/// Places of the fields in a sample's row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SampleFields {
     pub(super) width: usize,
@@ -136,7 +136,7 @@ pub(super) struct SampleFields {
     pub(super) last_id: usize,
 }
 
-/// What the header says.
+/// The header of a snapshot.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) node: NodeFields,
@@ -161,7 +161,7 @@ impl Layout {
     /// Reads the value of `"snapshot"`.
     ///
     /// # Errors
-    /// When it is not the header of a snapshot.
+    /// If it is not the header of a snapshot.
     pub(super) fn parse(json: &[u8]) -> Result<Layout, ReadError> {
         let header: Value =
             serde_json::from_slice(json).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;

@@ -1,4 +1,4 @@
-//! What references, functions and numbers are called.
+//! Names of references, functions and numbers.
 
 use super::again::Read;
 use super::block::NOWHERE;
@@ -125,14 +125,14 @@ impl Read {
         }
     }
 
-    /// Where a function stands, or the constructor of an object.
+    /// The source place of a function, or of the constructor of an object.
     pub(super) fn place(&self, node: u32) -> Option<SourcePlace> {
         let locations = &self.snapshot.locations;
         let at = locations.binary_search_by_key(&node, |&(node, _)| node).ok()?;
         Some(locations[at].1)
     }
 
-    /// What a function is called, or where it stands.
+    /// The name of a function, or its place.
     pub(super) fn function(&self, node: u32) -> Option<String> {
         if self.snapshot.kind(node) != Kind::Closure {
             return None;
@@ -144,7 +144,7 @@ impl Read {
         })
     }
 
-    /// What a node says of itself: texts, numbers, names of functions, with the place of these.
+    /// The short text of a node: texts, numbers, names of functions, with the place of these.
     pub(super) fn saying(&self, node: u32, most_units: usize) -> Option<Saying> {
         let snapshot = &self.snapshot;
         let name = || snapshot.strings.name(snapshot.names[node as usize]).into_owned();

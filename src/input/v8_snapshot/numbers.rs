@@ -10,10 +10,10 @@ const STEP: usize = 64;
 /// The numbers of a piece, one after another.
 pub(super) struct Numbers<'a> {
     bytes: &'a [u8],
-    /// Where the 64 bytes begin that `starts` and `ends` describe; `None` where these hold something else than digits, commas
+    /// Start of the 64 bytes that `starts` and `ends` describe; `None` where these hold something else than digits, commas
     /// and blanks.
     base: Option<usize>,
-    /// Where the next number begins.
+    /// Start of the next number.
     at: usize,
     /// Numbers after that begin here, and end before here; a bit for each byte from `base`.
     starts: u64,
@@ -68,7 +68,7 @@ impl<'a> Numbers<'a> {
         self.bytes[start..end].iter().fold(0, |value, digit| 10 * value + i64::from(digit - b'0'))
     }
 
-    /// What stands between commas and blanks, where it need not be a number; then as usual again.
+    /// The next item between commas and blanks, which need not be a number; then as usual again.
     #[cold]
     fn next_of_any(&mut self) -> Option<i64> {
         let is_between = |byte: &u8| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b'\t');
@@ -89,7 +89,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// What is no number counts as 0.
+/// Items that are no numbers count as 0.
 impl Iterator for Numbers<'_> {
     type Item = i64;
 
@@ -130,7 +130,7 @@ fn value_of_last(bytes: u64, digits: usize) -> i64 {
     value.cast_signed()
 }
 
-/// Which bytes are digits, and whether all others are commas or blanks. Written so that it becomes vector instructions.
+/// The digits among the bytes, and true if all others are commas or blanks. Written so that it becomes vector instructions.
 #[inline]
 fn classify(bytes: &[u8; STEP]) -> (u64, bool) {
     const EVERY_EIGHTH: u64 = 0x0102_0408_1020_4080;

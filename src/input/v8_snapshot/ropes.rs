@@ -70,7 +70,7 @@ fn multiply(a: u128, b: u128) -> u128 {
     add(add(reduce(a_low * b_low), middle), reduce(2 * a_high * b_high))
 }
 
-/// What is known of a rope.
+/// Facts of a rope.
 #[derive(Debug, Clone, Copy)]
 struct Rope {
     /// Its text; `None` where a part is not in the snapshot.
@@ -83,7 +83,7 @@ struct Rope {
     units: Option<u32>,
 }
 
-/// What is known of all ropes. 64 bytes each, and 3 bits for each node.
+/// Facts of all ropes. 64 bytes each, and 3 bits for each node.
 #[derive(Debug)]
 pub(super) struct Ropes {
     are: Bits,
@@ -139,12 +139,12 @@ impl Ropes {
         Rope { whole, units, start: begins_as.map_or(rope, |part| self.start(part)), has_empty_part }
     }
 
-    /// What begins as this text or rope does, and is neither of an empty part nor of a first one that is long enough.
+    /// The first part of this text or rope that is neither of an empty part nor of a first one that is long enough.
     fn start(&self, node: u32) -> u32 {
         self.at(node).map_or(node, |at| self.ropes[at].start)
     }
 
-    /// What is known of a whole text; of a rope O(1), of any other its bytes.
+    /// Facts of a whole text; of a rope O(1), of any other its bytes.
     pub(super) fn whole(&self, snapshot: &Snapshot, node: u32) -> Option<WholeText> {
         match self.at(node) {
             Some(at) => self.ropes[at].whole,
@@ -297,7 +297,7 @@ pub(super) fn length(snapshot: &Snapshot, node: u32) -> Option<u64> {
     told_length(snapshot, node).or_else(|| own_text(snapshot, node).map(|text| first_units(text, usize::MAX).1 as u64))
 }
 
-/// What the snapshot says of the length of a text that V8 cut.
+/// The stated length of a text that V8 cut.
 fn told_length(snapshot: &Snapshot, node: u32) -> Option<u64> {
     let number = snapshot.field_of_value(node, "length")?;
     let value = snapshot.field_of_value(number, "value").unwrap_or(number);
@@ -368,7 +368,7 @@ mod tests {
         (snapshot, ropes, ordinal)
     }
 
-    /// What a snapshot has of each text, by definition: its start up to what is not there, and whether that is all.
+    /// The known part of each text, by definition: its start up to what is not there, and true if that is all.
     fn known(made: &[Made]) -> Vec<(String, bool)> {
         let mut known: Vec<(String, bool)> = Vec::new();
         for made in made {

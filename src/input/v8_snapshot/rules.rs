@@ -1,4 +1,4 @@
-//! Which bytes belong to whom, and which edges hold: what Chrome DevTools makes of a snapshot (docs/formats/v8-snapshot.md,
+//! Owners of bytes, and edges that hold: the rules by which Chrome DevTools reads a snapshot (docs/formats/v8-snapshot.md,
 //! "Rules").
 
 use super::bits::Bits;
@@ -34,7 +34,7 @@ impl<'a> WeakMapPair<'a> {
     }
 }
 
-/// What decides which edges hold.
+/// Decides if an edge holds.
 #[derive(Debug)]
 pub(super) struct Holding {
     root: Option<u32>,
@@ -86,8 +86,8 @@ pub(super) fn pair_names(snapshot: &Snapshot) -> Bits {
 /// The name of the category that holds a page's trees.
 pub(super) const DOCUMENT_TREES: &str = "(Document DOM trees)";
 
-/// What distances begin at and what makes a snapshot one of a page or a program: targets of the root that are no
-/// categories of V8's own.
+/// The nodes from which distances are measured, and by which a snapshot is one of a page or a program: targets of the
+/// root that are no categories of V8's own.
 pub(super) fn user_roots(snapshot: &Snapshot) -> Vec<u32> {
     let Some(root) = snapshot.root() else { return Vec::new() };
     let documents = snapshot.strings.indices_of(DOCUMENT_TREES);

@@ -26,19 +26,19 @@ pub(super) enum Region {
     Strings,
 }
 
-/// What a parser knows of a piece.
+/// The context in which a piece is parsed.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) region: Region,
-    /// What the rows look like; `None` when the header has not come yet: numbers are kept as they are.
+    /// The layout of rows; `None` when the header has not come yet: numbers are kept as they are.
     pub(super) layout: Option<Arc<Layout>>,
     /// Values in it, at most.
     pub(super) values: usize,
-    /// Where in the input it begins.
+    /// Offset of the piece in the input.
     pub(super) offset: u64,
 }
 
-/// Where the scanner is.
+/// The part of the input that the scanner is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Before the first brace.
@@ -50,7 +50,7 @@ enum State {
     End,
 }
 
-/// How far the input came.
+/// The place at which the input ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached {
     /// To its last brace.
@@ -68,10 +68,10 @@ pub(super) struct Scanner {
     source: Source,
     window: Vec<u8>,
     share: MemoryShare,
-    /// What of the window is still to be looked at.
+    /// The rest of the window begins and ends here.
     at: usize,
     len: usize,
-    /// Where the window begins in the input.
+    /// Offset of the window in the input.
     offset: u64,
     is_ended: bool,
     state: State,

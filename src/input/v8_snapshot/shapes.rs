@@ -26,9 +26,9 @@ pub(super) struct Shapes {
 #[derive(Default)]
 struct Lists {
     values: Vec<u32>,
-    /// Where each ends.
+    /// The end of each.
     ends: Vec<u32>,
-    /// How often each was met.
+    /// The number of times that each was met.
     counts: Vec<u32>,
     /// Half of the hash of a list, and its number, one higher; a power of two of them.
     table: Vec<u64>,
@@ -40,7 +40,7 @@ impl Lists {
         &self.values[start..self.ends[number] as usize]
     }
 
-    /// Where a list stands in the table, or could.
+    /// The place of a list in the table, or the free one for it.
     fn place(&self, list: &[u32], hash: u32) -> usize {
         let mask = self.table.len() - 1;
         let mut at = hash as usize & mask;
@@ -147,7 +147,7 @@ fn best_of_lists(lists: &Lists, kept: &[Shape]) -> Vec<u32> {
     best.collect()
 }
 
-/// What a property adds to a name.
+/// The text that a property adds to a name.
 #[derive(Clone, Copy)]
 struct PropertyText {
     /// The first string of the same text.

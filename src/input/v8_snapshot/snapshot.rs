@@ -26,7 +26,7 @@ pub(super) struct Snapshot {
     pub(super) sizes: Vec<u32>,
     /// (ordinal, bytes), ascending.
     pub(super) large: Vec<(u32, u64)>,
-    /// Where the edges of each node begin, and behind the last where they end.
+    /// Start of each node's edges, and behind the last their end.
     pub(super) first_edge: Vec<u32>,
     pub(super) edge_labels: Vec<EdgeLabel>,
     /// (edge, number) of labels whose number does not fit, ascending.
@@ -192,10 +192,11 @@ fn append<T: Copy>(column: &mut Vec<T>, more: &[T]) {
 }
 
 impl Snapshot {
-    /// Reads a source to its end, with the strings that `keep` says. What was counted stays in `budget` as long as the second of what it returns lives.
+    /// Reads a source to its end, with the strings that `keep` says. What was counted stays in `budget` as long as the
+    /// second of what it returns lives.
     ///
     /// # Errors
-    /// When the source cannot be read, has no header, or takes more memory than it may.
+    /// If the source cannot be read, has no header, or takes more memory than it may.
     pub(super) fn read(
         source: Source,
         keep: Keep,

@@ -44,7 +44,7 @@ pub(super) struct Stack {
     /// The one that it goes on from; the first has none.
     pub(super) parent: Option<u32>,
     pub(super) function: u64,
-    /// What was allocated there, alive or not.
+    /// Allocations there, alive or not.
     pub(super) count: u64,
     pub(super) bytes: u64,
 }

@@ -2,7 +2,7 @@
 
 use super::bits::Bits;
 
-/// Which strings are kept.
+/// The strings that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
     All,
@@ -14,9 +14,9 @@ pub(super) enum Keep {
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     text: Vec<u8>,
-    /// Where each that is kept ends.
+    /// The end of each that is kept.
     ends: Vec<u64>,
-    /// Which are kept, where not all are, and how many of them come before each word.
+    /// The strings that are kept, where not all are, and the number of them before each word.
     kept: Option<(Bits, Vec<u32>)>,
     /// Strings of the file.
     count: usize,
@@ -68,7 +68,7 @@ impl Strings {
         }
     }
 
-    /// Where a string stands among those that are kept.
+    /// The place of a string among those that are kept.
     fn place(&self, index: u32) -> Option<usize> {
         match &self.kept {
             _ if index as usize >= self.count => None,

@@ -26,7 +26,7 @@ pub(super) struct Mark {
     /// Name and time as they stand, in the block's text.
     pub(super) name: Range<usize>,
     pub(super) line: u64,
-    /// What came before it.
+    /// The lists' lengths before it.
     pub(super) before: Ends,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum MarkKind {
     End,
 }
 
-/// How far each list of a block had come.
+/// The length of each list of a block at some place.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ends {
     pub(super) objects: usize,
@@ -45,7 +45,7 @@ pub(super) struct Ends {
     pub(super) mentioned: usize,
 }
 
-/// What one block holds. Reused from block to block.
+/// The content of one block. Reused from block to block.
 #[derive(Debug, Default)]
 pub(super) struct Block<S> {
     pub(super) objects: S,
@@ -77,7 +77,7 @@ impl<S: RecordSink> Block<S> {
         self.first_record.push(None);
     }
 
-    /// How far the lists have come.
+    /// The lengths of the lists now.
     pub(super) fn ends(&self) -> Ends {
         Ends {
             objects: self.objects.object_count(),

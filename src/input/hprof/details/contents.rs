@@ -37,7 +37,7 @@ fn strings_of(graph: &HeapGraph, speakers: &[Speaker]) -> Strings {
     strings
 }
 
-/// What is read of the instances of a class.
+/// The parts of a class's instances that are read.
 #[derive(Debug, Clone, Default)]
 struct ClassPlan {
     /// Of strings: where it is said that characters take two bytes; where `offset` and `count` are.
@@ -187,7 +187,7 @@ impl<'g> Plan<'g> {
     }
 }
 
-/// What one thread finds.
+/// The findings of one thread.
 struct Reading<'p> {
     plan: &'p Plan<'p>,
     wide: Vec<NodeId>,

@@ -1,4 +1,4 @@
-//! Which fields refer from some objects to others: one pass over the file for many pairs.
+//! Names of the fields by which objects refer to others: one pass over the file for many pairs.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! What fields of some names hold, of all instances: one pass over the file.
+//! Values of all fields of some names, in all instances: one pass over the file.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! Where fields are in the bytes of instances.
+//! Places of fields in the bytes of instances.
 
 use rustc_hash::FxHashMap;
 

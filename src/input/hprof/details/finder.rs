@@ -21,7 +21,7 @@ const PARTS_KEPT: usize = 32;
 /// A part is never longer, whatever an index says.
 pub(in crate::input::hprof) const MOST_PART_BYTES: u64 = 64 << 20;
 
-/// Where objects are in the file.
+/// Places of objects in the file.
 #[derive(Debug, Default)]
 pub(in crate::input::hprof) struct Places {
     pub(in crate::input::hprof) id_bytes: usize,

@@ -22,7 +22,7 @@ pub(in crate::input::hprof) struct Array {
     pub(in crate::input::hprof) length: u32,
 }
 
-/// What is done with objects. Each thread has one.
+/// Work on the objects of a pass. Each thread has one.
 pub(in crate::input::hprof) trait Visitor: Send {
     /// An instance of a class and the bytes of its fields.
     fn instance(&mut self, id: u64, class: u64, values: &[u8]);
@@ -40,7 +40,7 @@ pub(in crate::input::hprof) trait Visitor: Send {
 struct Once<'p> {
     /// Their ids, ascending.
     repeated: &'p [u64],
-    /// Which of them were shown; nothing while they are left out.
+    /// Those of them that were shown; empty while they are left out.
     shown: Vec<bool>,
     with_others: bool,
 }
@@ -59,7 +59,7 @@ impl Once<'_> {
 /// object is shown once, with its first record.
 ///
 /// # Errors
-/// When the file cannot be read again.
+/// If the file cannot be read again.
 pub(in crate::input::hprof) fn visit<V: Visitor>(
     places: &Places,
     reread: &Reread,

@@ -1,4 +1,4 @@
-//! What objects say of themselves: texts of strings, names of threads, constants and classes, numbers in boxes.
+//! Short texts for objects: texts of strings, names of threads, constants and classes, numbers in boxes.
 //!
 //! Some take several objects: a thread has its name in a string, a string its characters in an array. They are looked for
 //! in rounds, each in the order of the file.
@@ -29,7 +29,7 @@ const BOXES: [&str; 8] = [
 /// Their objects have their name in a field `name`.
 const NAMED: [&str; 3] = ["java.lang.Enum", "java.lang.Thread", "java.lang.ClassLoader"];
 
-/// What kind of object says something.
+/// The kind of an object that has a short text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::input::hprof) enum Speaker {
     Nobody,
@@ -53,10 +53,10 @@ pub(in crate::input::hprof) fn speakers(graph: &HeapGraph) -> Vec<Speaker> {
     })
 }
 
-/// What is looked for next.
+/// The next thing to look for.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
-    /// What an object says.
+    /// The short text of an object.
     Saying(Speaker),
     /// The text of a string (or array of characters) as a name.
     Name,
@@ -67,7 +67,7 @@ enum Wanted {
 /// An object that is looked for.
 struct Search {
     id: u64,
-    /// Whose saying it is for.
+    /// The index of the object it is for.
     place: usize,
     wanted: Wanted,
 }
@@ -79,7 +79,7 @@ enum Found {
     Nothing,
 }
 
-/// What each of some objects says, of texts at most so many units.
+/// Short texts of some objects, each of at most so many units.
 pub(in crate::input::hprof) fn sayings(
     finder: &Finder,
     graph: &HeapGraph,
@@ -152,7 +152,7 @@ fn look(finder: &Finder, graph: &HeapGraph, record: &SubRecord, wanted: Wanted, 
     }
 }
 
-/// Where the characters of a string are.
+/// The place of a string's characters.
 fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool) -> Found {
     let value = |name: &str| value_of(finder, graph, record, name, None);
     let number = |name: &str| match value(name) {
@@ -166,7 +166,8 @@ fn string(finder: &Finder, graph: &HeapGraph, record: &SubRecord, is_name: bool)
     Found::Next(array, Wanted::Characters { is_name, is_wide: number("coder") == Some(1), start, count })
 }
 
-/// Hands what a string, or an array of characters or bytes, holds to `take`, as [`whole`](crate::input::ObjectDetails::whole).
+/// Hands what a string, or an array of characters or bytes, holds to `take`, as
+/// [`whole`](crate::input::ObjectDetails::whole).
 pub(in crate::input::hprof) fn whole(
     finder: &Finder,
     graph: &HeapGraph,

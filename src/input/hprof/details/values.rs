@@ -5,7 +5,7 @@ use crate::graph::{Field, FieldKind, HeapGraph, Lookup, TypeId};
 use crate::input::Value;
 use crate::input::hprof::wire::{element_bytes, id_of, sub, u32_at};
 
-/// What an id refers to.
+/// The value of an id.
 pub(in crate::input::hprof) fn reference(graph: &HeapGraph, id: u64) -> Value {
     match graph.find(None, id) {
         _ if id == 0 => Value::Null,
@@ -45,7 +45,7 @@ pub(in crate::input::hprof) fn instance_values<'g>(
     })
 }
 
-/// What the elements of an array are, how many it has, and the bytes of those that were read.
+/// The kind of an array's elements, their number, and the bytes of those that were read.
 pub(in crate::input::hprof) fn array(record: &SubRecord, id_bytes: usize) -> Option<(FieldKind, u64, &[u8])> {
     let length = u64::from(u32_at(&record.bytes, 5 + id_bytes)?);
     let (kind, start) = match record.tag {

@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 /// References of a class that stand together at most, with those of its superclasses; others are left to the superclass.
 const MOST_TOGETHER: usize = 64;
 
-/// Where an instance of a class has its references, in the order of the file: the class's own fields, then those of its
+/// Places of references in an instance of a class, in the order of the file: the class's own fields, then those of its
 /// superclass, and so on up.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::input::hprof) struct Layout {
@@ -34,7 +34,7 @@ pub(in crate::input::hprof) struct Layout {
     pub(in crate::input::hprof) is_class: bool,
     /// The offset of the field of `java.lang.ref.Reference`.
     referent: Option<u32>,
-    /// What derives from these classes of references, indices into `REFERENCE_CLASSES`, as bits.
+    /// The reference classes that this one derives from: indices into `REFERENCE_CLASSES`, as bits.
     reference_classes: u8,
     /// Classes above, 2 for more.
     depth: u8,
@@ -70,7 +70,7 @@ impl Layout {
     }
 }
 
-/// What parsers know of the classes: a state of [`Classes`] that does not change.
+/// The classes as parsers need them: a state of [`Classes`] that does not change.
 #[derive(Debug, Default)]
 pub(in crate::input::hprof) struct Layouts {
     /// Rises with what is known.
@@ -80,7 +80,7 @@ pub(in crate::input::hprof) struct Layouts {
     pub(in crate::input::hprof) ids: Arc<[u64]>,
 }
 
-/// What is known of the classes of a file.
+/// The classes of a file, as far as they are known.
 #[derive(Debug)]
 pub(in crate::input::hprof) struct Classes {
     pub(in crate::input::hprof) id_bytes: usize,
@@ -187,7 +187,7 @@ impl Classes {
         self.dumps.iter().find(|dump| self.raw_name(dump.id, texts).is_some_and(|raw| is_name(raw, name)))
     }
 
-    /// What parsers need, as of now. Costs nothing while no class came; `texts` must be sorted.
+    /// Layouts for parsers, as of now. Costs nothing while no class came; `texts` must be sorted.
     pub(in crate::input::hprof) fn layouts(&mut self, texts: &Texts, weak: bool) -> Arc<Layouts> {
         if self.laid_out < self.dumps.len() {
             self.lay_out(texts, weak, false);
@@ -215,7 +215,7 @@ impl Classes {
         self.laid_out = self.dumps.len();
     }
 
-    /// What was laid out.
+    /// The layouts made so far.
     pub(in crate::input::hprof) fn laid_out(&self) -> &Layouts {
         &self.layouts
     }

@@ -1,4 +1,4 @@
-//! What addresses tell of sizes: an object is at most as large as the distance to the next one, and exactly so large where
+//! Sizes measured by addresses: an object is at most as large as the distance to the next one, and exactly so large where
 //! they lie side by side. Taken from objects that follow each other in the file, which is mostly the order of the heap, and
 //! from the class objects between them, which have their records elsewhere.
 
@@ -69,7 +69,7 @@ impl Nearest {
     }
 }
 
-/// What was measured.
+/// Measured distances.
 #[derive(Debug, Clone, Default)]
 pub(in crate::input::hprof) struct Measure {
     /// By type number; the joined ones by the builder's slot.
@@ -84,7 +84,7 @@ pub(in crate::input::hprof) struct Measure {
     last_id: u64,
 }
 
-/// How sizes of arrays by each candidate fit their distances.
+/// The fit of each candidate's array sizes to the distances.
 #[derive(Debug, Clone, Default)]
 pub(in crate::input::hprof) struct ArrayFit {
     pub(in crate::input::hprof) measured: u32,

@@ -1,4 +1,4 @@
-//! How large objects are and where their fields lie: classes, texts of their names, and sizes measured between neighbours.
+//! Sizes of objects and places of their fields: classes, texts of their names, and sizes measured between neighbours.
 
 pub(super) mod classes;
 pub(super) mod measure;

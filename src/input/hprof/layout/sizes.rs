@@ -1,4 +1,4 @@
-//! How large objects are: the format does not say, so their sizes follow from their classes and from addresses.
+//! Sizes of objects: the format does not state them, so they follow from classes and from addresses.
 //!
 //! True sizes need to know the object header and what a reference takes in the heap; both are measured. Where they cannot
 //! be, and with `--rules mat`, sizes are those that Eclipse MAT derives.
@@ -31,11 +31,11 @@ pub(in crate::input::hprof) enum Rule {
     Measured,
     /// As Eclipse MAT does.
     Mat,
-    /// What the class dumps say, as Android writes them.
+    /// The sizes in the class dumps, as Android writes them.
     Android,
 }
 
-/// How sizes of this dump are found.
+/// The rule by which sizes of this dump are computed.
 #[derive(Debug)]
 pub(in crate::input::hprof) struct Sizes {
     pub(in crate::input::hprof) rule: Rule,
@@ -50,7 +50,7 @@ pub(in crate::input::hprof) struct Sizes {
     like_mat: Vec<u64>,
 }
 
-/// What sizes follow from, when the file has been read.
+/// The facts from which sizes follow, once the file has been read.
 pub(in crate::input::hprof) struct Evidence<'a> {
     pub(in crate::input::hprof) classes: &'a Classes,
     pub(in crate::input::hprof) texts: &'a Texts,

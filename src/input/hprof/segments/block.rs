@@ -20,7 +20,7 @@ pub(in crate::input::hprof) const PRIMITIVES: usize = 8;
 /// An object's position is known to so many bytes: a place for each would cost more memory than the object.
 const POSITION_BYTES: usize = 4096;
 
-/// What is found in a block. Used again for others: its types keep their numbers.
+/// The records of a block. Used again for others: its types keep their numbers.
 #[derive(Debug)]
 pub(in crate::input::hprof) struct Block<S> {
     pub(in crate::input::hprof) sink: S,
@@ -43,12 +43,12 @@ pub(in crate::input::hprof) struct Block<S> {
     /// The least and the greatest id of the piece at hand.
     ids: (u64, u64),
     pub(in crate::input::hprof) counts: Counts,
-    /// Where a piece could not be read on, and whether the file ended there.
+    /// Places at which a piece became unreadable; true where the file ended there.
     pub(in crate::input::hprof) unreadable: Vec<(u64, bool)>,
     /// Bytes of pieces behind these places.
     pub(in crate::input::hprof) unread_bytes: u64,
     pub(in crate::input::hprof) measure: Measure,
-    /// Which objects are where in the file.
+    /// Places of objects in the file.
     pub(in crate::input::hprof) extents: Vec<Extent>,
     /// The class objects that `measure` knew, ascending.
     pub(in crate::input::hprof) class_ids: Arc<[u64]>,
@@ -102,7 +102,7 @@ impl<S: HeapSink> Batch for Block<S> {
     }
 }
 
-/// Where a piece cannot be read on, in bytes from its start.
+/// The offset in a piece from which it is unreadable.
 struct Unreadable(usize);
 
 /// Parses the pieces of a block.

@@ -1,4 +1,4 @@
-//! What a block is made of, and what is found in it.
+//! The parts of a block, before and after parsing.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub(in crate::input::hprof) struct Deferred {
     pub(in crate::input::hprof) heap: Heap,
     /// The object that is next in the file, of those that were not put aside.
     pub(in crate::input::hprof) before: u32,
-    /// Where its values are in the block's `deferred_bytes`, and how many.
+    /// Offset of its values in the block's `deferred_bytes`, and their length.
     pub(in crate::input::hprof) length: u32,
     pub(in crate::input::hprof) start: usize,
 }
@@ -69,11 +69,11 @@ pub(in crate::input::hprof) struct LocalType {
     /// The class; for arrays of primitives the basic type.
     pub(in crate::input::hprof) class: u64,
     pub(in crate::input::hprof) kind: TypeKind,
-    /// Where the first object of it in a block is.
+    /// Position of its first object in a block.
     pub(in crate::input::hprof) position: u64,
-    /// What is known of an instance's class.
+    /// The layout of an instance's class, if it is known.
     pub(in crate::input::hprof) layout: Option<Arc<Layout>>,
-    /// Where the first instance is whose bytes are more or fewer than its fields'.
+    /// Position of the first instance whose bytes are more or fewer than its fields'.
     pub(in crate::input::hprof) mismatch: Option<u64>,
 }
 

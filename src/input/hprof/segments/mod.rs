@@ -37,7 +37,7 @@ pub(super) const MOST_WHOLE_BYTES: u64 = 8 << 20;
 /// A text or another record that is no heap has at most so many bytes.
 const MOST_RECORD_BYTES: u32 = 256 << 20;
 
-/// What a parser knows of a block.
+/// The context in which a block is parsed.
 pub(super) struct Place {
     pub(super) pieces: Vec<Piece>,
     pub(super) layouts: Arc<Layouts>,
@@ -374,7 +374,7 @@ impl SegmentReader {
         self.lost.missing += segment.left.map_or(0, |left| left.saturating_sub(came as u64));
     }
 
-    /// What follows in the file is not read.
+    /// Notes that the rest of the file is not read.
     pub(super) fn note_rest_unread(&mut self) {
         self.lost.behind += self.stream.left().unwrap_or(self.stream.ahead().len() as u64);
     }

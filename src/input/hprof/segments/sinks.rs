@@ -1,8 +1,8 @@
-//! Where parsers put objects: into columns for the graph, or into totals by type alone.
+//! Destinations of parsed objects: columns for the graph, or totals by type alone.
 
 use crate::graph::ObjectColumns;
 
-/// What parsers need of the place that takes objects; generic, so that counting costs nothing of building.
+/// A destination of parsed objects; generic, so that counting costs nothing of building.
 pub(in crate::input::hprof) trait HeapSink: Default + Send {
     /// Are references of use?
     const KEEPS_REFERENCES: bool;

@@ -1,4 +1,4 @@
-//! How long a sub-record is: they have no length of their own.
+//! Lengths of sub-records, which have no length field of their own.
 
 use crate::input::hprof::records::ClassDump;
 use crate::input::hprof::wire::{element_bytes, sub, u32_at};

@@ -1,4 +1,4 @@
-//! What is lifted out is what the reader of any JSON reads.
+//! Values that are lifted out equal those that a reader of any JSON finds.
 
 use proptest::prelude::*;
 
