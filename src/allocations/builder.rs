@@ -26,7 +26,7 @@ pub struct HeapBuilder {
     /// By node: its path.
     path_of: Vec<u32>,
     entries: Vec<Entry>,
-    /// Where the entry of a node and type is.
+    /// Place of the entry of a node and type.
     places: FxHashMap<u64, u32>,
 }
 

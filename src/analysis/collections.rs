@@ -1,4 +1,4 @@
-//! What is a collection: a table of classes and fields (`collections.txt`), and what it means for the types of a graph.
+//! Collections: a table of classes and fields (`collections.txt`), and what it means for the types of a graph.
 
 use rustc_hash::FxHashMap;
 
@@ -45,7 +45,7 @@ struct Term {
 pub struct BadLine {
     /// From 1.
     pub line: usize,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -57,10 +57,10 @@ impl std::fmt::Display for BadLine {
 
 impl std::error::Error for BadLine {}
 
-/// How a type's objects are collections. Fields are numbers of [`TypeFields::fields`].
+/// The way in which a type's objects are collections. Fields are numbers of [`TypeFields::fields`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collection {
-    /// How many elements it has.
+    /// Number of elements.
     pub size: Option<SizeRule>,
     /// The field that holds its table.
     pub table: Option<usize>,
@@ -72,7 +72,7 @@ pub struct Collection {
     pub has_buckets: bool,
 }
 
-/// Where the number of elements is.
+/// Place of the number of elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SizeRule {
     /// Slots of the table that are not null.
@@ -94,7 +94,7 @@ pub struct SizeTerm {
     pub of_elements: bool,
 }
 
-/// What types are to collections.
+/// Roles of types in collections.
 #[derive(Debug, Default)]
 pub struct TypeFields {
     /// By type: how its objects are collections.
@@ -176,7 +176,7 @@ impl CollectionTable {
         Ok(())
     }
 
-    /// What the table means for the types of a graph. O(types + fields), but for the classes of the table that are derived
+    /// Applies the table to the types of a graph. O(types + fields), but for the classes of the table that are derived
     /// from each other.
     pub fn resolve(&self, graph: &HeapGraph) -> TypeFields {
         let types = graph.types();
@@ -270,7 +270,7 @@ struct FieldNumbers<'g> {
 }
 
 impl FieldNumbers<'_> {
-    /// Which of a type's fields has this name, of those that `class` and its superclasses declare; of names with `|` between
+    /// The number of a type's field of this name, of those that `class` and its superclasses declare; of names with `|` between
     /// them the first that there is.
     fn number(&self, type_id: TypeId, class: TypeId, name: &str) -> Option<(usize, FieldKind)> {
         let types = self.graph.types();
@@ -287,7 +287,7 @@ impl TypeFields {
         self.fields.len() - 1
     }
 
-    /// How a type's objects are what a rule says of one of their classes; `None` where that has not the fields.
+    /// The collection that a rule makes of a type's objects by one of their classes; `None` where that has not the fields.
     fn collection<'r>(
         &mut self,
         fields: &FieldNumbers<'_>,
@@ -331,7 +331,7 @@ impl TypeFields {
         })
     }
 
-    /// How a type's objects are collections. O(1).
+    /// The collections that a type's objects are. O(1).
     pub fn of_type(&self, type_id: TypeId) -> Option<&Collection> {
         self.collections.get(&type_id)
     }

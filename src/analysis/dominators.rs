@@ -32,7 +32,7 @@ const UNREACHED: u32 = u32::MAX;
 /// Steps for each object after which climbing is given up for buckets.
 pub(super) const STEP_BUDGET: u64 = 4;
 
-/// What immediately dominates an object.
+/// Immediate dominator of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dominator {
     /// No strong root reaches the object.
@@ -57,7 +57,7 @@ pub struct Dominators {
     steps: u64,
 }
 
-/// Who immediately dominates whom.
+/// Immediate dominators of all nodes.
 #[derive(Debug)]
 enum ImmediateDominators {
     /// Depth-first numbers of the walk: the immediate dominator of each.
@@ -175,7 +175,7 @@ impl Dominators {
         }
     }
 
-    /// What immediately dominates the object. O(1), or O(log objects) in a tree from an index.
+    /// Immediate dominator of the object. O(1), or O(log objects) in a tree from an index.
     pub fn dominator_of(&self, node: NodeId) -> Dominator {
         match self.number_of(node).map(|number| self.immediate_of(number)) {
             None => Dominator::Unreachable,
@@ -184,7 +184,7 @@ impl Dominators {
         }
     }
 
-    /// What a node immediately dominates, ascending. O(objects) where these are not together; `children` is the way to
+    /// Nodes that a node immediately dominates, ascending. O(objects) where these are not together; `children` is the way to
     /// ask often.
     pub fn children_of(&self, number: DomNode) -> Vec<DomNode> {
         match &self.tree {
@@ -249,9 +249,9 @@ impl Edge {
     }
 }
 
-/// How many numbers ahead values are asked for.
+/// Distance, in numbers, at which values are asked for in advance.
 const PREFETCH_DISTANCE: usize = 16;
-/// How many numbers ahead the steps of a climb are asked for, first step first: each reads what the one before asked for.
+/// Distances, in numbers, at which the steps of a climb are asked for in advance, first step first: each reads what the one before asked for.
 const HOPS_AHEAD: [usize; 3] = [24, 16, 8];
 /// The object of the stack, from its top, whose place of references is asked for.
 const PLACE_AHEAD: usize = 6;

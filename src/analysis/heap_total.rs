@@ -1,4 +1,4 @@
-//! How much a heap has in all, and of each type: what [`Totals`] says of its top, without the rest.
+//! Amounts of a heap in all, and of each type: those of the top of [`Totals`], without the rest.
 //!
 //! `info` asks this of every heap of a file. In a heap of totals what is reported deep below can exceed what is reported
 //! above it, so the answer needs the totals of all backtraces after all; but of one type at a time, and none are kept.
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::allocation_totals::{Amount, Totals, TotalsOptions, TypeAmount, most_pairs};
 use crate::allocations::{AllocationHeap, Counting, Entry, NameId};
 
-/// What a heap has in all, and of each type.
+/// Amounts of a heap in all, and of each type.
 #[derive(Debug)]
 pub struct HeapTotal {
     /// All there is.
@@ -105,7 +105,7 @@ struct Sum {
 const HAS_TYPES: u8 = 1;
 const HAS_COUNTS: u8 = 2;
 
-/// What is known of a backtrace in the type at hand.
+/// Figures of one backtrace in the type at hand.
 struct Known {
     frame: u32,
     /// The place of its caller.
@@ -118,7 +118,7 @@ struct Known {
 
 struct TotalOfFrames<'a> {
     heap: &'a AllocationHeap,
-    /// What is not reported is what is below it, exactly.
+    /// Amounts that are not reported equal what is below, exactly.
     whole: bool,
     /// Backtraces that have the type at hand.
     known: Vec<Known>,

@@ -1,4 +1,4 @@
-//! How objects are held: by strong references alone, or only by such as the runtime may give up.
+//! Strength of the hold on objects: by strong references alone, or only by such as the runtime may give up.
 
 use crate::graph::{HeapGraph, Holding, NodeId, NodeSet, SoftReference};
 
@@ -66,7 +66,7 @@ pub fn held_by(graph: &HeapGraph) -> Option<Vec<HeldBy>> {
 struct Walk<'a> {
     graph: &'a HeapGraph,
     soft: &'a [SoftReference],
-    /// Whose references may be given up.
+    /// Objects with references that may be given up.
     sources: NodeSet,
     held: Vec<HeldBy>,
     pending: Vec<NodeId>,

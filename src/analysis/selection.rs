@@ -1,4 +1,4 @@
-//! Which types the user means: a substring, a whole name, a glob, or a regular expression.
+//! Choice of types: a substring, a whole name, a glob, or a regular expression.
 
 use super::spelling::nearest_name;
 use crate::graph::{HeapGraph, TypeSet};
@@ -119,7 +119,7 @@ impl TypePattern {
     }
 }
 
-/// Which types are asked for: those that match one of some patterns (all, where there is none) and none of others.
+/// A choice of types: those that match one of some patterns (all, where there is none) and none of others.
 #[derive(Debug, Clone, Default)]
 pub struct TypeChoice {
     /// One of these is to match, where there are any.

@@ -24,7 +24,7 @@ enum Encoder {
     Gzip(Box<GzEncoder<Raw>>),
 }
 
-/// What becomes of the bytes when they are whole.
+/// Fate of the bytes when they are whole.
 #[derive(Debug)]
 enum Place {
     /// A file without a name gets one.
@@ -35,7 +35,7 @@ enum Place {
     Stream,
 }
 
-/// Where a dump is to go, looked at before anything is asked of a process.
+/// File of a dump, looked at before anything is asked of a process.
 #[derive(Debug)]
 pub(super) struct DumpFile {
     out: Encoder,
@@ -140,7 +140,7 @@ impl DumpFile {
         }
     }
 
-    /// What takes the file away when the run fails; the caller has to see to it from here on.
+    /// Guard that takes the file away when the run fails; the caller has to see to it from here on.
     pub(super) fn take_removal(&mut self) -> Option<AtEnd> {
         match &mut self.place {
             Place::Part { removal, .. } => removal.take(),

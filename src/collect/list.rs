@@ -1,4 +1,4 @@
-//! What on this machine can be dumped. Of processes `/proc` alone is read, but for one request to .NET and to inspectors
+//! List of what can be dumped. Of processes `/proc` alone is read, but for one request to .NET and to inspectors
 //! that a command line names.
 
 use std::fs;
@@ -16,7 +16,7 @@ use super::{Runtime, dotnet, inspector};
 /// A .NET runtime that does not answer by then is listed without its version.
 const ANSWER: Duration = Duration::from_millis(500);
 
-/// What can be dumped.
+/// List of what can be dumped.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -46,9 +46,9 @@ pub enum Listed {
 pub struct ProcessRow {
     /// Its number.
     pub pid: u32,
-    /// Whose it is.
+    /// Its user.
     pub user: String,
-    /// What runs in it.
+    /// Its runtime.
     pub runtime: Runtime,
     /// As the runtime writes it; where it can be told without asking, or by .NET's answer.
     pub version: Option<String>,
@@ -58,7 +58,7 @@ pub struct ProcessRow {
     pub memory: u64,
     /// `yes`, or the word of the refusal.
     pub can_dump: String,
-    /// What was started.
+    /// Command that was started.
     pub command: String,
 }
 
@@ -85,7 +85,7 @@ impl Listed {
         }
     }
 
-    /// What is to be said beside the list.
+    /// Note beside the list.
     pub fn note(&self) -> Option<String> {
         match self {
             Listed::Processes { unreadable: count @ 1.., unreadable_pids, .. } => {

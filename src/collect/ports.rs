@@ -74,7 +74,7 @@ fn ip_of(hex: &str) -> Option<IpAddr> {
     }
 }
 
-/// What to connect to where everything is listened to.
+/// Address to connect to where everything is listened to.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -110,7 +110,7 @@ fn failed_io(failed: &impl Fn(rustix::io::Errno) -> Refusal) -> impl Fn(std::io:
     |error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// Whom a file must be given to: root makes files for others.
+/// User and group that a file must be given to: root makes files for others.
 fn owner_for(process: &Process) -> Option<(Option<Uid>, Option<Gid>)> {
     let is_own = rustix::process::geteuid().as_raw() == process.uid;
     (!is_own).then(|| (Some(Uid::from_raw(process.uid)), Some(Gid::from_raw(process.gid))))

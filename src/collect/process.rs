@@ -1,4 +1,4 @@
-//! What a process is, by `/proc` alone: nothing is asked of it.
+//! Facts of a process, by `/proc` alone: nothing is asked of it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,7 +31,7 @@ pub(super) struct Process {
     descriptor: OwnedFd,
 }
 
-/// What changes from moment to moment.
+/// State that changes from moment to moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct State {
     letter: char,
@@ -106,7 +106,7 @@ impl Process {
         Ok(process)
     }
 
-    /// What it is at this moment.
+    /// State at this moment.
     ///
     /// # Errors
     /// `no-such-process` when it is gone.
@@ -202,7 +202,7 @@ impl Process {
         Err(Refusal::new(RefusalCode::NotPermitted, text).hint(format!("sudo -u {user} heapdump collect {}", self.pid)))
     }
 
-    /// What the system refuses to tell of a process, which happens to its own user too where it protects itself.
+    /// Refusal for files of a process that the system does not let be read, which happens to its own user too where it protects itself.
     pub(super) fn not_readable(&self, error: io::Error) -> Refusal {
         let refusal = Refusal::system(&format!("process {} cannot be looked into", self.pid), error);
         if rustix::process::geteuid().is_root() { refusal } else { refusal.hint("root may be able to") }
@@ -250,7 +250,7 @@ fn mapped_file(path: &str) -> String {
     format!("/{}", path.strip_suffix(" (deleted)").unwrap_or(path))
 }
 
-/// Why there is no descriptor: without one no signal is safe, so that nothing is guessed from what else there is.
+/// Refusal where there is no descriptor: without one no signal is safe, so that nothing is guessed from what else there is.
 fn no_descriptor(pid: u32, error: Errno) -> Refusal {
     match error {
         Errno::SRCH | Errno::INVAL | Errno::NOENT => {

@@ -1,4 +1,4 @@
-//! What a process sends is read in one thread and written in another: a slow disk, or compression, must not make the pause
+//! The bytes of a process are read in one thread and written in another: a slow disk, or compression, must not make the pause
 //! longer before the slack between them is used up. An output that takes nothing more ends the run: the process may be
 //! standing still until its last byte is read.
 
@@ -18,7 +18,7 @@ pub(super) const CHUNK_BYTES: usize = 256 << 10;
 pub(super) const MUCH_SLACK: usize = 128 << 20;
 /// The same where it goes on meanwhile, or keeps what is not read itself.
 pub(super) const LITTLE_SLACK: usize = 2 << 20;
-/// What a chunk takes beside its bytes: they may come one by one.
+/// Overhead of a chunk beside its bytes: they may come one by one.
 const CHUNK_OVERHEAD: usize = 128;
 
 /// Bytes that wait for the writer.

@@ -1,4 +1,4 @@
-//! Why there is no dump: a word for scripts, a sentence, and what to do.
+//! Refusals: a word for scripts, a sentence, and what to do.
 
 use std::fmt;
 use std::io;
@@ -47,7 +47,7 @@ pub enum RefusalCode {
     TargetDied,
     /// A part of the dump was lost.
     Incomplete,
-    /// What answers does not speak the protocol.
+    /// The peer does not speak the protocol.
     Protocol,
     /// The runtime's own refusal.
     RefusedByTarget,
@@ -78,7 +78,7 @@ impl fmt::Display for RefusalCode {
     }
 }
 
-/// Why there is no dump.
+/// Refusal with the reason.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -86,7 +86,7 @@ pub struct Refusal {
     pub code: RefusalCode,
     /// A sentence without a full stop. It may hold what the process said: to be escaped where it is printed.
     pub text: String,
-    /// What to do, where something can be done.
+    /// Advice, where something can be done.
     pub hint: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Refusal {
         self
     }
 
-    /// What the system said to doing something.
+    /// Refusal with the system's error.
     pub(super) fn system(what: &str, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         let code = match error.kind() {

@@ -1,4 +1,4 @@
-//! What a protocol is asked for, and what it gives back.
+//! Requests to protocols, and their outcomes.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) struct Request<'a> {
     pub(super) observer: &'a mut dyn Observer,
 }
 
-/// What a protocol gives back.
+/// Outcome of a protocol.
 pub(super) struct Outcome {
     pub(super) file: DumpFile,
     pub(super) complete: Result<(), Refusal>,

@@ -6,13 +6,13 @@ use super::Observer;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode, seconds};
 
-/// How long an answer may take that needs no pause, and how long nothing may come from a process that uses no CPU.
+/// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU. may come from a process that uses no CPU.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection is there at once, or not at all.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
 /// Between two looks at the process.
 pub(super) const TICK: Duration = Duration::from_millis(20);
-/// How long nothing may come from what has taken a request, where it cannot be seen whether it is at work.
+/// Longest time without a byte from what has taken a request, where it cannot be seen whether it is at work.
 const OUT_OF_SIGHT: Duration = Duration::from_secs(600);
 /// Between two lines that say that it is still at work.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Watch<'a> {
     process: Option<&'a Process>,
     observer: &'a mut dyn Observer,
-    /// What the user allows; `None`: as long as it uses CPU.
+    /// Limit of the user; `None`: as long as it uses CPU.
     limit: Option<Duration>,
     pub(super) rss_before: u64,
     pub(super) rss_peak: u64,

@@ -1,4 +1,4 @@
-//! Why a dump cannot be opened. Texts name no command-line options: the command line adds those.
+//! Reasons for which a dump cannot be opened. Texts name no command-line options: the command line adds those.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::memory::MemoryError;
 use crate::input::ReadError;
 
-/// Why a dump, or an index in its place, cannot be opened.
+/// The reason for which a dump, or an index in its place, cannot be opened.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -58,7 +58,7 @@ impl From<MemoryError> for OpenError {
     }
 }
 
-/// Why there are no dominators and retained sizes.
+/// The reason for which there are no dominators and retained sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TreeError {
@@ -87,7 +87,7 @@ impl From<MemoryError> for TreeError {
     }
 }
 
-/// Why the values of objects cannot be had.
+/// The reason for which the values of objects cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoValues {

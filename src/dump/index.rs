@@ -24,7 +24,7 @@ use crate::input::{
     Diagnostics, FormatInfo, ObjectDetails, READERS, ReadOptions, Reread, Rules, SizeRadix, SnapshotChoice,
 };
 
-/// What follows from a graph and its strong roots, ready in an index.
+/// Results that follow from a graph and its strong roots, ready in an index.
 pub(super) struct Derived {
     pub(super) dominators: Dominators,
     pub(super) retained: Retained,
@@ -136,7 +136,7 @@ pub(super) struct Indexed {
     pub(super) bytes: u64,
 }
 
-/// Where a dump is read from.
+/// Source of a dump.
 pub(super) enum Choice {
     /// From its index.
     Indexed(Box<Indexed>),
@@ -144,7 +144,7 @@ pub(super) enum Choice {
     Dump(PathBuf),
 }
 
-/// Where a dump's index is looked for: beside it.
+/// Path at which a dump's index is looked for: beside it.
 pub fn path_of_index(dump: &Path) -> PathBuf {
     let mut name: OsString = dump.as_os_str().to_owned();
     name.push(".");
@@ -163,7 +163,7 @@ pub fn dump_named(path: &Path) -> PathBuf {
     dump_of_index(path).unwrap_or_else(|| path.to_path_buf())
 }
 
-/// What an output made of dumps must not replace: the dumps, `None` for standard input; the indexes that may answer for
+/// Files that an output made of dumps must not replace: the dumps, `None` for standard input; the indexes that may answer for
 /// them; the dumps behind indexes, wherever they are.
 pub fn inputs_of<'p>(dumps: impl IntoIterator<Item = Option<&'p Path>>, output: Option<&Path>) -> Inputs {
     let mut inputs = Inputs::new();
@@ -262,14 +262,14 @@ fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
     Ok(index.source().is_some_and(|source| source.is_same(&key)))
 }
 
-/// What comparing all bytes of a dump and of its index with what they were has found.
+/// Result of comparing all bytes of a dump and of its index with what they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexMatch {
     /// All is as it was.
     Same,
     /// All bytes are as they were, the time of the dump is another: commands do not use the index.
     OtherTime,
-    /// Why it is not to be believed, in words that follow its name.
+    /// The reason for which it is not to be believed, in words that follow its name.
     Mismatch(String),
 }
 
@@ -301,7 +301,7 @@ pub fn compare_index(index: &Path, dump: &Path) -> io::Result<IndexMatch> {
     }
 }
 
-/// What an index holds, when it serves for the reading options that are asked for.
+/// Loads an index, when it serves for the reading options that are asked for.
 fn load(
     index: Index,
     path: &Path,
@@ -345,7 +345,7 @@ fn load(
     }
 }
 
-/// Why an index does not serve, in words that follow its name.
+/// The reason for which an index does not serve, in words that follow its name.
 #[derive(Debug)]
 enum Rejection {
     Unusable(IndexError),
@@ -379,7 +379,7 @@ impl From<IndexError> for Rejection {
     }
 }
 
-/// Why an index was not written.
+/// The reason for which an index was not written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteIndexError {

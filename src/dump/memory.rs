@@ -1,4 +1,4 @@
-//! How much memory an answer may take: what does not fit fails early, with figures, instead of being killed by the
+//! Limits of memory: an answer that does not fit fails early, with figures, instead of being killed by the
 //! system for lack of memory.
 
 use std::fmt;
@@ -27,7 +27,7 @@ const INDEX_BYTES_PER_OBJECT: u64 = 27;
 #[derive(Debug, Clone, Default)]
 pub struct MemoryLimit {
     bytes: Option<u64>,
-    /// What an index maps into memory counts too.
+    /// Memory that an index maps counts too.
     counts_mapped: bool,
     /// Bytes of the graphs that are open.
     held_bytes: Arc<AtomicU64>,
@@ -52,7 +52,7 @@ impl Drop for Held {
     }
 }
 
-/// What an answer needs besides the dominator tree and the retained sizes.
+/// Memory that an answer needs besides the dominator tree and the retained sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerNeed {
     /// To walk down the dominator tree.
@@ -70,7 +70,7 @@ impl AnswerNeed {
     }
 }
 
-/// Where the dominator tree and the retained sizes of a graph are.
+/// State of the dominator tree and the retained sizes of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Results {
     /// Not computed so far.
@@ -92,7 +92,7 @@ impl Results {
     }
 }
 
-/// What does not fit.
+/// Purpose of the memory that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryUse {
@@ -106,7 +106,7 @@ pub enum MemoryUse {
     Referrers,
     /// Markings of the graph without each of some sets, for exact retained sizes.
     ExactRetained,
-    /// What an answer needs besides the dominator tree, with the graph.
+    /// Memory that an answer needs besides the dominator tree, with the graph.
     Answer,
     /// Whatever is in memory, while an answer is made.
     AnswerMade,
@@ -119,16 +119,16 @@ pub enum MemoryUse {
 /// An answer takes more memory than it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryError {
-    /// What does not fit.
+    /// Purpose of the memory.
     pub what: MemoryUse,
-    /// What it takes in all, where that is known before it is tried.
+    /// Bytes that it takes in all, where that is known before it is tried.
     pub needed_bytes: Option<u64>,
-    /// What it may take.
+    /// Bytes that it may take.
     pub limit_bytes: u64,
 }
 
 impl MemoryError {
-    /// What takes how much, in words; what it may take is left to be said.
+    /// Purpose and bytes, in words; what it may take is left to be said.
     pub fn statement(&self) -> String {
         let needed = self.needed_bytes.map_or("more".into(), format_bytes);
         match self.what {
@@ -158,7 +158,7 @@ impl MemoryLimit {
         MemoryLimit { bytes: Some(bytes), counts_mapped: true, held_bytes: Arc::default() }
     }
 
-    /// What is free: at most so many bytes, without those that an index maps, which the system can take back.
+    /// A limit of free bytes: at most so many, without those that an index maps, which the system can take back.
     pub fn free(bytes: u64) -> Self {
         MemoryLimit { counts_mapped: false, ..Self::of(bytes) }
     }
@@ -174,7 +174,7 @@ impl MemoryLimit {
         self.bytes
     }
 
-    /// What is left of the limit beside the dumps that are open.
+    /// Bytes that are left of the limit beside the dumps that are open.
     pub fn left_bytes(&self) -> Option<u64> {
         self.bytes.map(|bytes| bytes.saturating_sub(self.held_bytes.load(Ordering::Relaxed)))
     }

@@ -39,7 +39,7 @@ use crate::graph::{HeapGraph, NodeSet};
 use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails, READERS, Runtime};
 use index::IndexedResults;
 
-/// What a dump holds.
+/// Content of a dump.
 #[derive(Debug, Clone, Copy)]
 pub enum Content<'d> {
     /// Objects and references.
@@ -84,7 +84,7 @@ impl std::fmt::Debug for OpenDump {
 }
 
 impl OpenDump {
-    /// What the dump holds: objects, or allocation totals.
+    /// Content of the dump: objects, or allocation totals.
     pub fn content(&self) -> Content<'_> {
         match &self.content {
             Dump::Graph(graph) => Content::Objects(graph),
@@ -124,12 +124,12 @@ impl OpenDump {
         }
     }
 
-    /// What the file says of itself.
+    /// Facts that the file states about itself.
     pub fn info(&self) -> &FormatInfo {
         &self.info
     }
 
-    /// What was wrong with the file.
+    /// Problems of the file.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
@@ -175,7 +175,7 @@ impl OpenDump {
         self.observer.steps(done as u64, total as u64);
     }
 
-    /// What strong roots reach; of a dump of allocation totals the empty set. Once: O(objects + references), a bit per
+    /// Objects that strong roots reach; of a dump of allocation totals the empty set. Once: O(objects + references), a bit per
     /// object.
     pub fn reachable(&self) -> &NodeSet {
         if let Some(indexed) = &self.indexed {
@@ -194,7 +194,7 @@ impl OpenDump {
         })
     }
 
-    /// What the dump's own strong roots reach, whatever roots were excluded or added on request. Once: as
+    /// Objects that the dump's own strong roots reach, whatever roots were excluded or added on request. Once: as
     /// [`reachable`](Self::reachable).
     pub fn reachable_as_dumped(&self) -> &NodeSet {
         match &self.content {
@@ -338,14 +338,14 @@ impl OpenDump {
     }
 
     /// Gives back the memory of what was read of the index that the dump came from: for programs that wait between answers.
-    /// What is asked for next is mapped again. Does nothing for a dump that came from no index.
+    /// Pages that are read later are mapped again. Does nothing for a dump that came from no index.
     pub fn release_index_pages(&self) {
         if let Some(check) = self.index_check() {
             check.release_pages();
         }
     }
 
-    /// Whether the index that the dump came from is to be believed; `None` for a dump that came from no index. To be
+    /// Check of the index that the dump came from; `None` for a dump that came from no index. To be
     /// asked after an answer was computed and before it is printed: an answer from a damaged index is wrong.
     pub fn index_check(&self) -> Option<IndexCheck> {
         self.indexed.as_ref().map(IndexedResults::check)

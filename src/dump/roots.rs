@@ -1,11 +1,11 @@
-//! Which roots a dump is seen with.
+//! Roots with which a dump is seen.
 
 use crate::analysis::reachability::{compute_reachable, reach_from};
 use crate::analysis::root_inference::{add_unreachable_roots, infer_roots};
 use crate::graph::{HeapGraph, NodeSet, RootKind};
 use crate::input::{FormatInfo, Observer, Phase};
 
-/// Which roots a dump is seen with. The default is what the dump says; roots that its format lacks are always inferred.
+/// Roots with which a dump is seen. The default is what the dump says; roots that its format lacks are always inferred.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RootPolicy {
     /// Kinds that are left out, by the words of `RootKind::name`.

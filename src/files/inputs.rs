@@ -65,7 +65,7 @@ impl Inputs {
         self.files.iter().find(|input| input.identity == *identity).map(|input| input.name.as_str())
     }
 
-    /// What every input lets its readers do.
+    /// Rights that every input gives its readers.
     pub(super) fn mode(&self) -> u32 {
         self.files.iter().fold(ANY_MODE, |mode, input| mode & input.mode)
     }
@@ -77,7 +77,7 @@ impl Default for Inputs {
     }
 }
 
-/// What the system says of a file, and what it is recognised by, where it can be.
+/// Metadata of a file, and its identity, where it has one.
 pub(super) type Facts = (Metadata, Option<Identity>);
 
 /// The same of the file behind standard input or output.

@@ -1,4 +1,4 @@
-//! How every output is written: one place for indexes, exports and whatever else makes a file.
+//! Outputs: one place for indexes, exports and whatever else makes a file.
 //!
 //! - A regular file is written aside, in the folder it will be in, brought to the disk and renamed: it is whole or not
 //!   there, and what was there before stays until then. Through a symbolic link the file behind it is replaced.

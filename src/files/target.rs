@@ -1,4 +1,4 @@
-//! Where an output goes.
+//! Targets of outputs.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,7 +13,7 @@ use super::system::{file_behind, identity_at, is_device, mode_of};
 /// Links behind links that are followed.
 const MOST_LINKS: usize = 40;
 
-/// Why something cannot be an output, in words behind its name.
+/// The reason for which something cannot be an output, in words behind its name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -55,7 +55,7 @@ pub(super) enum Place {
     File(PathBuf),
 }
 
-/// Where an output goes: looked at before the work begins, written when it is done.
+/// Target of an output: looked at before the work begins, written when it is done.
 #[derive(Debug)]
 pub struct Target {
     pub(super) place: Place,

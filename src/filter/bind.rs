@@ -14,7 +14,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeId};
 
-/// What an expression is bound to.
+/// Everything that an expression is bound to.
 pub(super) struct Binder<'d> {
     /// The expression, for errors.
     pub(super) text: &'d str,

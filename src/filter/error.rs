@@ -1,4 +1,4 @@
-//! What is wrong with an expression, with the place marked.
+//! Errors in an expression, with the place marked.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::dump::{MemoryError, NoValues, TreeError};
 const SHOWN_BEFORE: usize = 50;
 const SHOWN_BEHIND: usize = 30;
 
-/// What is wrong with an expression, and where.
+/// A mistake in an expression, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
-    /// What is wrong, in a line.
+    /// The mistake, in a line.
     message: String,
     /// The whole expression.
     text: String,
@@ -26,7 +26,7 @@ impl FilterError {
         FilterError { message: message.into(), text: text.to_string(), at: at.min(text.len()) }
     }
 
-    /// What is wrong, in a line.
+    /// The mistake, in a line.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -56,7 +56,7 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// Why no objects were chosen.
+/// The reason for which no objects were chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilterProblem {

@@ -11,7 +11,7 @@ const MAX_UNITS: usize = 1024;
 /// Objects whose texts are read together.
 const SAID_TOGETHER: usize = 64 * 1024;
 
-/// What a path of fields leads to.
+/// Value at the end of a path of fields.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FieldValue {
     /// A whole number.
@@ -46,7 +46,7 @@ impl FieldValue {
         FieldValue::Text(Text { text, is_cut: false })
     }
 
-    /// Whether the value fulfils a question; `None` where they do not compare.
+    /// Answer of the value to a question; `None` where they do not compare.
     fn answers(&self, question: &Question) -> Option<bool> {
         match (self, question) {
             (FieldValue::Integer(number), Question::Number(op, other)) => {
@@ -68,7 +68,7 @@ impl FieldValue {
     }
 }
 
-/// What one path leads to, of the objects where it leads to anything.
+/// Values of one path, of the objects where it leads to anything.
 #[derive(Debug)]
 pub(crate) struct FieldValues {
     /// Ascending by node; the place in `values`.
@@ -99,7 +99,7 @@ impl FieldValues {
     }
 }
 
-/// What each path leads to. One pass over the values of the dump, and the texts of what is at the ends; 24 bytes for each
+/// Values of each path. One pass over the values of the dump, and the texts of what is at the ends; 24 bytes for each
 /// object with a field of a name that occurs, and the texts.
 ///
 /// # Errors

@@ -104,7 +104,7 @@ impl Filter {
     }
 }
 
-/// What an expression names that is not there yet.
+/// Work that the columns of an expression need.
 #[derive(Debug, Default)]
 struct Needs {
     reachable: bool,

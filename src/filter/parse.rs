@@ -154,7 +154,7 @@ impl Parser<'_, '_> {
         word.eq_ignore_ascii_case("false") || word.eq_ignore_ascii_case("no")
     }
 
-    /// What is tested; the kind is not known of fields.
+    /// The subject of a test; the kind is not known of fields.
     fn subject(&mut self, at: usize) -> Result<(Subject, Option<Kind>), FilterError> {
         if let Some(path) = self.scanner.path()? {
             let known = self.fields.iter().position(|known| *known == path);
@@ -250,7 +250,7 @@ impl Parser<'_, '_> {
             .map_err(|why| self.scanner.error(at, why.lines().collect::<Vec<_>>().join(" ")))
     }
 
-    /// What something of a kind is compared with.
+    /// The value that something of a kind is compared with.
     fn value(&mut self, kind: Option<Kind>, op: Op) -> Result<Question, FilterError> {
         let at = self.scanner.place();
         if self.scanner.is_at_end() {

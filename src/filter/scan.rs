@@ -24,7 +24,7 @@ impl<'t> Scanner<'t> {
         Scanner { text, at: 0 }
     }
 
-    /// Where the next word begins.
+    /// Start of the next word.
     pub(super) fn place(&mut self) -> usize {
         self.at += self.rest().len() - self.rest().trim_start().len();
         self.at
@@ -44,7 +44,7 @@ impl<'t> Scanner<'t> {
         &self.text[self.at..]
     }
 
-    /// What comes next, blanks left out.
+    /// The next part, blanks left out.
     pub(super) fn next(&mut self) -> &'t str {
         self.place();
         self.rest()

@@ -48,7 +48,7 @@ impl FieldSelection {
         self.paths.iter().map(|(text, _)| text.as_str())
     }
 
-    /// What each path leads to, of all objects. One pass over the values of the dump.
+    /// Values of each path, of all objects. One pass over the values of the dump.
     pub(crate) fn read(&self, dump: &OpenDump) -> Result<Vec<FieldValues>, FilterProblem> {
         let names: Vec<Vec<String>> = self.paths.iter().map(|(_, names)| names.clone()).collect();
         dump.graph().map_or(Ok(Vec::new()), |graph| read_fields(dump, graph, &names))

@@ -1,4 +1,4 @@
-//! How much memory a dump may take while it is read: one account, and every growing buffer asks it before it grows.
+//! The limit of memory while a dump is read: one account, and every growing buffer asks it before it grows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ struct Account {
     passing_bytes: AtomicU64,
 }
 
-/// What one holder has taken from an account; given back when it is dropped.
+/// The share of one holder of an account; given back when it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryShare {
     account: Option<Arc<Account>>,
@@ -33,7 +33,7 @@ impl MemoryBudget {
         }))
     }
 
-    /// What the account allows.
+    /// Limit of the account.
     pub fn limit_bytes(&self) -> Option<u64> {
         self.0.as_ref().map(|account| account.limit_bytes)
     }
@@ -69,7 +69,7 @@ impl MemoryShare {
         Ok(())
     }
 
-    /// What the holder has.
+    /// Bytes of the holder.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
@@ -103,7 +103,7 @@ pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
     column.reserve_exact(wanted - column.len());
 }
 
-/// What cannot be built.
+/// Reason for which a graph cannot be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuildError {
     /// More objects than node numbers: 2^32 - 2.

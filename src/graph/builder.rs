@@ -71,7 +71,7 @@ pub struct GraphBuilder {
     /// (section, from, to, position): references added to what the objects list themselves.
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     pub(super) generations: Vec<GenerationRange>,
-    /// What came by number instead of by id, for dumps that do.
+    /// Objects that came by number instead of by id, for dumps that do.
     pub(super) numbered: Option<Numbered>,
     /// Names of parts of the heap, and (object, part) where objects go over to another part.
     pub(super) heap_parts: (Vec<String>, Vec<(u32, u32)>),
@@ -83,7 +83,7 @@ pub struct GraphBuilder {
     /// The first of the objects that were appended late, and before which object each of them stands in the dump.
     pub(super) late: (usize, Vec<u32>),
     pub(super) memory: MemoryShare,
-    /// What all names together cost.
+    /// Cost of all names together.
     name_bytes: usize,
 }
 
@@ -182,7 +182,7 @@ impl GraphBuilder {
         bytes as u64
     }
 
-    /// How ids are printed, where the reader learns it on the way.
+    /// Sets the form in which ids are printed, where the reader learns it on the way.
     pub fn set_id_style(&mut self, id_style: IdStyle) {
         self.id_style = id_style;
     }
@@ -338,7 +338,7 @@ impl GraphBuilder {
         self.class_objects.push((object as u32, class));
     }
 
-    /// Which objects stand for which classes, ascending by object.
+    /// Objects that stand for classes, with the classes, ascending by object.
     pub fn class_objects(&self) -> &[(u32, TypeSlot)] {
         &self.class_objects
     }
@@ -381,7 +381,7 @@ impl GraphBuilder {
         self.added_references.push((section.0, from, to, position));
     }
 
-    /// Where the collector keeps its generations; for dumps of one section.
+    /// Sets the ranges of the collector's generations; for dumps of one section.
     pub fn set_generations(&mut self, ranges: Vec<GenerationRange>) {
         self.generations = ranges;
     }
@@ -553,7 +553,7 @@ impl GraphBuilder {
 }
 
 impl SectionBuild {
-    /// What the map of the section's ids takes while it is made.
+    /// Bytes that the map of the section's ids takes while it is made.
     pub(super) fn map_bytes(&self) -> u64 {
         self.range.map_or(0, |range| IdMap::most_bytes(range, self.objects))
     }

@@ -41,7 +41,7 @@ pub trait ColumnSink {
 
 /// Gives columns back.
 pub trait ColumnSource {
-    /// Where a column lies; `None` when there is none of this name.
+    /// Place of a column; `None` when there is none of this name.
     fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)>;
 }
 
@@ -83,7 +83,7 @@ enum Form<T> {
 struct Stored<T> {
     image: Arc<dyn Image>,
     range: Range<usize>,
-    /// What every value must be below; `u64::MAX` for no limit.
+    /// Upper bound of every value, excluded; `u64::MAX` for no limit.
     limit: u64,
     checked: Box<[AtomicBool]>,
     /// In place of the whole column, once a piece of it turned out damaged.

@@ -8,7 +8,7 @@ use super::id_map::IdRange;
 /// The packed form of a reference to 0, which is a null.
 pub(super) const NULL: u32 = u32::MAX;
 
-/// How a block's ids or references were packed.
+/// Packing of a block's ids or references.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Packing {
     base: u64,
@@ -90,15 +90,15 @@ pub struct ObjectColumns {
     ids: Vec<u64>,
     references: Vec<u64>,
     leading_references: usize,
-    /// Which of `references` are weak, ascending.
+    /// Positions in `references` of those that are weak, ascending.
     pub(super) weak: Vec<u32>,
     pub(super) types: Vec<u32>,
     pub(super) shallow: Vec<u32>,
     /// (object in the block, bytes).
     pub(super) large: Vec<(u32, u64)>,
-    /// Where each object's references begin in `references`.
+    /// Start of each object's references in `references`.
     starts: Vec<u32>,
-    /// How many references each object has, where these come apart from it; else empty.
+    /// Number of references of each object, where these come apart from it; else empty.
     pub(super) counted: Vec<u32>,
     pub(super) positions: Vec<PositionRun>,
     last_position: u64,
@@ -246,7 +246,7 @@ impl ObjectColumns {
         self.leading_references
     }
 
-    /// Where the references of `object` begin; of `len`: where all end.
+    /// Start of the references of `object`; of `len`: where all end.
     pub(super) fn start(&self, object: usize) -> usize {
         self.starts.get(object).map_or(self.references.len(), |&start| start as usize)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SectionIds;
 
-/// Where the collector keeps an object.
+/// Part of the heap in which the collector keeps an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Generation {
     /// Generation 0, 1 or 2.
@@ -43,7 +43,7 @@ pub struct GenerationRange {
     pub start: u64,
     /// The first address behind it.
     pub end: u64,
-    /// Whose it is.
+    /// Generation of the range.
     pub generation: Generation,
 }
 
@@ -52,7 +52,7 @@ pub struct GenerationRange {
 pub struct GenerationRun {
     /// Their indices.
     pub nodes: Range<usize>,
-    /// Where they are.
+    /// Generation of the nodes.
     pub generation: Generation,
 }
 

@@ -163,7 +163,7 @@ impl Bitmap {
     }
 }
 
-/// What of a map is no column.
+/// The part of a map that is stored as JSON.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct StoredIds {
     base: u64,
@@ -179,7 +179,7 @@ enum StoredForm {
     Sorted,
 }
 
-/// What must be known of a set of ids before its map is built.
+/// Facts about a set of ids that are needed before its map is built.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdRange {
     pub(super) min: u64,
@@ -285,7 +285,7 @@ impl IdMap {
         self.count
     }
 
-    /// How many ids are smaller, if `id` is in the map. O(1), or a binary search in the sorted form.
+    /// Number of smaller ids, if `id` is in the map. O(1), or a binary search in the sorted form.
     #[inline]
     pub(super) fn rank(&self, id: u64) -> Option<u32> {
         let distance = id.wrapping_sub(self.base);
@@ -320,7 +320,7 @@ impl IdMap {
         }
     }
 
-    /// How many ids are smaller than `id`, which need not be in the map. O(log² ids).
+    /// Number of ids that are smaller than `id`, which need not be in the map. O(log² ids).
     pub(super) fn smaller_than(&self, id: u64) -> u32 {
         let (mut low, mut high) = (0, self.count as u32);
         while low < high {

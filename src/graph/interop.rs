@@ -16,7 +16,7 @@ use petgraph::visit::{
 
 use super::{HeapGraph, NodeId, NodeSet, TypeId};
 
-/// What a reference does for its target.
+/// Effect of a reference on its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strength {
     /// It keeps its target alive.

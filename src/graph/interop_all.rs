@@ -91,9 +91,9 @@ impl Iterator for EdgesOfAll<'_> {
 /// Nodes that a node of [`All`] leads to, or that lead to it.
 #[derive(Debug, Clone)]
 pub enum AnyNeighbors<'a> {
-    /// What it refers to.
+    /// Objects that it refers to.
     Outgoing(References<'a>),
-    /// What refers to it.
+    /// Objects that refer to it.
     Incoming(Referrers<'a>),
 }
 

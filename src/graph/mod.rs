@@ -78,7 +78,7 @@ use csr::Csr;
 use sections::SectionIds;
 use weak_references::WeakReferences;
 
-/// What looking up an id gives.
+/// Result of looking up an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// No object has this id.
@@ -288,7 +288,7 @@ impl HeapGraph {
         self.store_class_references();
     }
 
-    /// When objects were allocated, in dumps that say so; else empty.
+    /// Times at which objects were allocated, in dumps that say so; else empty.
     pub fn intervals(&self) -> &HeapParts {
         &self.intervals
     }
@@ -366,7 +366,7 @@ impl HeapGraph {
         if self.sections.len() > 1 { format!("{}#{id}", self.section_of(node).number()) } else { id }
     }
 
-    /// How original ids are printed.
+    /// Form in which original ids are printed.
     pub fn id_style(&self) -> IdStyle {
         self.id_style
     }

@@ -31,7 +31,7 @@ pub(super) struct Runs {
     tail: Option<u32>,
 }
 
-/// How objects become nodes.
+/// The ways in which objects become nodes.
 #[derive(Debug)]
 pub(super) enum ObjectOrder {
     /// Each has its number already.

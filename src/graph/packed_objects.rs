@@ -20,7 +20,7 @@ pub(super) struct Chunk {
     pub(super) leading: usize,
     /// The first of them is that object's first reference.
     pub(super) leading_begins_list: bool,
-    /// Which of its references are weak, counted from its first, ascending.
+    /// Positions of its weak references, counted from its first, ascending.
     pub(super) weak: Vec<u32>,
 }
 

@@ -118,7 +118,7 @@ impl GraphBuilder {
         maps
     }
 
-    /// How objects become nodes (of several of one id the first), and the objects that are dropped.
+    /// Order in which objects become nodes (of several of one id the first), and the objects that are dropped.
     fn find_order(&self, maps: &[SectionIds]) -> (ObjectOrder, Vec<Dropped>) {
         const NONE: u32 = u32::MAX;
         if self.sections.iter().all(|section| section.ascending) {

@@ -10,7 +10,7 @@ use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds};
 use crate::parallel;
 
-/// Where one chunk's pass over its references writes.
+/// The part of the references that one chunk's pass writes.
 struct ChunkWork<'a> {
     chunk: &'a Chunk,
     words: &'a mut [u32],

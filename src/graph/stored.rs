@@ -17,7 +17,7 @@ use super::weak_references::WeakReferences;
 use super::{Generation, GenerationRun, HeapGraph, IdStyle, NameId, NodeId, RootFlags, RootKind, RootOrigin};
 use super::{Root, Section, SectionIds, TypeId};
 
-/// What of a graph is no column.
+/// The part of a graph that is stored as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredGraph {
     nodes: usize,

@@ -48,7 +48,7 @@ pub struct Thread {
     pub(super) frame_count: u32,
 }
 
-/// Where in its source a frame is.
+/// Line of a frame in its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Line {
     /// The dump does not say.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{SourceKey, check_of};
 
-/// What is put behind the source's name.
+/// Extension that follows the source's name.
 pub const EXTENSION: &str = "hdx";
 
 /// Begins every index. As PNG's: a transfer that changes line ends or strips high bits shows at once.
@@ -59,7 +59,7 @@ impl Header {
     }
 }
 
-/// Where columns lie: first byte, counted from the first column, and length.
+/// Places of columns: first byte, counted from the first column, and length.
 pub(super) type Places = BTreeMap<String, (u64, u64)>;
 
 /// The JSON at the end.
@@ -70,9 +70,9 @@ pub(super) struct Tail<C> {
     /// Of which dump this is the index; none when that came through a pipe.
     pub(super) source: Option<SourceKey>,
     pub(super) columns: Places,
-    /// What is no column.
+    /// The part that is stored as JSON.
     pub(super) content: C,
 }
 
-/// Who writes and reads.
+/// Name and version of the program that writes and reads.
 pub(super) const WRITTEN_BY: &str = concat!("heapdump ", env!("CARGO_PKG_VERSION"));

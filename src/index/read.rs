@@ -18,7 +18,7 @@ use super::map::map;
 use crate::files::owner_of;
 use crate::graph::{ColumnSource, Image};
 
-/// Why an index is not used.
+/// The reason for which an index is not used.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum IndexError {
@@ -143,7 +143,7 @@ impl Index {
         self.tail.source.as_ref()
     }
 
-    /// What is no column.
+    /// The part that is stored as JSON.
     ///
     /// # Errors
     /// When it is not of the type asked for.
@@ -173,12 +173,12 @@ impl ColumnSource for IndexColumns {
     }
 }
 
-/// Whether what was read from an index is to be believed, to be asked while others read it.
+/// Check of what was read from an index, to be asked while others read it.
 #[derive(Debug, Clone)]
 pub struct IndexCheck(Arc<FileImage>);
 
 impl IndexCheck {
-    /// Why it is not; `None` while everything that was touched is as it was written.
+    /// The damage; `None` while everything that was touched is as it was written.
     pub fn damage(&self) -> Option<&'static str> {
         self.0.damage()
     }

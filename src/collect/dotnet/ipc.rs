@@ -32,7 +32,7 @@ pub(super) const UNKNOWN_COMMAND: u32 = 0x8013_1385;
 /// Event pipe: StopTracing.
 const STOP: (u8, u8) = (2, 1);
 
-/// What the runtime's numbers for errors mean.
+/// Meaning of the runtime's numbers for errors.
 const ERRORS: [(u32, &str); 8] = [
     (UNKNOWN_COMMAND, "unknown command"),
     (0x8013_1384, "bad encoding"),
@@ -44,7 +44,7 @@ const ERRORS: [(u32, &str); 8] = [
     (0x8000_4005, "failed"),
 ];
 
-/// Where a runtime listens.
+/// Address at which a runtime listens.
 #[derive(Debug)]
 pub(super) enum Address {
     /// As the user said.
@@ -53,7 +53,7 @@ pub(super) enum Address {
     Held(OwnedFd),
 }
 
-/// Why there is no answer.
+/// The reason for which there is no answer.
 #[derive(Debug)]
 pub(super) enum IpcError {
     /// The runtime's own number.
@@ -81,7 +81,7 @@ impl IpcError {
     }
 }
 
-/// How long an answer may take.
+/// Longest time for an answer.
 pub(super) enum Wait<'w, 'a> {
     /// So long.
     Limit(Duration),

@@ -71,7 +71,7 @@ fn no_socket(process: &Process) -> Refusal {
     Refusal::new(RefusalCode::SocketMissing, text).hint("only a restart of the process helps")
 }
 
-/// What the runtime says of itself, asked in the newest way that it knows. Versions before 5 know none.
+/// Version that the runtime gives, asked in the newest way that it knows. Versions before 5 know none.
 fn version(port: &Port<'_>, limit: Duration) -> Result<Option<String>, Refusal> {
     for (command, texts_before, has_version) in [(8, 4, true), (4, 4, false), (0, 0, false)] {
         match port.ask((4, command), &[], limit) {
@@ -104,7 +104,7 @@ pub(super) fn version_by_path(process: &Process) -> Option<String> {
     })
 }
 
-/// What the runtime says of itself, for lists; nothing of one that has no socket.
+/// Version that the runtime gives, for lists; nothing of one that has no socket.
 pub(super) fn probe(process: &Process, limit: Duration) -> Result<Option<Option<String>>, Refusal> {
     Ok(port_of(process)?.map(|port| version(&port, limit).ok().flatten()))
 }
@@ -140,7 +140,7 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     session(&port, &session_options, watch, pump)
 }
 
-/// What the buffer may grow to; why the process may not survive that.
+/// Size that the buffer may grow to, and the risk that the process does not survive it.
 fn buffer_bytes(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u64, Option<Refusal>) {
     let free = free.map_or(u64::MAX, |free| free / 5 * 4);
     let wanted = asked.unwrap_or_else(|| MIN_BUFFER.max(rss / 4 * 5));

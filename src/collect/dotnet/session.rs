@@ -32,13 +32,13 @@ const COLLECTION: Duration = Duration::from_secs(10);
 /// For the end of a session that goes wrong.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// What a session is asked for with.
+/// Options of a session.
 pub(super) struct SessionOptions {
     pub(super) buffer_mib: u64,
     pub(super) names: bool,
     /// Memory of the process.
     pub(super) rss: u64,
-    /// How long the collection will take, about.
+    /// Time of the collection, about.
     pub(super) pause: Duration,
 }
 
@@ -181,7 +181,7 @@ struct Copy<'a, 'w> {
     pump: Pump,
     follower: Follower,
     begun: Instant,
-    /// How long the first object may take: version 3.1 answers before it collects.
+    /// Longest time for the first object: version 3.1 answers before it collects.
     first: Duration,
     /// The connection over which the end was asked for, and when that was.
     stopped: Option<(UnixStream, Instant)>,

@@ -25,14 +25,14 @@ pub(super) const FIRST_WITH_SEGMENTS: u32 = 22;
 /// A FIFO whose writer has not come, or has gone, is always ready.
 const WITHOUT_WRITER: Duration = Duration::from_millis(5);
 
-/// How the bytes come.
+/// Channel of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Fifo,
     File,
 }
 
-/// What a request is made with.
+/// Options of a request.
 #[derive(Clone, Copy)]
 pub(super) struct RequestOptions<'o> {
     /// Unreachable objects too.
@@ -54,7 +54,7 @@ impl RequestOptions<'_> {
     }
 }
 
-/// What the JVM made of it.
+/// Result of a request.
 pub(super) enum Answer {
     /// A dump, which is whole; it stood still for so long.
     Created(Duration),
@@ -62,7 +62,7 @@ pub(super) enum Answer {
     CannotOverwrite,
 }
 
-/// When bytes came. A JVM that has segments writes the heap to them while it stands still, and is silent; then it goes on,
+/// Times at which bytes came. A JVM that has segments writes the heap to them while it stands still, and is silent; then it goes on,
 /// and copies them into the FIFO.
 struct Arrivals {
     /// Since when the next ones are waited for.
@@ -87,7 +87,7 @@ impl Arrivals {
         self.last = now;
     }
 
-    /// How long the bytes behind the longest silence took.
+    /// Duration of the bytes behind the longest silence.
     fn behind_the_silence(&self) -> Duration {
         self.last.saturating_duration_since(self.resumed)
     }
@@ -315,7 +315,7 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// What runs at this process have left that were killed: a JVM may wait in it, and would take no request.
+/// Removes folders of runs at this process that were killed: a JVM may wait in one, and would take no request.
 fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
     for (_, open) in places() {
         if let Ok(around) = open(process) {

@@ -1,4 +1,4 @@
-//! What a websocket's server sends: frames, put together to messages. Nothing is compressed; room is made for what has come,
+//! Frames of a websocket's server, put together to messages. Nothing is compressed; room is made for what has come,
 //! not for what is announced.
 
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;
@@ -15,14 +15,14 @@ pub(super) const MASKED: u8 = 0x80;
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     received: Vec<u8>,
-    /// What of it has been used.
+    /// Bytes of it that have been used.
     used: usize,
     /// Fragments of a message.
     message: Vec<u8>,
     is_in_message: bool,
 }
 
-/// What has come whole.
+/// A whole frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     Message(Vec<u8>),

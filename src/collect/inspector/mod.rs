@@ -39,7 +39,7 @@ use websocket::{Received, WebSocket};
 const MIB: u64 = 1 << 20;
 /// Memory of a Node.js that has nothing in its heap.
 const BARE: u64 = 45 * MIB;
-/// What a snapshot takes, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 630 for 84.
+/// Memory for a snapshot, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 630 for 84.
 const MEMORY_PER_HEAP: u64 = 7;
 const MEMORY_BESIDES: u64 = 224 * MIB;
 /// CPU time for 100 MB of heap: measured 5 s for 84 MB.
@@ -102,7 +102,7 @@ pub(super) fn list(url: &str) -> Result<Vec<(String, String, String)>, Refusal> 
     Ok(targets.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
 }
 
-/// What one of a name's addresses gives; `localhost` has two, and who listens on one need not on the other.
+/// Asks the addresses of a name one after another; `localhost` has two, and who listens on one need not on the other.
 fn first_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut refusal = None;
     for &address in addresses {
@@ -246,7 +246,7 @@ fn is_too_old(version: &str, runtime: Runtime) -> bool {
     runtime == Runtime::Node && major.is_some_and(|major| major < FIRST)
 }
 
-/// What it will cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
+/// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
 /// snapshots may still be.
 fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'_>) -> Plan {
     let rss = process.rss_bytes();

@@ -17,7 +17,7 @@ pub(super) struct TargetInfo {
     pub(super) web_socket_debugger_url: String,
 }
 
-/// What `/json/version` says.
+/// Answer of `/json/version`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct VersionInfo {
     #[serde(rename = "Browser", default)]
@@ -37,7 +37,7 @@ pub(super) struct Message {
     pub(super) result: Option<Usage>,
 }
 
-/// What `Runtime.getHeapUsage` says.
+/// Answer of `Runtime.getHeapUsage`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Usage {
@@ -120,7 +120,7 @@ impl Joiner {
         bytes
     }
 
-    /// What is left of a pair that never came.
+    /// The rest of a pair that never came.
     pub(super) fn finish(self) -> Vec<u8> {
         self.high
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// The head is some kilobytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// What the head says, as far as it matters.
+/// Facts of the head, as far as they matter.
 #[derive(Deserialize)]
 struct SnapshotHead {
     meta: Meta,

@@ -13,7 +13,7 @@ use crate::files::AtEnd;
 const CHUNK_BYTES: usize = 64 << 10;
 /// Any 16 bytes: they tell a websocket from what answers 101 to anything, and keep nothing secret.
 const KEY: &str = "aGVhcGR1bXAgY29sbGVjdA==";
-/// What a websocket makes of them: SHA-1 of the key and of RFC 6455's own name for the protocol.
+/// Answer of a websocket to the key: SHA-1 of the key and of RFC 6455's own name for the protocol.
 const ACCEPT: &str = "Jy5jBgmwEchesryBnAk/B9qeOGA=";
 /// For a request to go out, which is some hundred bytes.
 const SEND: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub(super) struct WebSocket {
     leaving: Option<AtEnd>,
 }
 
-/// What has come.
+/// Result of a look at the connection.
 #[derive(Debug)]
 pub(super) enum Received {
     Message(Vec<u8>),
@@ -113,7 +113,7 @@ impl WebSocket {
         }
     }
 
-    /// What has come whole.
+    /// The next whole frame.
     fn frames(&mut self) -> Result<Option<Received>, Refusal> {
         loop {
             let next = self.frames.next();
