@@ -133,7 +133,7 @@ impl Totals {
         Computation::new(heap, options).run()
     }
 
-    /// Amount at a backtrace with everything below it.
+    /// Amount at a backtrace with everything below it. O(1).
     pub fn at(&self, frame: u32) -> Amount {
         self.all[frame as usize].unwrap_or_default()
     }

@@ -41,21 +41,14 @@ struct Term {
 }
 
 /// A line of a table that makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {why}")]
 pub struct BadLine {
     /// From 1.
     pub line: usize,
     /// The reason.
     pub why: String,
 }
-
-impl std::fmt::Display for BadLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "line {}: {}", self.line, self.why)
-    }
-}
-
-impl std::error::Error for BadLine {}
 
 /// The way in which a type's objects are collections. Fields are numbers of [`TypeFields::fields`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -79,7 +79,8 @@ impl fmt::Display for RefusalCode {
 }
 
 /// Refusal with the reason.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, thiserror::Error)]
+#[error("{text} [{code}]")]
 #[non_exhaustive]
 pub struct Refusal {
     /// The word for it.
@@ -128,14 +129,6 @@ impl Refusal {
         Refusal::new(RefusalCode::Protocol, format!("what answers at {peer} does not speak {protocol}: {first}"))
     }
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} [{}]", self.text, self.code)
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// `30 s`, `0.28 s`, `12.3 s`.
 pub(super) fn seconds(time: Duration) -> String {

@@ -5,7 +5,6 @@
 //! [`OpenDump::index_check`](super::OpenDump::index_check) before the answer is printed, and asks the dump again.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -346,59 +345,38 @@ fn load(
 }
 
 /// The reason for which an index does not serve, in words that follow its name.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Rejection {
-    Unusable(IndexError),
+    #[error(transparent)]
+    Unusable(#[from] IndexError),
+    #[error("does not belong to this dump as it is now (heapdump index makes it anew)")]
     Stale,
     /// Somebody else wrote it than who owns the dump, or asks.
+    #[error("belongs to another user, who does not own the dump either")]
     OtherUser,
     /// The options it was made with, in words.
+    #[error("was made with other reading options ({0})")]
     Options(String),
     /// It takes more memory than it may.
+    #[error(transparent)]
     Size(super::MemoryError),
     /// It holds problems, and under strict reading these are to be reported as the reader reports them.
+    #[error("cannot tell how --strict ends")]
     Strict,
 }
 
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Rejection::Unusable(error) => error.fmt(f),
-            Rejection::Stale => f.write_str("does not belong to this dump as it is now (heapdump index makes it anew)"),
-            Rejection::OtherUser => f.write_str("belongs to another user, who does not own the dump either"),
-            Rejection::Options(words) => write!(f, "was made with other reading options ({words})"),
-            Rejection::Size(error) => error.fmt(f),
-            Rejection::Strict => f.write_str("cannot tell how --strict ends"),
-        }
-    }
-}
-
-impl From<IndexError> for Rejection {
-    fn from(error: IndexError) -> Self {
-        Rejection::Unusable(error)
-    }
-}
-
 /// The reason for which an index was not written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteIndexError {
     /// The dump holds allocation totals, no objects.
+    #[error("the dump holds allocation totals, no objects")]
     NotObjects,
     /// There is not the memory to compute it.
+    #[error(transparent)]
     Memory(super::MemoryError),
     /// The file could not be written.
+    #[error(transparent)]
     Io(io::Error),
 }
 
-impl fmt::Display for WriteIndexError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WriteIndexError::NotObjects => f.write_str("the dump holds allocation totals, no objects"),
-            WriteIndexError::Memory(error) => error.fmt(f),
-            WriteIndexError::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for WriteIndexError {}

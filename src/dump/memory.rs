@@ -1,7 +1,6 @@
 //! Limits of memory: an answer that does not fit fails early, with figures, instead of being killed by the
 //! system for lack of memory.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -117,7 +116,8 @@ pub enum MemoryUse {
 }
 
 /// An answer takes more memory than it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}, and {} are allowed", self.statement(), format_bytes(*limit_bytes))]
 pub struct MemoryError {
     /// Purpose of the memory.
     pub what: MemoryUse,
@@ -143,14 +143,6 @@ impl MemoryError {
         }
     }
 }
-
-impl fmt::Display for MemoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, and {} are allowed", self.statement(), format_bytes(self.limit_bytes))
-    }
-}
-
-impl std::error::Error for MemoryError {}
 
 impl MemoryLimit {
     /// At most so many bytes, those that an index maps into memory included.

@@ -1,7 +1,6 @@
 //! Targets of outputs.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,37 +13,28 @@ use super::system::{file_behind, identity_at, is_device, mode_of};
 const MOST_LINKS: usize = 40;
 
 /// The reason for which something cannot be an output, in words behind its name.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
     /// It is the input of this name.
+    #[error("is an input ({0}), which would be lost")]
     Input(String),
     /// It is a link to what is not there.
+    #[error("is a link to {0}, which is not there")]
     BrokenLink(PathBuf),
     /// It is a folder.
+    #[error("is a folder")]
     Folder,
     /// It is a link to itself.
+    #[error("is a link that leads nowhere")]
     EndlessLink,
     /// Something else than a regular file has the name, which nobody typed.
+    #[error("is a link or no regular file: it is not replaced, and not followed")]
     NotOwn,
     /// Its folder is not there, or may not be looked into.
+    #[error("cannot be written: {0}")]
     Io(io::Error),
 }
-
-impl fmt::Display for TargetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TargetError::Input(name) => write!(f, "is an input ({name}), which would be lost"),
-            TargetError::BrokenLink(to) => write!(f, "is a link to {}, which is not there", to.display()),
-            TargetError::Folder => f.write_str("is a folder"),
-            TargetError::EndlessLink => f.write_str("is a link that leads nowhere"),
-            TargetError::NotOwn => f.write_str("is a link or no regular file: it is not replaced, and not followed"),
-            TargetError::Io(error) => write!(f, "cannot be written: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for TargetError {}
 
 #[derive(Debug)]
 pub(super) enum Place {

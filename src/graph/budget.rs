@@ -104,31 +104,18 @@ pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
 }
 
 /// Reason for which a graph cannot be built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// More objects than node numbers: 2^32 - 2.
+    #[error("the dump has more objects than heapdump can number (4,294,967,294)")]
     TooManyObjects,
     /// One object with 2^32 references or more.
+    #[error("one object has more references than heapdump can count (4,294,967,295)")]
     TooManyReferences,
     /// The dump takes more memory than these bytes, which `limit_memory` allows.
+    #[error("the dump takes more than {0} bytes of memory")]
     TooMuchMemory(u64),
 }
-
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BuildError::TooManyObjects => {
-                f.write_str("the dump has more objects than heapdump can number (4,294,967,294)")
-            }
-            BuildError::TooManyReferences => {
-                f.write_str("one object has more references than heapdump can count (4,294,967,295)")
-            }
-            BuildError::TooMuchMemory(bytes) => write!(f, "the dump takes more than {bytes} bytes of memory"),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! Opening an index.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -19,41 +18,24 @@ use crate::files::owner_of;
 use crate::graph::{ColumnSource, Image};
 
 /// The reason for which an index is not used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
     /// The system could not read it.
+    #[error("cannot be read: {0}")]
     Io(io::Error),
     /// Another file.
+    #[error("is no index")]
     NotAnIndex,
     /// Written by another version of the program, or on a machine of another kind.
+    #[error("was written by {0}")]
     OtherVersion(String),
     /// Cut, or longer than it says.
+    #[error("is cut, or was changed after it was written")]
     Length,
     /// A check failed, or what passed it makes no sense.
+    #[error("is damaged")]
     Damaged,
-}
-
-impl fmt::Display for IndexError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            IndexError::Io(error) => write!(f, "cannot be read: {error}"),
-            IndexError::NotAnIndex => f.write_str("is no index"),
-            IndexError::OtherVersion(whose) => write!(f, "was written by {whose}"),
-            IndexError::Length => f.write_str("is cut, or was changed after it was written"),
-            IndexError::Damaged => f.write_str("is damaged"),
-        }
-    }
-}
-
-impl std::error::Error for IndexError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            // Its text is in ours already.
-            IndexError::Io(error) => error.source(),
-            _ => None,
-        }
-    }
 }
 
 impl From<io::Error> for IndexError {
