@@ -147,6 +147,12 @@ impl HeapGraph {
         References { class: None, ..self.references(node) }
     }
 
+    /// The strong references, as [`references`](Self::references) gives them.
+    pub(super) fn only_strong_references(&self, node: NodeId) -> References<'_> {
+        let strong = self.strong_references(node).iter();
+        References { strong, class: None, weak: &self.weak, weak_left: 0..0, place: 0 }
+    }
+
     /// Strong and weak references to the object: of a class its objects too, where they list it.
     pub(super) fn listed_referrers(&self, node: NodeId) -> Referrers<'_> {
         let (strong, weak_left) = (self.strong_referrers(node).iter(), self.weak.of_target(node));
