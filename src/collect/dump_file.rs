@@ -10,9 +10,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::fs::{Mode, OFlags};
 
-use super::part_file::{OWNER_ONLY, folder_of, link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
+use super::part_file::{OWNER_ONLY, link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
-use crate::files::{AtEnd, Raw, free_bytes};
+use crate::files::{AtEnd, Raw, folder_of, free_bytes};
 use crate::units::format_bytes;
 
 /// Ends the name of a dump of which a part was lost.

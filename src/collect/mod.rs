@@ -139,6 +139,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A pause that was estimated, in tenths of a second, at least one.
+    fn rounded(pause: Duration) -> Duration {
+        Duration::from_millis(100) * (pause.as_millis() / 100).max(1) as u32
+    }
+
     /// Pauses from here on are asked about.
     const LONG: Duration = Duration::from_secs(5);
 
@@ -170,7 +175,7 @@ impl Observer for Silent {
 }
 
 /// Result of a collection.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct Collected {
     /// The process.
@@ -220,6 +225,12 @@ pub struct CollectProblem {
 }
 
 impl Collected {
+    /// Notes the figures of a dump that has been taken: the memory that was watched, and the pause.
+    fn note(&mut self, watch: &watch::Watch<'_>, pause: Option<Duration>) {
+        (self.target_rss_before, self.target_rss_peak) = (watch.rss_before, watch.rss_peak);
+        self.pause_ms = pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
+    }
+
     /// The result, for people: a line, and what to do where there is no dump. They may hold what the process said.
     pub fn lines(&self) -> Vec<String> {
         let problems = self.problems.iter().map(CollectProblem::sentence);

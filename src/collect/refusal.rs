@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::units::format_bytes;
+
 /// The word for a refusal. Words are only ever added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -112,6 +114,12 @@ impl Refusal {
             _ => RefusalCode::System,
         };
         Refusal::new(code, format!("{what}: {error}"))
+    }
+
+    pub(super) fn no_memory(pid: u32, needed: u64, free: u64) -> Self {
+        let (needed, free) = (format_bytes(needed), format_bytes(free));
+        let text = format!("a snapshot needs up to {needed} in process {pid}, its memory limit leaves {free}");
+        Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
     }
 
     pub(super) fn timeout(pid: u32, waited: Duration) -> Self {

@@ -1,6 +1,10 @@
 //! Watching a process while it is at work: its memory, whether it lives, and how long nothing has come.
 
+use std::io;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Observer;
 use super::process::Process;
@@ -107,6 +111,18 @@ impl<'a> Watch<'a> {
         };
         Err(Refusal::timeout(process.pid, waited.1).hint(hint))
     }
+}
+
+/// Waits for bytes, a tick at most.
+pub(super) fn wait_for(stream: &impl AsFd) {
+    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+    // An error shows at the next read.
+    let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
+}
+
+/// Returns true if nothing has come yet.
+pub(super) fn is_not_yet(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 fn no_answer(waited: Duration) -> Refusal {

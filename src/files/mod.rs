@@ -33,6 +33,8 @@ pub(crate) use raw::Raw;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use system::free_bytes;
 pub use system::{is_trusted_owner, owner_of};
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use target::folder_of;
 pub use target::{Target, TargetError};
 pub use together::for_each_file;
 #[cfg(feature = "cli")]

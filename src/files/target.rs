@@ -149,7 +149,7 @@ fn resolve(path: &Path, most_links: usize) -> Result<(Place, Option<Metadata>), 
 }
 
 /// The folder that a file is in.
-pub(super) fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -11,13 +11,11 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use crate::collect::private_folder::path_of;
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::unix_socket::connect;
-use crate::collect::watch::{CONNECT, TICK, Watch};
+use crate::collect::watch::{CONNECT, Watch, is_not_yet, wait_for};
 
 const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
 const HEADER_BYTES: usize = 20;
@@ -266,18 +264,6 @@ impl Port<'_> {
         }
         Refusal::new(RefusalCode::Protocol, format!("{} closed after {read} of {count} bytes", self.name()))
     }
-}
-
-/// Nothing has come yet.
-pub(super) fn is_not_yet(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
-/// Waits for bytes, a tick at most.
-pub(super) fn wait_for(stream: &UnixStream) {
-    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
-    // An error shows at the next read.
-    let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
 }
 
 #[cfg(test)]

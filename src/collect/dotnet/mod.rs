@@ -18,7 +18,7 @@ use super::private_folder::open_in_root;
 use super::process::Process;
 use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
-use super::request::{Outcome, Request};
+use super::request::{Dumped, Request};
 use super::watch::Watch;
 use super::{Collected, Plan};
 use crate::units::format_bytes;
@@ -114,7 +114,7 @@ fn port_of(process: &Process) -> Result<Option<Port<'_>>, Refusal> {
 }
 
 /// Takes a snapshot.
-pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Outcome, Refusal> {
+pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
     let options = request.options;
     let port = match &options.socket {
         Some(path) => Port { process, address: Address::Path(path.clone()) },
@@ -137,26 +137,21 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     let watch = Watch::new(Some(process), options.timeout, observer);
     let pump = Pump::start(file, LITTLE_SLACK)?;
     let session_options = SessionOptions { buffer_mib: buffer.div_ceil(MIB), names: !options.no_names, rss, pause };
-    session(&port, &session_options, watch, pump)
+    session(&port, &session_options, watch, pump, collected)
 }
 
 /// Size that the buffer may grow to, and the risk that the process does not survive it.
 fn buffer_bytes(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u64, Option<Refusal>) {
     let free = free.map_or(u64::MAX, |free| free / 5 * 4);
     let wanted = asked.unwrap_or_else(|| MIN_BUFFER.max(rss / 4 * 5));
-    let refusal = (free < rss / 3).then(|| {
-        let (needed, free) = (format_bytes(rss), format_bytes(free));
-        let text = format!("a snapshot needs up to {needed} in process {pid}, its memory limit leaves {free}");
-        Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
-    });
+    let refusal = (free < rss / 3).then(|| Refusal::no_memory(pid, rss, free));
     let buffer = if asked.is_some() { wanted } else { wanted.min(free).max(MIB) };
     (buffer, refusal)
 }
 
 fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Plan {
     let gib = rss as f64 / f64::from(1 << 30);
-    let tenths = (PAUSE_PER_GIB.mul_f64(gib).as_millis() / 100).max(1) as u32;
-    let pause = Duration::from_millis(100) * tenths;
+    let pause = Plan::rounded(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
         ".NET {version}, process {} ({}), {}: all its threads stop while the heap is written: about {}, and it needs up to \
          {} more meanwhile",

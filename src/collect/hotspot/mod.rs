@@ -18,7 +18,7 @@ use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 use super::process::Process;
 use super::pump::{LITTLE_SLACK, MUCH_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
-use super::request::{Outcome, Request};
+use super::request::{Dumped, Request};
 use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan};
 use crate::units::format_bytes;
@@ -34,7 +34,7 @@ const DUMP_PER_HEAP_PERCENT: u64 = 140;
 const PAUSE_PER_GIB: Duration = Duration::from_secs(5);
 
 /// Takes a dump.
-pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Outcome, Refusal> {
+pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
     let options = request.options;
     let data = PerfData::of(process);
     let data = data.as_ref();
@@ -66,7 +66,8 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         file = pump.finish()?;
         match answer {
             Answer::Created(pause) => {
-                return Ok(Outcome { pause: Some(pause), ..Outcome::whole(file, &watch) });
+                collected.note(&watch, Some(pause));
+                return Ok((file, None));
             }
             // Such an argument is refused before the heap is looked at: nothing has stopped.
             Answer::CannotOverwrite if way == Way::Fifo => way = Way::File,
@@ -91,8 +92,7 @@ fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: O
     let command = data.and_then(PerfData::command).unwrap_or(&process.name);
     let name = command.split_whitespace().next().unwrap_or_default();
     let gib = heap as f64 / f64::from(1 << 30);
-    let tenths = (PAUSE_PER_GIB.mul_f64(gib).as_millis() / 100).max(1) as u32;
-    let pause = Duration::from_millis(100) * tenths;
+    let pause = Plan::rounded(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
         "Java{version}, process {} ({name}), {}: all its threads stop while the heap is written: about {}",
         process.pid,

@@ -4,25 +4,11 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use crate::collect::refusal::Refusal;
-use crate::collect::watch::TICK;
+use crate::collect::watch::{is_not_yet, wait_for};
 
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;
-
-/// Waits for bytes, a tick at most.
-pub(super) fn wait_for(stream: &TcpStream) {
-    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
-    // An error shows at the next read.
-    let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
-}
-
-/// Nothing has come yet.
-pub(super) fn is_not_yet(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
 
 /// A head, and what came with it.
 pub(super) struct Head {

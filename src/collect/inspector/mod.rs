@@ -25,7 +25,7 @@ use super::private_folder::{open_below, open_directory_of, open_in_root};
 use super::process::Process;
 use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
-use super::request::{Outcome, Request};
+use super::request::{Dumped, Request};
 use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::units::format_bytes;
@@ -168,7 +168,7 @@ pub(super) fn dump(
     runtime: Runtime,
     mut request: Request<'_>,
     collected: &mut Collected,
-) -> Result<Outcome, Refusal> {
+) -> Result<Dumped, Refusal> {
     let options = request.options;
     let limit = options.timeout.unwrap_or(PATIENCE);
     let mut opened = None;
@@ -233,11 +233,11 @@ pub(super) fn dump(
     let watch = Watch::new(watched, options.timeout, observer);
     let pump = Pump::start(file, LITTLE_SLACK)?;
     let (check, joiner) = (SnapshotCheck::default(), Joiner::default());
-    let outcome = Snapshot { socket, watch, pump, check, joiner, is_enabled: false }.run()?;
+    let dumped = Snapshot { socket, watch, pump, check, joiner, is_enabled: false }.run(collected)?;
     if let Some(opened) = opened {
         opened.close();
     }
-    Ok(outcome)
+    Ok(dumped)
 }
 
 fn is_too_old(version: &str, runtime: Runtime) -> bool {
@@ -253,12 +253,8 @@ fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'
     let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE)).min(rss);
     let needed = memory_of(heap);
     let pause = pause_of(heap);
-    let risk = free_memory(process).filter(|&free| free < needed).map(|free| {
-        let (needed, free) = (format_bytes(needed), format_bytes(free));
-        let text =
-            format!("a snapshot needs up to {needed} in process {}, its memory limit leaves {free}", process.pid);
-        Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
-    });
+    let free = free_memory(process).filter(|&free| free < needed);
+    let risk = free.map(|free| Refusal::no_memory(process.pid, needed, free));
     let version = if version.is_empty() { String::new() } else { format!(" {version}") };
     let text = format!(
         "Node.js{version}, process {} ({}), {}: its main thread's heap; that thread stops while it is written: about {} of CPU, \
@@ -293,8 +289,7 @@ fn memory_of(heap: u64) -> u64 {
 }
 
 fn pause_of(heap: u64) -> Duration {
-    let tenths = (PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8).as_millis() / 100).max(1) as u32;
-    Duration::from_millis(100) * tenths
+    Plan::rounded(PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8))
 }
 
 /// Bytes of a heap in use, where the inspector tells. It needs no pause.
@@ -329,7 +324,7 @@ struct Snapshot<'w> {
 }
 
 impl Snapshot<'_> {
-    fn run(mut self) -> Result<Outcome, Refusal> {
+    fn run(mut self, collected: &mut Collected) -> Result<Dumped, Refusal> {
         self.socket.send(&request(ENABLE, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
         // Without numbers an object of small ones has no fields. V8 before 9 does not know of them, and passes that over.
@@ -367,7 +362,9 @@ impl Snapshot<'_> {
         };
         self.socket.close();
         let file = self.pump.finish()?;
-        Ok(Outcome { objects: Some(objects), pause: Some(pause), ..Outcome::whole(file, &self.watch) })
+        collected.objects = Some(objects);
+        collected.note(&self.watch, Some(pause));
+        Ok((file, None))
     }
 
     /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].

@@ -6,8 +6,9 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::frames::{CLOSE, FINAL, Frame, Frames, MASKED, PONG, TEXT};
-use super::http::{self, is_not_yet, wait_for};
+use super::http;
 use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::watch::{is_not_yet, wait_for};
 use crate::files::AtEnd;
 
 const CHUNK_BYTES: usize = 64 << 10;
