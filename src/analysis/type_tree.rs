@@ -85,20 +85,7 @@ impl TypeTree {
                 None => [1, levels[0]],
             };
             let place = folded.unwrap_or_else(|| {
-                *known.entry((above, type_id)).or_insert_with(|| {
-                    let depth = above.map_or(0, |above| tree.places[above].depth + 1);
-                    tree.places.push(Place {
-                        type_id,
-                        above,
-                        depth,
-                        first: number,
-                        objects: 0,
-                        shallow_bytes: 0,
-                        retained_bytes: 0,
-                        levels: 1,
-                    });
-                    tree.places.len() - 1
-                })
+                *known.entry((above, type_id)).or_insert_with(|| tree.push(type_id, above, number))
             });
             tree.places[place].levels = tree.places[place].levels.max(levels[0].into());
             if chosen.is_none_or(|chosen| chosen.has(node)) {
@@ -138,17 +125,7 @@ impl TypeTree {
                         if let Some(folded) = tree.folded(above, type_id, max_depth) {
                             return folded as u32;
                         }
-                        tree.places.push(Place {
-                            type_id,
-                            above,
-                            depth: above.map_or(0, |above| tree.places[above].depth + 1),
-                            first: number,
-                            objects: 0,
-                            shallow_bytes: 0,
-                            retained_bytes: 0,
-                            levels: 1,
-                        });
-                        tree.places.len() as u32 - 1
+                        tree.push(type_id, above, number) as u32
                     }),
                 );
             }
@@ -159,6 +136,14 @@ impl TypeTree {
         }
         tree.add_up();
         tree
+    }
+
+    /// Adds a place without objects.
+    fn push(&mut self, type_id: TypeId, above: Option<usize>, first: DomNode) -> usize {
+        let depth = above.map_or(0, |above| self.places[above].depth + 1);
+        let (objects, shallow_bytes, retained_bytes) = (0, 0, 0);
+        self.places.push(Place { type_id, above, depth, first, objects, shallow_bytes, retained_bytes, levels: 1 });
+        self.places.len() - 1
     }
 
     /// Retained bytes of the places, from their own bytes.

@@ -140,14 +140,11 @@ pub fn list_targets(url: &str) -> Result<Listed, Refusal> {
 fn row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
     let state = process.state().ok()?;
     let data = (runtime == Runtime::Hotspot).then(|| PerfData::of(process)).flatten();
+    let published = data.as_ref().and_then(|data| data.version().map(String::from));
     let (version, can_dump) = match runtime {
         // It could not answer.
-        _ if state.is_stopped() => {
-            (data.as_ref().and_then(|data| data.version().map(String::from)), Some(RefusalCode::Stopped))
-        }
-        Runtime::Hotspot => {
-            (data.as_ref().and_then(|data| data.version().map(String::from)), of_hotspot(process, data.as_ref()))
-        }
+        _ if state.is_stopped() => (published, Some(RefusalCode::Stopped)),
+        Runtime::Hotspot => (published, of_hotspot(process, data.as_ref())),
         Runtime::Dotnet => of_dotnet(process),
         Runtime::Node | Runtime::Chromium => match inspector::find(process, false) {
             Some(inspector) => (Some(inspector.version), None),

@@ -45,7 +45,15 @@ impl Target {
     /// # Errors
     /// When no file can be made in its folder, or what is there cannot be opened.
     pub fn begin(&self) -> io::Result<Output> {
-        Output::begin(self)
+        let (raw, aside) = match &self.place {
+            Place::StandardOutput => (Raw::StandardOutput(io::stdout()), None),
+            Place::Stream(path) => (Raw::File(open_stream(path)?), None),
+            Place::File(path) => {
+                let (file, unfinished) = file_beside(path, self.mode)?;
+                (Raw::File(file), Some((unfinished, path.clone())))
+            }
+        };
+        Ok(Output { out: BufWriter::with_capacity(BUFFER_BYTES, raw), aside })
     }
 
     /// Begins to write a file under a name of one's own beside its place, so that nobody else writes it meanwhile. What
@@ -62,18 +70,6 @@ impl Target {
 }
 
 impl Output {
-    pub(super) fn begin(target: &Target) -> io::Result<Self> {
-        let (raw, aside) = match &target.place {
-            Place::StandardOutput => (Raw::StandardOutput(io::stdout()), None),
-            Place::Stream(path) => (Raw::File(open_stream(path)?), None),
-            Place::File(path) => {
-                let (file, unfinished) = file_beside(path, target.mode)?;
-                (Raw::File(file), Some((unfinished, path.clone())))
-            }
-        };
-        Ok(Output { out: BufWriter::with_capacity(BUFFER_BYTES, raw), aside })
-    }
-
     /// Can bytes that were written be written again?
     pub fn is_seekable(&self) -> bool {
         self.aside.is_some()

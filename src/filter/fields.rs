@@ -47,7 +47,7 @@ impl FieldValue {
     }
 
     /// Answer of the value to a question; `None` where they do not compare.
-    fn answers(&self, question: &Question) -> Option<bool> {
+    pub(super) fn answers(&self, question: &Question) -> Option<bool> {
         match (self, question) {
             (FieldValue::Integer(number), Question::Number(op, other)) => {
                 Some(other.span(*op, 0).has((*number).into()))
@@ -76,20 +76,10 @@ pub(crate) struct FieldValues {
     values: Vec<FieldValue>,
 }
 
-/// A value, with the answer to a question.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'v>(&'v FieldValue);
-
-impl Known<'_> {
-    pub(super) fn answers(self, question: &Question) -> Option<bool> {
-        self.0.answers(question)
-    }
-}
-
 impl FieldValues {
     /// Of the objects where the path leads to something: it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, Known<'_>)> {
-        self.nodes.iter().map(|&(node, place)| (node, Known(&self.values[place as usize])))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, &FieldValue)> {
+        self.nodes.iter().map(|&(node, place)| (node, &self.values[place as usize]))
     }
 
     /// The value of an object; `None` for null.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::budget::{MemoryBudget, MemoryShare, make_room};
-use super::byte_counts::OVERFLOW;
+use super::byte_counts::packed;
 use super::columns::{ObjectColumns, PositionRun};
 use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
@@ -30,6 +30,23 @@ const LONG_NAME_BYTES: usize = 64 * 1024;
 /// Memory for the characters of a name: in a list and in a map, and what a long one takes where it is shown.
 fn name_cost(bytes: usize) -> usize {
     if bytes < LONG_NAME_BYTES { 2 * bytes } else { 8 * bytes }
+}
+
+/// The number of a text among those that are there, which it joins where it is new.
+fn number_of(
+    text: &str,
+    texts: &mut Vec<Box<str>>,
+    numbers: &mut FxHashMap<Box<str>, u32>,
+    cost_bytes: &mut usize,
+) -> u32 {
+    if let Some(&number) = numbers.get(text) {
+        return number;
+    }
+    let number = texts.len() as u32;
+    texts.push(text.into());
+    *cost_bytes += name_cost(text.len());
+    numbers.insert(text.into(), number);
+    number
 }
 
 #[derive(Debug, Default)]
@@ -217,16 +234,7 @@ impl GraphBuilder {
 
     /// Names a type. Types of one name become one.
     pub fn name_type(&mut self, slot: TypeSlot, name: &str) {
-        let number = match self.name_numbers.get(name) {
-            Some(&number) => number,
-            None => {
-                let number = self.names.len() as u32;
-                self.names.push(name.into());
-                self.name_bytes += name_cost(name.len());
-                self.name_numbers.insert(name.into(), number);
-                number
-            }
-        };
+        let number = number_of(name, &mut self.names, &mut self.name_numbers, &mut self.name_bytes);
         self.slots[slot.0 as usize] = Some(number);
     }
 
@@ -316,14 +324,7 @@ impl GraphBuilder {
                 Some((_, number)) => number,
                 None => u64::from(*small),
             };
-            let bytes = bytes(TypeSlot(slot), number);
-            *small = match u32::try_from(bytes) {
-                Ok(bytes) if bytes != OVERFLOW => bytes,
-                _ => {
-                    large.push((object as u32, bytes));
-                    OVERFLOW
-                }
-            };
+            *small = packed(bytes(TypeSlot(slot), number), object, large);
         }
     }
 
@@ -366,14 +367,7 @@ impl GraphBuilder {
 
     /// A text that variables, methods, fields, files or threads are named with; equal ones are kept once.
     pub fn text(&mut self, text: &str) -> NameId {
-        if let Some(&number) = self.text_numbers.get(text) {
-            return NameId::new(number);
-        }
-        let number = self.texts.len() as u32;
-        self.texts.push(text.into());
-        self.name_bytes += name_cost(text.len());
-        self.text_numbers.insert(text.into(), number);
-        NameId::new(number)
+        NameId::new(number_of(text, &mut self.texts, &mut self.text_numbers, &mut self.name_bytes))
     }
 
     /// A reference beside those that the object lists: the value of a dependent handle, which lives with its key.

@@ -3,6 +3,7 @@
 //! Ids and references are pushed as the dump writes them (u64). `seal` packs them to 4 bytes each, relative to the
 //! block's own smallest value and alignment, so that a load never holds 8 bytes per reference for the whole dump.
 
+use super::byte_counts::packed;
 use super::id_map::IdRange;
 
 /// The packed form of a reference to 0, which is a null.
@@ -56,13 +57,7 @@ impl Packing {
     /// The value at `index`, counted in values; a null comes back as 0.
     #[inline]
     pub(super) fn unpack(self, words: &[u32], index: usize) -> u64 {
-        if self.wide {
-            u64::from(words[2 * index]) | u64::from(words[2 * index + 1]) << 32
-        } else if words[index] == NULL {
-            0
-        } else {
-            self.base + (u64::from(words[index]) << self.shift)
-        }
+        if !self.wide && words[index] == NULL { 0 } else { self.unpack_id(words, index) }
     }
 
     /// As `unpack`, for ids: no value stands for a null.
@@ -171,13 +166,7 @@ impl ObjectColumns {
         self.ids.push(id);
         self.types.push(type_index);
         self.starts.push(self.references.len() as u32);
-        self.shallow.push(match u32::try_from(shallow_bytes) {
-            Ok(bytes) if bytes != super::byte_counts::OVERFLOW => bytes,
-            _ => {
-                self.large.push((object, shallow_bytes));
-                super::byte_counts::OVERFLOW
-            }
-        });
+        self.shallow.push(packed(shallow_bytes, object as usize, &mut self.large));
     }
 
     /// Objects whose references come apart from them, each as (id, type index, bytes, number of references), at even
@@ -186,13 +175,7 @@ impl ObjectColumns {
         self.positions.push(PositionRun { first_object: self.types.len() as u32, position, stride });
         for (id, type_index, shallow_bytes, references) in objects {
             self.ids.push(id);
-            self.shallow.push(match u32::try_from(shallow_bytes) {
-                Ok(bytes) if bytes != super::byte_counts::OVERFLOW => bytes,
-                _ => {
-                    self.large.push((self.types.len() as u32, shallow_bytes));
-                    super::byte_counts::OVERFLOW
-                }
-            });
+            self.shallow.push(packed(shallow_bytes, self.types.len(), &mut self.large));
             self.types.push(type_index);
             self.counted.push(u32::try_from(references).unwrap_or(u32::MAX));
         }

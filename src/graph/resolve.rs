@@ -251,25 +251,19 @@ impl GraphBuilder {
             node_types: node_types.into(),
             shallow,
             references: Csr { offsets: Offsets::from_counts(counts), targets: references.into() },
-            referrers: std::sync::OnceLock::new(),
             weak: WeakReferences::new(weak),
             ids: maps,
             sections: self.sections.into_iter().map(|build| build.section).collect(),
             roots,
             types,
             id_style: self.id_style,
-            roots_inferred: false,
             threads,
             frames,
             dependent_references,
             generations,
             heap_parts,
-            intervals: HeapParts::default(),
             soft,
-            classes_left_out: 0,
-            unheld_in_tree: false,
-            references_missing: false,
-            counts_bytes_only: false,
+            ..HeapGraph::default()
         };
         graph.store_class_references();
         (graph, problems)
