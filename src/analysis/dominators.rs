@@ -456,7 +456,7 @@ fn semidominators(
             if best == 0 {
                 break;
             }
-            best = best.min(smallest_label(&mut cells, source, number as u32, &mut path, steps));
+            best = best.min(smallest_label(&mut cells, source, number as u32, &mut path, steps, |label| label));
         }
         semi[number] = best;
         cells[number] = Cell::new(cells[number].ancestor(), best);
@@ -464,11 +464,18 @@ fn semidominators(
     (semi, cells)
 }
 
-/// The smallest semidominator on the tree path from `source` up to, and without, the first ancestor that is `limit` or
+/// The label with the smallest `key` on the tree path from `from` up to, and without, the first ancestor that is `limit` or
 /// less; the path is compressed.
 #[inline]
-fn smallest_label(cells: &mut [Cell], source: u32, limit: u32, path: &mut Vec<u32>, steps: &mut u64) -> u32 {
-    let mut at = source;
+fn smallest_label(
+    cells: &mut [Cell],
+    from: u32,
+    limit: u32,
+    path: &mut Vec<u32>,
+    steps: &mut u64,
+    key: impl Fn(u32) -> u32,
+) -> u32 {
+    let mut at = from;
     while cells[at as usize].ancestor() > limit {
         path.push(at);
         at = cells[at as usize].ancestor();
@@ -477,7 +484,9 @@ fn smallest_label(cells: &mut [Cell], source: u32, limit: u32, path: &mut Vec<u3
     let (ancestor, mut label) = (cells[at as usize].ancestor(), cells[at as usize].label());
     while let Some(below) = path.pop() {
         let cell = &mut cells[below as usize];
-        label = label.min(cell.label());
+        if key(cell.label()) < key(label) {
+            label = cell.label();
+        }
         *cell = Cell::new(ancestor, label);
     }
     label
@@ -536,7 +545,7 @@ fn lengauer_tarjan(parents: &[u32], semi: &[u32], cells: &mut [Cell], immediate:
         let parent = parents[number];
         let mut waiting = std::mem::replace(&mut first[parent as usize], NONE);
         while waiting != NONE {
-            let best = best_on_path(cells, semi, waiting, parent, &mut path, steps);
+            let best = smallest_label(cells, waiting, parent, &mut path, steps, |label| semi[label as usize]);
             let better = semi[best as usize] < semi[waiting as usize];
             immediate[waiting as usize] = if better { best } else { parent };
             waiting = next[waiting as usize];
@@ -547,25 +556,6 @@ fn lengauer_tarjan(parents: &[u32], semi: &[u32], cells: &mut [Cell], immediate:
             immediate[number] = immediate[immediate[number] as usize];
         }
     }
-}
-
-/// The number with the smallest semidominator on the tree path from `from` up to, and without, `limit`.
-fn best_on_path(cells: &mut [Cell], semi: &[u32], from: u32, limit: u32, path: &mut Vec<u32>, steps: &mut u64) -> u32 {
-    let mut at = from;
-    while cells[at as usize].ancestor() > limit {
-        path.push(at);
-        at = cells[at as usize].ancestor();
-    }
-    *steps += path.len() as u64;
-    let (ancestor, mut label) = (cells[at as usize].ancestor(), cells[at as usize].label());
-    while let Some(below) = path.pop() {
-        let cell = &mut cells[below as usize];
-        if semi[cell.label() as usize] < semi[label as usize] {
-            label = cell.label();
-        }
-        *cell = Cell::new(ancestor, label);
-    }
-    label
 }
 
 #[cfg(test)]

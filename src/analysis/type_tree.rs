@@ -84,9 +84,8 @@ impl TypeTree {
                 Some(_) => [levels[1] + 1, levels[0]],
                 None => [1, levels[0]],
             };
-            let place = folded.unwrap_or_else(|| {
-                *known.entry((above, type_id)).or_insert_with(|| tree.push(type_id, above, number))
-            });
+            let place = folded
+                .unwrap_or_else(|| *known.entry((above, type_id)).or_insert_with(|| tree.push(type_id, above, number)));
             tree.places[place].levels = tree.places[place].levels.max(levels[0].into());
             if chosen.is_none_or(|chosen| chosen.has(node)) {
                 tree.places[place].objects += 1;

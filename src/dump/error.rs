@@ -60,4 +60,3 @@ pub enum NoValues {
     #[error("no values: the dump cannot be read again: {0}")]
     Unreadable(String),
 }
-

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::error::OpenError;
 use super::options::{IndexUse, OpenOptions};
+use super::{OpenDump, Phase};
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::files::{Inputs, is_trusted_owner};
+use crate::files::{Inputs, Target, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
 use crate::input::{
@@ -380,3 +381,82 @@ pub enum WriteIndexError {
     Io(io::Error),
 }
 
+/// Writes the graph of a dump that was opened with `options` and without an index, and what follows from it, as an index
+/// to `target`; returns the bytes written. `source` identifies the dump's file as it was before it was read; `None` for a
+/// dump from a pipe. O(references x log objects).
+///
+/// # Errors
+/// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
+pub fn write_index(
+    dump: &OpenDump,
+    target: &Target,
+    source: Option<SourceKey>,
+    options: &OpenOptions,
+) -> Result<u64, WriteIndexError> {
+    let graph = dump.graph().ok_or(WriteIndexError::NotObjects)?;
+    dump.memory.check_index(graph).map_err(WriteIndexError::Memory)?;
+    options.observer.phase(Phase::ComputingDominators);
+    let (derived, source) = rayon::join(|| Derived::compute(graph), || source.map(SourceKey::with_content));
+    options.observer.phase(Phase::WritingIndex);
+    index::write(target, source, |sink| {
+        let stored = graph.store(sink)?;
+        let dominators = derived.store(sink)?;
+        if let Some(details) = dump.details() {
+            details.store(sink)?;
+        }
+        let (info, diagnostics) = (dump.info.clone(), dump.diagnostics.clone());
+        Ok(IndexMeta { options: ReadKey::of(&options.read), graph: stored, dominators, info, diagnostics })
+    })
+    .map_err(WriteIndexError::Io)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(change: impl Fn(&mut ReadOptions)) -> ReadKey {
+        let mut options = ReadOptions::default();
+        change(&mut options);
+        ReadKey::of(&options)
+    }
+
+    #[test]
+    fn an_index_serves_for_the_options_it_was_made_with() {
+        let format = |name: &str| key(|options| options.input_format = Some(name.into()));
+        for (own, asked, serves) in [
+            (key(|_| {}), key(|_| {}), true),
+            (key(|_| {}), format("hprof"), true),
+            (key(|_| {}), format("phd"), false),
+            (format("phd"), key(|_| {}), false),
+            (format("phd"), format("phd"), true),
+            (key(|_| {}), key(|options| options.raw_types = true), false),
+            (key(|_| {}), key(|options| options.snapshot = SnapshotChoice::Last), false),
+        ] {
+            assert_eq!(own.serves(&asked, "hprof"), serves, "{own:?} {asked:?}");
+        }
+    }
+
+    #[test]
+    fn options_are_told_as_users_write_them() {
+        let all = key(|options| {
+            options.input_format = Some("phd".into());
+            options.raw_types = true;
+            options.snapshot = SnapshotChoice::Number(3);
+        });
+        assert_eq!(
+            (key(|_| {}).words(), all.words().as_str()),
+            ("none".into(), "--input-format phd --raw-types --snapshot 3")
+        );
+    }
+
+    #[test]
+    fn an_index_lies_beside_its_dump() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dump = folder.path().join("a.hprof");
+        let index = path_of_index(&dump);
+        assert_eq!(index, folder.path().join("a.hprof.hdx"));
+        assert_eq!(dump_named(&index), index);
+        std::fs::write(&dump, "").expect("written");
+        assert_eq!((dump_named(&index), dump_named(&dump)), (dump.clone(), dump));
+    }
+}

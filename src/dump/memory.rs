@@ -255,3 +255,47 @@ pub(super) fn graph_bytes(graph: &HeapGraph) -> u64 {
     let (objects, references, reverse) = graph.memory_bytes();
     (objects + references + reverse) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dumps_that_are_open_share_one_limit() {
+        let limit = MemoryLimit::of(100);
+        let same = limit.clone();
+        let held = limit.hold_bytes(60);
+        assert_eq!((held.bytes(), same.left_bytes()), (60, Some(40)));
+        for (bytes, fits) in [(0, true), (40, true), (41, false), (u64::MAX, false)] {
+            assert_eq!(same.check(MemoryUse::Answer, bytes).is_ok(), fits, "{bytes}");
+        }
+        let error = same.check(MemoryUse::Graph, 41).expect_err("too much");
+        assert_eq!(error.to_string(), "its graph takes at least 101 B of memory, and 100 B are allowed");
+        drop(held);
+        assert!(same.check(MemoryUse::Answer, 100).is_ok());
+        let none = MemoryLimit::default();
+        assert!(none.check(MemoryUse::Dump, u64::MAX).is_ok() && none.left_bytes().is_none());
+    }
+
+    #[test]
+    fn what_an_index_maps_counts_where_the_user_set_the_limit() {
+        for (limit, counts) in [(MemoryLimit::of(10), true), (MemoryLimit::free(10), false)] {
+            assert_eq!(limit.check_mapped(11).is_err(), counts);
+            let held = limit.hold_mapped(4);
+            assert_eq!((held.is_some(), limit.left_bytes()), (counts, Some(if counts { 6 } else { 10 })));
+        }
+    }
+
+    #[test]
+    fn every_use_has_a_sentence_of_its_own() {
+        let of = |what, needed_bytes| MemoryError { what, needed_bytes, limit_bytes: 1 }.statement();
+        for (what, needed, text) in [
+            (MemoryUse::Dump, None, "the dump takes more memory than it may"),
+            (MemoryUse::Dominators, Some(1024), "the dominator tree takes 1.0 KiB of memory with the graph"),
+            (MemoryUse::Referrers, Some(7), "the references to each object take 7 B of memory with the graph"),
+            (MemoryUse::Index, None, "an index takes more of memory with the graph"),
+        ] {
+            assert_eq!(of(what, needed), text);
+        }
+    }
+}

@@ -182,3 +182,83 @@ impl IndexColumns {
         IndexCheck(Arc::clone(&self.image))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{Inputs, Target};
+    use crate::graph::Column;
+    use crate::index::write;
+
+    /// An index of two columns, the second of them of two blocks.
+    fn written(path: &Path) -> Vec<u8> {
+        let target = Target::find(Some(path), &Inputs::new()).expect("a place");
+        let source = SourceKey::of(Path::new(file!())).expect("this file");
+        let bytes = write(&target, Some(source), |sink| {
+            Column::from(vec![7u8; 3]).store(sink, "small")?;
+            Column::from((0..20_000u64).collect::<Vec<_>>()).store(sink, "large")?;
+            Ok(vec!["what is no column"])
+        });
+        assert_eq!(bytes.expect("written"), path.metadata().expect("there").len());
+        std::fs::read(path).expect("there")
+    }
+
+    #[test]
+    fn columns_and_content_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.hdx");
+        written(&path);
+        let index = Index::open(&path).expect("an index");
+        assert_eq!(index.content::<Vec<String>>().expect("texts"), ["what is no column"]);
+        assert!(matches!(index.content::<u32>(), Err(IndexError::Damaged)));
+        let source = index.source().expect("a source");
+        assert!(source.is_same(&SourceKey::of(Path::new(file!())).expect("this file")) && source.name() == "read.rs");
+        assert!(!source.is_same(&SourceKey::of(&path).expect("the index")));
+        let columns = index.into_columns();
+        let small: Column<u8> = Column::stored(&columns, "small", 8).expect("a column");
+        let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");
+        assert_eq!((small.all(), large.len(), large.get(19_999)), (&[7; 3][..], 20_000, 19_999));
+        assert!(Column::<u8>::stored(&columns, "none", 8).is_none() && columns.check().damage().is_none());
+    }
+
+    #[test]
+    fn an_index_that_is_not_as_it_was_written_is_refused_with_its_reason() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.hdx");
+        let whole = written(&path);
+        let end = whole.len() - 2;
+        for (at, why) in [
+            (0, "is no index"),
+            (8, "was written by another version of heapdump, or on another kind of machine"),
+            (12, "was written by another version of heapdump, or on another kind of machine"),
+            (40, "is damaged"),
+            (60, "is damaged"),
+            (end, "is damaged"),
+        ] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, bytes).expect("written");
+            assert_eq!(Index::open(&path).expect_err("damaged").to_string(), why, "{at}");
+            assert_eq!(is_index(&path), at != 0);
+        }
+        for length in [0, 63, 64, end] {
+            std::fs::write(&path, &whole[..length]).expect("written");
+            assert!(matches!(Index::open(&path), Err(IndexError::Length)), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_block_gives_zeros_and_is_remembered() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.hdx");
+        let mut bytes = written(&path);
+        // In the second block of the columns.
+        bytes[ALIGNMENT + BLOCK + 1000] ^= 1;
+        std::fs::write(&path, bytes).expect("written");
+        let columns = Index::open(&path).expect("head and tail are good").into_columns();
+        let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");
+        assert_eq!((large.get(5), columns.check().damage()), (5, None));
+        assert_eq!(large.get(19_000), 0);
+        assert_eq!(columns.check().damage(), Some("a block of it is not as it was written"));
+    }
+}

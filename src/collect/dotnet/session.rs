@@ -6,11 +6,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, text};
-use crate::collect::{CollectProblem, Collected};
 use crate::collect::pump::{CHUNK_BYTES, Pump};
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::request::Dumped;
 use crate::collect::watch::{PATIENCE, Watch, is_not_yet, wait_for};
+use crate::collect::{CollectProblem, Collected};
 use crate::files::AtEnd;
 use crate::input::{Follower, Severity};
 use crate::units::{count_of, format_bytes, format_count};
