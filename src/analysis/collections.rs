@@ -10,14 +10,14 @@ const KNOWN: &str = include_str!("collections.txt");
 /// Classes that are collections, and their own objects.
 #[derive(Debug, Clone, Default)]
 pub struct CollectionTable {
-    rules: FxHashMap<String, Rule>,
+    rules: FxHashMap<String, ClassRule>,
     /// Names of inner classes, and starts of names.
     inner: Vec<(String, bool)>,
 }
 
 /// A line of the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Rule {
+struct ClassRule {
     size: Option<Size>,
     table: Option<String>,
     wraps: Option<String>,
@@ -127,7 +127,7 @@ impl CollectionTable {
         if class.contains('=') {
             return Err(format!("\"{class}\" is no class; a line begins with the class"));
         }
-        let (mut rule, mut count) = (Rule::default(), 0);
+        let (mut rule, mut count) = (ClassRule::default(), 0);
         for word in words {
             count += 1;
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -152,13 +152,13 @@ impl CollectionTable {
         }
         match &rule {
             _ if count == 0 => return Err(format!("nothing is said of {class}")),
-            Rule { size: None, wraps: None, .. } if rule != Rule::default() => {
+            ClassRule { size: None, wraps: None, .. } if rule != ClassRule::default() => {
                 return Err(format!("{class} has neither size= nor in="));
             }
-            Rule { size: Some(Size::UsedSlots), table: None, .. } => {
+            ClassRule { size: Some(Size::UsedSlots), table: None, .. } => {
                 return Err(format!("{class}: size=used is of a table="));
             }
-            _ if rule == Rule::default() => {
+            _ if rule == ClassRule::default() => {
                 self.rules.remove(class);
                 self.inner.push((class.to_string(), false));
             }
@@ -286,7 +286,7 @@ impl TypeFields {
         fields: &FieldNumbers<'_>,
         type_id: TypeId,
         class: TypeId,
-        rule: &'r Rule,
+        rule: &'r ClassRule,
         behind: &mut Vec<(&'r str, &'r str)>,
     ) -> Option<Collection> {
         let number = |name: &String| fields.number(type_id, class, name);

@@ -96,12 +96,12 @@ const REPORTED: Amount = Amount { bytes: 0, allocations: None, is_reported: true
 
 /// Bytes and allocations of types. There is one for every backtrace, and what is small stays in the processor's cache.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct TypesSum {
     bytes: u64,
     allocations: u64,
 }
 
-/// The backtrace has types, with counts. Besides its [`Sum`].
+/// The backtrace has types, with counts. Besides its [`TypesSum`].
 const HAS_TYPES: u8 = 1;
 const HAS_COUNTS: u8 = 2;
 
@@ -128,7 +128,7 @@ struct TotalOfFrames<'a> {
     /// By backtrace: its caller.
     callers: Vec<u32>,
     /// By backtrace: the totals of its types together.
-    of_types: Vec<Sum>,
+    of_types: Vec<TypesSum>,
     /// By backtrace: which of those there are.
     has: Vec<u8>,
     /// Pairs of backtrace and type that are known from below only.
@@ -145,7 +145,7 @@ impl<'a> TotalOfFrames<'a> {
             places: vec![0; count],
             before: 0,
             callers: heap.frames.iter().map(|frame| frame.parent).collect(),
-            of_types: vec![Sum::default(); count],
+            of_types: vec![TypesSum::default(); count],
             has: vec![0; count],
             inferred: 0,
         }

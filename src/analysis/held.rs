@@ -42,7 +42,7 @@ pub fn held_by(graph: &HeapGraph) -> Option<Vec<HeldBy>> {
     for soft in soft {
         sources.insert(soft.source);
     }
-    let mut walk = Walk {
+    let mut walk = HoldWalk {
         graph,
         soft,
         sources,
@@ -63,7 +63,7 @@ pub fn held_by(graph: &HeapGraph) -> Option<Vec<HeldBy>> {
     Some(walk.held)
 }
 
-struct Walk<'a> {
+struct HoldWalk<'a> {
     graph: &'a HeapGraph,
     soft: &'a [SoftReference],
     /// Objects with references that may be given up.
@@ -76,7 +76,7 @@ struct Walk<'a> {
     given_up: Vec<SoftReference>,
 }
 
-impl Walk<'_> {
+impl HoldWalk<'_> {
     /// Visits all that can be reached at this level and was not before.
     fn run(&mut self, level: HeldBy) {
         while let Some(node) = self.pending.pop() {

@@ -41,7 +41,7 @@ pub struct TypeTree {
 
 /// Objects still to be placed: their number in the dominator tree, the place above them, and how many objects of the
 /// chains that folded into that place and the one above it are above them.
-struct Pending {
+struct PendingObject {
     number: DomNode,
     above: Option<usize>,
     levels: [u32; 2],
@@ -72,9 +72,12 @@ impl TypeTree {
         let leads = |number: &DomNode| chosen.is_none_or(|chosen| chosen.leads(*number));
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
-        let mut pending: Vec<Pending> =
-            starts.into_iter().filter(leads).map(|number| Pending { number, above: None, levels: [0; 2] }).collect();
-        while let Some(Pending { number, above, levels }) = pending.pop() {
+        let mut pending: Vec<PendingObject> = starts
+            .into_iter()
+            .filter(leads)
+            .map(|number| PendingObject { number, above: None, levels: [0; 2] })
+            .collect();
+        while let Some(PendingObject { number, above, levels }) = pending.pop() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
             let folded = tree.folded(above, type_id, max_depth);
@@ -92,7 +95,7 @@ impl TypeTree {
                 let bytes = &mut tree.places[place].shallow_bytes;
                 *bytes = bytes.saturating_add(graph.shallow_bytes(node));
             }
-            pending.extend(children.of(number).filter(leads).map(|number| Pending {
+            pending.extend(children.of(number).filter(leads).map(|number| PendingObject {
                 number,
                 above: Some(place),
                 levels,

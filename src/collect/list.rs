@@ -1,7 +1,6 @@
 //! List of what can be dumped. Of processes `/proc` alone is read, but for one request to .NET and to inspectors
 //! that a command line names.
 
-use std::fs;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -9,7 +8,7 @@ use serde::Serialize;
 
 use super::detect::{detect, is_helper};
 use super::hotspot::{PerfData, has_socket};
-use super::process::{Process, user_name};
+use super::process::{Process, pids, user_name};
 use super::refusal::{Refusal, RefusalCode};
 use super::{Runtime, dotnet, inspector};
 
@@ -111,8 +110,7 @@ fn first_pids(pids: &[u32]) -> String {
 
 /// Lists the processes of this machine.
 pub fn list_processes() -> Listed {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let mut pids: Vec<u32> = pids().collect();
     pids.sort_unstable();
     let (mut processes, mut unreadable_pids) = (Vec::new(), Vec::new());
     for pid in pids.into_iter().filter(|&pid| pid != std::process::id()) {

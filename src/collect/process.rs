@@ -33,12 +33,12 @@ pub(super) struct Process {
 
 /// State that changes from moment to moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct State {
+pub(super) struct ProcessState {
     letter: char,
     caught: u64,
 }
 
-impl State {
+impl ProcessState {
     pub(super) fn is_stopped(self) -> bool {
         matches!(self.letter, 'T' | 't')
     }
@@ -110,14 +110,14 @@ impl Process {
     ///
     /// # Errors
     /// `no-such-process` when it is gone.
-    pub(super) fn state(&self) -> Result<State, Refusal> {
+    pub(super) fn state(&self) -> Result<ProcessState, Refusal> {
         let gone = || Refusal::new(RefusalCode::NoSuchProcess, format!("process {} has ended", self.pid));
         let status = text_of(self.pid, "status").map_err(|_| gone())?;
         // A number that was given to another process since.
         if !self.is_alive() || self.start_now() != Some(self.start) {
             return Err(gone());
         }
-        Ok(State {
+        Ok(ProcessState {
             letter: field(&status, "State").and_then(|text| text.chars().next()).unwrap_or('?'),
             caught: field(&status, "SigCgt").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0),
         })
@@ -244,6 +244,12 @@ impl Process {
     pub(super) fn proc_path(&self, file: &str) -> String {
         format!("/proc/{}/{file}", self.pid)
     }
+}
+
+/// Numbers of all processes.
+pub(super) fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn mapped_file(path: &str) -> String {

@@ -23,12 +23,12 @@ const CHUNK_OVERHEAD: usize = 128;
 
 /// Bytes that wait for the writer.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingBytes {
     bytes: Mutex<usize>,
     has_fewer: Condvar,
 }
 
-impl Waiting {
+impl WaitingBytes {
     fn lock(&self) -> MutexGuard<'_, usize> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -38,7 +38,7 @@ impl Waiting {
 pub(super) struct Pump {
     chunks: Option<Sender<Vec<u8>>>,
     writer: Option<JoinHandle<Result<DumpFile, Refusal>>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitingBytes>,
     slack: usize,
     /// Of the file, as the user wrote it.
     name: String,
@@ -51,7 +51,7 @@ impl Pump {
     pub(super) fn start(mut file: DumpFile, slack: usize) -> Result<Self, Refusal> {
         let (chunks, received) = channel();
         let (name, removal) = (file.name(), file.take_removal());
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(WaitingBytes::default());
         let shared = Arc::clone(&waiting);
         let write = move || write_all(file, received, &shared);
         let writer = std::thread::Builder::new().name("dump file".into()).spawn(write);
@@ -118,7 +118,7 @@ fn ended() -> Refusal {
     Refusal::new(RefusalCode::System, "the thread that writes the file has ended")
 }
 
-fn write_all(mut file: DumpFile, chunks: Receiver<Vec<u8>>, waiting: &Waiting) -> Result<DumpFile, Refusal> {
+fn write_all(mut file: DumpFile, chunks: Receiver<Vec<u8>>, waiting: &WaitingBytes) -> Result<DumpFile, Refusal> {
     for chunk in chunks {
         file.write(&chunk)?;
         *waiting.lock() -= chunk.len() + CHUNK_OVERHEAD;

@@ -34,18 +34,18 @@ pub struct MemoryLimit {
 
 /// A graph that is in memory until this is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldMemory {
     account: Arc<AtomicU64>,
     bytes: u64,
 }
 
-impl Held {
+impl HeldMemory {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldMemory {
     fn drop(&mut self) {
         self.account.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -75,7 +75,7 @@ pub(super) enum Results {
     /// Not computed so far.
     ToCome,
     /// In memory, and held.
-    Held,
+    HeldMemory,
     /// In an index, which is held where it counts.
     Mapped,
 }
@@ -85,7 +85,7 @@ impl Results {
         match self {
             Results::ToCome => DOMINATORS_BYTES_PER_OBJECT,
             // What the allocator has not given back.
-            Results::Held => DOMINATORS_BYTES_PER_OBJECT - KEPT_BYTES_PER_OBJECT,
+            Results::HeldMemory => DOMINATORS_BYTES_PER_OBJECT - KEPT_BYTES_PER_OBJECT,
             Results::Mapped => 0,
         }
     }
@@ -172,28 +172,28 @@ impl MemoryLimit {
     }
 
     /// Counts a graph among what is in memory.
-    pub(super) fn hold(&self, graph: &HeapGraph) -> Held {
+    pub(super) fn hold(&self, graph: &HeapGraph) -> HeldMemory {
         self.hold_bytes(graph_bytes(graph))
     }
 
     /// Counts allocation totals among what is in memory.
-    pub(super) fn hold_allocations(&self, dump: &AllocationDump) -> Held {
+    pub(super) fn hold_allocations(&self, dump: &AllocationDump) -> HeldMemory {
         self.hold_bytes(dump.memory_bytes() as u64)
     }
 
     /// Counts what an index maps into memory, where that counts.
-    pub(super) fn hold_mapped(&self, bytes: u64) -> Option<Held> {
+    pub(super) fn hold_mapped(&self, bytes: u64) -> Option<HeldMemory> {
         self.counts_mapped.then(|| self.hold_bytes(bytes))
     }
 
     /// Counts the dominator tree and the retained sizes of a graph.
-    pub(super) fn hold_results(&self, graph: &HeapGraph) -> Held {
+    pub(super) fn hold_results(&self, graph: &HeapGraph) -> HeldMemory {
         self.hold_bytes(graph.node_count() as u64 * KEPT_BYTES_PER_OBJECT)
     }
 
-    fn hold_bytes(&self, bytes: u64) -> Held {
+    fn hold_bytes(&self, bytes: u64) -> HeldMemory {
         self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
-        Held { account: Arc::clone(&self.held_bytes), bytes }
+        HeldMemory { account: Arc::clone(&self.held_bytes), bytes }
     }
 
     /// Fails when there is no room for so many bytes beside all that is held.

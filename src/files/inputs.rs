@@ -9,7 +9,7 @@ use super::mode::ANY_MODE;
 use super::system::{Identity, file_behind, identity_at, identity_of, mode_of};
 
 #[derive(Debug)]
-struct Input {
+struct InputFile {
     name: String,
     identity: Identity,
     mode: u32,
@@ -19,7 +19,7 @@ struct Input {
 /// say nothing about what comes out of them.
 #[derive(Debug)]
 pub struct Inputs {
-    files: Vec<Input>,
+    files: Vec<InputFile>,
 }
 
 /// Bytes that are hashed at a time.
@@ -55,7 +55,7 @@ impl Inputs {
 
     fn add_facts(&mut self, name: &str, facts: Option<Facts>, mode: impl Fn(&Metadata) -> u32) {
         if let Some((facts, Some(identity))) = facts.filter(|(facts, _)| facts.is_file()) {
-            self.files.push(Input { name: name.to_string(), identity, mode: mode(&facts) });
+            self.files.push(InputFile { name: name.to_string(), identity, mode: mode(&facts) });
         }
     }
 

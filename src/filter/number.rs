@@ -185,9 +185,10 @@ impl Op {
         }
     }
 
-    /// Comparison that holds of all known things of which this one does not.
-    pub(super) fn negated(self) -> Self {
+    /// The comparison, or the one that holds of all known things of which this one does not.
+    pub(super) fn negated_if(self, is_not: bool) -> Self {
         match self {
+            op if !is_not => op,
             Op::Eq => Op::Ne,
             Op::Ne => Op::Eq,
             Op::Lt => Op::Ge,

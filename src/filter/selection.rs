@@ -1,7 +1,7 @@
 //! Fields that rows show: `.id,.user.name`.
 
 use super::fields::{FieldValues, read_fields};
-use super::scan::{MAX_PATHS, Scanner};
+use super::scan::{MAX_PATHS, WordScanner};
 use super::{FilterError, FilterProblem};
 use crate::dump::OpenDump;
 
@@ -18,7 +18,7 @@ impl FieldSelection {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        let mut scanner = Scanner::new(text);
+        let mut scanner = WordScanner::new(text);
         let mut paths: Vec<(String, Vec<String>)> = Vec::new();
         loop {
             let at = scanner.place();

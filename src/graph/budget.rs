@@ -40,12 +40,16 @@ impl MemoryBudget {
 
     /// A share for what stays until the dump has been read.
     pub fn for_content(&self) -> MemoryShare {
-        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing: false }
+        self.share(false)
     }
 
     /// A share for a buffer that content passes through. Some MiB of those come on top of the limit.
     pub fn for_buffer(&self) -> MemoryShare {
-        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing: true }
+        self.share(true)
+    }
+
+    fn share(&self, is_passing: bool) -> MemoryShare {
+        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing }
     }
 }
 

@@ -10,9 +10,9 @@ use super::byte_counts::packed;
 use super::columns::{ObjectColumns, PositionRun};
 use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
-use super::numbered::Numbered;
+use super::numbered::NumberedRest;
 use super::object_order::ObjectOrder;
-use super::packed_objects::{Chunk, PackedObjects};
+use super::packed_objects::{ObjectChunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::resolve_counts::{Dropped, ResolveOptions};
 use super::roots::RootRecord;
@@ -89,7 +89,7 @@ pub struct GraphBuilder {
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     pub(super) generations: Vec<GenerationRange>,
     /// Objects that came by number instead of by id, for dumps that do.
-    pub(super) numbered: Option<Numbered>,
+    pub(super) numbered: Option<NumberedRest>,
     /// Names of parts of the heap, and (object, part) where objects go over to another part.
     pub(super) heap_parts: (Vec<String>, Vec<(u32, u32)>),
     /// (section, from, to, how).
@@ -186,7 +186,7 @@ impl GraphBuilder {
             + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
             + self.objects.large.len() * size_of::<(u32, u64)>()
             + self.objects.positions.len() * size_of::<PositionRun>()
-            + self.objects.chunks.len() * size_of::<Chunk>()
+            + self.objects.chunks.len() * size_of::<ObjectChunk>()
             + self.late.1.len() * size_of::<u32>()
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
             + self.heap_parts.1.len() * size_of::<(u32, u32)>()
@@ -435,7 +435,7 @@ impl GraphBuilder {
         let (id_width, reference_width) = (columns.id_packing.width(), columns.reference_packing.width());
         let is_ascending = self.note_ids(section, columns, objects.clone());
         if !objects.is_empty() || leading > 0 {
-            self.objects.chunks.push(Chunk {
+            self.objects.chunks.push(ObjectChunk {
                 section: section.0,
                 objects: first..first + objects.len(),
                 first_id_word: self.objects.id_words.len(),

@@ -11,16 +11,16 @@ pub(super) const NULL: u32 = u32::MAX;
 
 /// Packing of a block's ids or references.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Packing {
+pub(super) struct WordPacking {
     base: u64,
     shift: u32,
     /// Two words each, low first: the block's values do not fit 32 bits.
     wide: bool,
 }
 
-impl Packing {
+impl WordPacking {
     /// Packs `values` into `out`, which is cleared first. With `nulls`, 0 is a null and does not stretch the packing.
-    fn pack(values: &[u64], nulls: bool, out: &mut Vec<u32>) -> (Packing, Option<IdRange>) {
+    fn pack(values: &[u64], nulls: bool, out: &mut Vec<u32>) -> (WordPacking, Option<IdRange>) {
         out.clear();
         let mut range: Option<IdRange> = None;
         for &value in values {
@@ -32,7 +32,7 @@ impl Packing {
                 None => range = Some(IdRange::of(value)),
             }
         }
-        let mut packing = Packing::default();
+        let mut packing = WordPacking::default();
         if let Some(range) = &range {
             packing.base = range.min;
             packing.shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
@@ -98,9 +98,9 @@ pub struct ObjectColumns {
     pub(super) positions: Vec<PositionRun>,
     last_position: u64,
     pub(super) id_words: Vec<u32>,
-    pub(super) id_packing: Packing,
+    pub(super) id_packing: WordPacking,
     pub(super) reference_words: Vec<u32>,
-    pub(super) reference_packing: Packing,
+    pub(super) reference_packing: WordPacking,
 }
 
 impl ObjectColumns {
@@ -204,8 +204,8 @@ impl ObjectColumns {
 
     /// Packs ids and references. Called by the thread that filled the columns, before they are appended.
     pub fn seal(&mut self) {
-        self.id_packing = Packing::pack(&self.ids, false, &mut self.id_words).0;
-        self.reference_packing = Packing::pack(&self.references, true, &mut self.reference_words).0;
+        self.id_packing = WordPacking::pack(&self.ids, false, &mut self.id_words).0;
+        self.reference_packing = WordPacking::pack(&self.references, true, &mut self.reference_words).0;
     }
 
     pub(super) fn id_range(&self, objects: std::ops::Range<usize>) -> Option<(IdRange, bool)> {
@@ -251,7 +251,7 @@ mod tests {
         let mut words = Vec::new();
         for values in cases {
             for nulls in [true, false] {
-                let (packing, _) = Packing::pack(values, nulls, &mut words);
+                let (packing, _) = WordPacking::pack(values, nulls, &mut words);
                 assert_eq!(words.len(), values.len() * packing.width());
                 for (index, &value) in values.iter().enumerate() {
                     let back = if nulls { packing.unpack(&words, index) } else { packing.unpack_id(&words, index) };
@@ -265,7 +265,7 @@ mod tests {
     fn aligned_addresses_over_32_gib_stay_narrow() {
         let mut words = Vec::new();
         let values = [0x7f00_0000_0000, 0x7f00_0000_0008 + (31 << 30)];
-        assert!(!Packing::pack(&values, true, &mut words).0.wide);
+        assert!(!WordPacking::pack(&values, true, &mut words).0.wide);
     }
 
     #[test]

@@ -53,7 +53,7 @@ use std::sync::OnceLock;
 pub use budget::{BuildError, MemoryBudget, MemoryShare, make_room};
 pub use builder::GraphBuilder;
 pub use byte_counts::ByteCounts;
-pub use column::{Column, ColumnSink, ColumnSource, Image, Number};
+pub use column::{Column, ColumnNumber, ColumnSink, ColumnSource, Image};
 pub use columns::ObjectColumns;
 pub use generations::{Generation, GenerationRange, GenerationRun};
 pub use ids::{NodeId, SectionId, TypeId, TypeSlot};

@@ -162,7 +162,7 @@ pub struct NumberedObjects {
 
 /// The part of numbered objects that is not with the builder's other objects.
 #[derive(Debug, Default)]
-pub(super) struct Numbered {
+pub(super) struct NumberedRest {
     pub(super) ids: ObjectIds,
     pub(super) weak: Vec<NumberedWeak>,
     pub(super) dangling: u64,

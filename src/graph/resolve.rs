@@ -165,7 +165,7 @@ impl GraphBuilder {
             return;
         }
         // Where references come apart from their objects, what an object says of itself must do.
-        let contents = self.stream.is_none().then(|| Contents::new(self));
+        let contents = self.stream.is_none().then(|| ObjectContents::new(self));
         for pair in dropped {
             let position = position_of(&self.objects.positions, pair.object as usize);
             let (object, kept) = (pair.object as usize, pair.kept as usize);
@@ -349,7 +349,7 @@ impl GraphBuilder {
 }
 
 /// Compares objects as the dump wrote them, nulls included.
-struct Contents<'a> {
+struct ObjectContents<'a> {
     builder: &'a GraphBuilder,
     /// First reference word of each chunk.
     first_words: Vec<usize>,
@@ -357,7 +357,7 @@ struct Contents<'a> {
     first_references: Vec<u32>,
 }
 
-impl<'a> Contents<'a> {
+impl<'a> ObjectContents<'a> {
     fn new(builder: &'a GraphBuilder) -> Self {
         let first_words = builder
             .objects
@@ -377,7 +377,7 @@ impl<'a> Contents<'a> {
                 next += count;
             }
         }
-        Contents { builder, first_words, first_references }
+        ObjectContents { builder, first_words, first_references }
     }
 
     fn same(&self, a: usize, b: usize) -> bool {

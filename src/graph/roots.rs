@@ -24,11 +24,11 @@ macro_rules! root_kinds {
             /// Every kind that has a name of its own, the most telling first.
             pub const ALL: &'static [RootKind] = &[$(RootKind::$kind,)* $(RootKind::$less,)*];
 
-            fn words(self) -> (&'static str, &'static str, Strength) {
+            fn words(self) -> (&'static str, &'static str, RootStrength) {
                 match self {
-                    $(RootKind::$kind => ($name, $meaning, Strength::$strength),)*
-                    RootKind::Other(_) => ("kind", "a root of a kind that is not documented", Strength::Strong),
-                    $(RootKind::$less => ($less_name, $less_meaning, Strength::$less_strength),)*
+                    $(RootKind::$kind => ($name, $meaning, RootStrength::$strength),)*
+                    RootKind::Other(_) => ("kind", "a root of a kind that is not documented", RootStrength::Strong),
+                    $(RootKind::$less => ($less_name, $less_meaning, RootStrength::$less_strength),)*
                 }
             }
         }
@@ -37,7 +37,7 @@ macro_rules! root_kinds {
 
 /// Effect of a record of a kind where its flags do not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Strength {
+enum RootStrength {
     Strong,
     /// The dump's own records of this kind hold nothing.
     Weak,
@@ -134,7 +134,7 @@ impl RootKind {
 
     /// Returns false if a dump's records of this kind hold nothing, whatever their flags say.
     pub fn holds_in_dump(self) -> bool {
-        self.words().2 == Strength::Strong
+        self.words().2 == RootStrength::Strong
     }
 
     /// A number for this kind and one for what it has: 0 for kinds with a name.

@@ -182,7 +182,7 @@ impl TypeDetails {
     }
 
     /// The details back, when every number is below its limit.
-    pub(super) fn from_numbers(numbers: [u32; DETAIL_NUMBERS], limits: &Limits) -> Option<Self> {
+    pub(super) fn from_numbers(numbers: [u32; DETAIL_NUMBERS], limits: &StoredLimits) -> Option<Self> {
         let [module, loader, value, class_object, superclass, first_field, field_count, flags] = numbers;
         let below = |number: u32, limit: usize| number == NONE || (number as usize) < limit;
         let loader = match loader {
@@ -210,7 +210,7 @@ impl TypeDetails {
 }
 
 /// Number of things of each kind in a stored graph.
-pub(super) struct Limits {
+pub(super) struct StoredLimits {
     pub(super) nodes: usize,
     pub(super) types: usize,
     pub(super) names: usize,
@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn details_survive_being_numbers() {
-        let limits = Limits { nodes: 10, types: 5, names: 7, fields: 4 };
+        let limits = StoredLimits { nodes: 10, types: 5, names: 7, fields: 4 };
         let details = TypeDetails {
             module: 6,
             loader: Loader::Object(NodeId(9)),

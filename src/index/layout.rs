@@ -31,7 +31,7 @@ pub(super) const BLOCK: usize = 1 << 16;
 /// The first 64 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Header {
+pub(super) struct IndexHeader {
     pub(super) magic: [u8; 8],
     pub(super) version: u32,
     pub(super) byte_order: u32,
@@ -48,7 +48,7 @@ pub(super) struct Header {
     pub(super) header_check: u64,
 }
 
-impl Header {
+impl IndexHeader {
     pub(super) fn checked(mut self) -> Self {
         self.header_check = self.own_check();
         self
@@ -60,7 +60,7 @@ impl Header {
 }
 
 /// Places of columns: first byte, counted from the first column, and length.
-pub(super) type Places = BTreeMap<String, (u64, u64)>;
+pub(super) type ColumnPlaces = BTreeMap<String, (u64, u64)>;
 
 /// The JSON at the end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub(super) struct Tail<C> {
     pub(super) written_by: String,
     /// Of which dump this is the index; none when that came through a pipe.
     pub(super) source: Option<SourceKey>,
-    pub(super) columns: Places,
+    pub(super) columns: ColumnPlaces,
     /// The part that is stored as JSON.
     pub(super) content: C,
 }

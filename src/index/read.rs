@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::image::FileImage;
 use super::key::SourceKey;
 use super::key::check_of;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY};
+use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, MAGIC, Tail, VERSION, WRITTEN_BY};
 use super::map::map;
 use crate::files::owner_of;
 use crate::graph::{ColumnSource, Image};
@@ -73,7 +73,7 @@ impl Index {
             return Err(IndexError::Length);
         }
         let map = map(&file)?;
-        let header: Header = bytemuck::pod_read_unaligned(map.get(..ALIGNMENT).ok_or(IndexError::Length)?);
+        let header: IndexHeader = bytemuck::pod_read_unaligned(map.get(..ALIGNMENT).ok_or(IndexError::Length)?);
         if header.magic != MAGIC {
             return Err(IndexError::NotAnIndex);
         }
@@ -144,7 +144,7 @@ impl Index {
 #[derive(Debug)]
 pub struct IndexColumns {
     image: Arc<FileImage>,
-    places: Places,
+    places: ColumnPlaces,
 }
 
 impl ColumnSource for IndexColumns {
@@ -190,7 +190,7 @@ mod tests {
     use crate::graph::Column;
     use crate::index::write;
 
-    /// An index of two columns, the second of them of two blocks.
+    /// An index of two columns, the second of them of three blocks.
     fn written(path: &Path) -> Vec<u8> {
         let target = Target::find(Some(path), &Inputs::new()).expect("a place");
         let source = SourceKey::of(Path::new(file!())).expect("this file");
@@ -252,8 +252,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.hdx");
         let mut bytes = written(&path);
-        // In the second block of the columns.
-        bytes[ALIGNMENT + BLOCK + 1000] ^= 1;
+        // In the third block of the columns.
+        bytes[ALIGNMENT + 2 * BLOCK + 1000] ^= 1;
         std::fs::write(&path, bytes).expect("written");
         let columns = Index::open(&path).expect("head and tail are good").into_columns();
         let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");

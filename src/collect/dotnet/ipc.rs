@@ -120,18 +120,18 @@ fn message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
 }
 
 /// The head of an answer.
-pub(super) struct Head {
+pub(super) struct AnswerHead {
     /// Bytes behind it.
     payload: usize,
     command: (u8, u8),
 }
 
-impl Head {
+impl AnswerHead {
     pub(super) fn parse(header: &[u8]) -> Option<Self> {
         let rest = header.strip_prefix(MAGIC)?;
         let &[low, high, set, command, ..] = rest else { return None };
         let payload = usize::from(u16::from_le_bytes([low, high])).checked_sub(HEADER_BYTES)?;
-        Some(Head { payload, command: (set, command) })
+        Some(AnswerHead { payload, command: (set, command) })
     }
 
     /// The runtime's number, where it refuses. Nothing at all: it is no answer.
@@ -212,7 +212,7 @@ impl Port<'_> {
     pub(super) fn answer(&self, stream: &UnixStream, mut wait: Wait<'_, '_>) -> Result<Vec<u8>, IpcError> {
         let header = self.read_exactly(stream, HEADER_BYTES, &mut wait)?;
         let foreign = || IpcError::Refusal(Refusal::protocol(&self.name(), ".NET's diagnostics protocol", &header));
-        let head = Head::parse(&header).ok_or_else(foreign)?;
+        let head = AnswerHead::parse(&header).ok_or_else(foreign)?;
         let payload = self.read_exactly(stream, head.payload, &mut wait)?;
         match head.error_in(&payload).ok_or_else(foreign)? {
             None => Ok(payload),

@@ -24,7 +24,7 @@ use super::{Collected, Plan};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
 pub(super) use perfdata::PerfData;
-use transfer::{Answer, FIRST_WITH_SEGMENTS, RequestOptions, Transfer, Way};
+use transfer::{DumpAnswer, FIRST_WITH_SEGMENTS, RequestOptions, Transfer, Way};
 
 /// The first that writes into what is there already.
 const FIRST_WITH_OVERWRITE: u32 = 9;
@@ -65,13 +65,13 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         let (answer, watch) = transfer.run(&mut pump)?;
         file = pump.finish()?;
         match answer {
-            Answer::Created(pause) => {
+            DumpAnswer::Created(pause) => {
                 collected.note(&watch, Some(pause));
                 return Ok((file, None));
             }
             // Such an argument is refused before the heap is looked at: nothing has stopped.
-            Answer::CannotOverwrite if way == Way::Fifo => way = Way::File,
-            Answer::CannotOverwrite => {
+            DumpAnswer::CannotOverwrite if way == Way::Fifo => way = Way::File,
+            DumpAnswer::CannotOverwrite => {
                 let text = format!("process {}: it takes no request for a dump", process.pid);
                 return Err(Refusal::new(RefusalCode::RefusedByTarget, text));
             }

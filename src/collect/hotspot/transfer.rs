@@ -55,7 +55,7 @@ impl RequestOptions<'_> {
 }
 
 /// Result of a request.
-pub(super) enum Answer {
+pub(super) enum DumpAnswer {
     /// A dump, which is whole; it stood still for so long.
     Created(Duration),
     /// It does not know how to write to what is there already, and has done nothing.
@@ -146,7 +146,7 @@ impl<'a> Transfer<'a> {
     }
 
     /// Makes the request and copies what comes.
-    pub(super) fn run(mut self, pump: &mut Pump) -> Result<(Answer, Watch<'a>), Refusal> {
+    pub(super) fn run(mut self, pump: &mut Pump) -> Result<(DumpAnswer, Watch<'a>), Refusal> {
         let asked = Instant::now();
         self.ask()?;
         let keeps_folder = self.way == Way::File || self.options.has_segments();
@@ -158,7 +158,7 @@ impl<'a> Transfer<'a> {
         };
         let (code, text) = self.reply.parse(self.process.pid).map_err(|refusal| self.unless_dying(refusal))?;
         if code != 0 && text.contains("Unknown argument '-overwrite'") {
-            return Ok((Answer::CannotOverwrite, self.watch));
+            return Ok((DumpAnswer::CannotOverwrite, self.watch));
         }
         let Some(created) = created(&text) else { return Err(self.refused(&text)) };
         if self.way == Way::File {
@@ -181,7 +181,7 @@ impl<'a> Transfer<'a> {
         if !self.check.is_whole() {
             return Err(incomplete(format!("process {pid} wrote {count} bytes, which are no whole heap dump")));
         }
-        Ok((Answer::Created(pause), self.watch))
+        Ok((DumpAnswer::Created(pause), self.watch))
     }
 
     /// A process that ends answers anything.

@@ -11,12 +11,12 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// A head, and what came with it.
-pub(super) struct Head {
+pub(super) struct HttpHead {
     pub(super) text: String,
     pub(super) rest: Vec<u8>,
 }
 
-impl Head {
+impl HttpHead {
     /// 200, 101.
     pub(super) fn status(&self) -> Option<u32> {
         let line = self.text.lines().next()?;
@@ -34,7 +34,7 @@ impl Head {
 ///
 /// # Errors
 /// `protocol`, `timeout`, what the system says.
-pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: Duration) -> Result<Head, Refusal> {
+pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: Duration) -> Result<HttpHead, Refusal> {
     let failed = |error: io::Error| Refusal::system(peer, error);
     let foreign = |bytes: &[u8]| Refusal::protocol(peer, "the inspector's protocol", bytes);
     stream.write_all(request.as_bytes()).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
@@ -43,7 +43,7 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
     loop {
         if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
             let rest = bytes.split_off(end + 4);
-            let head = Head { text: String::from_utf8_lossy(&bytes).into_owned(), rest };
+            let head = HttpHead { text: String::from_utf8_lossy(&bytes).into_owned(), rest };
             return if head.status().is_some() { Ok(head) } else { Err(foreign(&bytes)) };
         }
         let known = bytes.len().min(7);

@@ -31,7 +31,7 @@ use super::{Collected, Plan, Runtime};
 use crate::units::format_bytes;
 pub(super) use find::Inspector;
 use find::{GET, USUAL_PORT, inspector_at, options_of, targets};
-use frames::{Frame, Frames};
+use frames::{WebFrame, WebFrames};
 use protocol::{Joiner, Message, TargetInfo, request};
 use snapshot::SnapshotCheck;
 use websocket::{Received, WebSocket};
@@ -233,7 +233,7 @@ pub(super) fn dump(
     let watch = Watch::new(watched, options.timeout, observer);
     let pump = Pump::start(file, LITTLE_SLACK)?;
     let (check, joiner) = (SnapshotCheck::default(), Joiner::default());
-    let dumped = Snapshot { socket, watch, pump, check, joiner, is_enabled: false }.run(collected)?;
+    let dumped = SnapshotTransfer { socket, watch, pump, check, joiner, is_enabled: false }.run(collected)?;
     if let Some(opened) = opened {
         opened.close();
     }
@@ -313,7 +313,7 @@ fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
 }
 
 /// A snapshot on its way.
-struct Snapshot<'w> {
+struct SnapshotTransfer<'w> {
     socket: WebSocket,
     watch: Watch<'w>,
     pump: Pump,
@@ -323,7 +323,7 @@ struct Snapshot<'w> {
     is_enabled: bool,
 }
 
-impl Snapshot<'_> {
+impl SnapshotTransfer<'_> {
     fn run(mut self, collected: &mut Collected) -> Result<Dumped, Refusal> {
         self.socket.send(&request(ENABLE, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
@@ -415,11 +415,11 @@ impl Snapshot<'_> {
 
 /// Reads frames and what is in them, for fuzzing.
 pub(super) fn read_answer(bytes: &[u8]) {
-    let (mut frames, mut joiner, mut check) = (Frames::default(), Joiner::default(), SnapshotCheck::default());
+    let (mut frames, mut joiner, mut check) = (WebFrames::default(), Joiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {
         frames.feed(piece);
         while let Ok(Some(frame)) = frames.next() {
-            let Frame::Message(text) = frame else { continue };
+            let WebFrame::Message(text) = frame else { continue };
             if let Ok(message) = serde_json::from_slice::<Message>(&text) {
                 check.feed(&joiner.join(message.params.chunk.0));
             }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::frames::{CLOSE, FINAL, Frame, Frames, MASKED, PONG, TEXT};
+use super::frames::{CLOSE, FINAL, MASKED, PONG, TEXT, WebFrame, WebFrames};
 use super::http;
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::watch::{is_not_yet, wait_for};
@@ -25,7 +25,7 @@ const LEAVING: Duration = Duration::from_secs(3);
 pub(super) struct WebSocket {
     stream: TcpStream,
     peer: String,
-    frames: Frames,
+    frames: WebFrames,
     /// Ends the connection as the protocol has it, whatever ends the run.
     leaving: Option<AtEnd>,
 }
@@ -68,7 +68,7 @@ impl WebSocket {
         if head.status() != Some(101) || head.field("sec-websocket-accept") != Some(ACCEPT) {
             return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
         }
-        let mut frames = Frames::default();
+        let mut frames = WebFrames::default();
         frames.feed(&head.rest);
         Ok(WebSocket { stream, peer: peer.to_string(), frames, leaving: None })
     }
@@ -120,9 +120,9 @@ impl WebSocket {
             let next = self.frames.next();
             match next.map_err(|what| self.foreign(what))? {
                 None => return Ok(None),
-                Some(Frame::Message(text)) => return Ok(Some(Received::Message(text))),
-                Some(Frame::Close) => return Ok(Some(Received::Closed)),
-                Some(Frame::Ping(content)) => self.send_frame(FINAL | PONG, &content)?,
+                Some(WebFrame::Message(text)) => return Ok(Some(Received::Message(text))),
+                Some(WebFrame::Close) => return Ok(Some(Received::Closed)),
+                Some(WebFrame::Ping(content)) => self.send_frame(FINAL | PONG, &content)?,
             }
         }
     }
@@ -198,7 +198,7 @@ mod tests {
         let (server, _) = listener.accept().expect("accepted");
         let own = stream.try_clone().expect("a descriptor");
         let leaving = Some(AtEnd::new(move || leave(&own)).expect("signals"));
-        (WebSocket { stream, peer: "test".into(), frames: Frames::default(), leaving }, server)
+        (WebSocket { stream, peer: "test".into(), frames: WebFrames::default(), leaving }, server)
     }
 
     fn next(socket: &mut WebSocket) -> Result<Received, Refusal> {
