@@ -1,4 +1,4 @@
-//! How text is escaped in each output form. Names come from dumps, files and arguments: none may steer a terminal or
+//! Escaping of text in each output form. Names come from dumps, files and arguments: none may steer a terminal or
 //! show less than it holds. `docs/escaping.md` says the same for users.
 //!
 //! | form | control-like characters | besides |

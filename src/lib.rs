@@ -13,7 +13,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What keeps an object alive: the shortest path to it from an object that a root holds.
+//! The reason for which an object is alive: the shortest path to it from an object that a root holds.
 //!
 //! ```
 //! use heapdump::analysis::root_paths::find_root_paths;

@@ -44,7 +44,7 @@ pub(crate) fn collect<T: Clone + Default + Send>(count: usize, value: impl Fn(us
     values
 }
 
-/// How many numbers below `count` are wanted.
+/// Number of wanted numbers below `count`.
 pub(crate) fn count(count: usize, is_wanted: impl Fn(usize) -> bool + Sync) -> usize {
     map(pieces(count), &|piece| piece.filter(|&at| is_wanted(at)).count()).into_iter().sum()
 }

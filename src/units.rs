@@ -1,8 +1,8 @@
-//! What columns hold; bytes and counts in words, exact and for people: of tables and of the sentences of answers.
+//! Units of columns; bytes and counts in words, exact and for people: of tables and of the sentences of answers.
 
 use std::time::Duration;
 
-/// What a column holds.
+/// Unit of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A number of things.

@@ -26,7 +26,7 @@ pub struct HeapBuilder {
     /// By node: its path.
     path_of: Vec<u32>,
     entries: Vec<Entry>,
-    /// Where the entry of a node and type is.
+    /// Place of the entry of a node and type.
     places: FxHashMap<u64, u32>,
 }
 
@@ -122,5 +122,70 @@ impl HeapBuilder {
         frames.shrink_to_fit();
         self.begin();
         (frames, entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocations::{Names, add_counts};
+
+    #[test]
+    fn backtraces_of_one_path_are_one_node_and_entries_of_one_place_are_added() {
+        let mut names = Names::default();
+        let [root, main, run, own] = ["", "main", "run", "<self>"].map(|name| names.intern(name));
+        let mut builder = HeapBuilder::new(root);
+        for round in 0..2 {
+            let first = builder.frame(0, main);
+            let second = builder.frame(first, run);
+            let itself = builder.frame(first, own);
+            let again = builder.path(0, main);
+            assert_eq!((first, second, itself, builder.frame_at(0, again)), (1, 2, 3, 1), "{round}");
+            assert_eq!((builder.path_of(first), builder.path_of(0) == again), (again, false));
+            for (bytes, allocations) in [(10, None), (u64::MAX, Some(2)), (1, Some(3))] {
+                builder.add(Entry::new(second, Some(run), bytes, allocations));
+            }
+            builder.add(Entry::new(second, None, 5, None));
+            let (frames, entries) = builder.finish(Some(own));
+            let figures = |entry: &Entry| (entry.frame(), entry.type_name(), entry.bytes(), entry.allocations());
+            let entries: Vec<_> = entries.iter().map(figures).collect();
+            assert_eq!(entries, [(2, Some(run), u64::MAX, Some(5)), (2, None, 5, None)]);
+            let nodes: Vec<_> = frames.iter().map(|frame| (frame.name, frame.parent, frame.is_self)).collect();
+            assert_eq!(nodes, [(root, 0, false), (main, 0, false), (run, 1, false), (own, 1, true)]);
+        }
+    }
+
+    #[test]
+    fn a_node_with_callees_is_no_part_of_its_parent() {
+        let mut names = Names::default();
+        let [root, own] = ["", "<self>"].map(|name| names.intern(name));
+        let mut builder = HeapBuilder::new(root);
+        let outer = builder.frame(0, own);
+        builder.frame(outer, own);
+        let is_self: Vec<bool> = builder.finish(Some(own)).0.iter().map(|frame| frame.is_self).collect();
+        assert_eq!(is_self, [false, false, true]);
+    }
+
+    #[test]
+    fn counts_add_up_as_far_as_they_are_known() {
+        for (a, b, sum) in [
+            (None, None, None),
+            (Some(1), None, Some(1)),
+            (None, Some(2), Some(2)),
+            (Some(1), Some(2), Some(3)),
+            (Some(u64::MAX), Some(2), Some(u64::MAX)),
+        ] {
+            assert_eq!(add_counts(a, b), sum);
+        }
+    }
+
+    #[test]
+    fn names_are_stored_once() {
+        let mut names = Names::default();
+        let numbers = ["a", "b", "a", ""].map(|text| names.intern(text));
+        assert_eq!((numbers[0], numbers[1] == numbers[0], names.text(numbers[1])), (numbers[2], false, "b"));
+        let before = names.memory_bytes();
+        names.intern("b");
+        assert_eq!(names.memory_bytes(), before);
     }
 }

@@ -65,7 +65,7 @@ pub struct Frame {
     pub is_self: bool,
 }
 
-/// How much there is at a node. 24 bytes: a trace can have millions.
+/// Amounts at a node. 24 bytes: a trace can have millions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The node, with a mark when allocations are counted.
@@ -123,33 +123,33 @@ impl Entry {
     }
 }
 
-/// What an entry's figures include.
+/// Coverage of an entry's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
     /// Everything below the node; entries that were too small to dump are missing.
     Inclusive,
     /// Everything below the node; nothing was left out, so a node without an entry has what is below it and no more.
     CompleteInclusive,
-    /// What was allocated at the node itself; nothing is missing.
+    /// Memory allocated at the node itself; nothing is missing.
     Exclusive,
 }
 
-/// What one allocator of one process held at one time.
+/// Heap of one allocator of one process at one time.
 #[derive(Debug)]
 pub struct AllocationHeap {
     /// Number of the dump in the file, from 1.
     pub dump: usize,
     /// The process's number.
     pub pid: i64,
-    /// Which of several heaps with the same dump, process number and allocator it is, from 1.
+    /// Number among several heaps with the same dump, process number and allocator, from 1.
     pub part: u32,
     /// The process's name; empty when the dump does not tell.
     pub process: String,
-    /// What the process says of itself besides, such as titles of its pages.
+    /// Other facts of the process, such as titles of its pages.
     pub labels: String,
     /// The allocator's name.
     pub allocator: String,
-    /// What the figures of entries include.
+    /// Coverage of the entries' figures.
     pub counting: Counting,
     /// The backtrace tree.
     pub frames: Vec<Frame>,
@@ -183,7 +183,7 @@ impl AllocationDump {
 pub struct MemoryDump {
     /// The file's own id of it.
     pub id: String,
-    /// When it was begun, in microseconds of the file's clock.
+    /// Start, in microseconds of the file's clock.
     pub started_us: i64,
     /// `detailed`, `light`, `background`: how much was dumped.
     pub detail: String,

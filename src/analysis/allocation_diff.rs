@@ -118,12 +118,12 @@ impl AllocationDiff {
         rows
     }
 
-    /// What changed of a type. O(1).
+    /// Change of a type. O(1).
     pub fn change_of_type(&self, name: NameId) -> Change<Amount> {
         self.types.get(&name).copied().unwrap_or_default()
     }
 
-    /// What changed at a path. O(1).
+    /// Change at a path. O(1).
     pub fn change_of_path(&self, path: u32) -> Change<Amount> {
         self.changes[path as usize]
     }

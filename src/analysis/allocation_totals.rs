@@ -1,4 +1,4 @@
-//! How much there is at each backtrace, in all and by type: what an allocation heap states, and what follows from it.
+//! Amounts at each backtrace, in all and by type: those that an allocation heap states, and those that follow.
 //!
 //! Per backtrace and type the total is the larger of what is reported and of what is known below, along either axis; where
 //! nothing is reported it is a lower bound, unless the dump left nothing out. Nothing is inferred by subtracting across both axes at once.
@@ -43,7 +43,7 @@ impl Amount {
         Amount { bytes: entry.bytes(), allocations: entry.allocations(), is_reported: true, is_lower_bound: false }
     }
 
-    /// What is reported against what is known below; `whole` where nothing else can be below.
+    /// The reported amount against the amount that is known below; `whole` where nothing else can be below.
     pub(super) fn settle(reported: Option<Amount>, below: Amount, whole: bool) -> Self {
         let Some(reported) = reported else { return Amount { is_reported: whole, is_lower_bound: !whole, ..below } };
         Amount {
@@ -54,7 +54,7 @@ impl Amount {
         }
     }
 
-    /// What there is of all types at a backtrace of a heap of totals: what is reported, what its types have together, and
+    /// The amount of all types at a backtrace of a heap of totals: what is reported, what its types have together, and
     /// what is below it. `None` when nothing is known.
     pub(super) fn of_all(
         reported: Option<Amount>,
@@ -79,7 +79,7 @@ impl Amount {
     }
 }
 
-/// What is at a backtrace of one type.
+/// Amount of one type at a backtrace.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeAmount {
     /// The type.
@@ -90,7 +90,7 @@ pub struct TypeAmount {
     pub exclusive: Amount,
 }
 
-/// What to compute, and how far.
+/// Scope of the computation.
 #[derive(Clone, Copy)]
 pub struct TotalsOptions<'a> {
     /// Levels of backtraces that are told apart in heaps of parts; what is deeper counts where it leaves them.
@@ -134,7 +134,7 @@ impl Totals {
         Computation::new(heap, options).run()
     }
 
-    /// How much there is at a backtrace with everything below it. O(1).
+    /// Amount at a backtrace with everything below it. O(1).
     pub fn at(&self, frame: u32) -> Amount {
         self.all[frame as usize].unwrap_or_default()
     }
@@ -149,12 +149,12 @@ impl Totals {
         self.exclusive[frame as usize]
     }
 
-    /// What is known of types at a backtrace, by number of the type's name.
+    /// Amounts of types at a backtrace, by number of the type's name.
     pub fn types(&self, frame: u32) -> &[TypeAmount] {
         &self.types[frame as usize]
     }
 
-    /// What is known of one type at a backtrace. O(log types).
+    /// Amount of one type at a backtrace. O(log types).
     pub fn of_type(&self, frame: u32, type_name: NameId) -> Option<&TypeAmount> {
         let types = self.types(frame);
         types.binary_search_by_key(&type_name, |amount| amount.type_name).ok().map(|at| &types[at])
@@ -196,7 +196,7 @@ struct Pair {
 struct Computation<'a> {
     heap: &'a AllocationHeap,
     parts: bool,
-    /// What is not reported is what is below it, exactly.
+    /// Amounts that are not reported equal what is below, exactly.
     whole: bool,
     by_type: bool,
     filtered: bool,

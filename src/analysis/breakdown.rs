@@ -20,7 +20,7 @@ pub enum Axes {
     Both,
 }
 
-/// What a row stands for.
+/// Meaning of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -30,10 +30,10 @@ pub enum Kind {
     Backtrace,
     /// A type.
     Type,
-    /// What was allocated at the backtrace itself.
+    /// Memory allocated at the backtrace itself.
     #[serde(rename = "self")]
     SelfCost,
-    /// What is not told apart.
+    /// The remainder that is not told apart.
     Other,
 }
 
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// Which axis a row belongs to: `<self>` and `<other>` exist on both.
+/// Axis of a row: `<self>` and `<other>` exist on both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Axis {
@@ -63,13 +63,13 @@ pub enum Axis {
 /// A row of the tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// What it stands for.
+    /// Its meaning.
     pub kind: Kind,
     /// The axis it is on.
     pub axis: Axis,
     /// The name of a frame or type.
     pub name: Option<NameId>,
-    /// How much.
+    /// Amount of the row.
     pub amount: Amount,
 }
 
@@ -79,7 +79,7 @@ impl Row {
         Row { kind: Kind::Root, axis: Axis::Backtrace, name: None, amount }
     }
 
-    /// What the row has more than these of its children along one axis: a row called `<other>`, if that is anything.
+    /// The remainder of the row beside these of its children along one axis: a row called `<other>`, if that is anything.
     pub fn other<'r>(&self, axis: Axis, children: impl IntoIterator<Item = &'r Row>) -> Option<Row> {
         let mut left = self.amount;
         let mut any = false;
@@ -97,7 +97,7 @@ impl Row {
 pub struct Node<P> {
     /// The row.
     pub row: Row,
-    /// Where it is.
+    /// Position of the row.
     pub position: P,
 }
 

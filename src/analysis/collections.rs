@@ -1,4 +1,4 @@
-//! What is a collection: a table of classes and fields (`collections.txt`), and what it means for the types of a graph.
+//! Collections: a table of classes and fields (`collections.txt`), and what it means for the types of a graph.
 
 use rustc_hash::FxHashMap;
 
@@ -10,14 +10,14 @@ const KNOWN: &str = include_str!("collections.txt");
 /// Classes that are collections, and their own objects.
 #[derive(Debug, Clone, Default)]
 pub struct CollectionTable {
-    rules: FxHashMap<String, Rule>,
+    rules: FxHashMap<String, ClassRule>,
     /// Names of inner classes, and starts of names.
     inner: Vec<(String, bool)>,
 }
 
 /// A line of the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Rule {
+struct ClassRule {
     size: Option<Size>,
     table: Option<String>,
     wraps: Option<String>,
@@ -41,26 +41,19 @@ struct Term {
 }
 
 /// A line of a table that makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {why}")]
 pub struct BadLine {
     /// From 1.
     pub line: usize,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-impl std::fmt::Display for BadLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "line {}: {}", self.line, self.why)
-    }
-}
-
-impl std::error::Error for BadLine {}
-
-/// How a type's objects are collections. Fields are numbers of [`TypeFields::fields`].
+/// The way in which a type's objects are collections. Fields are numbers of [`TypeFields::fields`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collection {
-    /// How many elements it has.
+    /// Number of elements.
     pub size: Option<SizeRule>,
     /// The field that holds its table.
     pub table: Option<usize>,
@@ -72,7 +65,7 @@ pub struct Collection {
     pub has_buckets: bool,
 }
 
-/// Where the number of elements is.
+/// Place of the number of elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SizeRule {
     /// Slots of the table that are not null.
@@ -94,7 +87,7 @@ pub struct SizeTerm {
     pub of_elements: bool,
 }
 
-/// What types are to collections.
+/// Roles of types in collections.
 #[derive(Debug, Default)]
 pub struct TypeFields {
     /// By type: how its objects are collections.
@@ -134,7 +127,7 @@ impl CollectionTable {
         if class.contains('=') {
             return Err(format!("\"{class}\" is no class; a line begins with the class"));
         }
-        let (mut rule, mut count) = (Rule::default(), 0);
+        let (mut rule, mut count) = (ClassRule::default(), 0);
         for word in words {
             count += 1;
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -159,13 +152,13 @@ impl CollectionTable {
         }
         match &rule {
             _ if count == 0 => return Err(format!("nothing is said of {class}")),
-            Rule { size: None, wraps: None, .. } if rule != Rule::default() => {
+            ClassRule { size: None, wraps: None, .. } if rule != ClassRule::default() => {
                 return Err(format!("{class} has neither size= nor in="));
             }
-            Rule { size: Some(Size::UsedSlots), table: None, .. } => {
+            ClassRule { size: Some(Size::UsedSlots), table: None, .. } => {
                 return Err(format!("{class}: size=used is of a table="));
             }
-            _ if rule == Rule::default() => {
+            _ if rule == ClassRule::default() => {
                 self.rules.remove(class);
                 self.inner.push((class.to_string(), false));
             }
@@ -176,7 +169,7 @@ impl CollectionTable {
         Ok(())
     }
 
-    /// What the table means for the types of a graph. O(types + fields), but for the classes of the table that are derived
+    /// Applies the table to the types of a graph. O(types + fields), but for the classes of the table that are derived
     /// from each other.
     pub fn resolve(&self, graph: &HeapGraph) -> TypeFields {
         let types = graph.types();
@@ -270,7 +263,7 @@ struct FieldNumbers<'g> {
 }
 
 impl FieldNumbers<'_> {
-    /// Which of a type's fields has this name, of those that `class` and its superclasses declare; of names with `|` between
+    /// The number of a type's field of this name, of those that `class` and its superclasses declare; of names with `|` between
     /// them the first that there is.
     fn number(&self, type_id: TypeId, class: TypeId, name: &str) -> Option<(usize, FieldKind)> {
         let types = self.graph.types();
@@ -287,13 +280,13 @@ impl TypeFields {
         self.fields.len() - 1
     }
 
-    /// How a type's objects are what a rule says of one of their classes; `None` where that has not the fields.
+    /// The collection that a rule makes of a type's objects by one of their classes; `None` where that has not the fields.
     fn collection<'r>(
         &mut self,
         fields: &FieldNumbers<'_>,
         type_id: TypeId,
         class: TypeId,
-        rule: &'r Rule,
+        rule: &'r ClassRule,
         behind: &mut Vec<(&'r str, &'r str)>,
     ) -> Option<Collection> {
         let number = |name: &String| fields.number(type_id, class, name);
@@ -331,7 +324,7 @@ impl TypeFields {
         })
     }
 
-    /// How a type's objects are collections. O(1).
+    /// The collections that a type's objects are. O(1).
     pub fn of_type(&self, type_id: TypeId) -> Option<&Collection> {
         self.collections.get(&type_id)
     }

@@ -1,4 +1,4 @@
-//! What of a heap is worth dumping, by the rule of the memory-infra format: from the top down along both axes, the
+//! The entries of a heap that are worth dumping, by the rule of the memory-infra format: from the top down along both axes, the
 //! children of each axis by size, until they are too small. What is left out is `<other>` to whoever reads the dump.
 
 use rustc_hash::FxHashSet;
@@ -8,7 +8,7 @@ use super::threshold::Percent;
 use crate::allocations::{AllocationHeap, NameId};
 use crate::sort;
 
-/// When children are too small.
+/// Rule by which children are too small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cutoff {
     /// Nothing is: all that is known is written, what frames have themselves too.
@@ -28,7 +28,7 @@ pub struct Chosen {
     pub exclusive: bool,
     /// The type; `None` for all.
     pub type_name: Option<NameId>,
-    /// How much.
+    /// Amount of the entry.
     pub amount: Amount,
 }
 
@@ -74,7 +74,7 @@ pub fn select_entries(heap: &AllocationHeap, totals: &Totals, rule: Cutoff) -> V
     chosen
 }
 
-/// What a frame allocated itself, where it has others below it and everything is written.
+/// Adds the amounts of a frame itself, where it has others below it and everything is written.
 fn own_parts(totals: &Totals, frame: u32, rule: Cutoff, chosen: &mut Vec<Chosen>) {
     let own = totals.exclusive(frame);
     if rule != Cutoff::Everything || totals.callees(frame).is_empty() || own.bytes == 0 {

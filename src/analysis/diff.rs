@@ -9,7 +9,7 @@ use crate::sort;
 /// Levels of a path that are told apart.
 pub const PATH_DEPTH: usize = 12;
 
-/// What something has before and after.
+/// Values before and after.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Change<T> {
     /// In the old dump.
@@ -18,7 +18,7 @@ pub struct Change<T> {
     pub new: T,
 }
 
-/// What a name stands for in one heap.
+/// Figures of a name in one heap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amounts {
     /// Objects, or root records.
@@ -110,7 +110,7 @@ fn most_path_bytes(graph: &HeapGraph) -> usize {
 
 /// Memory that [`places_by_path`] takes: a path has the names of all types on it. O(places).
 pub fn places_by_path_bytes(graph: &HeapGraph, tree: &TypeTree) -> u64 {
-    /// What a row has besides its path.
+    /// Bytes of a row besides its path.
     const ROW_BYTES: u64 = 200;
     let mut lengths: Vec<u64> = Vec::with_capacity(tree.places.len());
     for place in &tree.places {

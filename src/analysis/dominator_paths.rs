@@ -1,6 +1,6 @@
 //! An object graph as an allocation heap: backtrace = types on the way down the dominator tree, type = the object's.
 //!
-//! What a path has is what its last objects retain. Objects whose dominators have the same types are one node.
+//! The size of a path is that of all that its last objects retain. Objects whose dominators have the same types are one node.
 
 use super::chosen::Chosen;
 use super::dominators::{DomNode, Dominators, Step};

@@ -32,7 +32,7 @@ const UNREACHED: u32 = u32::MAX;
 /// Steps for each object after which climbing is given up for buckets.
 pub(super) const STEP_BUDGET: u64 = 4;
 
-/// What immediately dominates an object.
+/// Immediate dominator of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dominator {
     /// No strong root reaches the object.
@@ -57,7 +57,7 @@ pub struct Dominators {
     steps: u64,
 }
 
-/// Who immediately dominates whom.
+/// Immediate dominators of all nodes.
 #[derive(Debug)]
 enum ImmediateDominators {
     /// Depth-first numbers of the walk: the immediate dominator of each.
@@ -80,7 +80,7 @@ impl Dominators {
     /// The tree, and memory that was used for it and can be used again. `step_budget` climbing steps per object before
     /// buckets take over.
     pub(super) fn compute_and_leave(graph: &HeapGraph, step_budget: u64) -> (Self, Used) {
-        let Walk { nodes, parents, log, numbers } = walk(graph);
+        let DepthFirstWalk { nodes, parents, log, numbers } = walk(graph);
         let (semi, lists, log) = sort_log(&parents, log, numbers);
         let mut steps = 0;
         let (semi, cells) = semidominators(&parents, semi, &lists, log, &mut steps);
@@ -175,7 +175,7 @@ impl Dominators {
         }
     }
 
-    /// What immediately dominates the object. O(1), or O(log objects) in a tree from an index.
+    /// Immediate dominator of the object. O(1), or O(log objects) in a tree from an index.
     pub fn dominator_of(&self, node: NodeId) -> Dominator {
         match self.number_of(node).map(|number| self.immediate_of(number)) {
             None => Dominator::Unreachable,
@@ -184,7 +184,7 @@ impl Dominators {
         }
     }
 
-    /// What a node immediately dominates, ascending. O(objects) where these are not together; `children` is the way to
+    /// Nodes that a node immediately dominates, ascending. O(objects) where these are not together; `children` is the way to
     /// ask often.
     pub fn children_of(&self, number: DomNode) -> Vec<DomNode> {
         match &self.tree {
@@ -218,7 +218,7 @@ pub(super) struct Used {
 }
 
 /// One depth-first walk: numbers, parents, and a log of the edges that are not of its tree.
-struct Walk {
+struct DepthFirstWalk {
     /// By number.
     nodes: Vec<NodeId>,
     /// By number.
@@ -228,7 +228,7 @@ struct Walk {
     numbers: Vec<u32>,
 }
 
-/// A reference between objects by number. One word, as a [`Cell`]: the memory of one list serves another.
+/// A reference between objects by number. One word, as a [`PathCell`]: the memory of one list serves another.
 #[derive(Debug, Clone, Copy)]
 struct Edge(u64);
 
@@ -249,9 +249,9 @@ impl Edge {
     }
 }
 
-/// How many numbers ahead values are asked for.
+/// Distance, in numbers, at which values are asked for in advance.
 const PREFETCH_DISTANCE: usize = 16;
-/// How many numbers ahead the steps of a climb are asked for, first step first: each reads what the one before asked for.
+/// Distances, in numbers, at which the steps of a climb are asked for in advance, first step first: each reads what the one before asked for.
 const HOPS_AHEAD: [usize; 3] = [24, 16, 8];
 /// The object of the stack, from its top, whose place of references is asked for.
 const PLACE_AHEAD: usize = 6;
@@ -259,12 +259,12 @@ const PLACE_AHEAD: usize = 6;
 const REFERENCES_AHEAD: usize = 3;
 
 /// A reference still to be followed.
-struct Pending {
+struct PendingReference {
     source: u32,
     target: NodeId,
 }
 
-fn walk(graph: &HeapGraph) -> Walk {
+fn walk(graph: &HeapGraph) -> DepthFirstWalk {
     let mut starts: Vec<NodeId> = graph.strong_roots().map(|root| root.node).collect();
     starts.sort_unstable();
     starts.dedup();
@@ -275,8 +275,9 @@ fn walk(graph: &HeapGraph) -> Walk {
     let numbers = vec![UNREACHED; graph.node_count()];
     nodes.push(NodeId::new(0));
     parents.push(0);
-    let mut pending: Vec<Pending> = starts.iter().rev().map(|&target| Pending { source: 0, target }).collect();
-    let mut tree = Walk { nodes, parents, log, numbers };
+    let mut pending: Vec<PendingReference> =
+        starts.iter().rev().map(|&target| PendingReference { source: 0, target }).collect();
+    let mut tree = DepthFirstWalk { nodes, parents, log, numbers };
     let mut seen = NodeSet::new(graph.node_count());
     tree.follow(graph, &mut pending, &mut seen);
     if graph.unheld_in_tree() && tree.nodes.len() <= graph.node_count() {
@@ -284,18 +285,18 @@ fn walk(graph: &HeapGraph) -> Walk {
     }
     drop(seen);
     tree.number_targets();
-    let Walk { mut nodes, mut parents, log, numbers } = tree;
+    let DepthFirstWalk { mut nodes, mut parents, log, numbers } = tree;
     nodes.shrink_to_fit();
     parents.shrink_to_fit();
-    Walk { nodes, parents, log, numbers }
+    DepthFirstWalk { nodes, parents, log, numbers }
 }
 
-impl Walk {
+impl DepthFirstWalk {
     /// Follows references depth first until none is left. What was seen before is known by a bit each, which stay near
     /// the processor; the log has objects for targets until `number_targets`.
-    fn follow(&mut self, graph: &HeapGraph, pending: &mut Vec<Pending>, seen: &mut NodeSet) {
-        let Walk { nodes, parents, log, numbers } = self;
-        while let Some(Pending { source, target }) = pending.pop() {
+    fn follow(&mut self, graph: &HeapGraph, pending: &mut Vec<PendingReference>, seen: &mut NodeSet) {
+        let DepthFirstWalk { nodes, parents, log, numbers } = self;
+        while let Some(PendingReference { source, target }) = pending.pop() {
             if !seen.insert(target) {
                 log.push(Edge::new(target.index() as u32, source));
                 continue;
@@ -308,7 +309,7 @@ impl Walk {
             for &below in references.iter().rev() {
                 if !seen.contains(below) {
                     graph.prefetch_place(below);
-                    pending.push(Pending { source: number, target: below });
+                    pending.push(PendingReference { source: number, target: below });
                 } else if below != target {
                     log.push(Edge::new(below.index() as u32, number));
                 }
@@ -326,7 +327,7 @@ impl Walk {
 
     /// Gives the targets in the log their numbers: loads that wait for nothing but memory, on all threads.
     fn number_targets(&mut self) {
-        let Walk { log, numbers, .. } = self;
+        let DepthFirstWalk { log, numbers, .. } = self;
         log.par_iter_mut().for_each(|edge| *edge = Edge::new(numbers[edge.target() as usize], edge.source()));
     }
 
@@ -334,14 +335,14 @@ impl Walk {
     /// object of the cycles that are left by itself, whose references count for nothing.
     fn hang_unheld(&mut self, graph: &HeapGraph, seen: &mut NodeSet) {
         let mut is_held = NodeSet::new(graph.node_count());
-        let is_unheld = |walk: &Walk, node: NodeId| walk.numbers[node.index()] == UNREACHED;
+        let is_unheld = |walk: &DepthFirstWalk, node: NodeId| walk.numbers[node.index()] == UNREACHED;
         for node in graph.nodes().filter(|&node| is_unheld(self, node)) {
             for &target in graph.strong_references(node) {
                 is_held.insert(target);
             }
         }
         let starts = graph.nodes().rev().filter(|&node| is_unheld(self, node) && !is_held.contains(node));
-        let mut pending: Vec<Pending> = starts.map(|target| Pending { source: 0, target }).collect();
+        let mut pending: Vec<PendingReference> = starts.map(|target| PendingReference { source: 0, target }).collect();
         self.follow(graph, &mut pending, seen);
         for node in graph.nodes() {
             if is_unheld(self, node) {
@@ -410,12 +411,12 @@ fn sort_log(parents: &[u32], log: Vec<Edge>, memory: Vec<u32>) -> (Vec<u32>, Edg
 
 /// An ancestor, and the smallest semidominator on the way to it.
 #[derive(Clone, Copy)]
-struct Cell(u64);
+struct PathCell(u64);
 
-impl Cell {
+impl PathCell {
     #[inline]
     fn new(ancestor: u32, label: u32) -> Self {
-        Cell(u64::from(ancestor) << 32 | u64::from(label))
+        PathCell(u64::from(ancestor) << 32 | u64::from(label))
     }
 
     #[inline]
@@ -436,9 +437,9 @@ fn semidominators(
     lists: &EdgeLists,
     memory: Vec<u64>,
     steps: &mut u64,
-) -> (Vec<u32>, Vec<Cell>) {
-    let mut cells: Vec<Cell> = memory.into_iter().map(Cell).collect();
-    cells.extend(parents.iter().map(|&ancestor| Cell::new(ancestor, 0)));
+) -> (Vec<u32>, Vec<PathCell>) {
+    let mut cells: Vec<PathCell> = memory.into_iter().map(PathCell).collect();
+    cells.extend(parents.iter().map(|&ancestor| PathCell::new(ancestor, 0)));
     let mut path = Vec::new();
     for number in (1..parents.len()).rev() {
         let mut best = semi[number];
@@ -456,19 +457,26 @@ fn semidominators(
             if best == 0 {
                 break;
             }
-            best = best.min(smallest_label(&mut cells, source, number as u32, &mut path, steps));
+            best = best.min(smallest_label(&mut cells, source, number as u32, &mut path, steps, |label| label));
         }
         semi[number] = best;
-        cells[number] = Cell::new(cells[number].ancestor(), best);
+        cells[number] = PathCell::new(cells[number].ancestor(), best);
     }
     (semi, cells)
 }
 
-/// The smallest semidominator on the tree path from `source` up to, and without, the first ancestor that is `limit` or
+/// The label with the smallest `key` on the tree path from `from` up to, and without, the first ancestor that is `limit` or
 /// less; the path is compressed.
 #[inline]
-fn smallest_label(cells: &mut [Cell], source: u32, limit: u32, path: &mut Vec<u32>, steps: &mut u64) -> u32 {
-    let mut at = source;
+fn smallest_label(
+    cells: &mut [PathCell],
+    from: u32,
+    limit: u32,
+    path: &mut Vec<u32>,
+    steps: &mut u64,
+    key: impl Fn(u32) -> u32,
+) -> u32 {
+    let mut at = from;
     while cells[at as usize].ancestor() > limit {
         path.push(at);
         at = cells[at as usize].ancestor();
@@ -477,8 +485,10 @@ fn smallest_label(cells: &mut [Cell], source: u32, limit: u32, path: &mut Vec<u3
     let (ancestor, mut label) = (cells[at as usize].ancestor(), cells[at as usize].label());
     while let Some(below) = path.pop() {
         let cell = &mut cells[below as usize];
-        label = label.min(cell.label());
-        *cell = Cell::new(ancestor, label);
+        if key(cell.label()) < key(label) {
+            label = cell.label();
+        }
+        *cell = PathCell::new(ancestor, label);
     }
     label
 }
@@ -488,11 +498,11 @@ fn smallest_label(cells: &mut [Cell], source: u32, limit: u32, path: &mut Vec<u3
 fn immediate_dominators(
     parents: Vec<u32>,
     semi: &[u32],
-    mut cells: Vec<Cell>,
+    mut cells: Vec<PathCell>,
     memory: Vec<u32>,
     step_budget: u64,
     steps: &mut u64,
-) -> (Vec<u32>, Vec<Cell>) {
+) -> (Vec<u32>, Vec<PathCell>) {
     let mut immediate = memory;
     immediate.clear();
     immediate.extend_from_slice(&parents);
@@ -520,12 +530,12 @@ fn immediate_dominators(
 /// The same without climbing: objects wait in the bucket of their semidominator until the path to it is complete, and
 /// then the smallest semidominator on that path tells. Twice the work of climbing on ordinary heaps, never quadratic.
 /// `cells` are memory to use again.
-fn lengauer_tarjan(parents: &[u32], semi: &[u32], cells: &mut [Cell], immediate: &mut [u32], steps: &mut u64) {
+fn lengauer_tarjan(parents: &[u32], semi: &[u32], cells: &mut [PathCell], immediate: &mut [u32], steps: &mut u64) {
     const NONE: u32 = 0;
     let count = parents.len();
     // In a cell here the label is the number with the smallest semidominator, not its value.
     for (number, cell) in cells.iter_mut().enumerate() {
-        *cell = Cell::new(parents[number], number as u32);
+        *cell = PathCell::new(parents[number], number as u32);
     }
     let mut first = vec![NONE; count];
     let mut next = vec![NONE; count];
@@ -536,7 +546,7 @@ fn lengauer_tarjan(parents: &[u32], semi: &[u32], cells: &mut [Cell], immediate:
         let parent = parents[number];
         let mut waiting = std::mem::replace(&mut first[parent as usize], NONE);
         while waiting != NONE {
-            let best = best_on_path(cells, semi, waiting, parent, &mut path, steps);
+            let best = smallest_label(cells, waiting, parent, &mut path, steps, |label| semi[label as usize]);
             let better = semi[best as usize] < semi[waiting as usize];
             immediate[waiting as usize] = if better { best } else { parent };
             waiting = next[waiting as usize];
@@ -547,25 +557,6 @@ fn lengauer_tarjan(parents: &[u32], semi: &[u32], cells: &mut [Cell], immediate:
             immediate[number] = immediate[immediate[number] as usize];
         }
     }
-}
-
-/// The number with the smallest semidominator on the tree path from `from` up to, and without, `limit`.
-fn best_on_path(cells: &mut [Cell], semi: &[u32], from: u32, limit: u32, path: &mut Vec<u32>, steps: &mut u64) -> u32 {
-    let mut at = from;
-    while cells[at as usize].ancestor() > limit {
-        path.push(at);
-        at = cells[at as usize].ancestor();
-    }
-    *steps += path.len() as u64;
-    let (ancestor, mut label) = (cells[at as usize].ancestor(), cells[at as usize].label());
-    while let Some(below) = path.pop() {
-        let cell = &mut cells[below as usize];
-        if semi[cell.label() as usize] < semi[label as usize] {
-            label = cell.label();
-        }
-        *cell = Cell::new(ancestor, label);
-    }
-    label
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How much a heap has in all, and of each type: what [`Totals`] says of its top, without the rest.
+//! Amounts of a heap in all, and of each type: those of the top of [`Totals`], without the rest.
 //!
 //! `info` asks this of every heap of a file. In a heap of totals what is reported deep below can exceed what is reported
 //! above it, so the answer needs the totals of all backtraces after all; but of one type at a time, and none are kept.
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::allocation_totals::{Amount, Totals, TotalsOptions, TypeAmount, most_pairs};
 use crate::allocations::{AllocationHeap, Counting, Entry, NameId};
 
-/// What a heap has in all, and of each type.
+/// Amounts of a heap in all, and of each type.
 #[derive(Debug)]
 pub struct HeapTotal {
     /// All there is.
@@ -96,16 +96,16 @@ const REPORTED: Amount = Amount { bytes: 0, allocations: None, is_reported: true
 
 /// Bytes and allocations of types. There is one for every backtrace, and what is small stays in the processor's cache.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct TypesSum {
     bytes: u64,
     allocations: u64,
 }
 
-/// The backtrace has types, with counts. Besides its [`Sum`].
+/// The backtrace has types, with counts. Besides its [`TypesSum`].
 const HAS_TYPES: u8 = 1;
 const HAS_COUNTS: u8 = 2;
 
-/// What is known of a backtrace in the type at hand.
+/// Figures of one backtrace in the type at hand.
 struct Known {
     frame: u32,
     /// The place of its caller.
@@ -118,7 +118,7 @@ struct Known {
 
 struct TotalOfFrames<'a> {
     heap: &'a AllocationHeap,
-    /// What is not reported is what is below it, exactly.
+    /// Amounts that are not reported equal what is below, exactly.
     whole: bool,
     /// Backtraces that have the type at hand.
     known: Vec<Known>,
@@ -128,7 +128,7 @@ struct TotalOfFrames<'a> {
     /// By backtrace: its caller.
     callers: Vec<u32>,
     /// By backtrace: the totals of its types together.
-    of_types: Vec<Sum>,
+    of_types: Vec<TypesSum>,
     /// By backtrace: which of those there are.
     has: Vec<u8>,
     /// Pairs of backtrace and type that are known from below only.
@@ -145,7 +145,7 @@ impl<'a> TotalOfFrames<'a> {
             places: vec![0; count],
             before: 0,
             callers: heap.frames.iter().map(|frame| frame.parent).collect(),
-            of_types: vec![Sum::default(); count],
+            of_types: vec![TypesSum::default(); count],
             has: vec![0; count],
             inferred: 0,
         }

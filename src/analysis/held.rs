@@ -1,4 +1,4 @@
-//! How objects are held: by strong references alone, or only by such as the runtime may give up.
+//! Strength of the hold on objects: by strong references alone, or only by such as the runtime may give up.
 
 use crate::graph::{HeapGraph, Holding, NodeId, NodeSet, SoftReference};
 
@@ -42,7 +42,7 @@ pub fn held_by(graph: &HeapGraph) -> Option<Vec<HeldBy>> {
     for soft in soft {
         sources.insert(soft.source);
     }
-    let mut walk = Walk {
+    let mut walk = HoldWalk {
         graph,
         soft,
         sources,
@@ -63,10 +63,10 @@ pub fn held_by(graph: &HeapGraph) -> Option<Vec<HeldBy>> {
     Some(walk.held)
 }
 
-struct Walk<'a> {
+struct HoldWalk<'a> {
     graph: &'a HeapGraph,
     soft: &'a [SoftReference],
-    /// Whose references may be given up.
+    /// Objects with references that may be given up.
     sources: NodeSet,
     held: Vec<HeldBy>,
     pending: Vec<NodeId>,
@@ -76,7 +76,7 @@ struct Walk<'a> {
     given_up: Vec<SoftReference>,
 }
 
-impl Walk<'_> {
+impl HoldWalk<'_> {
     /// Visits all that can be reached at this level and was not before.
     fn run(&mut self, level: HeldBy) {
         while let Some(node) = self.pending.pop() {

@@ -1,11 +1,11 @@
-//! Which field holds an object: the nearest above it on its shortest path from the roots. Arrays, collections and what is
+//! Holders of objects: the field that holds one is the nearest above it on its shortest path from the roots. Arrays, collections and what is
 //! inside of these are passed over, for a field that holds a list holds what is in it.
 
 use super::collections::TypeFields;
 use super::shortest_parents::ShortestParents;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 
-/// What holds an object.
+/// Holder of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     /// A reference of the first object to the second: to the object itself, or to what it is in.
@@ -47,7 +47,7 @@ impl<'g> HolderFinder<'g> {
         self.passed_over[self.graph.type_of(parent).index()].then_some(parent)
     }
 
-    /// What holds an object. O(1) on the average over many.
+    /// Holder of an object. O(1) on the average over many.
     pub fn holder_of(&mut self, node: NodeId) -> Holder {
         let child = match self.passed_parent(node) {
             Some(parent) => self.top_of(parent),

@@ -1,4 +1,4 @@
-//! What keeps a type alive: the shortest root paths of all its objects, merged by type from the roots down.
+//! Paths that keep a type alive: the shortest root paths of all its objects, merged by type from the roots down.
 //!
 //! One breadth-first walk from all roots gives every object its shortest path; paths are never followed one by one, so
 //! a million objects at the end of long lists cost no more than any others. A chain of one type (a linked list, a tree)
@@ -11,7 +11,7 @@ use super::roots_by_node::display_rank;
 use crate::graph::{HeapGraph, NodeId, Root, TypeId};
 use crate::sort;
 
-/// What is deeper than this counts for the row at this depth.
+/// Greatest depth of a row: objects that are deeper count for the row at this depth.
 pub const MAX_DEPTH: usize = 200;
 
 /// A row of the merged tree; it comes after the row above it.
@@ -51,7 +51,7 @@ impl Examples {
     /// At most so many are chosen.
     pub const MOST: usize = 32;
 
-    /// What was chosen.
+    /// The chosen references.
     pub fn chosen(&self) -> &[(NodeId, NodeId)] {
         &self.chosen
     }

@@ -18,7 +18,7 @@
 //! | `diff` | what grew? | two answers joined by name | O(names) | per name |
 //! | `object_changes` | which objects came and went? | two dumps of one process side by side, by id | O(objects x log objects) | a bit per object |
 //! | `allocation_totals` | how much is at each backtrace, by type? | one sweep from the last frame to the first | O(frames + entries x depth) | per backtrace and type |
-//! | `allocation_top` | how much is there in all, and of each type? | passing up, a type at a time | O(frames + entries x depth) | O(frames + entries) |
+//! | `heap_total` | how much is there in all, and of each type? | passing up, a type at a time | O(frames + entries x depth) | O(frames + entries) |
 //! | `allocation_diff` | what grew between two of them? | joined by names | O(frames) | per path |
 //! | `breakdown`, `callers` | what does that look like as a tree? | a walk down, or up | O(rows) | per row |
 //! | `dominator_paths` | where does an object graph hang? | types along the dominator tree | O(objects) | 4 bytes per object, and per path |
@@ -26,6 +26,11 @@
 //! | `cutoff` | what of it is worth writing down? | a walk down along both axes | O(entries) | per entry |
 //! | `threshold` | what is large enough? | exact shares | O(1) | none |
 //! | `selection` | which types or sections does the user mean? | patterns over names | O(names) | per name |
+//! | `spelling` | which name was meant? | edit distance | O(names) | per name |
+//! | `held` | how strongly is an object held? | four walks that share one mark | O(objects + references) | a byte per object |
+//! | `roots_by_node` | which roots hold an object? | records sorted by object | O(records x log records) | 8 bytes per record |
+//! | `series` | which way does a figure go over several dumps? | steps, and the median of slopes | O(values) | per value |
+//! | `chosen` | where are some objects in the dominator tree? | one sweep from the last number to the first | O(objects) | a byte per object |
 
 pub mod allocation_diff;
 pub mod allocation_totals;

@@ -1,4 +1,4 @@
-//! Which objects came and went between two dumps of one process, where ids stay with their objects (V8 snapshots).
+//! Objects that came and went between two dumps of one process, where ids stay with their objects (V8 snapshots).
 //!
 //! Objects stand in the order of their ids in either graph: both are walked side by side, once. An object counts where it
 //! has bytes of its own.
@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 
-/// What came and went.
+/// Objects that came and went.
 #[derive(Debug)]
 pub struct ObjectChanges {
     /// Objects of the new dump that do not count in the old one.
     pub new: NodeSet,
     /// Objects of the old dump that do not count in the new one.
     pub gone: NodeSet,
-    /// How many count in both.
+    /// Objects that count in both.
     pub kept: u64,
     /// Of these how many have the same type and the same bytes in both.
     pub alike: u64,

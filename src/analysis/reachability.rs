@@ -1,4 +1,4 @@
-//! What strong roots reach.
+//! Objects that strong roots reach.
 
 use petgraph::visit::Dfs;
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a walk from each start finds that does not enter what was reached before.
+        /// All objects that a walk from each start finds that does not enter what was reached before.
         #[test]
         fn a_sweep_finds_what_a_walk_finds(
             references in proptest::collection::vec(proptest::collection::vec(0u32..150, 0..3), 150),

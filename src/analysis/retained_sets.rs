@@ -1,6 +1,6 @@
 //! Retained sizes of sets of objects: of a type, a package, a section.
 //!
-//! What would be freed if a whole set went is not the sum of its members' retained sizes: one member may hold another,
+//! The retained size of a set is not the sum of its members' retained sizes: one member may hold another,
 //! and two together may hold what neither holds alone. The sum over the members that no member of the same set
 //! dominates counts nothing twice and is a lower bound; the exact figure takes a marking of the heap without the set.
 
@@ -15,7 +15,7 @@ use crate::graph::{HeapGraph, NodeId, NodeSet};
 /// The members of a set that no other member dominates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Topmost {
-    /// How many there are.
+    /// Number of members.
     pub objects: u64,
     /// Their retained bytes, added up.
     pub retained_bytes: u64,
@@ -89,7 +89,7 @@ const SETS_AT_ONCE: usize = 63;
 const REACHED: u64 = 1 << SETS_AT_ONCE;
 /// Markings at one time: each has its own words for all objects.
 const MARKINGS_AT_ONCE: usize = 4;
-/// What [`retained_exact_by_set`] takes at most beside the graph, per object.
+/// Memory of [`retained_exact_by_set`] beside the graph, per object, at most.
 pub const EXACT_BYTES_PER_OBJECT: u64 = 4 + MARKINGS_AT_ONCE as u64 * 13;
 
 /// Steps that `retained_exact_by_set` is to be allowed for a graph: far more than all types of a program take, unless

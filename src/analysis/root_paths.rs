@@ -51,7 +51,7 @@ impl<'g> RootPaths<'g> {
         Some(Self::of_one(self.starts[0].root, nodes))
     }
 
-    /// How many there are.
+    /// Number of paths.
     pub fn len(&self) -> usize {
         self.starts.len()
     }

@@ -1,4 +1,4 @@
-//! Which types the user means: a substring, a whole name, a glob, or a regular expression.
+//! Choice of types: a substring, a whole name, a glob, or a regular expression.
 
 use super::spelling::nearest_name;
 use crate::graph::{HeapGraph, TypeSet};
@@ -7,12 +7,12 @@ use crate::graph::{HeapGraph, TypeSet};
 #[derive(Debug, Clone)]
 pub struct TypePattern {
     text: String,
-    form: Form,
+    form: PatternForm,
     ignores_case: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Form {
+enum PatternForm {
     /// The name contains the text.
     Substring,
     /// The name is this.
@@ -30,12 +30,12 @@ impl TypePattern {
     /// When the regular expression is none, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let form = match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
-            None if text.starts_with('=') => Form::Exact(text[1..].to_string()),
+            None if text.starts_with('=') => PatternForm::Exact(text[1..].to_string()),
             Some(regex) => regex_lite::Regex::new(regex)
-                .map(|regex| Form::Regex(Box::new(regex)))
+                .map(|regex| PatternForm::Regex(Box::new(regex)))
                 .map_err(|error| format!("\"{regex}\" is not a regular expression: {error}"))?,
-            None if text.contains(['*', '?']) => Form::Glob(text.chars().collect()),
-            None => Form::Substring,
+            None if text.contains(['*', '?']) => PatternForm::Glob(text.chars().collect()),
+            None => PatternForm::Substring,
         };
         Ok(TypePattern { text: text.to_string(), form, ignores_case: false })
     }
@@ -64,7 +64,8 @@ impl TypePattern {
             names.all(|other| pattern.matches(other) == (other == name))
         };
         let plain = Self::parse(name).ok().filter(|pattern| !name.is_empty() && is_only(pattern));
-        let exact = || TypePattern { text: format!("={name}"), form: Form::Exact(name.into()), ignores_case: false };
+        let exact =
+            || TypePattern { text: format!("={name}"), form: PatternForm::Exact(name.into()), ignores_case: false };
         plain.unwrap_or_else(exact)
     }
 
@@ -81,22 +82,22 @@ impl TypePattern {
     /// Does a name match?
     pub fn matches(&self, name: &str) -> bool {
         match &self.form {
-            Form::Substring if self.ignores_case => name.to_lowercase().contains(&self.text.to_lowercase()),
-            Form::Substring => name.contains(&self.text),
-            Form::Exact(whole) if self.ignores_case => name.to_lowercase() == *whole,
-            Form::Exact(whole) => name == whole,
-            Form::Glob(pattern) if self.ignores_case => glob_matches(pattern, &name.to_lowercase()),
-            Form::Glob(pattern) => glob_matches(pattern, name),
-            Form::Regex(regex) => regex.is_match(name),
+            PatternForm::Substring if self.ignores_case => name.to_lowercase().contains(&self.text.to_lowercase()),
+            PatternForm::Substring => name.contains(&self.text),
+            PatternForm::Exact(whole) if self.ignores_case => name.to_lowercase() == *whole,
+            PatternForm::Exact(whole) => name == whole,
+            PatternForm::Glob(pattern) if self.ignores_case => glob_matches(pattern, &name.to_lowercase()),
+            PatternForm::Glob(pattern) => glob_matches(pattern, name),
+            PatternForm::Regex(regex) => regex.is_match(name),
         }
     }
 
     /// The name that was probably meant where a plain pattern matches none. O(names).
     pub fn meant<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
         let typed = match &self.form {
-            Form::Substring => &self.text,
-            Form::Exact(whole) => whole,
-            Form::Glob(_) | Form::Regex(_) => return None,
+            PatternForm::Substring => &self.text,
+            PatternForm::Exact(whole) => whole,
+            PatternForm::Glob(_) | PatternForm::Regex(_) => return None,
         };
         if names.clone().any(|name| self.matches(name)) { None } else { nearest_name(typed, names) }
     }
@@ -119,7 +120,7 @@ impl TypePattern {
     }
 }
 
-/// Which types are asked for: those that match one of some patterns (all, where there is none) and none of others.
+/// A choice of types: those that match one of some patterns (all, where there is none) and none of others.
 #[derive(Debug, Clone, Default)]
 pub struct TypeChoice {
     /// One of these is to match, where there are any.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Which way a figure goes. In the order of rows: what never shrinks first.
+/// Direction of a figure. In the order of rows: what never shrinks first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trend {
@@ -40,10 +40,10 @@ impl Trend {
     }
 }
 
-/// How a figure went from dump to dump.
+/// Course of a figure from dump to dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Course {
-    /// Which way.
+    /// Direction.
     pub trend: Trend,
     /// Steps from one dump to the next at which it went up.
     pub steps_up: usize,

@@ -50,7 +50,7 @@ impl ShortestParents {
         ShortestParents { parents: parents.into() }
     }
 
-    /// What holds an object on its shortest path; `None` for what a root holds or nothing reaches. O(1).
+    /// Parent of an object on its shortest path; `None` for what a root holds or nothing reaches. O(1).
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
         let parent = self.parents.get(node.index()) as usize;
         (parent < self.parents.len()).then(|| NodeId::new(parent))

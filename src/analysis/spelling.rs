@@ -1,4 +1,4 @@
-//! What was probably meant by a name that is not there.
+//! Near spellings of a name that is not there.
 
 /// The word among `known`, in small letters, that was probably meant: one of another case, a longer or shorter form, or a typing
 /// error away.

@@ -22,7 +22,7 @@ const LIST_PERIOD: usize = 3;
 /// Children that make an accumulation point a collection.
 const COLLECTION_SIZE: usize = 5;
 
-/// What an accumulation point is.
+/// Shape of an accumulation point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A chain of that many objects of a type, each held by the one before.
@@ -35,14 +35,14 @@ pub enum Shape {
     Structure,
 }
 
-/// Where memory piles up.
+/// A place at which memory piles up.
 #[derive(Debug, Clone, Copy)]
 pub struct AccumulationPoint {
     /// The object.
     pub node: NodeId,
-    /// What it retains.
+    /// Bytes that it retains.
     pub retained_bytes: u64,
-    /// What it is.
+    /// Its shape.
     pub shape: Shape,
     /// The application's own type that most members of a collection of library objects keep, and how many do.
     pub keeping: Option<(TypeId, u64)>,
@@ -62,7 +62,7 @@ pub struct HeldType {
 /// All types inside a suspect but its largest ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OtherHeldTypes {
-    /// How many types.
+    /// Number of types.
     pub types: u64,
     /// Their objects.
     pub objects: u64,
@@ -82,7 +82,7 @@ pub fn largest_types(held_types: &[HeldType], limit: usize) -> (&[HeldType], Opt
     (largest, (!rest.is_empty()).then_some(other))
 }
 
-/// What is suspected.
+/// Subject of a suspicion.
 #[derive(Debug, Clone)]
 pub enum SuspectSubject {
     /// One object.
@@ -94,13 +94,13 @@ pub enum SuspectSubject {
 /// A suspect with the evidence.
 #[derive(Debug, Clone)]
 pub struct LeakSuspect {
-    /// What is suspected.
+    /// The subject.
     pub subject: SuspectSubject,
-    /// What would be freed with it.
+    /// Bytes that would be freed with it.
     pub retained_bytes: u64,
     /// Objects that would be freed.
     pub retained_objects: u64,
-    /// Where it piles up; for a group below its largest member.
+    /// Place at which it piles up; for a group below its largest member.
     pub accumulation: AccumulationPoint,
     /// The nearest object above a suspect of a library's type whose type is the application's own.
     pub owner: Option<NodeId>,
@@ -306,7 +306,7 @@ impl SuspectSearch<'_> {
         AccumulationPoint { node: self.node(last), retained_bytes: self.bytes(last), shape, keeping }
     }
 
-    /// What members of a library's type are there for: down from each by its main child to the first type that is the
+    /// Type that members of a library's type are there for: down from each by its main child to the first type that is the
     /// application's own. The most frequent, if at least half of the members agree.
     fn kept_by_members(&self, collection: DomNode, member_type: TypeId) -> Option<(TypeId, u64)> {
         const STEPS: usize = 5;

@@ -41,7 +41,7 @@ pub struct TypeTree {
 
 /// Objects still to be placed: their number in the dominator tree, the place above them, and how many objects of the
 /// chains that folded into that place and the one above it are above them.
-struct Pending {
+struct PendingObject {
     number: DomNode,
     above: Option<usize>,
     levels: [u32; 2],
@@ -72,9 +72,12 @@ impl TypeTree {
         let leads = |number: &DomNode| chosen.is_none_or(|chosen| chosen.leads(*number));
         let mut tree = TypeTree::default();
         let mut known: FxHashMap<(Option<usize>, TypeId), usize> = FxHashMap::default();
-        let mut pending: Vec<Pending> =
-            starts.into_iter().filter(leads).map(|number| Pending { number, above: None, levels: [0; 2] }).collect();
-        while let Some(Pending { number, above, levels }) = pending.pop() {
+        let mut pending: Vec<PendingObject> = starts
+            .into_iter()
+            .filter(leads)
+            .map(|number| PendingObject { number, above: None, levels: [0; 2] })
+            .collect();
+        while let Some(PendingObject { number, above, levels }) = pending.pop() {
             let node = dominators.node_at(number);
             let type_id = graph.shown_type_of(node);
             let folded = tree.folded(above, type_id, max_depth);
@@ -84,29 +87,15 @@ impl TypeTree {
                 Some(_) => [levels[1] + 1, levels[0]],
                 None => [1, levels[0]],
             };
-            let place = folded.unwrap_or_else(|| {
-                *known.entry((above, type_id)).or_insert_with(|| {
-                    let depth = above.map_or(0, |above| tree.places[above].depth + 1);
-                    tree.places.push(Place {
-                        type_id,
-                        above,
-                        depth,
-                        first: number,
-                        objects: 0,
-                        shallow_bytes: 0,
-                        retained_bytes: 0,
-                        levels: 1,
-                    });
-                    tree.places.len() - 1
-                })
-            });
+            let place = folded
+                .unwrap_or_else(|| *known.entry((above, type_id)).or_insert_with(|| tree.push(type_id, above, number)));
             tree.places[place].levels = tree.places[place].levels.max(levels[0].into());
             if chosen.is_none_or(|chosen| chosen.has(node)) {
                 tree.places[place].objects += 1;
                 let bytes = &mut tree.places[place].shallow_bytes;
                 *bytes = bytes.saturating_add(graph.shallow_bytes(node));
             }
-            pending.extend(children.of(number).filter(leads).map(|number| Pending {
+            pending.extend(children.of(number).filter(leads).map(|number| PendingObject {
                 number,
                 above: Some(place),
                 levels,
@@ -138,17 +127,7 @@ impl TypeTree {
                         if let Some(folded) = tree.folded(above, type_id, max_depth) {
                             return folded as u32;
                         }
-                        tree.places.push(Place {
-                            type_id,
-                            above,
-                            depth: above.map_or(0, |above| tree.places[above].depth + 1),
-                            first: number,
-                            objects: 0,
-                            shallow_bytes: 0,
-                            retained_bytes: 0,
-                            levels: 1,
-                        });
-                        tree.places.len() as u32 - 1
+                        tree.push(type_id, above, number) as u32
                     }),
                 );
             }
@@ -159,6 +138,14 @@ impl TypeTree {
         }
         tree.add_up();
         tree
+    }
+
+    /// Adds a place without objects.
+    fn push(&mut self, type_id: TypeId, above: Option<usize>, first: DomNode) -> usize {
+        let depth = above.map_or(0, |above| self.places[above].depth + 1);
+        let (objects, shallow_bytes, retained_bytes) = (0, 0, 0);
+        self.places.push(Place { type_id, above, depth, first, objects, shallow_bytes, retained_bytes, levels: 1 });
+        self.places.len() - 1
     }
 
     /// Retained bytes of the places, from their own bytes.

@@ -1,4 +1,4 @@
-//! What runs in a process, by the files that it has mapped.
+//! Detection of a process's runtime, by the files that it has mapped.
 
 use std::fs::File;
 use std::io::Read;

@@ -10,9 +10,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustix::fs::{Mode, OFlags};
 
-use super::part_file::{OWNER_ONLY, folder_of, link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
+use super::part_file::{OWNER_ONLY, link, link_over, lock, open_part, remove_dead_parts, rename_to_new};
 use super::refusal::{Refusal, RefusalCode};
-use crate::files::{AtEnd, Raw, free_bytes};
+use crate::files::{AtEnd, Raw, folder_of, free_bytes};
 use crate::units::format_bytes;
 
 /// Ends the name of a dump of which a part was lost.
@@ -24,9 +24,9 @@ enum Encoder {
     Gzip(Box<GzEncoder<Raw>>),
 }
 
-/// What becomes of the bytes when they are whole.
+/// Fate of the bytes when they are whole.
 #[derive(Debug)]
-enum Place {
+enum DumpPlace {
     /// A file without a name gets one.
     Unnamed,
     /// A file of another name is renamed, or taken away.
@@ -35,11 +35,11 @@ enum Place {
     Stream,
 }
 
-/// Where a dump is to go, looked at before anything is asked of a process.
+/// File of a dump, looked at before anything is asked of a process.
 #[derive(Debug)]
 pub(super) struct DumpFile {
     out: Encoder,
-    place: Place,
+    place: DumpPlace,
     path: PathBuf,
     replaces: bool,
     /// Bytes of the dump, before compression.
@@ -66,7 +66,7 @@ impl DumpFile {
         let file =
             |out, place| DumpFile { out, place, path: path.to_path_buf(), replaces, written: 0, limit: u64::MAX };
         if path.as_os_str() == "-" {
-            return Ok(file(Encoder::Plain(Raw::StandardOutput(io::stdout())), Place::Stream));
+            return Ok(file(Encoder::Plain(Raw::StandardOutput(io::stdout())), DumpPlace::Stream));
         }
         let cannot = |error: io::Error| Refusal::system(&format!("cannot write {}", path.display()), error);
         let facts = fs::symlink_metadata(path).ok();
@@ -77,7 +77,7 @@ impl DumpFile {
             }
             if !behind.is_file() && !behind.is_symlink() {
                 let stream = File::options().append(true).open(path).map_err(cannot)?;
-                return Ok(file(Encoder::Plain(Raw::File(stream)), Place::Stream));
+                return Ok(file(Encoder::Plain(Raw::File(stream)), DumpPlace::Stream));
             }
             if !replaces {
                 return Err(exists(path));
@@ -88,11 +88,11 @@ impl DumpFile {
             Ok(unnamed) => {
                 // It has another name for a moment when it replaces a file.
                 let _ = lock(&unnamed);
-                (unnamed, Place::Unnamed)
+                (unnamed, DumpPlace::Unnamed)
             }
             Err(error) if is_without_unnamed(&error) => {
                 let (raw, part, removal) = open_part(path).map_err(cannot)?;
-                (raw, Place::Part { path: part, removal: Some(removal) })
+                (raw, DumpPlace::Part { path: part, removal: Some(removal) })
             }
             Err(error) => return Err(cannot(error)),
         };
@@ -110,7 +110,7 @@ impl DumpFile {
     /// With a limit to the dump's bytes: `most`, else the free disk less a tenth, where it is compressed ten times as many.
     pub(super) fn limited(mut self, most: Option<u64>) -> Self {
         let times = if matches!(self.out, Encoder::Gzip(_)) { 10 } else { 1 };
-        let file = self.file().filter(|_| !matches!(self.place, Place::Stream));
+        let file = self.file().filter(|_| !matches!(self.place, DumpPlace::Stream));
         let free = file.and_then(free_bytes).map(|free| (free - free / 10).saturating_mul(times));
         self.limit = most.or(free).unwrap_or(u64::MAX);
         self
@@ -123,7 +123,7 @@ impl DumpFile {
 
     /// The folder of the file, where it is a file.
     pub(super) fn folder(&self) -> Option<PathBuf> {
-        (!matches!(self.place, Place::Stream)).then(|| folder_of(&self.path).to_path_buf())
+        (!matches!(self.place, DumpPlace::Stream)).then(|| folder_of(&self.path).to_path_buf())
     }
 
     /// Is there room for about `expected` bytes, and a tenth?
@@ -140,17 +140,17 @@ impl DumpFile {
         }
     }
 
-    /// What takes the file away when the run fails; the caller has to see to it from here on.
+    /// Guard that takes the file away when the run fails; the caller has to see to it from here on.
     pub(super) fn take_removal(&mut self) -> Option<AtEnd> {
         match &mut self.place {
-            Place::Part { removal, .. } => removal.take(),
+            DumpPlace::Part { removal, .. } => removal.take(),
             _ => None,
         }
     }
 
     /// Gives back what [`DumpFile::take_removal`] has given.
     pub(super) fn put_removal(&mut self, given: Option<AtEnd>) {
-        if let Place::Part { removal, .. } = &mut self.place {
+        if let DumpPlace::Part { removal, .. } = &mut self.place {
             *removal = given;
         }
     }
@@ -207,7 +207,7 @@ impl DumpFile {
     pub(super) fn keep_incomplete(mut self) -> Result<Option<PathBuf>, Refusal> {
         const MOST_NAMES: u32 = 1000;
         self.settle()?;
-        if matches!(self.place, Place::Stream) {
+        if matches!(self.place, DumpPlace::Stream) {
             return Ok(None);
         }
         for number in 1..MOST_NAMES {
@@ -233,7 +233,9 @@ impl DumpFile {
         };
         flushed.map_err(|error| self.failed(error))?;
         match self.file() {
-            Some(file) if !matches!(self.place, Place::Stream) => file.sync_all().map_err(|error| self.failed(error)),
+            Some(file) if !matches!(self.place, DumpPlace::Stream) => {
+                file.sync_all().map_err(|error| self.failed(error))
+            }
             _ => Ok(()),
         }
     }
@@ -253,11 +255,11 @@ impl DumpFile {
         let Some(file) = self.file() else { return Ok(()) };
         crate::files::give_way_to_signals();
         let named = match &self.place {
-            Place::Unnamed if replaces => link_over(file, path),
-            Place::Unnamed => link(file, path),
-            Place::Part { path: part, .. } if replaces => fs::rename(part, path),
-            Place::Part { path: part, .. } => rename_to_new(part, path),
-            Place::Stream => return Ok(()),
+            DumpPlace::Unnamed if replaces => link_over(file, path),
+            DumpPlace::Unnamed => link(file, path),
+            DumpPlace::Part { path: part, .. } if replaces => fs::rename(part, path),
+            DumpPlace::Part { path: part, .. } => rename_to_new(part, path),
+            DumpPlace::Stream => return Ok(()),
         };
         match named {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(exists(path)),

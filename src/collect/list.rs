@@ -1,7 +1,6 @@
-//! What on this machine can be dumped. Of processes `/proc` alone is read, but for one request to .NET and to inspectors
+//! List of what can be dumped. Of processes `/proc` alone is read, but for one request to .NET and to inspectors
 //! that a command line names.
 
-use std::fs;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -9,14 +8,14 @@ use serde::Serialize;
 
 use super::detect::{detect, is_helper};
 use super::hotspot::{PerfData, has_socket};
-use super::process::{Process, user_name};
+use super::process::{Process, pids, user_name};
 use super::refusal::{Refusal, RefusalCode};
 use super::{Runtime, dotnet, inspector};
 
 /// A .NET runtime that does not answer by then is listed without its version.
 const ANSWER: Duration = Duration::from_millis(500);
 
-/// What can be dumped.
+/// List of what can be dumped.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -46,9 +45,9 @@ pub enum Listed {
 pub struct ProcessRow {
     /// Its number.
     pub pid: u32,
-    /// Whose it is.
+    /// Its user.
     pub user: String,
-    /// What runs in it.
+    /// Its runtime.
     pub runtime: Runtime,
     /// As the runtime writes it; where it can be told without asking, or by .NET's answer.
     pub version: Option<String>,
@@ -58,7 +57,7 @@ pub struct ProcessRow {
     pub memory: u64,
     /// `yes`, or the word of the refusal.
     pub can_dump: String,
-    /// What was started.
+    /// Command that was started.
     pub command: String,
 }
 
@@ -85,7 +84,7 @@ impl Listed {
         }
     }
 
-    /// What is to be said beside the list.
+    /// Note beside the list.
     pub fn note(&self) -> Option<String> {
         match self {
             Listed::Processes { unreadable: count @ 1.., unreadable_pids, .. } => {
@@ -111,8 +110,7 @@ fn first_pids(pids: &[u32]) -> String {
 
 /// Lists the processes of this machine.
 pub fn list_processes() -> Listed {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let mut pids: Vec<u32> = pids().collect();
     pids.sort_unstable();
     let (mut processes, mut unreadable_pids) = (Vec::new(), Vec::new());
     for pid in pids.into_iter().filter(|&pid| pid != std::process::id()) {
@@ -140,14 +138,11 @@ pub fn list_targets(url: &str) -> Result<Listed, Refusal> {
 fn row(process: &Process, runtime: Runtime) -> Option<ProcessRow> {
     let state = process.state().ok()?;
     let data = (runtime == Runtime::Hotspot).then(|| PerfData::of(process)).flatten();
+    let published = data.as_ref().and_then(|data| data.version().map(String::from));
     let (version, can_dump) = match runtime {
         // It could not answer.
-        _ if state.is_stopped() => {
-            (data.as_ref().and_then(|data| data.version().map(String::from)), Some(RefusalCode::Stopped))
-        }
-        Runtime::Hotspot => {
-            (data.as_ref().and_then(|data| data.version().map(String::from)), of_hotspot(process, data.as_ref()))
-        }
+        _ if state.is_stopped() => (published, Some(RefusalCode::Stopped)),
+        Runtime::Hotspot => (published, of_hotspot(process, data.as_ref())),
         Runtime::Dotnet => of_dotnet(process),
         Runtime::Node | Runtime::Chromium => match inspector::find(process, false) {
             Some(inspector) => (Some(inspector.version), None),

@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 
 use super::guard::FIRST;
-use super::ports::in_network_of;
+use super::ports::{holder_of_socket, in_network_of};
 use super::process::{Process, read_proc, stat_field};
 use super::refusal::{Refusal, RefusalCode};
 
@@ -86,13 +86,7 @@ fn parent_alike(pid: u32) -> Option<u32> {
 fn holder_of(process: &Process, name: &str) -> Option<u32> {
     let table = String::from_utf8_lossy(&read_proc(process.pid, "net/unix").ok()?).into_owned();
     let line = table.lines().find(|line| line.split_whitespace().nth(7) == Some(&format!("@{name}")))?;
-    let link = format!("socket:[{}]", line.split_whitespace().nth(6)?);
-    let pids =
-        fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.into_iter().find(|pid| {
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        open.into_iter().any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.as_os_str() == link.as_str()))
-    })
+    holder_of_socket(line.split_whitespace().nth(6)?.parse().ok()?)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub use list::{Listed, ProcessRow, TargetRow, list_processes, list_targets};
 pub use refusal::{Refusal, RefusalCode};
 pub use run::collect;
 
-/// What runs in a process.
+/// Runtime of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Runtime {
@@ -93,22 +93,22 @@ impl Serialize for Runtime {
     }
 }
 
-/// What is wanted of which process.
+/// Options of a collection.
 #[derive(Debug, Clone, Default)]
 pub struct CollectOptions {
     /// The process; none with an address.
     pub pid: Option<u32>,
     /// Address of an inspector, `http://127.0.0.1:9229`.
     pub url: Option<String>,
-    /// Which page or worker: a number from 1, or a part of its title or address.
+    /// Page or worker: a number from 1, or a part of its title or address.
     pub target: Option<String>,
     /// Allow a signal that opens the inspector of a Node.js that has none open.
     pub open_inspector: bool,
-    /// Where the dump goes; `-` is standard output. Default: a name made of the process and the time.
+    /// File of the dump; `-` is standard output. Default: a name made of the process and the time.
     pub output: Option<PathBuf>,
     /// Replace the file that is there.
     pub force: bool,
-    /// What runs in the process, not to be found out.
+    /// Runtime of the process, not to be found out.
     pub runtime: Option<Runtime>,
     /// Unreachable objects too, no collection first; of JVMs.
     pub all: bool,
@@ -118,7 +118,7 @@ pub struct CollectOptions {
     pub no_names: bool,
     /// The most bytes of the dump. Default: the free disk less a tenth, ten times as many where it is compressed.
     pub max_size: Option<u64>,
-    /// How long nothing may come.
+    /// Longest time without a byte.
     pub timeout: Option<Duration>,
     /// Go on even if memory or disk may run out.
     pub yes: bool,
@@ -126,19 +126,24 @@ pub struct CollectOptions {
     pub socket: Option<PathBuf>,
 }
 
-/// What is going to happen.
+/// Plan of a collection.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Plan {
     /// For people: the process, how long it will stop, what that takes.
     pub text: String,
-    /// How long its threads will stop, about.
+    /// Time for which its threads will stop, about.
     pub pause: Duration,
     /// Goes on only with the user's word: the process may not survive it.
     pub risk: Option<Refusal>,
 }
 
 impl Plan {
+    /// A pause that was estimated, in tenths of a second, at least one.
+    fn rounded(pause: Duration) -> Duration {
+        Duration::from_millis(100) * (pause.as_millis() / 100).max(1) as u32
+    }
+
     /// Pauses from here on are asked about.
     const LONG: Duration = Duration::from_secs(5);
 
@@ -169,13 +174,13 @@ impl Observer for Silent {
     fn progress(&mut self, _: &str) {}
 }
 
-/// What came of it.
-#[derive(Debug, Clone, Serialize)]
+/// Result of a collection.
+#[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct Collected {
     /// The process.
     pub pid: Option<u32>,
-    /// What runs in it.
+    /// Its runtime.
     pub runtime: Option<Runtime>,
     /// As the runtime writes it.
     pub runtime_version: Option<String>,
@@ -191,7 +196,7 @@ pub struct Collected {
     pub objects: Option<u64>,
     /// Events that the runtime had no room for.
     pub lost_events: u64,
-    /// How long the process stood still, in milliseconds, by the runtime's own measure where it has one.
+    /// Time for which the process stood still, in milliseconds, by the runtime's own measure where it has one.
     pub pause_ms: Option<f64>,
     /// Of the whole run, in milliseconds.
     pub duration_ms: u64,
@@ -199,9 +204,9 @@ pub struct Collected {
     pub target_rss_before: u64,
     /// The most that was seen until the end.
     pub target_rss_peak: u64,
-    /// What else was met.
+    /// Problems besides.
     pub problems: Vec<CollectProblem>,
-    /// Why there is no dump.
+    /// The refusal, where there is no dump.
     pub refusal: Option<Refusal>,
 }
 
@@ -211,16 +216,22 @@ pub struct Collected {
 pub struct CollectProblem {
     /// The word for it.
     pub code: &'static str,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Where first; not known here.
+    /// Position of the first; not known here.
     pub first_at: Option<String>,
-    /// What was lost is warned about.
+    /// Severity: a loss is a warning.
     pub severity: Severity,
 }
 
 impl Collected {
-    /// What came of it, for people: a line, and what to do where there is no dump. They may hold what the process said.
+    /// Notes the figures of a dump that has been taken: the memory that was watched, and the pause.
+    fn note(&mut self, watch: &watch::Watch<'_>, pause: Option<Duration>) {
+        (self.target_rss_before, self.target_rss_peak) = (watch.rss_before, watch.rss_peak);
+        self.pause_ms = pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
+    }
+
+    /// The result, for people: a line, and what to do where there is no dump. They may hold what the process said.
     pub fn lines(&self) -> Vec<String> {
         let problems = self.problems.iter().map(CollectProblem::sentence);
         if let Some(refusal) = &self.refusal {
@@ -240,7 +251,7 @@ impl Collected {
 }
 
 impl CollectProblem {
-    /// What it means, for people.
+    /// Its meaning, for people.
     fn sentence(&self) -> String {
         let (code, count) = (self.code, self.count);
         let words = match code {

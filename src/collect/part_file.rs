@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 
-use crate::files::AtEnd;
+use crate::files::{AtEnd, folder_of};
 
 /// Permissions of a dump and of what becomes one.
 pub(super) const OWNER_ONLY: u32 = 0o600;
@@ -115,11 +115,6 @@ pub(super) fn remove_dead_parts(path: &Path) {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-/// The folder of a file.
-pub(super) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What peers answer, read without a peer: for fuzzing, which calls this from outside.
+//! Answers of peers, read without a peer: for fuzzing, which calls this from outside.
 
 use super::{dotnet, hotspot, inspector};
 use crate::input::Follower;

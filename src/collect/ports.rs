@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::process::{Process, read_proc};
+use super::process::{Process, pids, read_proc};
 use super::refusal::{Refusal, RefusalCode};
 use super::watch::CONNECT;
 
@@ -28,9 +28,12 @@ pub(super) fn listening(process: &Process) -> Vec<SocketAddr> {
 /// The process that listens on a port in the network namespace of `process`; 0 where it cannot be told.
 pub(super) fn holder_of_port(process: &Process, port: u16) -> Option<u32> {
     let listener = all_listeners(process).into_iter().find(|listener| listener.address.port() == port)?;
-    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    Some(pids.find(|&pid| inodes(pid).contains(&listener.inode)).unwrap_or(0))
+    Some(holder_of_socket(listener.inode).unwrap_or(0))
+}
+
+/// The process that has a socket open, where we may look.
+pub(super) fn holder_of_socket(inode: u64) -> Option<u32> {
+    pids().find(|&pid| inodes(pid).contains(&inode))
 }
 
 fn inodes(pid: u32) -> Vec<u64> {
@@ -74,7 +77,7 @@ fn ip_of(hex: &str) -> Option<IpAddr> {
     }
 }
 
-/// What to connect to where everything is listened to.
+/// Address to connect to where everything is listened to.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -15,6 +15,9 @@ use super::process::Process;
 use super::refusal::Refusal;
 use crate::files::AtEnd;
 
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// A file, or a FIFO that nobody has opened for writing, and no link.
+const READABLE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const PREFIX: &str = ".heapdump-";
 /// The one thing in it that the process is told of.
 const NAME: &str = "f";
@@ -45,9 +48,10 @@ impl PrivateFolder {
         // Keys of the standard library's hash maps are random.
         let random = RandomState::new().hash_one(process.start);
         let name = format!("{PREFIX}{}-{random:016x}", process.ns_pid);
-        let kept = (around.try_clone().map_err(failed_io(&failed))?, name.clone());
+        let kept = (around.try_clone().map_err(as_errno).map_err(failed)?, name.clone());
         let make = || Ok(mkdirat(&around, name.as_str(), Mode::RWXU)?);
-        let ((), removal) = AtEnd::make(make, move || remove(kept.0.as_fd(), &kept.1)).map_err(failed_io(&failed))?;
+        let made = AtEnd::make(make, move || remove(kept.0.as_fd(), &kept.1));
+        let ((), removal) = made.map_err(as_errno).map_err(failed)?;
         let folder = open_folder(around.as_fd(), &name).map_err(failed)?;
         // Whoever may rename what is in `place` may have put another folder there.
         if !is_ours_and_empty(&folder).map_err(failed)? {
@@ -73,8 +77,7 @@ impl PrivateFolder {
     pub(super) fn fifo(&self, process: &Process) -> Result<OwnedFd, Refusal> {
         let failed = |error| Refusal::system(&format!("process {}: no FIFO can be made", process.pid), error);
         mknodat(&self.folder, NAME, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(failed)?;
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fifo = openat(&self.folder, NAME, flags, Mode::empty()).map_err(failed)?;
+        let fifo = self.open_file().map_err(failed)?;
         fchmod(&fifo, Mode::RUSR | Mode::WUSR).map_err(failed)?;
         if let Some((uid, gid)) = owner_for(process) {
             fchown(&fifo, uid, gid).map_err(failed)?;
@@ -92,12 +95,7 @@ impl PrivateFolder {
 
     /// Opens the file that the process has written.
     pub(super) fn open_file(&self) -> rustix::io::Result<OwnedFd> {
-        openat(
-            &self.folder,
-            NAME,
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
+        openat(&self.folder, NAME, READABLE, Mode::empty())
     }
 
     /// Removes it with all in it.
@@ -106,19 +104,18 @@ impl PrivateFolder {
     }
 }
 
-fn failed_io(failed: &impl Fn(rustix::io::Errno) -> Refusal) -> impl Fn(std::io::Error) -> Refusal + '_ {
-    |error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+fn as_errno(error: std::io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// Whom a file must be given to: root makes files for others.
+/// User and group that a file must be given to: root makes files for others.
 fn owner_for(process: &Process) -> Option<(Option<Uid>, Option<Gid>)> {
     let is_own = rustix::process::geteuid().as_raw() == process.uid;
     (!is_own).then(|| (Some(Uid::from_raw(process.uid)), Some(Gid::from_raw(process.gid))))
 }
 
 fn open_folder(around: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(around, name, flags, Mode::empty())
+    openat(around, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
 }
 
 fn is_ours_and_empty(folder: &OwnedFd) -> rustix::io::Result<bool> {
@@ -146,8 +143,7 @@ fn empty(around: impl AsFd, name: &str) {
         let names: Vec<_> = names.map(|entry| entry.file_name().to_owned()).collect();
         for name in names.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
             // A process may wait for a reader of a FIFO whose run was killed: it would wait for ever.
-            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let reader = openat(&folder, name.as_c_str(), flags, Mode::empty());
+            let reader = openat(&folder, name.as_c_str(), READABLE, Mode::empty());
             let _ = unlinkat(&folder, name.as_c_str(), AtFlags::empty());
             drop(reader);
         }
@@ -157,9 +153,7 @@ fn empty(around: impl AsFd, name: &str) {
 /// Removes folders that runs at this process have left and that no run holds.
 pub(super) fn remove_leftovers(process: &Process, around: impl AsFd) {
     let prefix = format!("{PREFIX}{}-", process.ns_pid);
-    let Ok(listed) = openat(&around, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
-        return;
-    };
+    let Ok(listed) = openat(&around, ".", FOLDER, Mode::empty()) else { return };
     let entries = Dir::read_from(&listed).into_iter().flatten().flatten();
     let names: Vec<String> = entries.filter_map(|entry| entry.file_name().to_str().ok().map(String::from)).collect();
     for name in names.iter().filter(|name| name.starts_with(&prefix)) {
@@ -196,7 +190,6 @@ pub(super) fn mark(
     name: &str,
     wait: impl FnOnce() + Send + 'static,
 ) -> rustix::io::Result<AtEnd> {
-    let as_errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
     let kept = (around.try_clone().map_err(as_errno)?, name.to_string());
     let removal = move || {
         wait();
@@ -235,12 +228,7 @@ fn make_mark(process: &Process, around: &OwnedFd, name: &str) -> rustix::io::Res
 
 /// The working directory of a process.
 pub(super) fn open_directory_of(process: &Process) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::openat(
-        CWD,
-        process.proc_path("cwd"),
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
+    openat(CWD, process.proc_path("cwd"), FOLDER, Mode::empty())
 }
 
 /// Opens a file below a folder of a process.

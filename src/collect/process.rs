@@ -1,4 +1,4 @@
-//! What a process is, by `/proc` alone: nothing is asked of it.
+//! Facts of a process, by `/proc` alone: nothing is asked of it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,14 +31,14 @@ pub(super) struct Process {
     descriptor: OwnedFd,
 }
 
-/// What changes from moment to moment.
+/// State that changes from moment to moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct State {
+pub(super) struct ProcessState {
     letter: char,
     caught: u64,
 }
 
-impl State {
+impl ProcessState {
     pub(super) fn is_stopped(self) -> bool {
         matches!(self.letter, 'T' | 't')
     }
@@ -106,18 +106,18 @@ impl Process {
         Ok(process)
     }
 
-    /// What it is at this moment.
+    /// State at this moment.
     ///
     /// # Errors
     /// `no-such-process` when it is gone.
-    pub(super) fn state(&self) -> Result<State, Refusal> {
+    pub(super) fn state(&self) -> Result<ProcessState, Refusal> {
         let gone = || Refusal::new(RefusalCode::NoSuchProcess, format!("process {} has ended", self.pid));
         let status = text_of(self.pid, "status").map_err(|_| gone())?;
         // A number that was given to another process since.
         if !self.is_alive() || self.start_now() != Some(self.start) {
             return Err(gone());
         }
-        Ok(State {
+        Ok(ProcessState {
             letter: field(&status, "State").and_then(|text| text.chars().next()).unwrap_or('?'),
             caught: field(&status, "SigCgt").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0),
         })
@@ -202,7 +202,7 @@ impl Process {
         Err(Refusal::new(RefusalCode::NotPermitted, text).hint(format!("sudo -u {user} heapdump collect {}", self.pid)))
     }
 
-    /// What the system refuses to tell of a process, which happens to its own user too where it protects itself.
+    /// Refusal for files of a process that the system does not let be read, which happens to its own user too where it protects itself.
     pub(super) fn not_readable(&self, error: io::Error) -> Refusal {
         let refusal = Refusal::system(&format!("process {} cannot be looked into", self.pid), error);
         if rustix::process::geteuid().is_root() { refusal } else { refusal.hint("root may be able to") }
@@ -246,11 +246,17 @@ impl Process {
     }
 }
 
+/// Numbers of all processes.
+pub(super) fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 fn mapped_file(path: &str) -> String {
     format!("/{}", path.strip_suffix(" (deleted)").unwrap_or(path))
 }
 
-/// Why there is no descriptor: without one no signal is safe, so that nothing is guessed from what else there is.
+/// Refusal where there is no descriptor: without one no signal is safe, so that nothing is guessed from what else there is.
 fn no_descriptor(pid: u32, error: Errno) -> Refusal {
     match error {
         Errno::SRCH | Errno::INVAL | Errno::NOENT => {

@@ -1,4 +1,4 @@
-//! What a process sends is read in one thread and written in another: a slow disk, or compression, must not make the pause
+//! The bytes of a process are read in one thread and written in another: a slow disk, or compression, must not make the pause
 //! longer before the slack between them is used up. An output that takes nothing more ends the run: the process may be
 //! standing still until its last byte is read.
 
@@ -18,17 +18,17 @@ pub(super) const CHUNK_BYTES: usize = 256 << 10;
 pub(super) const MUCH_SLACK: usize = 128 << 20;
 /// The same where it goes on meanwhile, or keeps what is not read itself.
 pub(super) const LITTLE_SLACK: usize = 2 << 20;
-/// What a chunk takes beside its bytes: they may come one by one.
+/// Overhead of a chunk beside its bytes: they may come one by one.
 const CHUNK_OVERHEAD: usize = 128;
 
 /// Bytes that wait for the writer.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingBytes {
     bytes: Mutex<usize>,
     has_fewer: Condvar,
 }
 
-impl Waiting {
+impl WaitingBytes {
     fn lock(&self) -> MutexGuard<'_, usize> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -38,7 +38,7 @@ impl Waiting {
 pub(super) struct Pump {
     chunks: Option<Sender<Vec<u8>>>,
     writer: Option<JoinHandle<Result<DumpFile, Refusal>>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitingBytes>,
     slack: usize,
     /// Of the file, as the user wrote it.
     name: String,
@@ -51,7 +51,7 @@ impl Pump {
     pub(super) fn start(mut file: DumpFile, slack: usize) -> Result<Self, Refusal> {
         let (chunks, received) = channel();
         let (name, removal) = (file.name(), file.take_removal());
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(WaitingBytes::default());
         let shared = Arc::clone(&waiting);
         let write = move || write_all(file, received, &shared);
         let writer = std::thread::Builder::new().name("dump file".into()).spawn(write);
@@ -118,7 +118,7 @@ fn ended() -> Refusal {
     Refusal::new(RefusalCode::System, "the thread that writes the file has ended")
 }
 
-fn write_all(mut file: DumpFile, chunks: Receiver<Vec<u8>>, waiting: &Waiting) -> Result<DumpFile, Refusal> {
+fn write_all(mut file: DumpFile, chunks: Receiver<Vec<u8>>, waiting: &WaitingBytes) -> Result<DumpFile, Refusal> {
     for chunk in chunks {
         file.write(&chunk)?;
         *waiting.lock() -= chunk.len() + CHUNK_OVERHEAD;

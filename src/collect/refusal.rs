@@ -1,10 +1,12 @@
-//! Why there is no dump: a word for scripts, a sentence, and what to do.
+//! Refusals: a word for scripts, a sentence, and what to do.
 
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
+
+use crate::units::format_bytes;
 
 /// The word for a refusal. Words are only ever added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -47,7 +49,7 @@ pub enum RefusalCode {
     TargetDied,
     /// A part of the dump was lost.
     Incomplete,
-    /// What answers does not speak the protocol.
+    /// The peer does not speak the protocol.
     Protocol,
     /// The runtime's own refusal.
     RefusedByTarget,
@@ -78,15 +80,16 @@ impl fmt::Display for RefusalCode {
     }
 }
 
-/// Why there is no dump.
-#[derive(Debug, Clone, Serialize)]
+/// Refusal with the reason.
+#[derive(Debug, Clone, Serialize, thiserror::Error)]
+#[error("{text} [{code}]")]
 #[non_exhaustive]
 pub struct Refusal {
     /// The word for it.
     pub code: RefusalCode,
     /// A sentence without a full stop. It may hold what the process said: to be escaped where it is printed.
     pub text: String,
-    /// What to do, where something can be done.
+    /// Advice, where something can be done.
     pub hint: Option<String>,
 }
 
@@ -100,7 +103,7 @@ impl Refusal {
         self
     }
 
-    /// What the system said to doing something.
+    /// Refusal with the system's error.
     pub(super) fn system(what: &str, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         let code = match error.kind() {
@@ -111,6 +114,12 @@ impl Refusal {
             _ => RefusalCode::System,
         };
         Refusal::new(code, format!("{what}: {error}"))
+    }
+
+    pub(super) fn no_memory(pid: u32, needed: u64, free: u64) -> Self {
+        let (needed, free) = (format_bytes(needed), format_bytes(free));
+        let text = format!("a snapshot needs up to {needed} in process {pid}, its memory limit leaves {free}");
+        Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
     }
 
     pub(super) fn timeout(pid: u32, waited: Duration) -> Self {
@@ -128,14 +137,6 @@ impl Refusal {
         Refusal::new(RefusalCode::Protocol, format!("what answers at {peer} does not speak {protocol}: {first}"))
     }
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} [{}]", self.text, self.code)
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// `30 s`, `0.28 s`, `12.3 s`.
 pub(super) fn seconds(time: Duration) -> String {

@@ -1,11 +1,8 @@
-//! What a protocol is asked for, and what it gives back.
-
-use std::time::Duration;
+//! Requests to protocols, and their outcomes.
 
 use super::dump_file::DumpFile;
 use super::refusal::{Refusal, RefusalCode};
-use super::watch::Watch;
-use super::{CollectOptions, CollectProblem, Observer, Plan};
+use super::{CollectOptions, Observer, Plan};
 
 /// A request that may be made, with what it needs.
 pub(super) struct Request<'a> {
@@ -14,33 +11,8 @@ pub(super) struct Request<'a> {
     pub(super) observer: &'a mut dyn Observer,
 }
 
-/// What a protocol gives back.
-pub(super) struct Outcome {
-    pub(super) file: DumpFile,
-    pub(super) complete: Result<(), Refusal>,
-    pub(super) objects: Option<u64>,
-    pub(super) lost_events: u64,
-    pub(super) pause: Option<Duration>,
-    pub(super) rss_before: u64,
-    pub(super) rss_peak: u64,
-    pub(super) problems: Vec<CollectProblem>,
-}
-
-impl Outcome {
-    /// A whole dump of whose process `watch` knows the memory.
-    pub(super) fn whole(file: DumpFile, watch: &Watch<'_>) -> Self {
-        Outcome {
-            file,
-            complete: Ok(()),
-            objects: None,
-            lost_events: 0,
-            pause: None,
-            rss_before: watch.rss_before,
-            rss_peak: watch.rss_peak,
-            problems: Vec::new(),
-        }
-    }
-}
+/// The file of a dump, and why it is not whole where it is not.
+pub(super) type Dumped = (DumpFile, Option<Refusal>);
 
 impl Request<'_> {
     /// Says what is going to happen, and asks where that must be.

@@ -18,23 +18,7 @@ use super::{CollectOptions, Collected, Observer, Runtime, dotnet, hotspot, inspe
 /// Time: the runtime's, which stands still meanwhile; memory is constant.
 pub fn collect(options: &CollectOptions, observer: &mut dyn Observer) -> Collected {
     let started = Instant::now();
-    let mut collected = Collected {
-        pid: options.pid,
-        runtime: None,
-        runtime_version: None,
-        format: None,
-        file: None,
-        bytes: 0,
-        complete: false,
-        objects: None,
-        lost_events: 0,
-        pause_ms: None,
-        duration_ms: 0,
-        target_rss_before: 0,
-        target_rss_peak: 0,
-        problems: Vec::new(),
-        refusal: None,
-    };
+    let mut collected = Collected { pid: options.pid, ..Collected::default() };
     collected.refusal = run(options, observer, &mut collected).err();
     if collected.refusal.as_ref().is_some_and(|refusal| refusal.code != RefusalCode::Incomplete) {
         // There is no dump of that name.
@@ -71,26 +55,20 @@ fn run(options: &CollectOptions, observer: &mut dyn Observer, collected: &mut Co
     let file = DumpFile::create(&path, options.force)?.limited(options.max_size);
     let name = file.name();
     let request = Request { options, file, observer };
-    let outcome = match (runtime, process) {
+    let (file, incomplete) = match (runtime, process) {
         (Runtime::Hotspot, Some(process)) => hotspot::dump(process, request, collected),
         (Runtime::Dotnet, Some(process)) => dotnet::dump(process, request, collected),
         (Runtime::Node | Runtime::Chromium, _) => inspector::dump(process, runtime, request, collected),
         _ => Err(Refusal::new(RefusalCode::NoTarget, format!("--url is of inspectors, not of {}", runtime.name()))),
     }?;
-    collected.bytes = outcome.file.written();
-    collected.objects = outcome.objects;
-    collected.lost_events = outcome.lost_events;
-    collected.pause_ms = outcome.pause.map(|pause| (pause.as_secs_f64() * 10_000.0).round() / 10.0);
-    collected.target_rss_before = outcome.rss_before;
-    collected.target_rss_peak = outcome.rss_peak;
-    collected.problems = outcome.problems;
-    match outcome.complete {
-        Ok(()) => {
+    collected.bytes = file.written();
+    match incomplete {
+        None => {
             collected.file = Some(name);
-            outcome.file.finish()
+            file.finish()
         }
-        Err(mut refusal) => {
-            let kept = outcome.file.keep_incomplete()?;
+        Some(mut refusal) => {
+            let kept = file.keep_incomplete()?;
             collected.file = kept.as_deref().map(|path: &Path| path.display().to_string());
             if let Some(file) = &collected.file {
                 refusal.text += &format!("; kept as {file}");

@@ -1,18 +1,22 @@
 //! Watching a process while it is at work: its memory, whether it lives, and how long nothing has come.
 
+use std::io;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Observer;
 use super::process::Process;
 use super::refusal::{Refusal, RefusalCode, seconds};
 
-/// How long an answer may take that needs no pause, and how long nothing may come from a process that uses no CPU.
+/// Longest time for an answer that needs no pause, and longest time without a byte from a process that uses no CPU. may come from a process that uses no CPU.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// A connection is there at once, or not at all.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
 /// Between two looks at the process.
 pub(super) const TICK: Duration = Duration::from_millis(20);
-/// How long nothing may come from what has taken a request, where it cannot be seen whether it is at work.
+/// Longest time without a byte from what has taken a request, where it cannot be seen whether it is at work.
 const OUT_OF_SIGHT: Duration = Duration::from_secs(600);
 /// Between two lines that say that it is still at work.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -21,7 +25,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Watch<'a> {
     process: Option<&'a Process>,
     observer: &'a mut dyn Observer,
-    /// What the user allows; `None`: as long as it uses CPU.
+    /// Limit of the user; `None`: as long as it uses CPU.
     limit: Option<Duration>,
     pub(super) rss_before: u64,
     pub(super) rss_peak: u64,
@@ -107,6 +111,18 @@ impl<'a> Watch<'a> {
         };
         Err(Refusal::timeout(process.pid, waited.1).hint(hint))
     }
+}
+
+/// Waits for bytes, a tick at most.
+pub(super) fn wait_for(stream: &impl AsFd) {
+    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+    // An error shows at the next read.
+    let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
+}
+
+/// Returns true if nothing has come yet.
+pub(super) fn is_not_yet(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 fn no_answer(waited: Duration) -> Refusal {

@@ -72,11 +72,11 @@ impl IndexesInUse {
     }
 }
 
-/// Where an answer from indexes is written.
+/// Checked writer of an answer from indexes.
 pub struct CheckedOutput<'s, W> {
     indexes: &'s IndexesInUse,
     out: W,
-    /// What is held back; `None` once what follows cannot be wrong.
+    /// The part that is held back; `None` once what follows cannot be wrong.
     held: Option<Vec<u8>>,
 }
 

@@ -5,7 +5,6 @@
 //! [`OpenDump::index_check`](super::OpenDump::index_check) before the answer is printed, and asks the dump again.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,18 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use super::error::OpenError;
 use super::options::{IndexUse, OpenOptions};
+use super::{OpenDump, Phase};
 use crate::analysis::dominators::{Dominators, StoredDominators};
 use crate::analysis::reachability::compute_reachable;
 use crate::analysis::retained::Retained;
 use crate::analysis::shortest_parents::ShortestParents;
-use crate::files::{Inputs, is_trusted_owner};
+use crate::files::{Inputs, Target, is_trusted_owner};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeSet, StoredGraph};
 use crate::index::{self, EXTENSION, Index, IndexCheck, IndexColumns, IndexError, SourceKey};
 use crate::input::{
     Diagnostics, FormatInfo, ObjectDetails, READERS, ReadOptions, Reread, Rules, SizeRadix, SnapshotChoice,
 };
 
-/// What follows from a graph and its strong roots, ready in an index.
+/// Results that follow from a graph and its strong roots, ready in an index.
 pub(super) struct Derived {
     pub(super) dominators: Dominators,
     pub(super) retained: Retained,
@@ -136,7 +136,7 @@ pub(super) struct Indexed {
     pub(super) bytes: u64,
 }
 
-/// Where a dump is read from.
+/// Source of a dump.
 pub(super) enum Choice {
     /// From its index.
     Indexed(Box<Indexed>),
@@ -144,7 +144,7 @@ pub(super) enum Choice {
     Dump(PathBuf),
 }
 
-/// Where a dump's index is looked for: beside it.
+/// Path at which a dump's index is looked for: beside it.
 pub fn path_of_index(dump: &Path) -> PathBuf {
     let mut name: OsString = dump.as_os_str().to_owned();
     name.push(".");
@@ -163,7 +163,7 @@ pub fn dump_named(path: &Path) -> PathBuf {
     dump_of_index(path).unwrap_or_else(|| path.to_path_buf())
 }
 
-/// What an output made of dumps must not replace: the dumps, `None` for standard input; the indexes that may answer for
+/// Files that an output made of dumps must not replace: the dumps, `None` for standard input; the indexes that may answer for
 /// them; the dumps behind indexes, wherever they are.
 pub fn inputs_of<'p>(dumps: impl IntoIterator<Item = Option<&'p Path>>, output: Option<&Path>) -> Inputs {
     let mut inputs = Inputs::new();
@@ -262,14 +262,14 @@ fn is_of(index: &Index, dump: &Path) -> Result<bool, Rejection> {
     Ok(index.source().is_some_and(|source| source.is_same(&key)))
 }
 
-/// What comparing all bytes of a dump and of its index with what they were has found.
+/// Result of comparing all bytes of a dump and of its index with what they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexMatch {
     /// All is as it was.
     Same,
     /// All bytes are as they were, the time of the dump is another: commands do not use the index.
     OtherTime,
-    /// Why it is not to be believed, in words that follow its name.
+    /// The reason for which it is not to be believed, in words that follow its name.
     Mismatch(String),
 }
 
@@ -301,7 +301,7 @@ pub fn compare_index(index: &Path, dump: &Path) -> io::Result<IndexMatch> {
     }
 }
 
-/// What an index holds, when it serves for the reading options that are asked for.
+/// Loads an index, when it serves for the reading options that are asked for.
 fn load(
     index: Index,
     path: &Path,
@@ -345,60 +345,118 @@ fn load(
     }
 }
 
-/// Why an index does not serve, in words that follow its name.
-#[derive(Debug)]
+/// The reason for which an index does not serve, in words that follow its name.
+#[derive(Debug, thiserror::Error)]
 enum Rejection {
-    Unusable(IndexError),
+    #[error(transparent)]
+    Unusable(#[from] IndexError),
+    #[error("does not belong to this dump as it is now (heapdump index makes it anew)")]
     Stale,
     /// Somebody else wrote it than who owns the dump, or asks.
+    #[error("belongs to another user, who does not own the dump either")]
     OtherUser,
     /// The options it was made with, in words.
+    #[error("was made with other reading options ({0})")]
     Options(String),
     /// It takes more memory than it may.
+    #[error(transparent)]
     Size(super::MemoryError),
     /// It holds problems, and under strict reading these are to be reported as the reader reports them.
+    #[error("cannot tell how --strict ends")]
     Strict,
 }
 
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Rejection::Unusable(error) => error.fmt(f),
-            Rejection::Stale => f.write_str("does not belong to this dump as it is now (heapdump index makes it anew)"),
-            Rejection::OtherUser => f.write_str("belongs to another user, who does not own the dump either"),
-            Rejection::Options(words) => write!(f, "was made with other reading options ({words})"),
-            Rejection::Size(error) => error.fmt(f),
-            Rejection::Strict => f.write_str("cannot tell how --strict ends"),
-        }
-    }
-}
-
-impl From<IndexError> for Rejection {
-    fn from(error: IndexError) -> Self {
-        Rejection::Unusable(error)
-    }
-}
-
-/// Why an index was not written.
-#[derive(Debug)]
+/// The reason for which an index was not written.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteIndexError {
     /// The dump holds allocation totals, no objects.
+    #[error("the dump holds allocation totals, no objects")]
     NotObjects,
     /// There is not the memory to compute it.
+    #[error(transparent)]
     Memory(super::MemoryError),
     /// The file could not be written.
+    #[error(transparent)]
     Io(io::Error),
 }
 
-impl fmt::Display for WriteIndexError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WriteIndexError::NotObjects => f.write_str("the dump holds allocation totals, no objects"),
-            WriteIndexError::Memory(error) => error.fmt(f),
-            WriteIndexError::Io(error) => error.fmt(f),
+/// Writes the graph of a dump that was opened with `options` and without an index, and what follows from it, as an index
+/// to `target`; returns the bytes written. `source` identifies the dump's file as it was before it was read; `None` for a
+/// dump from a pipe. O(references x log objects).
+///
+/// # Errors
+/// When the dump holds no objects, when there is not the memory, or when the file cannot be written.
+pub fn write_index(
+    dump: &OpenDump,
+    target: &Target,
+    source: Option<SourceKey>,
+    options: &OpenOptions,
+) -> Result<u64, WriteIndexError> {
+    let graph = dump.graph().ok_or(WriteIndexError::NotObjects)?;
+    dump.memory.check_index(graph).map_err(WriteIndexError::Memory)?;
+    options.observer.phase(Phase::ComputingDominators);
+    let (derived, source) = rayon::join(|| Derived::compute(graph), || source.map(SourceKey::with_content));
+    options.observer.phase(Phase::WritingIndex);
+    index::write(target, source, |sink| {
+        let stored = graph.store(sink)?;
+        let dominators = derived.store(sink)?;
+        if let Some(details) = dump.details() {
+            details.store(sink)?;
         }
-    }
+        let (info, diagnostics) = (dump.info.clone(), dump.diagnostics.clone());
+        Ok(IndexMeta { options: ReadKey::of(&options.read), graph: stored, dominators, info, diagnostics })
+    })
+    .map_err(WriteIndexError::Io)
 }
 
-impl std::error::Error for WriteIndexError {}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(change: impl Fn(&mut ReadOptions)) -> ReadKey {
+        let mut options = ReadOptions::default();
+        change(&mut options);
+        ReadKey::of(&options)
+    }
+
+    #[test]
+    fn an_index_serves_for_the_options_it_was_made_with() {
+        let format = |name: &str| key(|options| options.input_format = Some(name.into()));
+        for (own, asked, serves) in [
+            (key(|_| {}), key(|_| {}), true),
+            (key(|_| {}), format("hprof"), true),
+            (key(|_| {}), format("phd"), false),
+            (format("phd"), key(|_| {}), false),
+            (format("phd"), format("phd"), true),
+            (key(|_| {}), key(|options| options.raw_types = true), false),
+            (key(|_| {}), key(|options| options.snapshot = SnapshotChoice::Last), false),
+        ] {
+            assert_eq!(own.serves(&asked, "hprof"), serves, "{own:?} {asked:?}");
+        }
+    }
+
+    #[test]
+    fn options_are_told_as_users_write_them() {
+        let all = key(|options| {
+            options.input_format = Some("phd".into());
+            options.raw_types = true;
+            options.snapshot = SnapshotChoice::Number(3);
+        });
+        assert_eq!(
+            (key(|_| {}).words(), all.words().as_str()),
+            ("none".into(), "--input-format phd --raw-types --snapshot 3")
+        );
+    }
+
+    #[test]
+    fn an_index_lies_beside_its_dump() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dump = folder.path().join("a.hprof");
+        let index = path_of_index(&dump);
+        assert_eq!(index, folder.path().join("a.hprof.hdx"));
+        assert_eq!(dump_named(&index), index);
+        std::fs::write(&dump, "").expect("written");
+        assert_eq!((dump_named(&index), dump_named(&dump)), (dump.clone(), dump));
+    }
+}

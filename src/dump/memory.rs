@@ -1,7 +1,6 @@
-//! How much memory an answer may take: what does not fit fails early, with figures, instead of being killed by the
+//! Limits of memory: an answer that does not fit fails early, with figures, instead of being killed by the
 //! system for lack of memory.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +26,7 @@ const INDEX_BYTES_PER_OBJECT: u64 = 27;
 #[derive(Debug, Clone, Default)]
 pub struct MemoryLimit {
     bytes: Option<u64>,
-    /// What an index maps into memory counts too.
+    /// Memory that an index maps counts too.
     counts_mapped: bool,
     /// Bytes of the graphs that are open.
     held_bytes: Arc<AtomicU64>,
@@ -35,24 +34,24 @@ pub struct MemoryLimit {
 
 /// A graph that is in memory until this is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldMemory {
     account: Arc<AtomicU64>,
     bytes: u64,
 }
 
-impl Held {
+impl HeldMemory {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldMemory {
     fn drop(&mut self) {
         self.account.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-/// What an answer needs besides the dominator tree and the retained sizes.
+/// Memory that an answer needs besides the dominator tree and the retained sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerNeed {
     /// To walk down the dominator tree.
@@ -70,13 +69,13 @@ impl AnswerNeed {
     }
 }
 
-/// Where the dominator tree and the retained sizes of a graph are.
+/// State of the dominator tree and the retained sizes of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Results {
     /// Not computed so far.
     ToCome,
     /// In memory, and held.
-    Held,
+    HeldMemory,
     /// In an index, which is held where it counts.
     Mapped,
 }
@@ -86,13 +85,13 @@ impl Results {
         match self {
             Results::ToCome => DOMINATORS_BYTES_PER_OBJECT,
             // What the allocator has not given back.
-            Results::Held => DOMINATORS_BYTES_PER_OBJECT - KEPT_BYTES_PER_OBJECT,
+            Results::HeldMemory => DOMINATORS_BYTES_PER_OBJECT - KEPT_BYTES_PER_OBJECT,
             Results::Mapped => 0,
         }
     }
 }
 
-/// What does not fit.
+/// Purpose of the memory that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryUse {
@@ -106,7 +105,7 @@ pub enum MemoryUse {
     Referrers,
     /// Markings of the graph without each of some sets, for exact retained sizes.
     ExactRetained,
-    /// What an answer needs besides the dominator tree, with the graph.
+    /// Memory that an answer needs besides the dominator tree, with the graph.
     Answer,
     /// Whatever is in memory, while an answer is made.
     AnswerMade,
@@ -117,18 +116,19 @@ pub enum MemoryUse {
 }
 
 /// An answer takes more memory than it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}, and {} are allowed", self.statement(), format_bytes(*limit_bytes))]
 pub struct MemoryError {
-    /// What does not fit.
+    /// Purpose of the memory.
     pub what: MemoryUse,
-    /// What it takes in all, where that is known before it is tried.
+    /// Bytes that it takes in all, where that is known before it is tried.
     pub needed_bytes: Option<u64>,
-    /// What it may take.
+    /// Bytes that it may take.
     pub limit_bytes: u64,
 }
 
 impl MemoryError {
-    /// What takes how much, in words; what it may take is left to be said.
+    /// Purpose and bytes, in words; what it may take is left to be said.
     pub fn statement(&self) -> String {
         let needed = self.needed_bytes.map_or("more".into(), format_bytes);
         match self.what {
@@ -144,21 +144,13 @@ impl MemoryError {
     }
 }
 
-impl fmt::Display for MemoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, and {} are allowed", self.statement(), format_bytes(self.limit_bytes))
-    }
-}
-
-impl std::error::Error for MemoryError {}
-
 impl MemoryLimit {
     /// At most so many bytes, those that an index maps into memory included.
     pub fn of(bytes: u64) -> Self {
         MemoryLimit { bytes: Some(bytes), counts_mapped: true, held_bytes: Arc::default() }
     }
 
-    /// What is free: at most so many bytes, without those that an index maps, which the system can take back.
+    /// A limit of free bytes: at most so many, without those that an index maps, which the system can take back.
     pub fn free(bytes: u64) -> Self {
         MemoryLimit { counts_mapped: false, ..Self::of(bytes) }
     }
@@ -174,34 +166,34 @@ impl MemoryLimit {
         self.bytes
     }
 
-    /// What is left of the limit beside the dumps that are open.
+    /// Bytes that are left of the limit beside the dumps that are open.
     pub fn left_bytes(&self) -> Option<u64> {
         self.bytes.map(|bytes| bytes.saturating_sub(self.held_bytes.load(Ordering::Relaxed)))
     }
 
     /// Counts a graph among what is in memory.
-    pub(super) fn hold(&self, graph: &HeapGraph) -> Held {
+    pub(super) fn hold(&self, graph: &HeapGraph) -> HeldMemory {
         self.hold_bytes(graph_bytes(graph))
     }
 
     /// Counts allocation totals among what is in memory.
-    pub(super) fn hold_allocations(&self, dump: &AllocationDump) -> Held {
+    pub(super) fn hold_allocations(&self, dump: &AllocationDump) -> HeldMemory {
         self.hold_bytes(dump.memory_bytes() as u64)
     }
 
     /// Counts what an index maps into memory, where that counts.
-    pub(super) fn hold_mapped(&self, bytes: u64) -> Option<Held> {
+    pub(super) fn hold_mapped(&self, bytes: u64) -> Option<HeldMemory> {
         self.counts_mapped.then(|| self.hold_bytes(bytes))
     }
 
     /// Counts the dominator tree and the retained sizes of a graph.
-    pub(super) fn hold_results(&self, graph: &HeapGraph) -> Held {
+    pub(super) fn hold_results(&self, graph: &HeapGraph) -> HeldMemory {
         self.hold_bytes(graph.node_count() as u64 * KEPT_BYTES_PER_OBJECT)
     }
 
-    fn hold_bytes(&self, bytes: u64) -> Held {
+    fn hold_bytes(&self, bytes: u64) -> HeldMemory {
         self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
-        Held { account: Arc::clone(&self.held_bytes), bytes }
+        HeldMemory { account: Arc::clone(&self.held_bytes), bytes }
     }
 
     /// Fails when there is no room for so many bytes beside all that is held.
@@ -262,4 +254,48 @@ impl MemoryLimit {
 pub(super) fn graph_bytes(graph: &HeapGraph) -> u64 {
     let (objects, references, reverse) = graph.memory_bytes();
     (objects + references + reverse) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dumps_that_are_open_share_one_limit() {
+        let limit = MemoryLimit::of(100);
+        let same = limit.clone();
+        let held = limit.hold_bytes(60);
+        assert_eq!((held.bytes(), same.left_bytes()), (60, Some(40)));
+        for (bytes, fits) in [(0, true), (40, true), (41, false), (u64::MAX, false)] {
+            assert_eq!(same.check(MemoryUse::Answer, bytes).is_ok(), fits, "{bytes}");
+        }
+        let error = same.check(MemoryUse::Graph, 41).expect_err("too much");
+        assert_eq!(error.to_string(), "its graph takes at least 101 B of memory, and 100 B are allowed");
+        drop(held);
+        assert!(same.check(MemoryUse::Answer, 100).is_ok());
+        let none = MemoryLimit::default();
+        assert!(none.check(MemoryUse::Dump, u64::MAX).is_ok() && none.left_bytes().is_none());
+    }
+
+    #[test]
+    fn what_an_index_maps_counts_where_the_user_set_the_limit() {
+        for (limit, counts) in [(MemoryLimit::of(10), true), (MemoryLimit::free(10), false)] {
+            assert_eq!(limit.check_mapped(11).is_err(), counts);
+            let held = limit.hold_mapped(4);
+            assert_eq!((held.is_some(), limit.left_bytes()), (counts, Some(if counts { 6 } else { 10 })));
+        }
+    }
+
+    #[test]
+    fn every_use_has_a_sentence_of_its_own() {
+        let of = |what, needed_bytes| MemoryError { what, needed_bytes, limit_bytes: 1 }.statement();
+        for (what, needed, text) in [
+            (MemoryUse::Dump, None, "the dump takes more memory than it may"),
+            (MemoryUse::Dominators, Some(1024), "the dominator tree takes 1.0 KiB of memory with the graph"),
+            (MemoryUse::Referrers, Some(7), "the references to each object take 7 B of memory with the graph"),
+            (MemoryUse::Index, None, "an index takes more of memory with the graph"),
+        ] {
+            assert_eq!(of(what, needed), text);
+        }
+    }
 }

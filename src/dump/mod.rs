@@ -11,7 +11,6 @@ mod memory;
 mod open;
 mod options;
 mod roots;
-mod write_index;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,12 +20,11 @@ pub use crate::index::IndexCheck;
 pub use crate::input::{NoObserver, Observer, Phase};
 pub use checked_output::{CheckedOutput, IndexesInUse};
 pub use error::{NoValues, OpenError, TreeError};
-pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index};
+pub use index::{IndexMatch, WriteIndexError, compare_index, dump_named, inputs_of, path_of_index, write_index};
 pub use memory::{AnswerNeed, MemoryError, MemoryLimit, MemoryUse};
 pub use open::{Counted, open};
 pub use options::{IndexUse, OpenOptions};
 pub use roots::{RootPolicy, excluded_kind};
-pub use write_index::write_index;
 
 use crate::allocations::AllocationDump;
 use crate::analysis::dominators::Dominators;
@@ -39,7 +37,7 @@ use crate::graph::{HeapGraph, NodeSet};
 use crate::input::{Diagnostics, Dump, FormatInfo, ObjectDetails, READERS, Runtime};
 use index::IndexedResults;
 
-/// What a dump holds.
+/// Content of a dump.
 #[derive(Debug, Clone, Copy)]
 pub enum Content<'d> {
     /// Objects and references.
@@ -84,7 +82,7 @@ impl std::fmt::Debug for OpenDump {
 }
 
 impl OpenDump {
-    /// What the dump holds: objects, or allocation totals.
+    /// Content of the dump: objects, or allocation totals.
     pub fn content(&self) -> Content<'_> {
         match &self.content {
             Dump::Graph(graph) => Content::Objects(graph),
@@ -124,12 +122,12 @@ impl OpenDump {
         }
     }
 
-    /// What the file says of itself.
+    /// Facts that the file states about itself.
     pub fn info(&self) -> &FormatInfo {
         &self.info
     }
 
-    /// What was wrong with the file.
+    /// Problems of the file.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
@@ -175,7 +173,7 @@ impl OpenDump {
         self.observer.steps(done as u64, total as u64);
     }
 
-    /// What strong roots reach; of a dump of allocation totals the empty set. Once: O(objects + references), a bit per
+    /// Objects that strong roots reach; of a dump of allocation totals the empty set. Once: O(objects + references), a bit per
     /// object.
     pub fn reachable(&self) -> &NodeSet {
         if let Some(indexed) = &self.indexed {
@@ -194,7 +192,7 @@ impl OpenDump {
         })
     }
 
-    /// What the dump's own strong roots reach, whatever roots were excluded or added on request. Once: as
+    /// Objects that the dump's own strong roots reach, whatever roots were excluded or added on request. Once: as
     /// [`reachable`](Self::reachable).
     pub fn reachable_as_dumped(&self) -> &NodeSet {
         match &self.content {
@@ -338,14 +336,14 @@ impl OpenDump {
     }
 
     /// Gives back the memory of what was read of the index that the dump came from: for programs that wait between answers.
-    /// What is asked for next is mapped again. Does nothing for a dump that came from no index.
+    /// Pages that are read later are mapped again. Does nothing for a dump that came from no index.
     pub fn release_index_pages(&self) {
         if let Some(check) = self.index_check() {
             check.release_pages();
         }
     }
 
-    /// Whether the index that the dump came from is to be believed; `None` for a dump that came from no index. To be
+    /// Check of the index that the dump came from; `None` for a dump that came from no index. To be
     /// asked after an answer was computed and before it is printed: an answer from a damaged index is wrong.
     pub fn index_check(&self) -> Option<IndexCheck> {
         self.indexed.as_ref().map(IndexedResults::check)

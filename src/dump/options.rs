@@ -1,4 +1,4 @@
-//! How a dump is opened.
+//! Options for opening a dump.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use crate::input::{NoObserver, Observer, ReadOptions};
 /// Is an index used?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexUse {
-    /// Where there is one that belongs to the dump as it is now, and was made with the same reading options.
+    /// Yes: an index is used that belongs to the dump as it is now, and was made with the same reading options.
     #[default]
     WhereFresh,
     /// Never.
     Never,
 }
 
-/// How a dump is opened. Fill what matters and leave the rest to `Default`.
+/// Options for opening a dump. Fill what matters and leave the rest to `Default`.
 #[derive(Clone)]
 pub struct OpenOptions {
-    /// How it is read. Default: format detected, all cores.
+    /// Options of the reader. Default: format detected, all cores.
     pub read: ReadOptions,
-    /// Which roots it is seen with. Default: those of the dump.
+    /// Roots with which it is seen. Default: those of the dump.
     pub roots: RootPolicy,
-    /// How much memory it and the answers from it may take. Default: no limit.
+    /// Memory that it and the answers from it may take. Default: no limit.
     pub memory: MemoryLimit,
     /// Is an index used? Default: yes, where there is a fresh one.
     pub index: IndexUse,
     /// Bytes that a temporary file may keep of a dump that comes from a reader, for its fields, texts and names of references
     /// to be read again. Default: 0, they are missing.
     pub spool_bytes: u64,
-    /// Who watches. Default: nobody.
+    /// Observer of the work. Default: nobody.
     pub observer: Arc<dyn Observer>,
 }
 

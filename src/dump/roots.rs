@@ -1,11 +1,11 @@
-//! Which roots a dump is seen with.
+//! Roots with which a dump is seen.
 
-use crate::analysis::reachability::{compute_reachable, reach_from};
+use crate::analysis::reachability::{compute_reachable, compute_reachable_from};
 use crate::analysis::root_inference::{add_unreachable_roots, infer_roots};
-use crate::graph::{HeapGraph, NodeSet, RootKind};
+use crate::graph::{HeapGraph, NodeSet, Root, RootKind};
 use crate::input::{FormatInfo, Observer, Phase};
 
-/// Which roots a dump is seen with. The default is what the dump says; roots that its format lacks are always inferred.
+/// Roots with which a dump is seen. The default is what the dump says; roots that its format lacks are always inferred.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RootPolicy {
     /// Kinds that are left out, by the words of `RootKind::name`.
@@ -50,12 +50,30 @@ pub(super) fn complete_roots(graph: &mut HeapGraph, info: &FormatInfo, observer:
 
 /// Objects that strong roots reach as the dump was loaded, recorded or inferred: whatever the user left out or asked for.
 pub(super) fn reachable_as_dumped(graph: &HeapGraph) -> NodeSet {
-    let own = graph.roots().iter().filter(|root| root.is_strong_in_dump());
-    let mut starts: Vec<_> = own.map(|root| root.node).collect();
-    if starts.is_empty() {
-        return compute_reachable(graph);
+    match graph.roots().iter().any(Root::is_strong_in_dump) {
+        true => compute_reachable_from(graph, Root::is_strong_in_dump),
+        false => compute_reachable(graph),
     }
-    starts.sort_unstable();
-    starts.dedup();
-    reach_from(graph, starts, NodeSet::new(graph.node_count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::excluded_kind;
+
+    #[test]
+    fn kinds_are_named_as_they_are_shown_or_with_dashes() {
+        for (text, kind) in [
+            ("static", Some("static")),
+            ("Thread-Block", Some("thread-block")),
+            ("weak handle", Some("weak handle")),
+            ("WEAK-jni-global", Some("weak jni-global")),
+            ("weak", None),
+            ("weakhandle", None),
+            ("kind 7", Some("kind 7")),
+            ("", None),
+            ("größe", None),
+        ] {
+            assert_eq!(excluded_kind(text).as_deref(), kind, "{text}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What is to be put right outside this program when it is done with it, or when a signal ends the program before.
+//! Actions that put things right outside this program when it is done with it, or when a signal ends the program before.
 
 use std::fmt;
 use std::io;
@@ -136,7 +136,7 @@ impl Actions {
     }
 }
 
-/// What goes wrong in one does not keep the others from running.
+/// Runs an action; a panic in it does not keep the others from running.
 fn run(action: Action) {
     let _ = catch_unwind(AssertUnwindSafe(action));
 }

@@ -9,7 +9,7 @@ use super::mode::ANY_MODE;
 use super::system::{Identity, file_behind, identity_at, identity_of, mode_of};
 
 #[derive(Debug)]
-struct Input {
+struct InputFile {
     name: String,
     identity: Identity,
     mode: u32,
@@ -19,7 +19,7 @@ struct Input {
 /// say nothing about what comes out of them.
 #[derive(Debug)]
 pub struct Inputs {
-    files: Vec<Input>,
+    files: Vec<InputFile>,
 }
 
 /// Bytes that are hashed at a time.
@@ -55,7 +55,7 @@ impl Inputs {
 
     fn add_facts(&mut self, name: &str, facts: Option<Facts>, mode: impl Fn(&Metadata) -> u32) {
         if let Some((facts, Some(identity))) = facts.filter(|(facts, _)| facts.is_file()) {
-            self.files.push(Input { name: name.to_string(), identity, mode: mode(&facts) });
+            self.files.push(InputFile { name: name.to_string(), identity, mode: mode(&facts) });
         }
     }
 
@@ -65,7 +65,7 @@ impl Inputs {
         self.files.iter().find(|input| input.identity == *identity).map(|input| input.name.as_str())
     }
 
-    /// What every input lets its readers do.
+    /// Rights that every input gives its readers.
     pub(super) fn mode(&self) -> u32 {
         self.files.iter().fold(ANY_MODE, |mode, input| mode & input.mode)
     }
@@ -77,7 +77,7 @@ impl Default for Inputs {
     }
 }
 
-/// What the system says of a file, and what it is recognised by, where it can be.
+/// Metadata of a file, and its identity, where it has one.
 pub(super) type Facts = (Metadata, Option<Identity>);
 
 /// The same of the file behind standard input or output.

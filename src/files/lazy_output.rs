@@ -24,7 +24,7 @@ impl<F: FnMut()> LazyOutput<'_, F> {
             Some(out) => Ok(out),
             begun => {
                 (self.before)();
-                Ok(begun.insert(Output::begin(self.target)?))
+                Ok(begun.insert(self.target.begin()?))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! How every output is written: one place for indexes, exports and whatever else makes a file.
+//! Outputs: one place for indexes, exports and whatever else makes a file.
 //!
 //! - A regular file is written aside, in the folder it will be in, brought to the disk and renamed: it is whole or not
 //!   there, and what was there before stays until then. Through a symbolic link the file behind it is replaced.
@@ -33,6 +33,8 @@ pub(crate) use raw::Raw;
 #[cfg(all(feature = "collect", target_os = "linux"))]
 pub(crate) use system::free_bytes;
 pub use system::{is_trusted_owner, owner_of};
+#[cfg(all(feature = "collect", target_os = "linux"))]
+pub(crate) use target::folder_of;
 pub use target::{Target, TargetError};
 pub use together::for_each_file;
 #[cfg(feature = "cli")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::own;
 use super::raw::Raw;
 use super::system::{free_bytes_in, set_mode};
-use super::target::{Place, Target, folder_of, open_stream};
+use super::target::{Target, TargetPlace, folder_of, open_stream};
 use super::unfinished::Unfinished;
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -35,8 +35,8 @@ impl Target {
     /// When no file can be made in its folder.
     pub fn check_writable(&self) -> io::Result<()> {
         match &self.place {
-            Place::File(_) => self.begin().map(drop),
-            Place::StandardOutput | Place::Stream(_) => Ok(()),
+            TargetPlace::File(_) => self.begin().map(drop),
+            TargetPlace::StandardOutput | TargetPlace::Stream(_) => Ok(()),
         }
     }
 
@@ -45,7 +45,15 @@ impl Target {
     /// # Errors
     /// When no file can be made in its folder, or what is there cannot be opened.
     pub fn begin(&self) -> io::Result<Output> {
-        Output::begin(self)
+        let (raw, aside) = match &self.place {
+            TargetPlace::StandardOutput => (Raw::StandardOutput(io::stdout()), None),
+            TargetPlace::Stream(path) => (Raw::File(open_stream(path)?), None),
+            TargetPlace::File(path) => {
+                let (file, unfinished) = file_beside(path, self.mode)?;
+                (Raw::File(file), Some((unfinished, path.clone())))
+            }
+        };
+        Ok(Output { out: BufWriter::with_capacity(BUFFER_BYTES, raw), aside })
     }
 
     /// Begins to write a file under a name of one's own beside its place, so that nobody else writes it meanwhile. What
@@ -54,7 +62,7 @@ impl Target {
     /// # Errors
     /// As [`begin`](Self::begin), when the target is no file, and when another run is at work under that name.
     pub fn begin_as(&self, name: &str) -> io::Result<Output> {
-        let Place::File(path) = &self.place else { return Err(io::ErrorKind::Unsupported.into()) };
+        let TargetPlace::File(path) = &self.place else { return Err(io::ErrorKind::Unsupported.into()) };
         let (file, unfinished) = own::file_named(folder_of(path), name, self.mode)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, Raw::File(file));
         Ok(Output { out, aside: Some((unfinished, path.clone())) })
@@ -62,18 +70,6 @@ impl Target {
 }
 
 impl Output {
-    pub(super) fn begin(target: &Target) -> io::Result<Self> {
-        let (raw, aside) = match &target.place {
-            Place::StandardOutput => (Raw::StandardOutput(io::stdout()), None),
-            Place::Stream(path) => (Raw::File(open_stream(path)?), None),
-            Place::File(path) => {
-                let (file, unfinished) = file_beside(path, target.mode)?;
-                (Raw::File(file), Some((unfinished, path.clone())))
-            }
-        };
-        Ok(Output { out: BufWriter::with_capacity(BUFFER_BYTES, raw), aside })
-    }
-
     /// Can bytes that were written be written again?
     pub fn is_seekable(&self) -> bool {
         self.aside.is_some()

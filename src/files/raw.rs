@@ -1,4 +1,4 @@
-//! Where the bytes of an output go.
+//! The files behind outputs.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};

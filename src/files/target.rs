@@ -1,7 +1,6 @@
-//! Where an output goes.
+//! Targets of outputs.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,41 +12,32 @@ use super::system::{file_behind, identity_at, is_device, mode_of};
 /// Links behind links that are followed.
 const MOST_LINKS: usize = 40;
 
-/// Why something cannot be an output, in words behind its name.
-#[derive(Debug)]
+/// The reason for which something cannot be an output, in words behind its name.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
     /// It is the input of this name.
+    #[error("is an input ({0}), which would be lost")]
     Input(String),
     /// It is a link to what is not there.
+    #[error("is a link to {0}, which is not there")]
     BrokenLink(PathBuf),
     /// It is a folder.
+    #[error("is a folder")]
     Folder,
     /// It is a link to itself.
+    #[error("is a link that leads nowhere")]
     EndlessLink,
     /// Something else than a regular file has the name, which nobody typed.
+    #[error("is a link or no regular file: it is not replaced, and not followed")]
     NotOwn,
     /// Its folder is not there, or may not be looked into.
+    #[error("cannot be written: {0}")]
     Io(io::Error),
 }
 
-impl fmt::Display for TargetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TargetError::Input(name) => write!(f, "is an input ({name}), which would be lost"),
-            TargetError::BrokenLink(to) => write!(f, "is a link to {}, which is not there", to.display()),
-            TargetError::Folder => f.write_str("is a folder"),
-            TargetError::EndlessLink => f.write_str("is a link that leads nowhere"),
-            TargetError::NotOwn => f.write_str("is a link or no regular file: it is not replaced, and not followed"),
-            TargetError::Io(error) => write!(f, "cannot be written: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for TargetError {}
-
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum TargetPlace {
     StandardOutput,
     /// Written to as it is.
     Stream(PathBuf),
@@ -55,10 +45,10 @@ pub(super) enum Place {
     File(PathBuf),
 }
 
-/// Where an output goes: looked at before the work begins, written when it is done.
+/// Target of an output: looked at before the work begins, written when it is done.
 #[derive(Debug)]
 pub struct Target {
-    pub(super) place: Place,
+    pub(super) place: TargetPlace,
     name: String,
     /// At most; the user's mask takes its part off.
     pub(super) mode: u32,
@@ -80,17 +70,17 @@ impl Target {
     /// As [`find`](Self::find), and when something else has the name.
     pub fn find_own(path: &Path, inputs: &Inputs) -> Result<Self, TargetError> {
         let target = Self::find_through(Some(path), inputs, 0)?;
-        if matches!(target.place, Place::File(_)) { Ok(target) } else { Err(TargetError::NotOwn) }
+        if matches!(target.place, TargetPlace::File(_)) { Ok(target) } else { Err(TargetError::NotOwn) }
     }
 
     fn find_through(path: Option<&Path>, inputs: &Inputs, links: usize) -> Result<Self, TargetError> {
         let (place, facts) = match path.filter(|path| path.as_os_str() != "-") {
             Some(path) => resolve(path, links)?,
-            None => (Place::StandardOutput, None),
+            None => (TargetPlace::StandardOutput, None),
         };
         let facts: Option<Facts> = match &place {
-            Place::StandardOutput => standard_facts(file_behind(io::stdout())),
-            Place::Stream(path) | Place::File(path) => facts.map(|facts| {
+            TargetPlace::StandardOutput => standard_facts(file_behind(io::stdout())),
+            TargetPlace::Stream(path) | TargetPlace::File(path) => facts.map(|facts| {
                 let identity = identity_at(path, &facts);
                 (facts, identity)
             }),
@@ -99,7 +89,7 @@ impl Target {
             return Err(TargetError::Input(input.to_string()));
         }
         let name = match (&place, path) {
-            (Place::StandardOutput, _) | (_, None) => "standard output".to_string(),
+            (TargetPlace::StandardOutput, _) | (_, None) => "standard output".to_string(),
             (_, Some(path)) => path.display().to_string(),
         };
         // Who could not read what is replaced cannot read what replaces it.
@@ -114,17 +104,17 @@ impl Target {
 
     /// Is it standard output?
     pub fn is_standard_output(&self) -> bool {
-        matches!(self.place, Place::StandardOutput)
+        matches!(self.place, TargetPlace::StandardOutput)
     }
 }
 
 /// Follows links, so many at most, to what will be written, and what is there now.
-fn resolve(path: &Path, most_links: usize) -> Result<(Place, Option<Metadata>), TargetError> {
+fn resolve(path: &Path, most_links: usize) -> Result<(TargetPlace, Option<Metadata>), TargetError> {
     if path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| std::path::is_separator(last.into())) {
         return Err(TargetError::Folder);
     }
     if is_device(path) {
-        return Ok((Place::Stream(path.to_path_buf()), None));
+        return Ok((TargetPlace::Stream(path.to_path_buf()), None));
     }
     let mut path = path.to_path_buf();
     for links in 0..=most_links {
@@ -138,11 +128,16 @@ fn resolve(path: &Path, most_links: usize) -> Result<(Place, Option<Metadata>), 
         if let Some(is_own) = descriptors_of(&folder) {
             let facts = own.metadata().map_err(TargetError::Io)?;
             let is_standard_output = is_own && name == OsStr::new("1");
-            return Ok((if is_standard_output { Place::StandardOutput } else { Place::Stream(own) }, Some(facts)));
+            return Ok((
+                if is_standard_output { TargetPlace::StandardOutput } else { TargetPlace::Stream(own) },
+                Some(facts),
+            ));
         }
         let facts = match own.symlink_metadata() {
             Ok(facts) => facts,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && links == 0 => return Ok((Place::File(own), None)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && links == 0 => {
+                return Ok((TargetPlace::File(own), None));
+            }
             Err(error) => return Err(not_there(error)),
         };
         if facts.is_symlink() {
@@ -150,16 +145,16 @@ fn resolve(path: &Path, most_links: usize) -> Result<(Place, Option<Metadata>), 
         } else if facts.is_dir() {
             return Err(TargetError::Folder);
         } else if facts.is_file() {
-            return Ok((Place::File(own), Some(facts)));
+            return Ok((TargetPlace::File(own), Some(facts)));
         } else {
-            return Ok((Place::Stream(own), Some(facts)));
+            return Ok((TargetPlace::Stream(own), Some(facts)));
         }
     }
     Err(if most_links == 0 { TargetError::NotOwn } else { TargetError::EndlessLink })
 }
 
 /// The folder that a file is in.
-pub(super) fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -1,4 +1,4 @@
-//! What is asked of a Unix about files, and about signals that end the program.
+//! Calls to a Unix about files, and about signals that end the program.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -12,19 +12,19 @@ use tempfile::TempPath;
 
 use super::mode::ANY_MODE;
 
-/// What a file is recognised by, whatever it is called.
+/// Identity of a file, whatever it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
     inode: u64,
 }
 
-/// What the file of a name is recognised by.
+/// Identity of the file of a name.
 pub(super) fn identity_at(_: &Path, facts: &Metadata) -> Option<Identity> {
     Some(Identity { device: facts.dev(), inode: facts.ino() })
 }
 
-/// What an open file is recognised by.
+/// Identity of an open file.
 pub(super) fn identity_of(file: &File) -> Option<Identity> {
     identity_at(Path::new(""), &file.metadata().ok()?)
 }
@@ -34,15 +34,15 @@ pub(super) fn file_behind(stream: impl AsFd) -> Option<File> {
     stream.as_fd().try_clone_to_owned().ok().map(File::from)
 }
 
-/// What an output always has: whoever writes it may write it.
+/// Right that an output always has: whoever writes it may write it.
 const OWNER_WRITES: u32 = 0o200;
 
-/// What a file lets its readers do, as the mode of an output.
+/// Rights that a file gives its readers, as the mode of an output.
 pub(super) fn mode_of(facts: &Metadata) -> u32 {
     facts.permissions().mode() & ANY_MODE | OWNER_WRITES
 }
 
-/// What the file lets its readers do; the system takes off what the user's mask says.
+/// Sets the rights that the file gives its readers; the system takes off what the user's mask says.
 pub(super) fn set_mode(builder: &mut tempfile::Builder<'_, '_>, mode: u32) {
     builder.permissions(std::fs::Permissions::from_mode(mode));
 }

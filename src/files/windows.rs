@@ -1,4 +1,4 @@
-//! What is asked of Windows about files, and about Ctrl-C.
+//! Calls to Windows about files, and about Ctrl-C.
 #![allow(
     unsafe_code,
     reason = "calls of the system that no crate of the tree wraps; the standard library locks files from Rust 1.89 on"
@@ -20,20 +20,20 @@ use windows_sys::Win32::System::IO::{OVERLAPPED, OVERLAPPED_0, OVERLAPPED_0_0};
 
 use super::mode::ANY_MODE;
 
-/// What a file is recognised by, whatever it is called.
+/// Identity of a file, whatever it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     volume: u32,
     file: u64,
 }
 
-/// What the file of a name is recognised by.
+/// Identity of the file of a name.
 pub(super) fn identity_at(path: &Path, facts: &Metadata) -> Option<Identity> {
     // Of a pipe it would wait for somebody.
     if facts.is_file() { identity_of(&File::open(path).ok()?) } else { None }
 }
 
-/// What an open file is recognised by.
+/// Identity of an open file.
 pub(super) fn identity_of(file: &File) -> Option<Identity> {
     let mut facts = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open while the file is borrowed; `facts` is what the call fills.
@@ -48,7 +48,7 @@ pub(super) fn file_behind(stream: impl AsHandle) -> Option<File> {
     stream.as_handle().try_clone_to_owned().ok().map(File::from)
 }
 
-/// What a file lets its readers do: who may read it is the folder's to say here.
+/// Rights that a file gives its readers: who may read it is the folder's to say here.
 pub(super) fn mode_of(_: &Metadata) -> u32 {
     ANY_MODE
 }

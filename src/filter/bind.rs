@@ -14,7 +14,7 @@ use crate::analysis::roots_by_node::RootsByNode;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeId};
 
-/// What an expression is bound to.
+/// Everything that an expression is bound to.
 pub(super) struct Binder<'d> {
     /// The expression, for errors.
     pub(super) text: &'d str,
@@ -27,19 +27,19 @@ pub(super) struct Binder<'d> {
     /// Of arrays and texts, ascending.
     pub(super) lengths: &'d [(NodeId, u64)],
     /// Sets of objects that were made for the question; each takes a bit an object.
-    pub(super) sets: &'d Sets<'d>,
+    pub(super) sets: &'d NodeSets<'d>,
 }
 
 /// Counts sets of objects, so that a question of thousands of tests does not take more memory than it may.
 #[derive(Debug)]
-pub(super) struct Sets<'d> {
+pub(super) struct NodeSets<'d> {
     dump: &'d OpenDump,
     made: Cell<u64>,
 }
 
-impl<'d> Sets<'d> {
+impl<'d> NodeSets<'d> {
     pub(super) fn of(dump: &'d OpenDump) -> Self {
-        Sets { dump, made: Cell::new(0) }
+        NodeSets { dump, made: Cell::new(0) }
     }
 
     fn make(&self, graph: &HeapGraph) -> Result<NodeSet, FilterProblem> {
@@ -69,14 +69,9 @@ impl Binder<'_> {
             Subject::Field(number) => return self.field(number, &test.question, is_not),
         };
         self.check(column, test.at)?;
-        let span = |op: Op, number: &Number| {
-            let op = if is_not { op.negated() } else { op };
-            number.span(op, self.reachable_bytes).unsigned()
-        };
+        let span = |op: Op, number: &Number| number.span(op.negated_if(is_not), self.reachable_bytes).unsigned();
         Ok(match (column, &test.question) {
-            (Column::Id, Question::Id(op, id)) => {
-                Mask::Runs(self.id_runs(test, if is_not { op.negated() } else { *op }, id)?)
-            }
+            (Column::Id, Question::Id(op, id)) => Mask::Runs(self.id_runs(test, op.negated_if(is_not), id)?),
             (Column::Shallow, Question::Number(op, number)) => Mask::Shallow(span(*op, number)),
             (Column::References, Question::Number(op, number)) => Mask::References(span(*op, number)),
             (Column::Referrers, Question::Number(op, number)) => Mask::Referrers(span(*op, number)),
@@ -89,7 +84,7 @@ impl Binder<'_> {
             (Column::RootKind, Question::IsNull) => Mask::Set(self.roots(|_| true)?, is_not),
             (Column::RootKind, question) => Mask::Set(self.roots(|kind| fits(question, kind) != is_not)?, true),
             (Column::Dominator, Question::Id(op, id)) => {
-                Mask::Dominators(self.id_runs(test, if is_not { op.negated() } else { *op }, id)?)
+                Mask::Dominators(self.id_runs(test, op.negated_if(is_not), id)?)
             }
             (Column::Dominator | Column::DominatorType, Question::IsNull) => Mask::HasDominator(is_not),
             (Column::DominatorType, question) => {
@@ -106,13 +101,8 @@ impl Binder<'_> {
             (Column::Class, question) => self.classes(question, is_not)?,
             (Column::Length, question) => self.lengths(question, is_not)?,
             // What is never null.
-            (_, Question::IsNull) => {
-                if is_not {
-                    Mask::Always
-                } else {
-                    Mask::Never
-                }
-            }
+            (_, Question::IsNull) if is_not => Mask::Always,
+            (_, Question::IsNull) => Mask::Never,
             _ => return Err(FilterError::new(self.text, test.value_at, "this cannot be compared so").into()),
         })
     }

@@ -1,6 +1,6 @@
 //! The columns of objects that expressions name.
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,

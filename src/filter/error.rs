@@ -1,4 +1,4 @@
-//! What is wrong with an expression, with the place marked.
+//! Errors in an expression, with the place marked.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::dump::{MemoryError, NoValues, TreeError};
 const SHOWN_BEFORE: usize = 50;
 const SHOWN_BEHIND: usize = 30;
 
-/// What is wrong with an expression, and where.
+/// A mistake in an expression, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
-    /// What is wrong, in a line.
+    /// The mistake, in a line.
     message: String,
     /// The whole expression.
     text: String,
@@ -26,7 +26,7 @@ impl FilterError {
         FilterError { message: message.into(), text: text.to_string(), at: at.min(text.len()) }
     }
 
-    /// What is wrong, in a line.
+    /// The mistake, in a line.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -56,37 +56,22 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// Why no objects were chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The reason for which no objects were chosen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterProblem {
     /// The dump has no such column, or no such id can be.
-    Wrong(FilterError),
+    #[error(transparent)]
+    Wrong(#[from] FilterError),
     /// There is not the memory for a column.
-    Memory(MemoryError),
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
     /// The dump broke off before its references, on which a column rests.
+    #[error("{}", TreeError::NoReferences)]
     NoReferences,
     /// Fields are named, and the dump's values cannot be had.
-    NoValues(NoValues),
-}
-
-impl fmt::Display for FilterProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FilterProblem::Wrong(error) => error.fmt(f),
-            FilterProblem::Memory(error) => error.fmt(f),
-            FilterProblem::NoReferences => TreeError::NoReferences.fmt(f),
-            FilterProblem::NoValues(why) => why.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for FilterProblem {}
-
-impl From<FilterError> for FilterProblem {
-    fn from(error: FilterError) -> Self {
-        FilterProblem::Wrong(error)
-    }
+    #[error(transparent)]
+    NoValues(#[from] NoValues),
 }
 
 impl From<TreeError> for FilterProblem {
@@ -95,18 +80,6 @@ impl From<TreeError> for FilterProblem {
             TreeError::Memory(error) => FilterProblem::Memory(error),
             TreeError::NoReferences => FilterProblem::NoReferences,
         }
-    }
-}
-
-impl From<MemoryError> for FilterProblem {
-    fn from(error: MemoryError) -> Self {
-        FilterProblem::Memory(error)
-    }
-}
-
-impl From<NoValues> for FilterProblem {
-    fn from(why: NoValues) -> Self {
-        FilterProblem::NoValues(why)
     }
 }
 

@@ -11,7 +11,7 @@ const MAX_UNITS: usize = 1024;
 /// Objects whose texts are read together.
 const SAID_TOGETHER: usize = 64 * 1024;
 
-/// What a path of fields leads to.
+/// Value at the end of a path of fields.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FieldValue {
     /// A whole number.
@@ -46,8 +46,8 @@ impl FieldValue {
         FieldValue::Text(Text { text, is_cut: false })
     }
 
-    /// Whether the value fulfils a question; `None` where they do not compare.
-    fn answers(&self, question: &Question) -> Option<bool> {
+    /// Answer of the value to a question; `None` where they do not compare.
+    pub(super) fn answers(&self, question: &Question) -> Option<bool> {
         match (self, question) {
             (FieldValue::Integer(number), Question::Number(op, other)) => {
                 Some(other.span(*op, 0).has((*number).into()))
@@ -68,7 +68,7 @@ impl FieldValue {
     }
 }
 
-/// What one path leads to, of the objects where it leads to anything.
+/// Values of one path, of the objects where it leads to anything.
 #[derive(Debug)]
 pub(crate) struct FieldValues {
     /// Ascending by node; the place in `values`.
@@ -76,20 +76,10 @@ pub(crate) struct FieldValues {
     values: Vec<FieldValue>,
 }
 
-/// A value, with the answer to a question.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'v>(&'v FieldValue);
-
-impl Known<'_> {
-    pub(super) fn answers(self, question: &Question) -> Option<bool> {
-        self.0.answers(question)
-    }
-}
-
 impl FieldValues {
     /// Of the objects where the path leads to something: it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, Known<'_>)> {
-        self.nodes.iter().map(|&(node, place)| (node, Known(&self.values[place as usize])))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeId, &FieldValue)> {
+        self.nodes.iter().map(|&(node, place)| (node, &self.values[place as usize]))
     }
 
     /// The value of an object; `None` for null.
@@ -99,7 +89,7 @@ impl FieldValues {
     }
 }
 
-/// What each path leads to. One pass over the values of the dump, and the texts of what is at the ends; 24 bytes for each
+/// Values of each path. One pass over the values of the dump, and the texts of what is at the ends; 24 bytes for each
 /// object with a field of a name that occurs, and the texts.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ mod tree;
 
 use std::ops::Range;
 
-use bind::{Binder, Sets};
+use bind::{Binder, NodeSets};
 use column::Column;
 use mask::Columns;
 use tree::{Condition, Question, Subject};
@@ -81,7 +81,7 @@ impl Filter {
         };
         let fields = fields::read_fields(dump, graph, &self.fields)?;
         let lengths = if needs.lengths { fields::read_lengths(dump, graph)? } else { Vec::new() };
-        let sets = Sets::of(dump);
+        let sets = NodeSets::of(dump);
         let bind = |(text, condition): &(String, Condition)| {
             let format = &dump.info().format;
             Binder { text, format, graph, reachable_bytes, fields: &fields, lengths: &lengths, sets: &sets }
@@ -104,7 +104,7 @@ impl Filter {
     }
 }
 
-/// What an expression names that is not there yet.
+/// Work that the columns of an expression need.
 #[derive(Debug, Default)]
 struct Needs {
     reachable: bool,

@@ -29,13 +29,13 @@ pub(super) struct Number {
     is_negative: bool,
     /// Without its sign and dot, times its unit: below 2^120, of a share below 2^40.
     digits: u128,
-    /// How many of the digits stand behind the dot.
+    /// Digits behind the dot.
     decimals: u32,
     /// It is so many percent of something.
     pub(super) is_share: bool,
 }
 
-/// What the typed word of a number is not.
+/// Mistakes in the typed word of a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NotANumber {
     TooLong,
@@ -100,7 +100,7 @@ impl Number {
         if self.is_negative { (-ceil, -floor) } else { (floor, ceil) }
     }
 
-    /// What whole numbers compare so with it; of a share, with that share of `whole`.
+    /// Whole numbers that compare so with it; of a share, with that share of `whole`.
     pub(super) fn span(self, op: Op, whole: u64) -> Span {
         let (floor, ceil) = self.bounds(whole);
         let (lo, hi) = match op {
@@ -185,9 +185,10 @@ impl Op {
         }
     }
 
-    /// What holds of all known things of which it does not.
-    pub(super) fn negated(self) -> Self {
+    /// The comparison, or the one that holds of all known things of which this one does not.
+    pub(super) fn negated_if(self, is_not: bool) -> Self {
         match self {
+            op if !is_not => op,
             Op::Eq => Op::Ne,
             Op::Ne => Op::Eq,
             Op::Lt => Op::Ge,

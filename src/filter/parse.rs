@@ -3,7 +3,7 @@
 use super::column::{Column, Kind};
 use super::error::FilterError;
 use super::number::{NotANumber, Number, Op};
-use super::scan::{KEYWORDS, MAX_PATHS, Scanner};
+use super::scan::{KEYWORDS, MAX_PATHS, WordScanner};
 use super::tree::{Condition, Question, Subject, Test};
 use crate::analysis::selection::TypePattern;
 use crate::analysis::spelling::nearest;
@@ -27,7 +27,7 @@ const OPS: [(&str, Op); 8] = [
 
 /// Reads an expression; paths of fields are added to `fields`.
 pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Condition, FilterError> {
-    let mut parser = Parser { scanner: Scanner::new(text), fields, nested: 0 };
+    let mut parser = Parser { scanner: WordScanner::new(text), fields, nested: 0 };
     if text.len() > MAX_BYTES {
         return Err(parser.scanner.error(MAX_BYTES, format!("an expression has at most {MAX_BYTES} bytes")));
     }
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str, fields: &mut Vec<Vec<String>>) -> Result<Conditi
 }
 
 struct Parser<'t, 'f> {
-    scanner: Scanner<'t>,
+    scanner: WordScanner<'t>,
     fields: &'f mut Vec<Vec<String>>,
     nested: usize,
 }
@@ -98,10 +98,7 @@ impl Parser<'_, '_> {
         let negated = |is_not, condition| if is_not { Condition::Not(Box::new(condition)) } else { condition };
         if self.scanner.keyword("is") {
             let is_not = self.scanner.keyword("not");
-            let here = self.scanner.place();
-            if !self.scanner.keyword("null") {
-                return Err(self.scanner.error(here, "`null` or `not null` is expected behind `is`"));
-            }
+            self.scanner.expect_keyword("null", "`null` or `not null` is expected behind `is`")?;
             return Ok(negated(is_not, test(at, Question::IsNull)));
         }
         let here = self.scanner.place();
@@ -114,9 +111,8 @@ impl Parser<'_, '_> {
             for op in [Op::Ge, Op::Le] {
                 let value_at = self.scanner.place();
                 bounds.push(test(value_at, self.value(kind, op)?));
-                if op == Op::Ge && !self.scanner.keyword("and") {
-                    let here = self.scanner.place();
-                    return Err(self.scanner.error(here, "`and` is expected: between A and B"));
+                if op == Op::Ge {
+                    self.scanner.expect_keyword("and", "`and` is expected: between A and B")?;
                 }
             }
             return Ok(negated(is_not_in, Condition::All(bounds)));
@@ -154,7 +150,7 @@ impl Parser<'_, '_> {
         word.eq_ignore_ascii_case("false") || word.eq_ignore_ascii_case("no")
     }
 
-    /// What is tested; the kind is not known of fields.
+    /// The subject of a test; the kind is not known of fields.
     fn subject(&mut self, at: usize) -> Result<(Subject, Option<Kind>), FilterError> {
         if let Some(path) = self.scanner.path()? {
             let known = self.fields.iter().position(|known| *known == path);
@@ -198,9 +194,7 @@ impl Parser<'_, '_> {
         test: &impl Fn(usize, Question) -> Condition,
     ) -> Result<Condition, FilterError> {
         let at = self.scanner.place();
-        if !self.scanner.sign("(") {
-            return Err(self.scanner.error(at, "( is expected behind `in`: in ('a', 'b')"));
-        }
+        self.scanner.expect_sign("(", "( is expected behind `in`: in ('a', 'b')")?;
         let here = self.scanner.place();
         if self.scanner.sign(")") {
             return Err(self.scanner.error(here, "something to compare with is expected between ( and )"));
@@ -217,10 +211,7 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        let here = self.scanner.place();
-        if !self.scanner.sign(")") {
-            return Err(self.scanner.error(here, ", or ) is expected here"));
-        }
+        self.scanner.expect_sign(")", ", or ) is expected here")?;
         if !texts.is_empty() {
             others.push(test(at, Question::OneOf(texts)));
         }
@@ -250,7 +241,7 @@ impl Parser<'_, '_> {
             .map_err(|why| self.scanner.error(at, why.lines().collect::<Vec<_>>().join(" ")))
     }
 
-    /// What something of a kind is compared with.
+    /// The value that something of a kind is compared with.
     fn value(&mut self, kind: Option<Kind>, op: Op) -> Result<Question, FilterError> {
         let at = self.scanner.place();
         if self.scanner.is_at_end() {

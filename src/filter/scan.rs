@@ -14,17 +14,17 @@ pub(super) const KEYWORDS: [&str; 11] =
 
 /// Reads an expression from its start to its end.
 #[derive(Debug, Clone)]
-pub(super) struct Scanner<'t> {
+pub(super) struct WordScanner<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl<'t> Scanner<'t> {
+impl<'t> WordScanner<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Scanner { text, at: 0 }
+        WordScanner { text, at: 0 }
     }
 
-    /// Where the next word begins.
+    /// Start of the next word.
     pub(super) fn place(&mut self) -> usize {
         self.at += self.rest().len() - self.rest().trim_start().len();
         self.at
@@ -44,7 +44,7 @@ impl<'t> Scanner<'t> {
         &self.text[self.at..]
     }
 
-    /// What comes next, blanks left out.
+    /// The next part, blanks left out.
     pub(super) fn next(&mut self) -> &'t str {
         self.place();
         self.rest()
@@ -89,6 +89,18 @@ impl<'t> Scanner<'t> {
             self.at += sign.len();
         }
         is_it
+    }
+
+    /// Passes over a sign, which must come next.
+    pub(super) fn expect_sign(&mut self, sign: &str, message: &str) -> Result<(), FilterError> {
+        let here = self.place();
+        if self.sign(sign) { Ok(()) } else { Err(self.error(here, message)) }
+    }
+
+    /// Passes over a word, which must come next.
+    pub(super) fn expect_keyword(&mut self, keyword: &str, message: &str) -> Result<(), FilterError> {
+        let here = self.place();
+        if self.keyword(keyword) { Ok(()) } else { Err(self.error(here, message)) }
     }
 
     /// A text in quotes, if one comes next; the quote twice stands for itself.

@@ -1,7 +1,7 @@
 //! Fields that rows show: `.id,.user.name`.
 
 use super::fields::{FieldValues, read_fields};
-use super::scan::{MAX_PATHS, Scanner};
+use super::scan::{MAX_PATHS, WordScanner};
 use super::{FilterError, FilterProblem};
 use crate::dump::OpenDump;
 
@@ -18,7 +18,7 @@ impl FieldSelection {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        let mut scanner = Scanner::new(text);
+        let mut scanner = WordScanner::new(text);
         let mut paths: Vec<(String, Vec<String>)> = Vec::new();
         loop {
             let at = scanner.place();
@@ -48,7 +48,7 @@ impl FieldSelection {
         self.paths.iter().map(|(text, _)| text.as_str())
     }
 
-    /// What each path leads to, of all objects. One pass over the values of the dump.
+    /// Values of each path, of all objects. One pass over the values of the dump.
     pub(crate) fn read(&self, dump: &OpenDump) -> Result<Vec<FieldValues>, FilterProblem> {
         let names: Vec<Vec<String>> = self.paths.iter().map(|(_, names)| names.clone()).collect();
         dump.graph().map_or(Ok(Vec::new()), |graph| read_fields(dump, graph, &names))

@@ -1,4 +1,4 @@
-//! What is understood and what is not, with the places of mistakes.
+//! Expressions that are understood and that are not, with the places of mistakes.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use super::column::Column;
 use super::number::{Number, Op};
 use crate::analysis::selection::TypePattern;
 
-/// What is tested.
+/// Subject of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Subject {
     Column(Column),
@@ -12,7 +12,7 @@ pub(super) enum Subject {
     Field(usize),
 }
 
-/// What is asked of it.
+/// Question about the subject.
 #[derive(Debug, Clone)]
 pub(super) enum Question {
     IsNull,

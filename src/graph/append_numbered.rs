@@ -3,7 +3,7 @@
 use super::BuildError;
 use super::builder::GraphBuilder;
 use super::id_map::IdMap;
-use super::numbered::{Numbered, NumberedObjects, NumberedWeak};
+use super::numbered::{NumberedObjects, NumberedRest, NumberedWeak};
 use super::object_order::ObjectOrder;
 use super::resolve_counts::ResolveCounts;
 use super::resolve_references::Resolved;
@@ -32,7 +32,7 @@ impl GraphBuilder {
         self.objects.large = large;
         self.objects.counts = counts;
         self.objects.reference_words = references;
-        self.numbered = Some(Numbered { ids, weak, dangling });
+        self.numbered = Some(NumberedRest { ids, weak, dangling });
         self.check_memory()
     }
 
@@ -44,8 +44,8 @@ impl GraphBuilder {
     }
 
     /// Puts the graph together where objects came numbered. O(objects + references).
-    pub(super) fn resolve_numbered(mut self, numbered: Numbered) -> (HeapGraph, ResolveCounts) {
-        let Numbered { ids, weak, dangling } = numbered;
+    pub(super) fn resolve_numbered(mut self, numbered: NumberedRest) -> (HeapGraph, ResolveCounts) {
+        let NumberedRest { ids, weak, dangling } = numbered;
         let mut problems = ResolveCounts::default();
         if dangling > 0 {
             problems.dangling_references.add(0);

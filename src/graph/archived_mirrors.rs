@@ -20,7 +20,7 @@ use crate::parallel;
 const SLACK_BYTES: u64 = 8;
 /// Longer arrays are of no archive: those that were seen refer to fewer than 1,000 classes that were not loaded.
 const MOST_ELEMENTS: u32 = 1 << 16;
-/// What an element takes while it is looked at: it stands in two lists while these are joined, its id and the room at it in
+/// Bytes of an element while it is looked at: it stands in two lists while these are joined, its id and the room at it in
 /// one each.
 const ELEMENT_BYTES: u64 = 48;
 

@@ -1,4 +1,4 @@
-//! How much memory a dump may take while it is read: one account, and every growing buffer asks it before it grows.
+//! The limit of memory while a dump is read: one account, and every growing buffer asks it before it grows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ struct Account {
     passing_bytes: AtomicU64,
 }
 
-/// What one holder has taken from an account; given back when it is dropped.
+/// The share of one holder of an account; given back when it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryShare {
     account: Option<Arc<Account>>,
@@ -33,19 +33,23 @@ impl MemoryBudget {
         }))
     }
 
-    /// What the account allows.
+    /// Limit of the account.
     pub fn limit_bytes(&self) -> Option<u64> {
         self.0.as_ref().map(|account| account.limit_bytes)
     }
 
     /// A share for what stays until the dump has been read.
     pub fn for_content(&self) -> MemoryShare {
-        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing: false }
+        self.share(false)
     }
 
     /// A share for a buffer that content passes through. Some MiB of those come on top of the limit.
     pub fn for_buffer(&self) -> MemoryShare {
-        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing: true }
+        self.share(true)
+    }
+
+    fn share(&self, is_passing: bool) -> MemoryShare {
+        MemoryShare { account: self.0.clone(), held_bytes: 0, is_passing }
     }
 }
 
@@ -69,7 +73,7 @@ impl MemoryShare {
         Ok(())
     }
 
-    /// What the holder has.
+    /// Bytes of the holder.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
@@ -103,32 +107,19 @@ pub fn make_room<T>(column: &mut Vec<T>, more: usize) {
     column.reserve_exact(wanted - column.len());
 }
 
-/// What cannot be built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Reason for which a graph cannot be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// More objects than node numbers: 2^32 - 2.
+    #[error("the dump has more objects than heapdump can number (4,294,967,294)")]
     TooManyObjects,
     /// One object with 2^32 references or more.
+    #[error("one object has more references than heapdump can count (4,294,967,295)")]
     TooManyReferences,
     /// The dump takes more memory than these bytes, which `limit_memory` allows.
+    #[error("the dump takes more than {0} bytes of memory")]
     TooMuchMemory(u64),
 }
-
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BuildError::TooManyObjects => {
-                f.write_str("the dump has more objects than heapdump can number (4,294,967,294)")
-            }
-            BuildError::TooManyReferences => {
-                f.write_str("one object has more references than heapdump can count (4,294,967,295)")
-            }
-            BuildError::TooMuchMemory(bytes) => write!(f, "the dump takes more than {bytes} bytes of memory"),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}
 
 #[cfg(test)]
 mod tests {

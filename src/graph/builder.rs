@@ -6,13 +6,13 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::budget::{MemoryBudget, MemoryShare, make_room};
-use super::byte_counts::OVERFLOW;
+use super::byte_counts::packed;
 use super::columns::{ObjectColumns, PositionRun};
 use super::id_map::{IdMap, IdRange};
 use super::names::NameId;
-use super::numbered::Numbered;
+use super::numbered::NumberedRest;
 use super::object_order::ObjectOrder;
-use super::packed_objects::{Chunk, PackedObjects};
+use super::packed_objects::{ObjectChunk, PackedObjects};
 use super::reference_stream::ReferenceStream;
 use super::resolve_counts::{Dropped, ResolveOptions};
 use super::roots::RootRecord;
@@ -30,6 +30,23 @@ const LONG_NAME_BYTES: usize = 64 * 1024;
 /// Memory for the characters of a name: in a list and in a map, and what a long one takes where it is shown.
 fn name_cost(bytes: usize) -> usize {
     if bytes < LONG_NAME_BYTES { 2 * bytes } else { 8 * bytes }
+}
+
+/// The number of a text among those that are there, which it joins where it is new.
+fn number_of(
+    text: &str,
+    texts: &mut Vec<Box<str>>,
+    numbers: &mut FxHashMap<Box<str>, u32>,
+    cost_bytes: &mut usize,
+) -> u32 {
+    if let Some(&number) = numbers.get(text) {
+        return number;
+    }
+    let number = texts.len() as u32;
+    texts.push(text.into());
+    *cost_bytes += name_cost(text.len());
+    numbers.insert(text.into(), number);
+    number
 }
 
 #[derive(Debug, Default)]
@@ -71,8 +88,8 @@ pub struct GraphBuilder {
     /// (section, from, to, position): references added to what the objects list themselves.
     pub(super) added_references: Vec<(u32, u64, u64, u64)>,
     pub(super) generations: Vec<GenerationRange>,
-    /// What came by number instead of by id, for dumps that do.
-    pub(super) numbered: Option<Numbered>,
+    /// Objects that came by number instead of by id, for dumps that do.
+    pub(super) numbered: Option<NumberedRest>,
     /// Names of parts of the heap, and (object, part) where objects go over to another part.
     pub(super) heap_parts: (Vec<String>, Vec<(u32, u32)>),
     /// (section, from, to, how).
@@ -83,7 +100,7 @@ pub struct GraphBuilder {
     /// The first of the objects that were appended late, and before which object each of them stands in the dump.
     pub(super) late: (usize, Vec<u32>),
     pub(super) memory: MemoryShare,
-    /// What all names together cost.
+    /// Cost of all names together.
     name_bytes: usize,
 }
 
@@ -169,7 +186,7 @@ impl GraphBuilder {
             + self.weak_references * (size_of::<u32>() + size_of::<WeakReference>())
             + self.objects.large.len() * size_of::<(u32, u64)>()
             + self.objects.positions.len() * size_of::<PositionRun>()
-            + self.objects.chunks.len() * size_of::<Chunk>()
+            + self.objects.chunks.len() * size_of::<ObjectChunk>()
             + self.late.1.len() * size_of::<u32>()
             + self.added_references.len() * size_of::<(u32, u64, u64, u64)>()
             + self.heap_parts.1.len() * size_of::<(u32, u32)>()
@@ -182,7 +199,7 @@ impl GraphBuilder {
         bytes as u64
     }
 
-    /// How ids are printed, where the reader learns it on the way.
+    /// Sets the form in which ids are printed, where the reader learns it on the way.
     pub fn set_id_style(&mut self, id_style: IdStyle) {
         self.id_style = id_style;
     }
@@ -217,16 +234,7 @@ impl GraphBuilder {
 
     /// Names a type. Types of one name become one.
     pub fn name_type(&mut self, slot: TypeSlot, name: &str) {
-        let number = match self.name_numbers.get(name) {
-            Some(&number) => number,
-            None => {
-                let number = self.names.len() as u32;
-                self.names.push(name.into());
-                self.name_bytes += name_cost(name.len());
-                self.name_numbers.insert(name.into(), number);
-                number
-            }
-        };
+        let number = number_of(name, &mut self.names, &mut self.name_numbers, &mut self.name_bytes);
         self.slots[slot.0 as usize] = Some(number);
     }
 
@@ -316,14 +324,7 @@ impl GraphBuilder {
                 Some((_, number)) => number,
                 None => u64::from(*small),
             };
-            let bytes = bytes(TypeSlot(slot), number);
-            *small = match u32::try_from(bytes) {
-                Ok(bytes) if bytes != OVERFLOW => bytes,
-                _ => {
-                    large.push((object as u32, bytes));
-                    OVERFLOW
-                }
-            };
+            *small = packed(bytes(TypeSlot(slot), number), object, large);
         }
     }
 
@@ -338,7 +339,7 @@ impl GraphBuilder {
         self.class_objects.push((object as u32, class));
     }
 
-    /// Which objects stand for which classes, ascending by object.
+    /// Objects that stand for classes, with the classes, ascending by object.
     pub fn class_objects(&self) -> &[(u32, TypeSlot)] {
         &self.class_objects
     }
@@ -366,14 +367,7 @@ impl GraphBuilder {
 
     /// A text that variables, methods, fields, files or threads are named with; equal ones are kept once.
     pub fn text(&mut self, text: &str) -> NameId {
-        if let Some(&number) = self.text_numbers.get(text) {
-            return NameId::new(number);
-        }
-        let number = self.texts.len() as u32;
-        self.texts.push(text.into());
-        self.name_bytes += name_cost(text.len());
-        self.text_numbers.insert(text.into(), number);
-        NameId::new(number)
+        NameId::new(number_of(text, &mut self.texts, &mut self.text_numbers, &mut self.name_bytes))
     }
 
     /// A reference beside those that the object lists: the value of a dependent handle, which lives with its key.
@@ -381,7 +375,7 @@ impl GraphBuilder {
         self.added_references.push((section.0, from, to, position));
     }
 
-    /// Where the collector keeps its generations; for dumps of one section.
+    /// Sets the ranges of the collector's generations; for dumps of one section.
     pub fn set_generations(&mut self, ranges: Vec<GenerationRange>) {
         self.generations = ranges;
     }
@@ -441,7 +435,7 @@ impl GraphBuilder {
         let (id_width, reference_width) = (columns.id_packing.width(), columns.reference_packing.width());
         let is_ascending = self.note_ids(section, columns, objects.clone());
         if !objects.is_empty() || leading > 0 {
-            self.objects.chunks.push(Chunk {
+            self.objects.chunks.push(ObjectChunk {
                 section: section.0,
                 objects: first..first + objects.len(),
                 first_id_word: self.objects.id_words.len(),
@@ -553,7 +547,7 @@ impl GraphBuilder {
 }
 
 impl SectionBuild {
-    /// What the map of the section's ids takes while it is made.
+    /// Bytes that the map of the section's ids takes while it is made.
     pub(super) fn map_bytes(&self) -> u64 {
         self.range.map_or(0, |range| IdMap::most_bytes(range, self.objects))
     }

@@ -8,6 +8,18 @@ use super::column::{Column, ColumnSink, ColumnSource};
 /// Marks an entry whose bytes are in the overflow table.
 pub(super) const OVERFLOW: u32 = u32::MAX;
 
+/// A byte count as it stands in a column of `u32`; one that does not fit goes to `large` with its index.
+#[inline]
+pub(super) fn packed(bytes: u64, index: usize, large: &mut Vec<(u32, u64)>) -> u32 {
+    match u32::try_from(bytes) {
+        Ok(bytes) if bytes != OVERFLOW => bytes,
+        _ => {
+            large.push((index as u32, bytes));
+            OVERFLOW
+        }
+    }
+}
+
 /// Byte counts by index. Those of 4 GiB - 1 and more are in a sorted table.
 #[derive(Debug, Default)]
 pub struct ByteCounts {
@@ -30,14 +42,7 @@ impl ByteCounts {
     /// The counts, packed. O(counts).
     pub fn pack(counts: impl Iterator<Item = u64>) -> Self {
         let mut large = Vec::new();
-        let small = counts.enumerate().map(|(at, bytes)| match u32::try_from(bytes) {
-            Ok(bytes) if bytes != OVERFLOW => bytes,
-            _ => {
-                large.push((at as u32, bytes));
-                OVERFLOW
-            }
-        });
-        let small = small.collect();
+        let small = counts.enumerate().map(|(at, bytes)| packed(bytes, at, &mut large)).collect();
         Self::new(small, &large)
     }
 

@@ -41,40 +41,34 @@ pub trait ColumnSink {
 
 /// Gives columns back.
 pub trait ColumnSource {
-    /// Where a column lies; `None` when there is none of this name.
+    /// Place of a column; `None` when there is none of this name.
     fn place(&self, name: &str) -> Option<(Arc<dyn Image>, Range<usize>)>;
 }
 
 /// A number that columns are made of.
-pub trait Number: Pod {
+pub trait ColumnNumber: Pod {
     /// Its value, to be compared with a column's limit.
     fn value(self) -> u64;
 }
 
-impl Number for u8 {
-    fn value(self) -> u64 {
-        self.into()
-    }
+macro_rules! numbers {
+    ($($number:ty)*) => { $(
+        impl ColumnNumber for $number {
+            fn value(self) -> u64 {
+                self.into()
+            }
+        }
+    )* };
 }
 
-impl Number for u32 {
-    fn value(self) -> u64 {
-        self.into()
-    }
-}
-
-impl Number for u64 {
-    fn value(self) -> u64 {
-        self
-    }
-}
+numbers!(u8 u32 u64);
 
 /// Numbers by index. In memory as fast as a vector; in an image a check comes before the first touch of each piece.
 #[derive(Debug)]
-pub struct Column<T>(Form<T>);
+pub struct Column<T>(ColumnForm<T>);
 
 #[derive(Debug)]
-enum Form<T> {
+enum ColumnForm<T> {
     Owned(Vec<T>),
     Stored(Box<Stored<T>>),
 }
@@ -83,7 +77,7 @@ enum Form<T> {
 struct Stored<T> {
     image: Arc<dyn Image>,
     range: Range<usize>,
-    /// What every value must be below; `u64::MAX` for no limit.
+    /// Upper bound of every value, excluded; `u64::MAX` for no limit.
     limit: u64,
     checked: Box<[AtomicBool]>,
     /// In place of the whole column, once a piece of it turned out damaged.
@@ -93,17 +87,17 @@ struct Stored<T> {
 
 impl<T> Default for Column<T> {
     fn default() -> Self {
-        Column(Form::Owned(Vec::new()))
+        Column(ColumnForm::Owned(Vec::new()))
     }
 }
 
 impl<T> From<Vec<T>> for Column<T> {
     fn from(values: Vec<T>) -> Self {
-        Column(Form::Owned(values))
+        Column(ColumnForm::Owned(values))
     }
 }
 
-impl<T: Number> Column<T> {
+impl<T: ColumnNumber> Column<T> {
     /// The column of this name, whose values must all be below `limit` (`u64::MAX`: any). `None` when there is none, or
     /// when its length is no whole number of values.
     pub fn stored(source: &dyn ColumnSource, name: &str, limit: u64) -> Option<Self> {
@@ -112,7 +106,7 @@ impl<T: Number> Column<T> {
             return None;
         }
         let checked = (0..range.len().div_ceil(PIECE_BYTES)).map(|_| AtomicBool::new(false)).collect();
-        Some(Column(Form::Stored(Box::new(Stored {
+        Some(Column(ColumnForm::Stored(Box::new(Stored {
             image,
             range,
             limit,
@@ -126,8 +120,8 @@ impl<T: Number> Column<T> {
     #[inline]
     pub fn len(&self) -> usize {
         match &self.0 {
-            Form::Owned(values) => values.len(),
-            Form::Stored(stored) => stored.range.len() / size_of::<T>(),
+            ColumnForm::Owned(values) => values.len(),
+            ColumnForm::Stored(stored) => stored.range.len() / size_of::<T>(),
         }
     }
 
@@ -140,8 +134,8 @@ impl<T: Number> Column<T> {
     #[inline]
     pub fn get(&self, index: usize) -> T {
         match &self.0 {
-            Form::Owned(values) => values[index],
-            Form::Stored(stored) => stored.slice(index..index + 1)[0],
+            ColumnForm::Owned(values) => values[index],
+            ColumnForm::Stored(stored) => stored.slice(index..index + 1)[0],
         }
     }
 
@@ -149,8 +143,8 @@ impl<T: Number> Column<T> {
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[T] {
         match &self.0 {
-            Form::Owned(values) => &values[range],
-            Form::Stored(stored) => stored.slice(range),
+            ColumnForm::Owned(values) => &values[range],
+            ColumnForm::Stored(stored) => stored.slice(range),
         }
     }
 
@@ -158,15 +152,15 @@ impl<T: Number> Column<T> {
     #[inline(always)]
     pub(super) fn in_memory(&self) -> Option<&[T]> {
         match &self.0 {
-            Form::Owned(values) => Some(values),
-            Form::Stored(_) => None,
+            ColumnForm::Owned(values) => Some(values),
+            ColumnForm::Stored(_) => None,
         }
     }
 
     /// The vector they lie in, where they are in memory of their own; else the column.
     pub(super) fn into_memory(self) -> Result<Vec<T>, Self> {
         match self.0 {
-            Form::Owned(values) => Ok(values),
+            ColumnForm::Owned(values) => Ok(values),
             stored => Err(Column(stored)),
         }
     }
@@ -195,7 +189,7 @@ impl<T: Number> Column<T> {
     }
 }
 
-impl<T: Number> Stored<T> {
+impl<T: ColumnNumber> Stored<T> {
     /// Out of line, so that loops over columns in memory stay tight.
     #[cold]
     #[inline(never)]

@@ -3,23 +3,24 @@
 //! Ids and references are pushed as the dump writes them (u64). `seal` packs them to 4 bytes each, relative to the
 //! block's own smallest value and alignment, so that a load never holds 8 bytes per reference for the whole dump.
 
+use super::byte_counts::packed;
 use super::id_map::IdRange;
 
 /// The packed form of a reference to 0, which is a null.
 pub(super) const NULL: u32 = u32::MAX;
 
-/// How a block's ids or references were packed.
+/// Packing of a block's ids or references.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Packing {
+pub(super) struct WordPacking {
     base: u64,
     shift: u32,
     /// Two words each, low first: the block's values do not fit 32 bits.
     wide: bool,
 }
 
-impl Packing {
+impl WordPacking {
     /// Packs `values` into `out`, which is cleared first. With `nulls`, 0 is a null and does not stretch the packing.
-    fn pack(values: &[u64], nulls: bool, out: &mut Vec<u32>) -> (Packing, Option<IdRange>) {
+    fn pack(values: &[u64], nulls: bool, out: &mut Vec<u32>) -> (WordPacking, Option<IdRange>) {
         out.clear();
         let mut range: Option<IdRange> = None;
         for &value in values {
@@ -31,7 +32,7 @@ impl Packing {
                 None => range = Some(IdRange::of(value)),
             }
         }
-        let mut packing = Packing::default();
+        let mut packing = WordPacking::default();
         if let Some(range) = &range {
             packing.base = range.min;
             packing.shift = if range.varying == 0 { 0 } else { range.varying.trailing_zeros() };
@@ -56,13 +57,7 @@ impl Packing {
     /// The value at `index`, counted in values; a null comes back as 0.
     #[inline]
     pub(super) fn unpack(self, words: &[u32], index: usize) -> u64 {
-        if self.wide {
-            u64::from(words[2 * index]) | u64::from(words[2 * index + 1]) << 32
-        } else if words[index] == NULL {
-            0
-        } else {
-            self.base + (u64::from(words[index]) << self.shift)
-        }
+        if !self.wide && words[index] == NULL { 0 } else { self.unpack_id(words, index) }
     }
 
     /// As `unpack`, for ids: no value stands for a null.
@@ -90,22 +85,22 @@ pub struct ObjectColumns {
     ids: Vec<u64>,
     references: Vec<u64>,
     leading_references: usize,
-    /// Which of `references` are weak, ascending.
+    /// Positions in `references` of those that are weak, ascending.
     pub(super) weak: Vec<u32>,
     pub(super) types: Vec<u32>,
     pub(super) shallow: Vec<u32>,
     /// (object in the block, bytes).
     pub(super) large: Vec<(u32, u64)>,
-    /// Where each object's references begin in `references`.
+    /// Start of each object's references in `references`.
     starts: Vec<u32>,
-    /// How many references each object has, where these come apart from it; else empty.
+    /// Number of references of each object, where these come apart from it; else empty.
     pub(super) counted: Vec<u32>,
     pub(super) positions: Vec<PositionRun>,
     last_position: u64,
     pub(super) id_words: Vec<u32>,
-    pub(super) id_packing: Packing,
+    pub(super) id_packing: WordPacking,
     pub(super) reference_words: Vec<u32>,
-    pub(super) reference_packing: Packing,
+    pub(super) reference_packing: WordPacking,
 }
 
 impl ObjectColumns {
@@ -171,13 +166,7 @@ impl ObjectColumns {
         self.ids.push(id);
         self.types.push(type_index);
         self.starts.push(self.references.len() as u32);
-        self.shallow.push(match u32::try_from(shallow_bytes) {
-            Ok(bytes) if bytes != super::byte_counts::OVERFLOW => bytes,
-            _ => {
-                self.large.push((object, shallow_bytes));
-                super::byte_counts::OVERFLOW
-            }
-        });
+        self.shallow.push(packed(shallow_bytes, object as usize, &mut self.large));
     }
 
     /// Objects whose references come apart from them, each as (id, type index, bytes, number of references), at even
@@ -186,13 +175,7 @@ impl ObjectColumns {
         self.positions.push(PositionRun { first_object: self.types.len() as u32, position, stride });
         for (id, type_index, shallow_bytes, references) in objects {
             self.ids.push(id);
-            self.shallow.push(match u32::try_from(shallow_bytes) {
-                Ok(bytes) if bytes != super::byte_counts::OVERFLOW => bytes,
-                _ => {
-                    self.large.push((self.types.len() as u32, shallow_bytes));
-                    super::byte_counts::OVERFLOW
-                }
-            });
+            self.shallow.push(packed(shallow_bytes, self.types.len(), &mut self.large));
             self.types.push(type_index);
             self.counted.push(u32::try_from(references).unwrap_or(u32::MAX));
         }
@@ -221,8 +204,8 @@ impl ObjectColumns {
 
     /// Packs ids and references. Called by the thread that filled the columns, before they are appended.
     pub fn seal(&mut self) {
-        self.id_packing = Packing::pack(&self.ids, false, &mut self.id_words).0;
-        self.reference_packing = Packing::pack(&self.references, true, &mut self.reference_words).0;
+        self.id_packing = WordPacking::pack(&self.ids, false, &mut self.id_words).0;
+        self.reference_packing = WordPacking::pack(&self.references, true, &mut self.reference_words).0;
     }
 
     pub(super) fn id_range(&self, objects: std::ops::Range<usize>) -> Option<(IdRange, bool)> {
@@ -246,7 +229,7 @@ impl ObjectColumns {
         self.leading_references
     }
 
-    /// Where the references of `object` begin; of `len`: where all end.
+    /// Start of the references of `object`; of `len`: where all end.
     pub(super) fn start(&self, object: usize) -> usize {
         self.starts.get(object).map_or(self.references.len(), |&start| start as usize)
     }
@@ -268,7 +251,7 @@ mod tests {
         let mut words = Vec::new();
         for values in cases {
             for nulls in [true, false] {
-                let (packing, _) = Packing::pack(values, nulls, &mut words);
+                let (packing, _) = WordPacking::pack(values, nulls, &mut words);
                 assert_eq!(words.len(), values.len() * packing.width());
                 for (index, &value) in values.iter().enumerate() {
                     let back = if nulls { packing.unpack(&words, index) } else { packing.unpack_id(&words, index) };
@@ -282,7 +265,7 @@ mod tests {
     fn aligned_addresses_over_32_gib_stay_narrow() {
         let mut words = Vec::new();
         let values = [0x7f00_0000_0000, 0x7f00_0000_0008 + (31 << 30)];
-        assert!(!Packing::pack(&values, true, &mut words).0.wide);
+        assert!(!WordPacking::pack(&values, true, &mut words).0.wide);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::NodeId;
 use super::column::Column;
 use super::prefetch::prefetch;
 
-/// Where each node's targets begin; `u32` while it fits, for the memory's sake.
+/// Start of each node's targets; `u32` while it fits, for the memory's sake.
 #[derive(Debug)]
 pub(super) enum Offsets {
     Narrow(Column<u32>),
@@ -89,7 +89,7 @@ impl Csr {
         self.targets.slice(self.offsets.range(index))
     }
 
-    /// Where the targets begin, if that is in memory.
+    /// Start of the targets, if that is in memory.
     #[inline(always)]
     fn offsets_in_memory(&self) -> Option<&[u32]> {
         match &self.offsets {

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::SectionIds;
 
-/// Where the collector keeps an object.
+/// Part of the heap in which the collector keeps an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Generation {
     /// Generation 0, 1 or 2.
-    Numbered(u8),
+    NumberedRest(u8),
     /// The heap of large objects.
     Large,
     /// The heap of pinned objects.
@@ -29,7 +29,7 @@ impl Generation {
     /// As users see it.
     pub fn name(self) -> String {
         match self {
-            Generation::Numbered(number) => format!("gen{number}"),
+            Generation::NumberedRest(number) => format!("gen{number}"),
             Generation::Large => "loh".into(),
             Generation::Pinned => "poh".into(),
             Generation::Outside => "(none)".into(),
@@ -44,7 +44,7 @@ pub struct GenerationRange {
     pub start: u64,
     /// The first address behind it.
     pub end: u64,
-    /// Whose it is.
+    /// Generation of the range.
     pub generation: Generation,
 }
 
@@ -53,7 +53,7 @@ pub struct GenerationRange {
 pub struct GenerationRun {
     /// Their indices.
     pub nodes: Range<usize>,
-    /// Where they are.
+    /// Generation of the nodes.
     pub generation: Generation,
 }
 

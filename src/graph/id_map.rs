@@ -25,12 +25,12 @@ const PAGED_BYTES_PER_ID: usize = 10;
 pub(super) struct IdMap {
     base: u64,
     shift: u32,
-    form: Form,
+    form: MapForm,
     count: usize,
 }
 
 #[derive(Debug)]
-enum Form {
+enum MapForm {
     Flat(Bitmap),
     /// Boxed, for a dump of very many sections has very many maps.
     Paged(Box<Paged>),
@@ -163,7 +163,7 @@ impl Bitmap {
     }
 }
 
-/// What of a map is no column.
+/// The part of a map that is stored as JSON.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct StoredIds {
     base: u64,
@@ -179,7 +179,7 @@ enum StoredForm {
     Sorted,
 }
 
-/// What must be known of a set of ids before its map is built.
+/// Facts about a set of ids that are needed before its map is built.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdRange {
     pub(super) min: u64,
@@ -211,7 +211,7 @@ impl IdRange {
 impl IdMap {
     /// No ids at all.
     pub(super) fn empty() -> Self {
-        IdMap { base: 0, shift: 0, form: Form::Sorted(Column::default()), count: 0 }
+        IdMap { base: 0, shift: 0, form: MapForm::Sorted(Column::default()), count: 0 }
     }
 
     /// Memory that `build` takes at most.
@@ -233,7 +233,7 @@ impl IdMap {
                 bitmap.set(((id - base) >> shift) as usize);
             }
             let (bitmap, count) = bitmap.finish();
-            return IdMap { base, shift, form: Form::Flat(bitmap), count };
+            return IdMap { base, shift, form: MapForm::Flat(bitmap), count };
         }
         if let Some(map) = Self::build_paged(base, shift, len, &ids) {
             return map;
@@ -243,7 +243,7 @@ impl IdMap {
         sorted.sort_unstable();
         sorted.dedup();
         let count = sorted.len();
-        IdMap { base, shift, form: Form::Sorted(sorted.into()), count }
+        IdMap { base, shift, form: MapForm::Sorted(sorted.into()), count }
     }
 
     fn build_paged<I: Iterator<Item = u64>>(base: u64, shift: u32, len: usize, ids: &impl Fn() -> I) -> Option<Self> {
@@ -277,7 +277,7 @@ impl IdMap {
         }
         let (bitmap, count) = bitmap.finish();
         let paged = Paged { bitmap, numbers: numbers.into(), directory };
-        Some(IdMap { base, shift, form: Form::Paged(Box::new(paged)), count })
+        Some(IdMap { base, shift, form: MapForm::Paged(Box::new(paged)), count })
     }
 
     /// Distinct ids.
@@ -285,7 +285,7 @@ impl IdMap {
         self.count
     }
 
-    /// How many ids are smaller, if `id` is in the map. O(1), or a binary search in the sorted form.
+    /// Number of smaller ids, if `id` is in the map. O(1), or a binary search in the sorted form.
     #[inline]
     pub(super) fn rank(&self, id: u64) -> Option<u32> {
         let distance = id.wrapping_sub(self.base);
@@ -294,12 +294,12 @@ impl IdMap {
         }
         let unit = distance >> self.shift;
         match &self.form {
-            Form::Flat(bitmap) => bitmap.rank(usize::try_from(unit).ok()?),
-            Form::Paged(paged) => {
+            MapForm::Flat(bitmap) => bitmap.rank(usize::try_from(unit).ok()?),
+            MapForm::Paged(paged) => {
                 let slot = *paged.directory.get(&(unit >> PAGE_BITS))? as usize;
                 paged.bitmap.rank((slot << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as usize)
             }
-            Form::Sorted(sorted) => {
+            MapForm::Sorted(sorted) => {
                 let rank = sorted.partition_point(|other| other < id);
                 (rank < sorted.len() && sorted.get(rank) == id).then_some(rank as u32)
             }
@@ -309,18 +309,18 @@ impl IdMap {
     /// The id with this rank, which must be below `len`. O(log ids).
     pub(super) fn select(&self, rank: u32) -> u64 {
         match &self.form {
-            Form::Flat(bitmap) => self.base.wrapping_add((bitmap.select(rank) as u64) << self.shift),
-            Form::Paged(paged) => {
+            MapForm::Flat(bitmap) => self.base.wrapping_add((bitmap.select(rank) as u64) << self.shift),
+            MapForm::Paged(paged) => {
                 let unit = paged.bitmap.select(rank);
                 let page = paged.numbers.get(unit >> PAGE_BITS);
                 let unit = (page << PAGE_BITS) + (unit & ((1 << PAGE_BITS) - 1)) as u64;
                 self.base.wrapping_add(unit << self.shift)
             }
-            Form::Sorted(sorted) => sorted.get(rank as usize),
+            MapForm::Sorted(sorted) => sorted.get(rank as usize),
         }
     }
 
-    /// How many ids are smaller than `id`, which need not be in the map. O(log² ids).
+    /// Number of ids that are smaller than `id`, which need not be in the map. O(log² ids).
     pub(super) fn smaller_than(&self, id: u64) -> u32 {
         let (mut low, mut high) = (0, self.count as u32);
         while low < high {
@@ -333,16 +333,16 @@ impl IdMap {
     /// Writes the map's columns under names that begin with `name`.
     pub(super) fn store(&self, sink: &mut dyn ColumnSink, name: &str) -> io::Result<StoredIds> {
         let form = match &self.form {
-            Form::Flat(bitmap) => {
+            MapForm::Flat(bitmap) => {
                 bitmap.store(sink, name)?;
                 StoredForm::Flat
             }
-            Form::Paged(paged) => {
+            MapForm::Paged(paged) => {
                 paged.bitmap.store(sink, name)?;
                 paged.numbers.store(sink, &format!("{name}.pages"))?;
                 StoredForm::Paged
             }
-            Form::Sorted(sorted) => {
+            MapForm::Sorted(sorted) => {
                 sorted.store(sink, name)?;
                 StoredForm::Sorted
             }
@@ -357,7 +357,7 @@ impl IdMap {
             return None;
         }
         let form = match form {
-            StoredForm::Flat => Form::Flat(Bitmap::from_stored(source, name, count)?),
+            StoredForm::Flat => MapForm::Flat(Bitmap::from_stored(source, name, count)?),
             StoredForm::Paged => {
                 let bitmap = Bitmap::from_stored(source, name, count)?;
                 let numbers: Column<u64> = Column::stored(source, &format!("{name}.pages"), u64::MAX)?;
@@ -365,23 +365,23 @@ impl IdMap {
                     return None;
                 }
                 let directory = numbers.all().iter().enumerate().map(|(slot, &number)| (number, slot as u32)).collect();
-                Form::Paged(Box::new(Paged { bitmap, numbers, directory }))
+                MapForm::Paged(Box::new(Paged { bitmap, numbers, directory }))
             }
-            StoredForm::Sorted => Form::Sorted(Column::stored(source, name, u64::MAX)?),
+            StoredForm::Sorted => MapForm::Sorted(Column::stored(source, name, u64::MAX)?),
         };
         let can_hold = match &form {
-            Form::Flat(bitmap) => bitmap.words.len() * 64,
-            Form::Paged(paged) => paged.bitmap.words.len() * 64,
-            Form::Sorted(sorted) => sorted.len(),
+            MapForm::Flat(bitmap) => bitmap.words.len() * 64,
+            MapForm::Paged(paged) => paged.bitmap.words.len() * 64,
+            MapForm::Sorted(sorted) => sorted.len(),
         };
         (count <= can_hold).then_some(IdMap { base, shift, form, count })
     }
 
     pub(super) fn bytes(&self) -> usize {
         match &self.form {
-            Form::Flat(bitmap) => bitmap.bytes(),
-            Form::Paged(paged) => paged.bitmap.bytes() + paged.numbers.len() * 8 + paged.directory.capacity() * 17,
-            Form::Sorted(sorted) => sorted.len() * 8,
+            MapForm::Flat(bitmap) => bitmap.bytes(),
+            MapForm::Paged(paged) => paged.bitmap.bytes() + paged.numbers.len() * 8 + paged.directory.capacity() * 17,
+            MapForm::Sorted(sorted) => sorted.len() * 8,
         }
     }
 }
@@ -414,13 +414,13 @@ mod tests {
     #[test]
     fn each_form_is_taken_and_right() {
         let dense: Vec<u64> = (0..50_000).map(|i| 0x7000 + i * 24).collect();
-        assert!(matches!(build(&dense).form, Form::Flat(_)));
+        assert!(matches!(build(&dense).form, MapForm::Flat(_)));
         check(&dense);
         let clustered: Vec<u64> = (0..50_000).map(|i| (i % 5) * (1 << 45) + i * 16).collect();
-        assert!(matches!(build(&clustered).form, Form::Paged(_)));
+        assert!(matches!(build(&clustered).form, MapForm::Paged(_)));
         check(&clustered);
         let scattered: Vec<u64> = (1..5_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
-        assert!(matches!(build(&scattered).form, Form::Sorted(_)));
+        assert!(matches!(build(&scattered).form, MapForm::Sorted(_)));
         check(&scattered);
     }
 

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::column::Number;
+use super::column::ColumnNumber;
 
 /// An object of one [`HeapGraph`](super::HeapGraph): dense, from 0, ascending by section and then by original id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
@@ -39,53 +39,38 @@ impl OneBased {
     }
 }
 
-impl Number for NodeId {
+impl ColumnNumber for NodeId {
     fn value(self) -> u64 {
         self.0.into()
     }
 }
 
-impl NodeId {
-    /// The node with this index; meaningful only below `node_count`.
-    pub fn new(index: usize) -> Self {
-        NodeId(index as u32)
-    }
-
-    /// Index into arrays of `node_count` entries.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Number for TypeId {
+impl ColumnNumber for TypeId {
     fn value(self) -> u64 {
         self.0.into()
     }
 }
 
-impl TypeId {
-    /// The type with this index; meaningful only below `type_count`.
-    pub fn new(index: usize) -> Self {
-        TypeId(index as u32)
-    }
+/// Ids that are indices from 0.
+macro_rules! indices {
+    ($($id:ident)*) => { $(
+        impl $id {
+            /// The id with this index; meaningful only below the number of such things in the graph.
+            pub fn new(index: usize) -> Self {
+                $id(index as u32)
+            }
 
-    /// Index into arrays of `type_count` entries.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
+            /// Index from 0, into arrays with an entry for each.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )* };
 }
+
+indices!(NodeId TypeId SectionId);
 
 impl SectionId {
-    /// The section with this index, from 0.
-    pub fn new(index: usize) -> Self {
-        SectionId(index as u32)
-    }
-
-    /// Index from 0.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-
     /// The number users see and type, from 1.
     pub fn number(self) -> usize {
         self.0 as usize + 1

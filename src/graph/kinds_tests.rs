@@ -1,4 +1,4 @@
-//! What formats with classes, threads and weak references rely on, on small heaps: each rule in one fact, and all of it
+//! Rules that formats with classes, threads and weak references rely on, on small heaps: each rule in one fact, and all of it
 //! again behind an index.
 
 use std::collections::BTreeMap;

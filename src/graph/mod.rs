@@ -25,7 +25,6 @@ mod generations;
 mod id_map;
 mod ids;
 mod interop;
-mod interop_all;
 mod names;
 mod node_set;
 mod numbered;
@@ -54,12 +53,11 @@ use std::sync::OnceLock;
 pub use budget::{BuildError, MemoryBudget, MemoryShare, make_room};
 pub use builder::GraphBuilder;
 pub use byte_counts::ByteCounts;
-pub use column::{Column, ColumnSink, ColumnSource, Image, Number};
+pub use column::{Column, ColumnNumber, ColumnSink, ColumnSource, Image};
 pub use columns::ObjectColumns;
 pub use generations::{Generation, GenerationRange, GenerationRun};
 pub use ids::{NodeId, SectionId, TypeId, TypeSlot};
-pub use interop::{Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
-pub use interop_all::{All, AnyNeighbors, AnyReferenceEdge, EdgesOf, EdgesOfAll};
+pub use interop::{All, AnyNeighbors, Neighbors, NodeReferences, ReferenceEdge, ReferenceEdges, Strength};
 pub use names::{NameId, Names};
 pub use node_set::NodeSet;
 pub use numbered::{NumberedObjects, NumberedWeak, ObjectIds, remove};
@@ -78,7 +76,7 @@ use csr::Csr;
 use sections::SectionIds;
 use weak_references::WeakReferences;
 
-/// What looking up an id gives.
+/// Result of looking up an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// No object has this id.
@@ -288,7 +286,7 @@ impl HeapGraph {
         self.store_class_references();
     }
 
-    /// When objects were allocated, in dumps that say so; else empty.
+    /// Times at which objects were allocated, in dumps that say so; else empty.
     pub fn intervals(&self) -> &HeapParts {
         &self.intervals
     }
@@ -366,7 +364,7 @@ impl HeapGraph {
         if self.sections.len() > 1 { format!("{}#{id}", self.section_of(node).number()) } else { id }
     }
 
-    /// How original ids are printed.
+    /// Form in which original ids are printed.
     pub fn id_style(&self) -> IdStyle {
         self.id_style
     }

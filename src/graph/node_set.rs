@@ -2,7 +2,7 @@
 
 use super::NodeId;
 
-/// Which nodes a walk has seen: a bit each.
+/// A set of nodes: a bit each.
 #[derive(Debug, Clone, Default)]
 pub struct NodeSet {
     words: Vec<u64>,

@@ -19,7 +19,7 @@ impl Default for ObjectIds {
 }
 
 impl ObjectIds {
-    /// How many.
+    /// Number of ids.
     pub fn len(&self) -> usize {
         match self {
             ObjectIds::Narrow(ids) => ids.len(),
@@ -77,7 +77,7 @@ impl ObjectIds {
         }
     }
 
-    /// What a map of them needs to know, and whether each is greater than the one before.
+    /// Facts for a map of them, and a flag: each is greater than the one before.
     pub(super) fn range(&self) -> Option<(IdRange, bool)> {
         let mut ids = self.iter();
         let first = ids.next()?;
@@ -131,11 +131,11 @@ pub fn remove<T: Copy>(column: &mut Vec<T>, numbers: &[u32]) {
 /// A weak reference by numbers of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberedWeak {
-    /// What refers.
+    /// The object that refers.
     pub source: u32,
-    /// How many references of the same object come before, strong and weak.
+    /// References of the same object before this one, strong and weak.
     pub place: u32,
-    /// What is referred to.
+    /// The object that is referred to.
     pub target: u32,
 }
 
@@ -160,9 +160,9 @@ pub struct NumberedObjects {
     pub dangling: u64,
 }
 
-/// What of them is not with the builder's other objects.
+/// The part of numbered objects that is not with the builder's other objects.
 #[derive(Debug, Default)]
-pub(super) struct Numbered {
+pub(super) struct NumberedRest {
     pub(super) ids: ObjectIds,
     pub(super) weak: Vec<NumberedWeak>,
     pub(super) dangling: u64,

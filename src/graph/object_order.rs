@@ -2,7 +2,7 @@
 //! is mostly that of the ids, in long runs.
 
 use super::csr::Offsets;
-use super::packed_objects::Chunk;
+use super::packed_objects::ObjectChunk;
 use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds, TypeId, TypeSlot};
 use crate::parallel;
@@ -14,7 +14,7 @@ const FEW_RUNS: usize = 4096;
 
 /// Objects that follow one another in the dump and by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
+struct ObjectRun {
     object: u32,
     node: u32,
     length: u32,
@@ -24,14 +24,14 @@ struct Run {
 #[derive(Debug)]
 pub(super) struct Runs {
     /// By node, all nodes.
-    by_node: Vec<Run>,
+    by_node: Vec<ObjectRun>,
     /// The same by object.
-    by_object: Vec<Run>,
+    by_object: Vec<ObjectRun>,
     /// Objects from this on stand among those before it, which are in order; `None` where these are the most.
     tail: Option<u32>,
 }
 
-/// How objects become nodes.
+/// The ways in which objects become nodes.
 #[derive(Debug)]
 pub(super) enum ObjectOrder {
     /// Each has its number already.
@@ -45,10 +45,10 @@ pub(super) enum ObjectOrder {
 impl Runs {
     /// The order of objects whose ids are all different. `None` where runs are short. O(blocks + runs × log objects)
     /// where blocks are ascending, else O(objects).
-    pub(super) fn find(chunks: &[Chunk], id_words: &[u32], maps: &[SectionIds]) -> Option<Runs> {
+    pub(super) fn find(chunks: &[ObjectChunk], id_words: &[u32], maps: &[SectionIds]) -> Option<Runs> {
         let objects = chunks.last().map_or(0, |chunk| chunk.objects.end);
         let most = FEW_RUNS.max(objects / OBJECTS_OF_RUN);
-        let mut by_object: Vec<Run> = Vec::new();
+        let mut by_object: Vec<ObjectRun> = Vec::new();
         let mut ranges = Vec::new();
         for chunk in chunks {
             let (map, words) = (&maps[chunk.section as usize], &id_words[chunk.first_id_word..]);
@@ -63,7 +63,7 @@ impl Runs {
                 let length = range.len() as u32;
                 // Ascending ids with as many nodes between the first and the last as there are objects: all of them.
                 if length == 1 || (chunk.is_ascending && last - node == length - 1) {
-                    push(&mut by_object, Run { object: range.start as u32, node, length });
+                    push(&mut by_object, ObjectRun { object: range.start as u32, node, length });
                 } else {
                     let middle = range.start + range.len() / 2;
                     ranges.push(middle..range.end);
@@ -83,14 +83,14 @@ impl Runs {
 
     /// A column by object becomes one by node: in its memory, where only the last objects move far.
     pub(super) fn column<T: Copy>(&self, column: Vec<T>) -> Vec<T> {
-        let own = |run: &Run| (run.object as usize, run.node as usize, run.length as usize);
+        let own = |run: &ObjectRun| (run.object as usize, run.node as usize, run.length as usize);
         let tail = self.tail.map_or(column.len(), |tail| tail as usize);
         self.moved(column, self.by_node.iter().map(own), tail)
     }
 
     /// The lists of objects, which have so many values each, become lists of nodes.
     pub(super) fn lists<T: Copy>(&self, counts: &[u32], lists: Vec<T>) -> Vec<T> {
-        let of_run = |run: &Run| -> usize {
+        let of_run = |run: &ObjectRun| -> usize {
             let counts = &counts[run.object as usize..][..run.length as usize];
             counts.iter().map(|&count| count as usize).sum()
         };
@@ -147,7 +147,7 @@ impl Runs {
     }
 }
 
-fn push(runs: &mut Vec<Run>, run: Run) {
+fn push(runs: &mut Vec<ObjectRun>, run: ObjectRun) {
     match runs.last_mut() {
         Some(last) if last.object + last.length == run.object && last.node + last.length == run.node => {
             last.length += run.length;
@@ -261,7 +261,7 @@ mod tests {
     fn runs(nodes: &[u32]) -> Runs {
         let mut by_object = Vec::new();
         for (object, &node) in nodes.iter().enumerate() {
-            push(&mut by_object, Run { object: object as u32, node, length: 1 });
+            push(&mut by_object, ObjectRun { object: object as u32, node, length: 1 });
         }
         let mut by_node = by_object.clone();
         by_node.sort_unstable_by_key(|run| run.node);

@@ -3,31 +3,31 @@
 use std::ops::Range;
 
 use super::byte_counts::OVERFLOW;
-use super::columns::{Packing, PositionRun};
+use super::columns::{PositionRun, WordPacking};
 
 /// A run of objects packed in the same way, within one section.
 #[derive(Debug)]
-pub(super) struct Chunk {
+pub(super) struct ObjectChunk {
     pub(super) section: u32,
     pub(super) objects: Range<usize>,
     pub(super) first_id_word: usize,
-    pub(super) id_packing: Packing,
+    pub(super) id_packing: WordPacking,
     /// Each id is greater than the one before.
     pub(super) is_ascending: bool,
     pub(super) reference_words: usize,
-    pub(super) reference_packing: Packing,
+    pub(super) reference_packing: WordPacking,
     /// References at the start that belong to the last object of the chunk before.
     pub(super) leading: usize,
     /// The first of them is that object's first reference.
     pub(super) leading_begins_list: bool,
-    /// Which of its references are weak, counted from its first, ascending.
+    /// Positions of its weak references, counted from its first, ascending.
     pub(super) weak: Vec<u32>,
 }
 
 /// All objects of a dump that is being read, in the order of the dump.
 #[derive(Debug, Default)]
 pub(super) struct PackedObjects {
-    pub(super) chunks: Vec<Chunk>,
+    pub(super) chunks: Vec<ObjectChunk>,
     pub(super) id_words: Vec<u32>,
     pub(super) types: Vec<u32>,
     pub(super) shallow: Vec<u32>,
@@ -73,14 +73,14 @@ impl PackedObjects {
             for index in 0..objects.len() {
                 note_id(chunk.id_packing.unpack_id(id_words, index));
             }
-            new.chunks.push(Chunk {
+            new.chunks.push(ObjectChunk {
                 section: chunk.section,
                 objects: first..first + objects.len(),
                 first_id_word,
                 id_packing: chunk.id_packing,
                 is_ascending: chunk.is_ascending,
                 reference_words: 0,
-                reference_packing: Packing::default(),
+                reference_packing: WordPacking::default(),
                 leading: 0,
                 leading_begins_list: false,
                 weak: Vec::new(),

@@ -5,7 +5,7 @@
 )]
 
 /// Asks the processor to bring a value near: it goes on meanwhile, as it cannot behind loads whose values it waits for.
-/// Where there is no such instruction the value is read. Nothing happens past the end.
+/// The value is read where there is no such instruction. Nothing happens past the end.
 #[inline(always)]
 pub(crate) fn prefetch<T: Copy>(values: &[T], at: usize) {
     let Some(value) = values.get(at) else { return };

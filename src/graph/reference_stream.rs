@@ -2,7 +2,7 @@
 //! order. Nothing but the counts says whose a reference is, so a hole in either stream ends what can be told.
 
 use super::budget::make_room;
-use super::columns::{ObjectColumns, Packing};
+use super::columns::{ObjectColumns, WordPacking};
 use super::resolve_counts::{Occurrences, ResolveCounts};
 use super::{NodeId, SectionIds};
 use crate::parallel;
@@ -13,7 +13,7 @@ const NOWHERE: u32 = u32::MAX;
 /// The references of one block, packed in one way.
 #[derive(Debug, Clone)]
 struct ReferenceChunk {
-    packing: Packing,
+    packing: WordPacking,
     count: usize,
     position: u64,
     stride: u64,

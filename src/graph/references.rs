@@ -18,7 +18,7 @@ pub struct Reference {
     pub is_weak: bool,
 }
 
-/// What an object refers to: order of the dump, repeats kept, weak ones marked, last its class where objects hold that.
+/// All references of an object: order of the dump, repeats kept, weak ones marked, last its class where objects hold that.
 #[derive(Debug, Clone)]
 pub struct References<'a> {
     strong: std::slice::Iter<'a, NodeId>,
@@ -51,7 +51,7 @@ impl Iterator for References<'_> {
 
 impl ExactSizeIterator for References<'_> {}
 
-/// What refers to an object: ascending, repeats kept, weak ones marked, without objects whose class it is.
+/// All references to an object: ascending, repeats kept, weak ones marked, without objects whose class it is.
 #[derive(Debug, Clone)]
 pub struct Referrers<'a> {
     strong: std::slice::Iter<'a, NodeId>,
@@ -108,9 +108,9 @@ impl Referrers<'_> {
 impl ExactSizeIterator for Referrers<'_> {}
 
 impl HeapGraph {
-    /// What the object holds: order of the dump, repeats kept. This is what analyses walk. O(1).
+    /// Strong references of the object: order of the dump, repeats kept. This is what analyses walk. O(1).
     ///
-    /// Where objects hold their class (`TypeTable::objects_hold_class`), the class is the last one, but only where that
+    /// Where an object holds its class (`TypeTable::objects_hold_class`), the class is the last one, but only where that
     /// changes what is held: a class that is a strong root itself is left out here.
     #[inline]
     pub fn strong_references(&self, node: NodeId) -> &[NodeId] {
@@ -141,13 +141,19 @@ impl HeapGraph {
         }
     }
 
-    /// What the object holds and its weak references, without a class that is no strong reference: what
-    /// [`listed_referrers`](Self::listed_referrers) has turned round.
+    /// Strong and weak references of the object, without a class that is no strong reference: the reverse of
+    /// [`listed_referrers`](Self::listed_referrers).
     pub(super) fn listed_references(&self, node: NodeId) -> References<'_> {
         References { class: None, ..self.references(node) }
     }
 
-    /// What holds the object and what refers to it weakly: of a class its objects too, where they list it.
+    /// The strong references, as [`references`](Self::references) gives them.
+    pub(super) fn only_strong_references(&self, node: NodeId) -> References<'_> {
+        let strong = self.strong_references(node).iter();
+        References { strong, class: None, weak: &self.weak, weak_left: 0..0, place: 0 }
+    }
+
+    /// Strong and weak references to the object: of a class its objects too, where they list it.
     pub(super) fn listed_referrers(&self, node: NodeId) -> Referrers<'_> {
         let (strong, weak_left) = (self.strong_referrers(node).iter(), self.weak.of_target(node));
         Referrers { strong, class: None, weak: &self.weak, weak_left }
@@ -169,7 +175,7 @@ impl HeapGraph {
         if self.types.class_is_stored(type_id) { None } else { self.types.class_object(type_id) }
     }
 
-    /// What holds the object: ascending, repeats kept. The first call turns all strong references round:
+    /// Strong references to the object: ascending, repeats kept. The first call turns all strong references round:
     /// O(nodes + references) and 4 bytes for each of both.
     pub fn strong_referrers(&self, node: NodeId) -> &[NodeId] {
         self.reverse_references().targets_of(node.index())

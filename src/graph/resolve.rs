@@ -118,7 +118,7 @@ impl GraphBuilder {
         maps
     }
 
-    /// How objects become nodes (of several of one id the first), and the objects that are dropped.
+    /// Order in which objects become nodes (of several of one id the first), and the objects that are dropped.
     fn find_order(&self, maps: &[SectionIds]) -> (ObjectOrder, Vec<Dropped>) {
         const NONE: u32 = u32::MAX;
         if self.sections.iter().all(|section| section.ascending) {
@@ -165,7 +165,7 @@ impl GraphBuilder {
             return;
         }
         // Where references come apart from their objects, what an object says of itself must do.
-        let contents = self.stream.is_none().then(|| Contents::new(self));
+        let contents = self.stream.is_none().then(|| ObjectContents::new(self));
         for pair in dropped {
             let position = position_of(&self.objects.positions, pair.object as usize);
             let (object, kept) = (pair.object as usize, pair.kept as usize);
@@ -251,25 +251,19 @@ impl GraphBuilder {
             node_types: node_types.into(),
             shallow,
             references: Csr { offsets: Offsets::from_counts(counts), targets: references.into() },
-            referrers: std::sync::OnceLock::new(),
             weak: WeakReferences::new(weak),
             ids: maps,
             sections: self.sections.into_iter().map(|build| build.section).collect(),
             roots,
             types,
             id_style: self.id_style,
-            roots_inferred: false,
             threads,
             frames,
             dependent_references,
             generations,
             heap_parts,
-            intervals: HeapParts::default(),
             soft,
-            classes_left_out: 0,
-            unheld_in_tree: false,
-            references_missing: false,
-            counts_bytes_only: false,
+            ..HeapGraph::default()
         };
         graph.store_class_references();
         (graph, problems)
@@ -355,7 +349,7 @@ impl GraphBuilder {
 }
 
 /// Compares objects as the dump wrote them, nulls included.
-struct Contents<'a> {
+struct ObjectContents<'a> {
     builder: &'a GraphBuilder,
     /// First reference word of each chunk.
     first_words: Vec<usize>,
@@ -363,7 +357,7 @@ struct Contents<'a> {
     first_references: Vec<u32>,
 }
 
-impl<'a> Contents<'a> {
+impl<'a> ObjectContents<'a> {
     fn new(builder: &'a GraphBuilder) -> Self {
         let first_words = builder
             .objects
@@ -383,7 +377,7 @@ impl<'a> Contents<'a> {
                 next += count;
             }
         }
-        Contents { builder, first_words, first_references }
+        ObjectContents { builder, first_words, first_references }
     }
 
     fn same(&self, a: usize, b: usize) -> bool {

@@ -2,12 +2,12 @@
 
 use super::TypeSlot;
 
-/// How often something was met, and the line (or byte offset) of the first.
+/// Number of occurrences, and the line (or byte offset) of the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occurrences {
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Where first; meaningless while `count` is 0.
+    /// Position of the first one; meaningless while `count` is 0.
     pub first_position: u64,
 }
 
@@ -26,7 +26,7 @@ impl Occurrences {
     }
 }
 
-/// What could not be resolved when a dump was put together; readers give these their format's codes.
+/// Counts of references, roots and objects that could not be resolved; readers give these their format's codes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ResolveCounts {
     /// References to 0.
@@ -52,14 +52,14 @@ pub struct ResolveCounts {
     pub dropped_first_references: u64,
 }
 
-/// What a reader knows only after the whole dump.
+/// Options that a reader knows only after the whole dump.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ResolveOptions {
     /// The first reference of every object that is no class object is a word about the object (its class), not a
     /// reference of the graph. It is dropped and counted.
     /// Default: false.
     pub drop_first_references: bool,
-    /// Where references are known to lead to class objects that the dump leaves out. Default: nowhere.
+    /// Places where references lead to class objects that the dump leaves out. Default: nowhere.
     pub archived_mirrors: Option<ArchivedMirrors>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Dropped {
     pub(super) kept: u32,
 }
 
-/// Where archived mirrors are looked for. For dumps of one section.
+/// Places where archived mirrors are looked for. For dumps of one section.
 #[derive(Debug, Clone, Copy)]
 pub struct ArchivedMirrors {
     /// The type of the arrays that refer to them.

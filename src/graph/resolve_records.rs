@@ -1,4 +1,4 @@
-//! What a dump says of types, threads and roots: ids and serials become nodes, types and frames.
+//! Facts of types, threads and roots: ids and serials become nodes, types and frames.
 
 use rustc_hash::FxHashMap;
 

@@ -3,16 +3,16 @@
 use super::builder::SectionBuild;
 use super::columns::PositionRun;
 use super::id_map::{IdMap, IdRange};
-use super::packed_objects::{Chunk, position_of};
+use super::packed_objects::{ObjectChunk, position_of};
 use super::resolve_counts::ResolveCounts;
 use super::resolve_counts::{Dropped, ResolveOptions};
 use super::weak_references::WeakReference;
 use super::{NodeId, SectionIds};
 use crate::parallel;
 
-/// Where one chunk's pass over its references writes.
+/// The part of the references that one chunk's pass writes.
 struct ChunkWork<'a> {
-    chunk: &'a Chunk,
+    chunk: &'a ObjectChunk,
     words: &'a mut [u32],
     counts: &'a mut [u32],
 }
@@ -59,7 +59,7 @@ pub(super) struct Resolver<'a> {
 pub(super) fn resolve_references(
     mut words: Vec<u32>,
     counts: &mut [u32],
-    chunks: &[Chunk],
+    chunks: &[ObjectChunk],
     resolver: &Resolver<'_>,
     sections: &mut [SectionBuild],
     problems: &mut ResolveCounts,

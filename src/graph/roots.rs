@@ -8,7 +8,7 @@ macro_rules! root_kinds {
         $($(#[$doc:meta])* $kind:ident $name:literal $meaning:literal $strength:ident,)*
         ; $($(#[$less_doc:meta])* $less:ident $less_name:literal $less_meaning:literal $less_strength:ident,)*
     ) => {
-        /// Why the runtime holds an object.
+        /// The reason for which the runtime holds an object.
         ///
         /// The order is from the most telling to the least: where one record must stand for several of an object, the
         /// smallest wins (variables before handles before threads before what the runtime does for itself).
@@ -24,20 +24,20 @@ macro_rules! root_kinds {
             /// Every kind that has a name of its own, the most telling first.
             pub const ALL: &'static [RootKind] = &[$(RootKind::$kind,)* $(RootKind::$less,)*];
 
-            fn words(self) -> (&'static str, &'static str, Strength) {
+            fn words(self) -> (&'static str, &'static str, RootStrength) {
                 match self {
-                    $(RootKind::$kind => ($name, $meaning, Strength::$strength),)*
-                    RootKind::Other(_) => ("kind", "a root of a kind that is not documented", Strength::Strong),
-                    $(RootKind::$less => ($less_name, $less_meaning, Strength::$less_strength),)*
+                    $(RootKind::$kind => ($name, $meaning, RootStrength::$strength),)*
+                    RootKind::Other(_) => ("kind", "a root of a kind that is not documented", RootStrength::Strong),
+                    $(RootKind::$less => ($less_name, $less_meaning, RootStrength::$less_strength),)*
                 }
             }
         }
     };
 }
 
-/// What a record of a kind does where its flags do not say.
+/// Effect of a record of a kind where its flags do not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Strength {
+enum RootStrength {
     Strong,
     /// The dump's own records of this kind hold nothing.
     Weak,
@@ -127,14 +127,14 @@ impl RootKind {
         Self::from_name(&spaced).or_else(known)
     }
 
-    /// What the kind means, in words for people who have not read a format's document.
+    /// Meaning of the kind, in words for people who have not read a format's document.
     pub fn meaning(self) -> &'static str {
         self.words().1
     }
 
     /// Returns false if a dump's records of this kind hold nothing, whatever their flags say.
     pub fn holds_in_dump(self) -> bool {
-        self.words().2 == Strength::Strong
+        self.words().2 == RootStrength::Strong
     }
 
     /// A number for this kind and one for what it has: 0 for kinds with a name.
@@ -203,7 +203,7 @@ impl RootFlags {
 pub struct RootRecord {
     /// The object held, as the dump names it.
     pub id: u64,
-    /// Why it is held.
+    /// The reason for which it is held.
     pub kind: RootKind,
     /// Pinned, weak and so on.
     pub flags: RootFlags,
@@ -235,7 +235,7 @@ impl RootRecord {
     }
 }
 
-/// Who says that an object is a root.
+/// The source that makes an object a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RootOrigin {
     /// The dump.
@@ -252,7 +252,7 @@ pub enum RootOrigin {
 pub struct Root {
     /// The object held.
     pub node: NodeId,
-    /// Why it is held.
+    /// The reason for which it is held.
     pub kind: RootKind,
     /// Pinned, weak, interior and what else the dump says.
     pub flags: RootFlags,
@@ -260,7 +260,7 @@ pub struct Root {
     pub container: Option<TypeId>,
     /// Of the static variable, or of the method with the local; `HeapGraph::root_name` gives the text.
     pub name: Option<NameId>,
-    /// Who says so.
+    /// The source that says so.
     pub origin: RootOrigin,
     /// The thread whose root it is, where the dump says so.
     pub thread: Option<ThreadId>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::NodeId;
 use super::id_map::IdMap;
 
-/// How original ids are printed: one canonical form per format.
+/// Form in which original ids are printed: one canonical form per format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum IdStyle {
     /// `1ce056`
@@ -46,9 +46,9 @@ impl IdStyle {
 pub struct Section {
     /// As in the dump; may be empty, need not be unique.
     pub name: String,
-    /// When the section was begun, in milliseconds since the device was booted.
+    /// Start of the section, in milliseconds since the device was booted.
     pub started_ms: Option<u64>,
-    /// When it was finished, in the same unit; equal to the start where the dump repeats that.
+    /// End of the section, in the same unit; equal to the start where the dump repeats that.
     pub ended_ms: Option<u64>,
     /// The dump says where the section ends, so it is whole.
     pub complete: bool,

@@ -1,4 +1,4 @@
-//! Which type ids are one type wherever types are shown, compared or grouped.
+//! Types that count as one type wherever types are shown, compared or grouped.
 //!
 //! A runtime gives several ids to one name: a type loaded twice, a type that a writer split by size. They are one row,
 //! unless the user asks for names as the dump has them.

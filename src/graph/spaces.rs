@@ -1,4 +1,4 @@
-//! What a dump says of where objects are (heaps of Android) and of references that hold for as long as the runtime lets
+//! Places of objects (heaps of Android), and references that hold for as long as the runtime lets
 //! them (soft references, finalizers).
 
 use std::io;
@@ -15,7 +15,7 @@ use super::{NodeId, SectionIds};
 pub struct HeapParts {
     /// The parts' names.
     pub names: Vec<String>,
-    /// Which nodes are in which, ascending; all of them, or none where the dump does not say.
+    /// Runs of nodes with their parts, ascending; all of them, or none where the dump does not say.
     pub runs: Vec<(Range<usize>, u32)>,
 }
 
@@ -52,7 +52,7 @@ impl HeapParts {
     }
 }
 
-/// How a reference holds that the runtime may give up.
+/// Strength of a reference that the runtime may give up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Holding {
     /// Until memory runs short.
@@ -66,9 +66,9 @@ pub enum Holding {
 pub struct SoftReference {
     /// The reference object.
     pub source: NodeId,
-    /// What it holds.
+    /// Object held.
     pub target: NodeId,
-    /// How.
+    /// Strength of the reference.
     pub holding: Holding,
 }
 

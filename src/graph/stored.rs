@@ -12,12 +12,12 @@ use super::id_map::{IdMap, StoredIds};
 use super::names::Names;
 use super::spaces::{HeapParts, SOFT_NUMBERS, soft_of, store_soft};
 use super::threads::{Frame, FrameId, THREAD_NUMBERS, Thread, ThreadId};
-use super::types::{DETAIL_NUMBERS, Field, Limits, SourcePlace, TypeDetails, TypeTable};
+use super::types::{DETAIL_NUMBERS, Field, SourcePlace, StoredLimits, TypeDetails, TypeTable};
 use super::weak_references::WeakReferences;
 use super::{Generation, GenerationRun, HeapGraph, IdStyle, NameId, NodeId, RootFlags, RootKind, RootOrigin};
 use super::{Root, Section, SectionIds, TypeId};
 
-/// What of a graph is no column.
+/// The part of a graph that is stored as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredGraph {
     nodes: usize,
@@ -128,7 +128,7 @@ impl HeapGraph {
         if generations.iter().any(|run| run.nodes.start > run.nodes.end || run.nodes.end > nodes) {
             return None;
         }
-        let limits = Limits { nodes, types: types.len(), names: types.texts.len(), fields: types.fields.len() };
+        let limits = StoredLimits { nodes, types: types.len(), names: types.texts.len(), fields: types.fields.len() };
         let frames: Vec<Frame> = rows(source, "frames", |numbers| Frame::from_numbers(numbers, &limits))?;
         let threads = rows(source, "threads", |numbers: [u32; THREAD_NUMBERS]| {
             Thread::from_numbers(numbers, &limits, frames.len())
@@ -182,7 +182,7 @@ impl TypeTable {
         let names = strings(source, "type_names")?;
         let texts = Names(strings(source, "names")?);
         let fields: Vec<Field> = rows(source, "fields", |numbers| Field::from_numbers(numbers, texts.len()))?;
-        let limits = Limits { nodes, types: names.len(), names: texts.len(), fields: fields.len() };
+        let limits = StoredLimits { nodes, types: names.len(), names: texts.len(), fields: fields.len() };
         let details =
             rows(source, "type_details", |numbers: [u32; DETAIL_NUMBERS]| TypeDetails::from_numbers(numbers, &limits))?;
         let class_objects = rows(source, "class_objects", |[node, class]: [u32; 2]| {
@@ -250,7 +250,7 @@ fn numbers_of(root: &Root) -> [u32; ROOT_NUMBERS] {
     [root.node.0, kind, number, root.flags.0, container, name, origin, thread, frame, through]
 }
 
-fn root_of(numbers: [u32; ROOT_NUMBERS], limits: &Limits, threads: usize, frames: usize) -> Option<Root> {
+fn root_of(numbers: [u32; ROOT_NUMBERS], limits: &StoredLimits, threads: usize, frames: usize) -> Option<Root> {
     let [node, kind, number, flags, container, name, origin, thread, frame, through] = numbers;
     let origin = match origin {
         0 => RootOrigin::Dump,

@@ -48,7 +48,7 @@ pub struct Thread {
     pub(super) frame_count: u32,
 }
 
-/// Where in its source a frame is.
+/// Line of a frame in its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Line {
     /// The dump does not say.
@@ -118,7 +118,7 @@ impl Thread {
 
     pub(super) fn from_numbers(
         numbers: [u32; THREAD_NUMBERS],
-        limits: &super::types::Limits,
+        limits: &super::types::StoredLimits,
         frames: usize,
     ) -> Option<Self> {
         let [name, serial, node, first_frame, frame_count] = numbers;
@@ -148,7 +148,7 @@ impl Frame {
         [self.method.number(), class, optional(self.signature), optional(self.source_file), line]
     }
 
-    pub(super) fn from_numbers(numbers: [u32; FRAME_NUMBERS], limits: &super::types::Limits) -> Option<Self> {
+    pub(super) fn from_numbers(numbers: [u32; FRAME_NUMBERS], limits: &super::types::StoredLimits) -> Option<Self> {
         let [method, class, signature, source_file, line] = numbers;
         let is_name = |name: u32| name == NONE || (name as usize) < limits.names;
         let optional = |name: u32| (name != NONE).then_some(NameId::new(name));

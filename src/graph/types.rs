@@ -9,7 +9,7 @@ use super::{NodeId, SectionId, TypeId, TypeSlot};
 /// Stands for what a dump does not say.
 const NONE: u32 = u32::MAX;
 
-/// What loaded a type, as far as the dump says.
+/// The loader of a type, as far as the dump says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Loader {
     /// The dump does not say.
@@ -23,7 +23,7 @@ pub enum Loader {
     Named(NameId),
 }
 
-/// What a field holds.
+/// Type of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldKind {
     /// A reference to an object, or null.
@@ -77,13 +77,13 @@ impl FieldKind {
 pub struct Field {
     /// Its name.
     pub name: NameId,
-    /// What it holds.
+    /// Type of its value.
     pub kind: FieldKind,
     /// It belongs to the class, not to each object.
     pub is_static: bool,
 }
 
-/// Where in a program's source a function stands, or the constructor of a type.
+/// Place of a function in a program's source, or of the constructor of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourcePlace {
     /// The runtime's number of the script.
@@ -101,12 +101,12 @@ impl std::fmt::Display for SourcePlace {
     }
 }
 
-/// What a reader says of a type besides its name; objects are still ids.
+/// Facts that a reader gives about a type besides its name; objects are still ids.
 #[derive(Debug, Clone, Default)]
 pub struct TypeRecord {
     /// The object that is the class.
     pub class_object: Option<u64>,
-    /// What loaded it.
+    /// Its loader.
     pub loader: LoaderRecord,
     /// The type it is derived from.
     pub superclass: Option<TypeSlot>,
@@ -139,7 +139,7 @@ pub(super) struct DescribedType {
     pub(super) fields: std::ops::Range<u32>,
 }
 
-/// What the dump says of one type besides its name.
+/// Facts of the dump about one type besides its name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TypeDetails {
     pub(super) module: u32,
@@ -182,7 +182,7 @@ impl TypeDetails {
     }
 
     /// The details back, when every number is below its limit.
-    pub(super) fn from_numbers(numbers: [u32; DETAIL_NUMBERS], limits: &Limits) -> Option<Self> {
+    pub(super) fn from_numbers(numbers: [u32; DETAIL_NUMBERS], limits: &StoredLimits) -> Option<Self> {
         let [module, loader, value, class_object, superclass, first_field, field_count, flags] = numbers;
         let below = |number: u32, limit: usize| number == NONE || (number as usize) < limit;
         let loader = match loader {
@@ -209,8 +209,8 @@ impl TypeDetails {
     }
 }
 
-/// How many of each thing there are in a stored graph.
-pub(super) struct Limits {
+/// Number of things of each kind in a stored graph.
+pub(super) struct StoredLimits {
     pub(super) nodes: usize,
     pub(super) types: usize,
     pub(super) names: usize,
@@ -291,7 +291,7 @@ impl TypeTable {
         self.details.iter().any(|details| details.module != NONE)
     }
 
-    /// What loaded the type. O(1).
+    /// The loader of the type. O(1).
     pub fn loader(&self, type_id: TypeId) -> Loader {
         self.details_of(type_id).map_or(Loader::Unknown, |details| details.loader)
     }
@@ -309,7 +309,7 @@ impl TypeTable {
         Some(self.class_objects[at].1)
     }
 
-    /// Where the type's constructor stands, in dumps that tell types apart by that. O(log types).
+    /// Place of the type's constructor, in dumps that tell types apart by that. O(log types).
     pub fn place(&self, type_id: TypeId) -> Option<SourcePlace> {
         let at = self.places.binary_search_by_key(&type_id, |&(type_id, _)| type_id).ok()?;
         Some(self.places[at].1)
@@ -360,7 +360,7 @@ impl TypeTable {
         chain.flat_map(move |declaring| own(declaring).map(move |&field| (declaring, field)))
     }
 
-    /// What is made for each type of that of its superclass. O(types).
+    /// Makes a value for each type from that of its superclass. O(types).
     pub fn by_superclass<T>(&self, mut make: impl FnMut(TypeId, Option<&T>) -> T) -> Vec<T> {
         let mut made: Vec<Option<T>> = std::iter::repeat_with(|| None).take(self.len()).collect();
         let mut is_met = vec![false; self.len()];
@@ -385,7 +385,7 @@ impl TypeTable {
         self.texts.get(name)
     }
 
-    /// How many objects of the heap one of this type in the dump stands for: 1 unless the dump is a sample. O(1).
+    /// Objects of the heap that one of this type in the dump stands for: 1 unless the dump is a sample. O(1).
     pub fn multiplier(&self, type_id: TypeId) -> f32 {
         self.multipliers.get(type_id.index()).copied().unwrap_or(1.0)
     }
@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn details_survive_being_numbers() {
-        let limits = Limits { nodes: 10, types: 5, names: 7, fields: 4 };
+        let limits = StoredLimits { nodes: 10, types: 5, names: 7, fields: 4 };
         let details = TypeDetails {
             module: 6,
             loader: Loader::Object(NodeId(9)),

@@ -11,7 +11,7 @@ use super::column::{Column, ColumnSink, ColumnSource};
 #[derive(Debug, Default)]
 pub(super) struct WeakReferences {
     pub(super) sources: Column<NodeId>,
-    /// How many references of the same object come before.
+    /// References of the same object before this one.
     pub(super) places: Column<u32>,
     pub(super) targets: Column<NodeId>,
     pub(super) by_target: OnceLock<Column<u32>>,

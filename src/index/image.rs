@@ -28,7 +28,7 @@ impl FileImage {
         FileImage { map, column_bytes, checks, checked, damage: OnceLock::new() }
     }
 
-    /// Why what the file holds is not to be believed; `None` while everything that was touched is as it was written.
+    /// The damage of the file; `None` while everything that was touched is as it was written.
     pub(super) fn damage(&self) -> Option<&'static str> {
         self.damage.get().copied()
     }

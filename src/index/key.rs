@@ -1,4 +1,4 @@
-//! Which file an index belongs to.
+//! The identity of the file that an index belongs to.
 
 use std::fs::File;
 use std::hash::Hasher;
@@ -14,7 +14,7 @@ use crate::files::hash_file;
 /// Bytes at both ends of the source that are compared.
 const END_BYTES: u64 = 1 << 16;
 
-/// What a source is recognised by. O(1): a change that keeps length, time and both ends is seen by
+/// Identity of a source. O(1): a change that keeps length, time and both ends is seen by
 /// [`has_content_of`](Self::has_content_of) alone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SourceKey {

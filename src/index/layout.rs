@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{SourceKey, check_of};
 
-/// What is put behind the source's name.
+/// Extension that follows the source's name.
 pub const EXTENSION: &str = "hdx";
 
 /// Begins every index. As PNG's: a transfer that changes line ends or strips high bits shows at once.
@@ -31,7 +31,7 @@ pub(super) const BLOCK: usize = 1 << 16;
 /// The first 64 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Header {
+pub(super) struct IndexHeader {
     pub(super) magic: [u8; 8],
     pub(super) version: u32,
     pub(super) byte_order: u32,
@@ -48,7 +48,7 @@ pub(super) struct Header {
     pub(super) header_check: u64,
 }
 
-impl Header {
+impl IndexHeader {
     pub(super) fn checked(mut self) -> Self {
         self.header_check = self.own_check();
         self
@@ -59,8 +59,8 @@ impl Header {
     }
 }
 
-/// Where columns lie: first byte, counted from the first column, and length.
-pub(super) type Places = BTreeMap<String, (u64, u64)>;
+/// Places of columns: first byte, counted from the first column, and length.
+pub(super) type ColumnPlaces = BTreeMap<String, (u64, u64)>;
 
 /// The JSON at the end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,10 +69,10 @@ pub(super) struct Tail<C> {
     pub(super) written_by: String,
     /// Of which dump this is the index; none when that came through a pipe.
     pub(super) source: Option<SourceKey>,
-    pub(super) columns: Places,
-    /// What is no column.
+    pub(super) columns: ColumnPlaces,
+    /// The part that is stored as JSON.
     pub(super) content: C,
 }
 
-/// Who writes and reads.
+/// Name and version of the program that writes and reads.
 pub(super) const WRITTEN_BY: &str = concat!("heapdump ", env!("CARGO_PKG_VERSION"));

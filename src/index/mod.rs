@@ -12,7 +12,7 @@
 //! zeros and the damage is remembered, so that the answer can be computed again from the source before anything is
 //! printed. Checks are XXH3, 64 bits.
 //!
-//! What the columns mean is known to those who write and read them (`graph`, `analysis`), not here.
+//! The meaning of the columns is known to those who write and read them (`graph`, `analysis`), not here.
 
 mod image;
 mod key;

@@ -1,6 +1,5 @@
 //! Opening an index.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -13,47 +12,30 @@ use serde::de::DeserializeOwned;
 use super::image::FileImage;
 use super::key::SourceKey;
 use super::key::check_of;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY};
+use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, MAGIC, Tail, VERSION, WRITTEN_BY};
 use super::map::map;
 use crate::files::owner_of;
 use crate::graph::{ColumnSource, Image};
 
-/// Why an index is not used.
-#[derive(Debug)]
+/// The reason for which an index is not used.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
     /// The system could not read it.
+    #[error("cannot be read: {0}")]
     Io(io::Error),
     /// Another file.
+    #[error("is no index")]
     NotAnIndex,
     /// Written by another version of the program, or on a machine of another kind.
+    #[error("was written by {0}")]
     OtherVersion(String),
     /// Cut, or longer than it says.
+    #[error("is cut, or was changed after it was written")]
     Length,
     /// A check failed, or what passed it makes no sense.
+    #[error("is damaged")]
     Damaged,
-}
-
-impl fmt::Display for IndexError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            IndexError::Io(error) => write!(f, "cannot be read: {error}"),
-            IndexError::NotAnIndex => f.write_str("is no index"),
-            IndexError::OtherVersion(whose) => write!(f, "was written by {whose}"),
-            IndexError::Length => f.write_str("is cut, or was changed after it was written"),
-            IndexError::Damaged => f.write_str("is damaged"),
-        }
-    }
-}
-
-impl std::error::Error for IndexError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            // Its text is in ours already.
-            IndexError::Io(error) => error.source(),
-            _ => None,
-        }
-    }
 }
 
 impl From<io::Error> for IndexError {
@@ -91,7 +73,7 @@ impl Index {
             return Err(IndexError::Length);
         }
         let map = map(&file)?;
-        let header: Header = bytemuck::pod_read_unaligned(map.get(..ALIGNMENT).ok_or(IndexError::Length)?);
+        let header: IndexHeader = bytemuck::pod_read_unaligned(map.get(..ALIGNMENT).ok_or(IndexError::Length)?);
         if header.magic != MAGIC {
             return Err(IndexError::NotAnIndex);
         }
@@ -143,7 +125,7 @@ impl Index {
         self.tail.source.as_ref()
     }
 
-    /// What is no column.
+    /// The part that is stored as JSON.
     ///
     /// # Errors
     /// When it is not of the type asked for.
@@ -162,7 +144,7 @@ impl Index {
 #[derive(Debug)]
 pub struct IndexColumns {
     image: Arc<FileImage>,
-    places: Places,
+    places: ColumnPlaces,
 }
 
 impl ColumnSource for IndexColumns {
@@ -173,12 +155,12 @@ impl ColumnSource for IndexColumns {
     }
 }
 
-/// Whether what was read from an index is to be believed, to be asked while others read it.
+/// Check of what was read from an index, to be asked while others read it.
 #[derive(Debug, Clone)]
 pub struct IndexCheck(Arc<FileImage>);
 
 impl IndexCheck {
-    /// Why it is not; `None` while everything that was touched is as it was written.
+    /// The damage; `None` while everything that was touched is as it was written.
     pub fn damage(&self) -> Option<&'static str> {
         self.0.damage()
     }
@@ -198,5 +180,85 @@ impl IndexColumns {
     /// The check of these columns.
     pub fn check(&self) -> IndexCheck {
         IndexCheck(Arc::clone(&self.image))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{Inputs, Target};
+    use crate::graph::Column;
+    use crate::index::write;
+
+    /// An index of two columns, the second of them of three blocks.
+    fn written(path: &Path) -> Vec<u8> {
+        let target = Target::find(Some(path), &Inputs::new()).expect("a place");
+        let source = SourceKey::of(Path::new(file!())).expect("this file");
+        let bytes = write(&target, Some(source), |sink| {
+            Column::from(vec![7u8; 3]).store(sink, "small")?;
+            Column::from((0..20_000u64).collect::<Vec<_>>()).store(sink, "large")?;
+            Ok(vec!["what is no column"])
+        });
+        assert_eq!(bytes.expect("written"), path.metadata().expect("there").len());
+        std::fs::read(path).expect("there")
+    }
+
+    #[test]
+    fn columns_and_content_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.hdx");
+        written(&path);
+        let index = Index::open(&path).expect("an index");
+        assert_eq!(index.content::<Vec<String>>().expect("texts"), ["what is no column"]);
+        assert!(matches!(index.content::<u32>(), Err(IndexError::Damaged)));
+        let source = index.source().expect("a source");
+        assert!(source.is_same(&SourceKey::of(Path::new(file!())).expect("this file")) && source.name() == "read.rs");
+        assert!(!source.is_same(&SourceKey::of(&path).expect("the index")));
+        let columns = index.into_columns();
+        let small: Column<u8> = Column::stored(&columns, "small", 8).expect("a column");
+        let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");
+        assert_eq!((small.all(), large.len(), large.get(19_999)), (&[7; 3][..], 20_000, 19_999));
+        assert!(Column::<u8>::stored(&columns, "none", 8).is_none() && columns.check().damage().is_none());
+    }
+
+    #[test]
+    fn an_index_that_is_not_as_it_was_written_is_refused_with_its_reason() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.hdx");
+        let whole = written(&path);
+        let end = whole.len() - 2;
+        for (at, why) in [
+            (0, "is no index"),
+            (8, "was written by another version of heapdump, or on another kind of machine"),
+            (12, "was written by another version of heapdump, or on another kind of machine"),
+            (40, "is damaged"),
+            (60, "is damaged"),
+            (end, "is damaged"),
+        ] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, bytes).expect("written");
+            assert_eq!(Index::open(&path).expect_err("damaged").to_string(), why, "{at}");
+            assert_eq!(is_index(&path), at != 0);
+        }
+        for length in [0, 63, 64, end] {
+            std::fs::write(&path, &whole[..length]).expect("written");
+            assert!(matches!(Index::open(&path), Err(IndexError::Length)), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_block_gives_zeros_and_is_remembered() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.hdx");
+        let mut bytes = written(&path);
+        // In the third block of the columns.
+        bytes[ALIGNMENT + 2 * BLOCK + 1000] ^= 1;
+        std::fs::write(&path, bytes).expect("written");
+        let columns = Index::open(&path).expect("head and tail are good").into_columns();
+        let large: Column<u64> = Column::stored(&columns, "large", u64::MAX).expect("a column");
+        assert_eq!((large.get(5), columns.check().damage()), (5, None));
+        assert_eq!(large.get(19_000), 0);
+        assert_eq!(columns.check().damage(), Some("a block of it is not as it was written"));
     }
 }

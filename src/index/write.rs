@@ -7,23 +7,23 @@ use twox_hash::XxHash3_64;
 
 use super::key::SourceKey;
 use super::key::check_of;
-use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, Header, MAGIC, Places, Tail, VERSION, WRITTEN_BY};
+use super::layout::{ALIGNMENT, BLOCK, BYTE_ORDER, ColumnPlaces, IndexHeader, MAGIC, Tail, VERSION, WRITTEN_BY};
 use crate::files::{Target, nameless_file};
 use crate::graph::ColumnSink;
 
 /// Columns on their way out: each at a multiple of 64, every 64 KiB with a check.
-struct Columns<W> {
+struct ColumnWriter<W> {
     out: W,
     bytes: usize,
     /// Bytes of the block at hand go through here.
     hasher: XxHash3_64,
     checks: Vec<u64>,
-    places: Places,
+    places: ColumnPlaces,
 }
 
-impl<W: Write> Columns<W> {
+impl<W: Write> ColumnWriter<W> {
     fn new(out: W) -> Self {
-        Columns { out, bytes: 0, hasher: XxHash3_64::new(), checks: Vec::new(), places: Places::new() }
+        ColumnWriter { out, bytes: 0, hasher: XxHash3_64::new(), checks: Vec::new(), places: ColumnPlaces::new() }
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -55,7 +55,7 @@ impl<W: Write> Columns<W> {
     }
 }
 
-impl<W: Write> ColumnSink for Columns<W> {
+impl<W: Write> ColumnSink for ColumnWriter<W> {
     fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.pad()?;
         self.places.insert(name.to_string(), (self.bytes as u64, bytes.len() as u64));
@@ -94,17 +94,17 @@ fn write_to<C: Serialize>(
     store: impl FnOnce(&mut dyn ColumnSink) -> io::Result<C>,
 ) -> io::Result<u64> {
     out.write_all(&[0; ALIGNMENT])?;
-    let mut columns = Columns::new(&mut *out);
+    let mut columns = ColumnWriter::new(&mut *out);
     let content = store(&mut columns)?;
     columns.pad()?;
     columns.finish();
-    let Columns { bytes, checks, places, .. } = columns;
+    let ColumnWriter { bytes, checks, places, .. } = columns;
     let tail = Tail { written_by: WRITTEN_BY.into(), source, columns: places, content };
     let mut end: Vec<u8> = bytemuck::cast_slice(&checks).to_vec();
     let json_start = end.len();
     serde_json::to_writer(&mut end, &tail)?;
     out.write_all(&end)?;
-    let header = Header {
+    let header = IndexHeader {
         magic: MAGIC,
         version: VERSION,
         byte_order: BYTE_ORDER,

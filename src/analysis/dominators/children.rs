@@ -3,7 +3,7 @@
 use super::node::DomNode;
 use crate::graph::Column;
 
-/// Who is immediately dominated by whom, by number.
+/// Lists of the objects that each object immediately dominates, by number.
 #[derive(Debug)]
 pub struct Children<'a>(ChildLists<'a>);
 
@@ -42,7 +42,7 @@ impl Iterator for ChildNumbers<'_> {
 
 impl ExactSizeIterator for ChildNumbers<'_> {}
 
-/// What a walk down the tree meets.
+/// Step of a walk down the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Down to the object.

@@ -10,7 +10,7 @@ use super::retained::Retained;
 use super::{DomNode, Dominators, ImmediateDominators, UNREACHED};
 use crate::graph::{Column, ColumnSink, ColumnSource, HeapGraph, NodeId};
 
-/// What is stored of a tree beside its columns.
+/// The part of a tree that is stored beside its columns.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct StoredDominators {
     reached: usize,

@@ -11,13 +11,11 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use crate::collect::private_folder::path_of;
 use crate::collect::process::Process;
 use crate::collect::refusal::{Refusal, RefusalCode};
 use crate::collect::unix_socket::connect;
-use crate::collect::watch::{CONNECT, TICK, Watch};
+use crate::collect::watch::{CONNECT, Watch, is_not_yet, wait_for};
 
 const MAGIC: &[u8] = b"DOTNET_IPC_V1\0";
 const HEADER_BYTES: usize = 20;
@@ -32,7 +30,7 @@ pub(super) const UNKNOWN_COMMAND: u32 = 0x8013_1385;
 /// Event pipe: StopTracing.
 const STOP: (u8, u8) = (2, 1);
 
-/// What the runtime's numbers for errors mean.
+/// Meaning of the runtime's numbers for errors.
 const ERRORS: [(u32, &str); 8] = [
     (UNKNOWN_COMMAND, "unknown command"),
     (0x8013_1384, "bad encoding"),
@@ -44,7 +42,7 @@ const ERRORS: [(u32, &str); 8] = [
     (0x8000_4005, "failed"),
 ];
 
-/// Where a runtime listens.
+/// Address at which a runtime listens.
 #[derive(Debug)]
 pub(super) enum Address {
     /// As the user said.
@@ -53,7 +51,7 @@ pub(super) enum Address {
     Held(OwnedFd),
 }
 
-/// Why there is no answer.
+/// The reason for which there is no answer.
 #[derive(Debug)]
 pub(super) enum IpcError {
     /// The runtime's own number.
@@ -81,7 +79,7 @@ impl IpcError {
     }
 }
 
-/// How long an answer may take.
+/// Longest time for an answer.
 pub(super) enum Wait<'w, 'a> {
     /// So long.
     Limit(Duration),
@@ -122,18 +120,18 @@ fn message((set, command): (u8, u8), payload: &[u8]) -> Vec<u8> {
 }
 
 /// The head of an answer.
-pub(super) struct Head {
+pub(super) struct AnswerHead {
     /// Bytes behind it.
     payload: usize,
     command: (u8, u8),
 }
 
-impl Head {
+impl AnswerHead {
     pub(super) fn parse(header: &[u8]) -> Option<Self> {
         let rest = header.strip_prefix(MAGIC)?;
         let &[low, high, set, command, ..] = rest else { return None };
         let payload = usize::from(u16::from_le_bytes([low, high])).checked_sub(HEADER_BYTES)?;
-        Some(Head { payload, command: (set, command) })
+        Some(AnswerHead { payload, command: (set, command) })
     }
 
     /// The runtime's number, where it refuses. Nothing at all: it is no answer.
@@ -214,7 +212,7 @@ impl Port<'_> {
     pub(super) fn answer(&self, stream: &UnixStream, mut wait: Wait<'_, '_>) -> Result<Vec<u8>, IpcError> {
         let header = self.read_exactly(stream, HEADER_BYTES, &mut wait)?;
         let foreign = || IpcError::Refusal(Refusal::protocol(&self.name(), ".NET's diagnostics protocol", &header));
-        let head = Head::parse(&header).ok_or_else(foreign)?;
+        let head = AnswerHead::parse(&header).ok_or_else(foreign)?;
         let payload = self.read_exactly(stream, head.payload, &mut wait)?;
         match head.error_in(&payload).ok_or_else(foreign)? {
             None => Ok(payload),
@@ -266,18 +264,6 @@ impl Port<'_> {
         }
         Refusal::new(RefusalCode::Protocol, format!("{} closed after {read} of {count} bytes", self.name()))
     }
-}
-
-/// Nothing has come yet.
-pub(super) fn is_not_yet(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
-/// Waits for bytes, a tick at most.
-pub(super) fn wait_for(stream: &UnixStream) {
-    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
-    // An error shows at the next read.
-    let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::private_folder::open_in_root;
 use super::process::Process;
 use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
-use super::request::{Outcome, Request};
+use super::request::{Dumped, Request};
 use super::watch::Watch;
 use super::{Collected, Plan};
 use crate::units::format_bytes;
@@ -71,7 +71,7 @@ fn no_socket(process: &Process) -> Refusal {
     Refusal::new(RefusalCode::SocketMissing, text).hint("only a restart of the process helps")
 }
 
-/// What the runtime says of itself, asked in the newest way that it knows. Versions before 5 know none.
+/// Version that the runtime gives, asked in the newest way that it knows. Versions before 5 know none.
 fn version(port: &Port<'_>, limit: Duration) -> Result<Option<String>, Refusal> {
     for (command, texts_before, has_version) in [(8, 4, true), (4, 4, false), (0, 0, false)] {
         match port.ask((4, command), &[], limit) {
@@ -104,7 +104,7 @@ pub(super) fn version_by_path(process: &Process) -> Option<String> {
     })
 }
 
-/// What the runtime says of itself, for lists; nothing of one that has no socket.
+/// Version that the runtime gives, for lists; nothing of one that has no socket.
 pub(super) fn probe(process: &Process, limit: Duration) -> Result<Option<Option<String>>, Refusal> {
     Ok(port_of(process)?.map(|port| version(&port, limit).ok().flatten()))
 }
@@ -114,7 +114,7 @@ fn port_of(process: &Process) -> Result<Option<Port<'_>>, Refusal> {
 }
 
 /// Takes a snapshot.
-pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Outcome, Refusal> {
+pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
     let options = request.options;
     let port = match &options.socket {
         Some(path) => Port { process, address: Address::Path(path.clone()) },
@@ -137,26 +137,21 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
     let watch = Watch::new(Some(process), options.timeout, observer);
     let pump = Pump::start(file, LITTLE_SLACK)?;
     let session_options = SessionOptions { buffer_mib: buffer.div_ceil(MIB), names: !options.no_names, rss, pause };
-    session(&port, &session_options, watch, pump)
+    session(&port, &session_options, watch, pump, collected)
 }
 
-/// What the buffer may grow to; why the process may not survive that.
+/// Size that the buffer may grow to, and the risk that the process does not survive it.
 fn buffer_bytes(pid: u32, free: Option<u64>, rss: u64, asked: Option<u64>) -> (u64, Option<Refusal>) {
     let free = free.map_or(u64::MAX, |free| free / 5 * 4);
     let wanted = asked.unwrap_or_else(|| MIN_BUFFER.max(rss / 4 * 5));
-    let refusal = (free < rss / 3).then(|| {
-        let (needed, free) = (format_bytes(rss), format_bytes(free));
-        let text = format!("a snapshot needs up to {needed} in process {pid}, its memory limit leaves {free}");
-        Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
-    });
+    let refusal = (free < rss / 3).then(|| Refusal::no_memory(pid, rss, free));
     let buffer = if asked.is_some() { wanted } else { wanted.min(free).max(MIB) };
     (buffer, refusal)
 }
 
 fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Plan {
     let gib = rss as f64 / f64::from(1 << 30);
-    let tenths = (PAUSE_PER_GIB.mul_f64(gib).as_millis() / 100).max(1) as u32;
-    let pause = Duration::from_millis(100) * tenths;
+    let pause = Plan::rounded(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
         ".NET {version}, process {} ({}), {}: all its threads stop while the heap is written: about {}, and it needs up to \
          {} more meanwhile",
@@ -172,7 +167,7 @@ fn plan(process: &Process, version: &str, rss: u64, risk: Option<Refusal>) -> Pl
 /// Reads an answer, for fuzzing.
 pub(super) fn read_answer(bytes: &[u8]) {
     let Some((header, payload)) = bytes.split_at_checked(20) else { return };
-    if ipc::Head::parse(header).and_then(|head| head.error_in(payload)).is_some() {
+    if ipc::AnswerHead::parse(header).and_then(|head| head.error_in(payload)).is_some() {
         for (texts_before, has_version) in [(4, true), (4, false)] {
             let _ = version_in(payload, texts_before, has_version);
         }

@@ -5,12 +5,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, is_not_yet, text, wait_for};
-use crate::collect::CollectProblem;
+use super::ipc::{IpcError, Port, UNKNOWN_COMMAND, Wait, text};
 use crate::collect::pump::{CHUNK_BYTES, Pump};
 use crate::collect::refusal::{Refusal, RefusalCode};
-use crate::collect::request::Outcome;
-use crate::collect::watch::{PATIENCE, Watch};
+use crate::collect::request::Dumped;
+use crate::collect::watch::{PATIENCE, Watch, is_not_yet, wait_for};
+use crate::collect::{CollectProblem, Collected};
 use crate::files::AtEnd;
 use crate::input::{Follower, Severity};
 use crate::units::{count_of, format_bytes, format_count};
@@ -32,13 +32,13 @@ const COLLECTION: Duration = Duration::from_secs(10);
 /// For the end of a session that goes wrong.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// What a session is asked for with.
+/// Options of a session.
 pub(super) struct SessionOptions {
     pub(super) buffer_mib: u64,
     pub(super) names: bool,
     /// Memory of the process.
     pub(super) rss: u64,
-    /// How long the collection will take, about.
+    /// Time of the collection, about.
     pub(super) pause: Duration,
 }
 
@@ -83,7 +83,8 @@ pub(super) fn session(
     options: &SessionOptions,
     mut watch: Watch<'_>,
     pump: Pump,
-) -> Result<Outcome, Refusal> {
+    collected: &mut Collected,
+) -> Result<Dumped, Refusal> {
     // A session that has nothing to write is not dropped when its connection is.
     let number = SessionId::default();
     let (address, shared) = (port.address.try_clone(), number.clone());
@@ -100,24 +101,19 @@ pub(super) fn session(
         stop.forget();
     }
     let Copy { follower, watch, pump, .. } = copy;
-    let complete = judge(port, &follower, options, &watch)?;
-    let other = (follower.collections() > 1).then(|| problem("other-session", Severity::Note, follower.collections()));
-    let lost = (follower.lost_events > 0).then(|| problem("dropped-events", Severity::Warning, follower.lost_events));
-    let unreadable =
-        (follower.unreadable > 0).then(|| problem("malformed-block", Severity::Warning, follower.unreadable));
+    let incomplete = judge(port, &follower, options, &watch)?.err();
     let file = pump.finish()?;
-    Ok(Outcome {
-        complete,
-        objects: Some(follower.objects),
-        lost_events: follower.lost_events,
-        pause: follower.pause(),
-        problems: [other, lost, unreadable].into_iter().flatten().collect(),
-        ..Outcome::whole(file, &watch)
-    })
-}
-
-fn problem(code: &'static str, severity: Severity, count: u64) -> CollectProblem {
-    CollectProblem { code, count, first_at: None, severity }
+    let problems = [
+        ("other-session", Severity::Note, follower.collections(), 1),
+        ("dropped-events", Severity::Warning, follower.lost_events, 0),
+        ("malformed-block", Severity::Warning, follower.unreadable, 0),
+    ];
+    let problems = problems.into_iter().filter(|(_, _, count, usual)| count > usual);
+    collected.problems =
+        problems.map(|(code, severity, count, _)| CollectProblem { code, count, first_at: None, severity }).collect();
+    (collected.objects, collected.lost_events) = (Some(follower.objects), follower.lost_events);
+    collected.note(&watch, follower.pause());
+    Ok((file, incomplete))
 }
 
 /// Is the trace whole? Inside: why it is kept as incomplete; outside: why it is not kept.
@@ -181,7 +177,7 @@ struct Copy<'a, 'w> {
     pump: Pump,
     follower: Follower,
     begun: Instant,
-    /// How long the first object may take: version 3.1 answers before it collects.
+    /// Longest time for the first object: version 3.1 answers before it collects.
     first: Duration,
     /// The connection over which the end was asked for, and when that was.
     stopped: Option<(UnixStream, Instant)>,

@@ -184,7 +184,7 @@ impl Awaited {
         self.0.store(is_awaited, Ordering::SeqCst);
     }
 
-    /// What the end of the program waits for.
+    /// Waits for the JVM's socket at the end of the program.
     fn wait(&self, process: &Process) -> impl FnOnce() + Send + 'static {
         let (is_awaited, pid, start) = (Arc::clone(&self.0), process.pid, process.start);
         move || {
@@ -283,7 +283,7 @@ impl Reply {
     }
 }
 
-/// What a JVM says of a dump that it has written.
+/// Result that a JVM reports for a dump.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Created {
     /// `Heap dump file created [N bytes in S secs]`.
@@ -311,7 +311,7 @@ type OpenFolder = fn(&Process) -> rustix::io::Result<OwnedFd>;
 /// A file there takes memory.
 pub(super) const IN_MEMORY: &str = "/dev/shm";
 
-/// Where a file goes that a JVM writes for us, tried in this order.
+/// Folders for a file that a JVM writes for us, tried in this order.
 pub(super) fn places() -> [(&'static str, OpenFolder); 3] {
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
     [("/tmp", open_tmp), ("", open_directory_of), (IN_MEMORY, |process| open_in_root(process, IN_MEMORY, FOLDER))]

@@ -18,7 +18,7 @@ pub(super) struct HprofCheck {
     has_begun: bool,
     /// Of a head that has not come whole.
     pending: Vec<u8>,
-    /// What is left of a record's content.
+    /// Bytes left of a record's content.
     content: u64,
     has_heap: bool,
     has_class: bool,

@@ -18,13 +18,13 @@ use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 use super::process::Process;
 use super::pump::{LITTLE_SLACK, MUCH_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
-use super::request::{Outcome, Request};
+use super::request::{Dumped, Request};
 use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan};
 use crate::units::format_bytes;
 pub(super) use attach::has_socket;
 pub(super) use perfdata::PerfData;
-use transfer::{Answer, FIRST_WITH_SEGMENTS, RequestOptions, Transfer, Way};
+use transfer::{DumpAnswer, FIRST_WITH_SEGMENTS, RequestOptions, Transfer, Way};
 
 /// The first that writes into what is there already.
 const FIRST_WITH_OVERWRITE: u32 = 9;
@@ -34,7 +34,7 @@ const DUMP_PER_HEAP_PERCENT: u64 = 140;
 const PAUSE_PER_GIB: Duration = Duration::from_secs(5);
 
 /// Takes a dump.
-pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Outcome, Refusal> {
+pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut Collected) -> Result<Dumped, Refusal> {
     let options = request.options;
     let data = PerfData::of(process);
     let data = data.as_ref();
@@ -65,12 +65,13 @@ pub(super) fn dump(process: &Process, mut request: Request<'_>, collected: &mut 
         let (answer, watch) = transfer.run(&mut pump)?;
         file = pump.finish()?;
         match answer {
-            Answer::Created(pause) => {
-                return Ok(Outcome { pause: Some(pause), ..Outcome::whole(file, &watch) });
+            DumpAnswer::Created(pause) => {
+                collected.note(&watch, Some(pause));
+                return Ok((file, None));
             }
             // Such an argument is refused before the heap is looked at: nothing has stopped.
-            Answer::CannotOverwrite if way == Way::Fifo => way = Way::File,
-            Answer::CannotOverwrite => {
+            DumpAnswer::CannotOverwrite if way == Way::Fifo => way = Way::File,
+            DumpAnswer::CannotOverwrite => {
                 let text = format!("process {}: it takes no request for a dump", process.pid);
                 return Err(Refusal::new(RefusalCode::RefusedByTarget, text));
             }
@@ -91,8 +92,7 @@ fn plan(process: &Process, data: Option<&PerfData>, rss: u64, heap: u64, risk: O
     let command = data.and_then(PerfData::command).unwrap_or(&process.name);
     let name = command.split_whitespace().next().unwrap_or_default();
     let gib = heap as f64 / f64::from(1 << 30);
-    let tenths = (PAUSE_PER_GIB.mul_f64(gib).as_millis() / 100).max(1) as u32;
-    let pause = Duration::from_millis(100) * tenths;
+    let pause = Plan::rounded(PAUSE_PER_GIB.mul_f64(gib));
     let text = format!(
         "Java{version}, process {} ({name}), {}: all its threads stop while the heap is written: about {}",
         process.pid,

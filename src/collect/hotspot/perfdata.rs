@@ -19,7 +19,7 @@ use crate::collect::process::Process;
 
 /// The file is 32 KiB by default.
 const MAX_BYTES: u64 = 1 << 20;
-/// What stands before an entry's name.
+/// Bytes before an entry's name.
 const ENTRY_BYTES: usize = 20;
 const MAX_NAME_BYTES: usize = 256;
 
@@ -32,7 +32,7 @@ const ARGUMENTS: &str = "java.rt.vmArgs";
 /// Counters that are texts, as far as they matter: what else a file holds is not kept.
 const TEXTS: [&str; 6] = [VERSION, SPECIFICATION, COMMAND, CAPABILITIES, FLAGS, ARGUMENTS];
 
-/// What the counters say.
+/// Facts from the counters.
 #[derive(Debug, Default)]
 pub(crate) struct PerfData {
     texts: HashMap<&'static str, String>,
@@ -117,7 +117,7 @@ impl PerfData {
         text.strip_prefix("1.").unwrap_or(text).parse().ok()
     }
 
-    /// What was started: a class with its arguments.
+    /// Command that was started: a class with its arguments.
     pub(crate) fn command(&self) -> Option<&str> {
         self.text(COMMAND)
     }

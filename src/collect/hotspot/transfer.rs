@@ -25,14 +25,14 @@ pub(super) const FIRST_WITH_SEGMENTS: u32 = 22;
 /// A FIFO whose writer has not come, or has gone, is always ready.
 const WITHOUT_WRITER: Duration = Duration::from_millis(5);
 
-/// How the bytes come.
+/// Channel of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Fifo,
     File,
 }
 
-/// What a request is made with.
+/// Options of a request.
 #[derive(Clone, Copy)]
 pub(super) struct RequestOptions<'o> {
     /// Unreachable objects too.
@@ -54,15 +54,15 @@ impl RequestOptions<'_> {
     }
 }
 
-/// What the JVM made of it.
-pub(super) enum Answer {
+/// Result of a request.
+pub(super) enum DumpAnswer {
     /// A dump, which is whole; it stood still for so long.
     Created(Duration),
     /// It does not know how to write to what is there already, and has done nothing.
     CannotOverwrite,
 }
 
-/// When bytes came. A JVM that has segments writes the heap to them while it stands still, and is silent; then it goes on,
+/// Times at which bytes came. A JVM that has segments writes the heap to them while it stands still, and is silent; then it goes on,
 /// and copies them into the FIFO.
 struct Arrivals {
     /// Since when the next ones are waited for.
@@ -87,7 +87,7 @@ impl Arrivals {
         self.last = now;
     }
 
-    /// How long the bytes behind the longest silence took.
+    /// Duration of the bytes behind the longest silence.
     fn behind_the_silence(&self) -> Duration {
         self.last.saturating_duration_since(self.resumed)
     }
@@ -146,7 +146,7 @@ impl<'a> Transfer<'a> {
     }
 
     /// Makes the request and copies what comes.
-    pub(super) fn run(mut self, pump: &mut Pump) -> Result<(Answer, Watch<'a>), Refusal> {
+    pub(super) fn run(mut self, pump: &mut Pump) -> Result<(DumpAnswer, Watch<'a>), Refusal> {
         let asked = Instant::now();
         self.ask()?;
         let keeps_folder = self.way == Way::File || self.options.has_segments();
@@ -158,7 +158,7 @@ impl<'a> Transfer<'a> {
         };
         let (code, text) = self.reply.parse(self.process.pid).map_err(|refusal| self.unless_dying(refusal))?;
         if code != 0 && text.contains("Unknown argument '-overwrite'") {
-            return Ok((Answer::CannotOverwrite, self.watch));
+            return Ok((DumpAnswer::CannotOverwrite, self.watch));
         }
         let Some(created) = created(&text) else { return Err(self.refused(&text)) };
         if self.way == Way::File {
@@ -181,7 +181,7 @@ impl<'a> Transfer<'a> {
         if !self.check.is_whole() {
             return Err(incomplete(format!("process {pid} wrote {count} bytes, which are no whole heap dump")));
         }
-        Ok((Answer::Created(pause), self.watch))
+        Ok((DumpAnswer::Created(pause), self.watch))
     }
 
     /// A process that ends answers anything.
@@ -315,7 +315,7 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// What runs at this process have left that were killed: a JVM may wait in it, and would take no request.
+/// Removes folders of runs at this process that were killed: a JVM may wait in one, and would take no request.
 fn remove_all_leftovers(process: &Process, own: Option<&Path>) {
     for (_, open) in places() {
         if let Ok(around) = open(process) {

@@ -48,7 +48,7 @@ pub(super) fn targets(process: Option<&Process>, address: SocketAddr) -> Result<
     serde_json::from_slice(&body).map_err(|_| Refusal::protocol(&peer, "the inspector's protocol", &body))
 }
 
-/// What Node.js was started with: its words, and the options of its environment.
+/// Options of Node.js: its words, and the options of its environment.
 pub(super) fn options_of(process: &Process) -> Vec<String> {
     let mut words = process.words();
     let options = process.environment().remove("NODE_OPTIONS").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a websocket's server sends: frames, put together to messages. Nothing is compressed; room is made for what has come,
+//! Frames of a websocket's server, put together to messages. Nothing is compressed; room is made for what has come,
 //! not for what is announced.
 
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;
@@ -13,18 +13,18 @@ pub(super) const MASKED: u8 = 0x80;
 
 /// Bytes as they come, and the frames in them.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct WebFrames {
     received: Vec<u8>,
-    /// What of it has been used.
+    /// Bytes of it that have been used.
     used: usize,
     /// Fragments of a message.
     message: Vec<u8>,
     is_in_message: bool,
 }
 
-/// What has come whole.
+/// A whole frame.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum WebFrame {
     Message(Vec<u8>),
     /// To be answered with the same content.
     Ping(Vec<u8>),
@@ -32,13 +32,13 @@ pub(super) enum Frame {
 }
 
 /// A frame's head: the first byte, the bytes of the head, those of the content.
-struct Head {
+struct FrameHead {
     first: u8,
     bytes: usize,
     content: u64,
 }
 
-impl Frames {
+impl WebFrames {
     /// Takes the next bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.received.drain(..self.used);
@@ -50,7 +50,7 @@ impl Frames {
     ///
     /// # Errors
     /// What no server sends, in words.
-    pub(super) fn next(&mut self) -> Result<Option<Frame>, &'static str> {
+    pub(super) fn next(&mut self) -> Result<Option<WebFrame>, &'static str> {
         loop {
             let Some(head) = self.head()? else { return Ok(None) };
             let start = self.used + head.bytes;
@@ -62,8 +62,8 @@ impl Frames {
             self.used = end;
             let (is_final, kind) = (head.first & FINAL != 0, head.first & 0x0F);
             match kind {
-                CLOSE => return Ok(Some(Frame::Close)),
-                PING => return Ok(Some(Frame::Ping(content.to_vec()))),
+                CLOSE => return Ok(Some(WebFrame::Close)),
+                PING => return Ok(Some(WebFrame::Ping(content.to_vec()))),
                 PONG => {}
                 TEXT | CONTINUATION if (kind == CONTINUATION) == self.is_in_message => {
                     if self.message.len() as u64 + head.content > MAX_MESSAGE_BYTES {
@@ -72,7 +72,7 @@ impl Frames {
                     self.message.extend_from_slice(content);
                     self.is_in_message = !is_final;
                     if is_final {
-                        return Ok(Some(Frame::Message(std::mem::take(&mut self.message))));
+                        return Ok(Some(WebFrame::Message(std::mem::take(&mut self.message))));
                     }
                 }
                 _ => return Err("a frame of another kind"),
@@ -80,7 +80,7 @@ impl Frames {
         }
     }
 
-    fn head(&self) -> Result<Option<Head>, &'static str> {
+    fn head(&self) -> Result<Option<FrameHead>, &'static str> {
         let bytes = &self.received[self.used..];
         let [first, second, ..] = bytes else { return Ok(None) };
         if second & MASKED != 0 {
@@ -95,7 +95,7 @@ impl Frames {
         if content > MAX_MESSAGE_BYTES {
             return Err("a frame of more than 256 MiB");
         }
-        Ok(Some(Head { first: *first, bytes: length, content }))
+        Ok(Some(FrameHead { first: *first, bytes: length, content }))
     }
 }
 
@@ -107,13 +107,13 @@ mod tests {
     fn fragments_are_joined_in_pieces_of_any_size() {
         let bytes = b"\x01\x02ab\x89\x01!\x00\x01c\x80\x00\x81\x7e\x00\x03xyz\x88\x00";
         let expected = [
-            Frame::Ping(b"!".to_vec()),
-            Frame::Message(b"abc".to_vec()),
-            Frame::Message(b"xyz".to_vec()),
-            Frame::Close,
+            WebFrame::Ping(b"!".to_vec()),
+            WebFrame::Message(b"abc".to_vec()),
+            WebFrame::Message(b"xyz".to_vec()),
+            WebFrame::Close,
         ];
         for size in [1, 3, bytes.len()] {
-            let (mut frames, mut found) = (Frames::default(), Vec::new());
+            let (mut frames, mut found) = (WebFrames::default(), Vec::new());
             for piece in bytes.chunks(size) {
                 frames.feed(piece);
                 while let Some(frame) = frames.next().expect("frames") {
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn what_no_server_sends_is_refused_without_room_for_it() {
         for bytes in [&b"\x81\x81abcdx"[..], b"\x81\x7f\x40\0\0\0\0\0\0\0", b"\x82\x01x", b"\x80\x01x"] {
-            let mut frames = Frames::default();
+            let mut frames = WebFrames::default();
             frames.feed(bytes);
             assert!(frames.next().is_err() && frames.received.capacity() < 1000);
         }

@@ -4,33 +4,19 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use crate::collect::refusal::Refusal;
-use crate::collect::watch::TICK;
+use crate::collect::watch::{is_not_yet, wait_for};
 
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// Waits for bytes, a tick at most.
-pub(super) fn wait_for(stream: &TcpStream) {
-    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
-    // An error shows at the next read.
-    let _ = poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick));
-}
-
-/// Nothing has come yet.
-pub(super) fn is_not_yet(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
 /// A head, and what came with it.
-pub(super) struct Head {
+pub(super) struct HttpHead {
     pub(super) text: String,
     pub(super) rest: Vec<u8>,
 }
 
-impl Head {
+impl HttpHead {
     /// 200, 101.
     pub(super) fn status(&self) -> Option<u32> {
         let line = self.text.lines().next()?;
@@ -48,7 +34,7 @@ impl Head {
 ///
 /// # Errors
 /// `protocol`, `timeout`, what the system says.
-pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: Duration) -> Result<Head, Refusal> {
+pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: Duration) -> Result<HttpHead, Refusal> {
     let failed = |error: io::Error| Refusal::system(peer, error);
     let foreign = |bytes: &[u8]| Refusal::protocol(peer, "the inspector's protocol", bytes);
     stream.write_all(request.as_bytes()).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
@@ -57,7 +43,7 @@ pub(super) fn request(mut stream: &TcpStream, peer: &str, request: &str, limit: 
     loop {
         if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
             let rest = bytes.split_off(end + 4);
-            let head = Head { text: String::from_utf8_lossy(&bytes).into_owned(), rest };
+            let head = HttpHead { text: String::from_utf8_lossy(&bytes).into_owned(), rest };
             return if head.status().is_some() { Ok(head) } else { Err(foreign(&bytes)) };
         }
         let known = bytes.len().min(7);

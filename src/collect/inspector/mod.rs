@@ -25,14 +25,14 @@ use super::private_folder::{open_below, open_directory_of, open_in_root};
 use super::process::Process;
 use super::pump::{LITTLE_SLACK, Pump};
 use super::refusal::{Refusal, RefusalCode, seconds};
-use super::request::{Outcome, Request};
+use super::request::{Dumped, Request};
 use super::watch::{PATIENCE, Watch};
 use super::{Collected, Plan, Runtime};
 use crate::sort;
 use crate::units::format_bytes;
 pub(super) use find::Inspector;
 use find::{GET, USUAL_PORT, inspector_at, options_of, targets};
-use frames::{Frame, Frames};
+use frames::{WebFrame, WebFrames};
 use protocol::{Joiner, Message, TargetInfo, request};
 use snapshot::SnapshotCheck;
 use websocket::{Received, WebSocket};
@@ -40,7 +40,7 @@ use websocket::{Received, WebSocket};
 const MIB: u64 = 1 << 20;
 /// Memory of a Node.js that has nothing in its heap.
 const BARE: u64 = 45 * MIB;
-/// What a snapshot takes, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 630 for 84.
+/// Memory for a snapshot, in heaps, and besides: measured 364 MiB for 20 MiB of small objects, 302 for 38, 630 for 84.
 const MEMORY_PER_HEAP: u64 = 7;
 const MEMORY_BESIDES: u64 = 224 * MIB;
 /// CPU time for 100 MB of heap: measured 5 s for 84 MB.
@@ -103,7 +103,7 @@ pub(super) fn list(url: &str) -> Result<Vec<(String, String, String)>, Refusal> 
     Ok(targets.into_iter().map(|target| (target.kind, target.title, target.url)).collect())
 }
 
-/// What one of a name's addresses gives; `localhost` has two, and who listens on one need not on the other.
+/// Asks the addresses of a name one after another; `localhost` has two, and who listens on one need not on the other.
 fn first_of<T>(addresses: &[SocketAddr], ask: impl Fn(SocketAddr) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut refusal = None;
     for &address in addresses {
@@ -169,7 +169,7 @@ pub(super) fn dump(
     runtime: Runtime,
     mut request: Request<'_>,
     collected: &mut Collected,
-) -> Result<Outcome, Refusal> {
+) -> Result<Dumped, Refusal> {
     let options = request.options;
     let limit = options.timeout.unwrap_or(PATIENCE);
     let mut opened = None;
@@ -234,11 +234,11 @@ pub(super) fn dump(
     let watch = Watch::new(watched, options.timeout, observer);
     let pump = Pump::start(file, LITTLE_SLACK)?;
     let (check, joiner) = (SnapshotCheck::default(), Joiner::default());
-    let outcome = Snapshot { socket, watch, pump, check, joiner, is_enabled: false }.run()?;
+    let dumped = SnapshotTransfer { socket, watch, pump, check, joiner, is_enabled: false }.run(collected)?;
     if let Some(opened) = opened {
         opened.close();
     }
-    Ok(outcome)
+    Ok(dumped)
 }
 
 fn is_too_old(version: &str, runtime: Runtime) -> bool {
@@ -247,19 +247,15 @@ fn is_too_old(version: &str, runtime: Runtime) -> bool {
     runtime == Runtime::Node && major.is_some_and(|major| major < FIRST)
 }
 
-/// What it will cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
+/// Plan with the cost, by the bytes in use of the heap where the inspector has told: in the process's memory that of earlier
 /// snapshots may still be.
 fn plan(process: &Process, version: &str, heap: Option<u64>, request: &Request<'_>) -> Plan {
     let rss = process.rss_bytes();
     let heap = heap.unwrap_or_else(|| rss.saturating_sub(BARE)).min(rss);
     let needed = memory_of(heap);
     let pause = pause_of(heap);
-    let risk = free_memory(process).filter(|&free| free < needed).map(|free| {
-        let (needed, free) = (format_bytes(needed), format_bytes(free));
-        let text =
-            format!("a snapshot needs up to {needed} in process {}, its memory limit leaves {free}", process.pid);
-        Refusal::new(RefusalCode::NoMemory, text).hint("--yes goes on all the same; the system may end it")
-    });
+    let free = free_memory(process).filter(|&free| free < needed);
+    let risk = free.map(|free| Refusal::no_memory(process.pid, needed, free));
     let version = if version.is_empty() { String::new() } else { format!(" {version}") };
     let text = format!(
         "Node.js{version}, process {} ({}), {}: its main thread's heap; that thread stops while it is written: about {} of CPU, \
@@ -294,8 +290,7 @@ fn memory_of(heap: u64) -> u64 {
 }
 
 fn pause_of(heap: u64) -> Duration {
-    let tenths = (PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8).as_millis() / 100).max(1) as u32;
-    Duration::from_millis(100) * tenths
+    Plan::rounded(PAUSE_PER_100_MB.mul_f64(heap as f64 / 1e8))
 }
 
 /// Bytes of a heap in use, where the inspector tells. It needs no pause.
@@ -319,7 +314,7 @@ fn heap_bytes(socket: &mut WebSocket) -> Result<Option<u64>, Refusal> {
 }
 
 /// A snapshot on its way.
-struct Snapshot<'w> {
+struct SnapshotTransfer<'w> {
     socket: WebSocket,
     watch: Watch<'w>,
     pump: Pump,
@@ -329,8 +324,8 @@ struct Snapshot<'w> {
     is_enabled: bool,
 }
 
-impl Snapshot<'_> {
-    fn run(mut self) -> Result<Outcome, Refusal> {
+impl SnapshotTransfer<'_> {
+    fn run(mut self, collected: &mut Collected) -> Result<Dumped, Refusal> {
         self.socket.send(&request(ENABLE, "HeapProfiler.enable", json!({})))?;
         let asked = Instant::now();
         // Without numbers an object of small ones has no fields. V8 before 9 does not know of them, and passes that over.
@@ -368,7 +363,9 @@ impl Snapshot<'_> {
         };
         self.socket.close();
         let file = self.pump.finish()?;
-        Ok(Outcome { objects: Some(objects), pause: Some(pause), ..Outcome::whole(file, &self.watch) })
+        collected.objects = Some(objects);
+        collected.note(&self.watch, Some(pause));
+        Ok((file, None))
     }
 
     /// The dump is there; what is answered now does not matter, but that it has been does: see [`WebSocket`].
@@ -419,11 +416,11 @@ impl Snapshot<'_> {
 
 /// Reads frames and what is in them, for fuzzing.
 pub(super) fn read_answer(bytes: &[u8]) {
-    let (mut frames, mut joiner, mut check) = (Frames::default(), Joiner::default(), SnapshotCheck::default());
+    let (mut frames, mut joiner, mut check) = (WebFrames::default(), Joiner::default(), SnapshotCheck::default());
     for piece in bytes.chunks(100) {
         frames.feed(piece);
         while let Ok(Some(frame)) = frames.next() {
-            let Frame::Message(text) = frame else { continue };
+            let WebFrame::Message(text) = frame else { continue };
             if let Ok(message) = serde_json::from_slice::<Message>(&text) {
                 check.feed(&joiner.join(message.params.chunk.0));
             }

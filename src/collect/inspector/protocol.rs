@@ -17,7 +17,7 @@ pub(super) struct TargetInfo {
     pub(super) web_socket_debugger_url: String,
 }
 
-/// What `/json/version` says.
+/// Answer of `/json/version`.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct VersionInfo {
     #[serde(rename = "Browser", default)]
@@ -37,7 +37,7 @@ pub(super) struct Message {
     pub(super) result: Option<Usage>,
 }
 
-/// What `Runtime.getHeapUsage` says.
+/// Answer of `Runtime.getHeapUsage`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Usage {
@@ -48,7 +48,7 @@ pub(super) struct Usage {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Params {
-    pub(super) chunk: Chunk,
+    pub(super) chunk: SnapshotChunk,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -59,20 +59,20 @@ pub(super) struct ErrorInfo {
 
 /// A piece of the snapshot's text. Half a surrogate pair, should one be cut, is as UTF-8 would have it.
 #[derive(Debug, Default)]
-pub(super) struct Chunk(pub(super) Vec<u8>);
+pub(super) struct SnapshotChunk(pub(super) Vec<u8>);
 
-impl<'de> Deserialize<'de> for Chunk {
+impl<'de> Deserialize<'de> for SnapshotChunk {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Bytes;
         impl Visitor<'_> for Bytes {
-            type Value = Chunk;
+            type Value = SnapshotChunk;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text")
             }
 
-            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Chunk, E> {
-                Ok(Chunk(bytes.to_vec()))
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<SnapshotChunk, E> {
+                Ok(SnapshotChunk(bytes.to_vec()))
             }
         }
         deserializer.deserialize_bytes(Bytes)
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Chunk {
 
 /// A request.
 #[derive(Serialize)]
-struct Request<'a, P> {
+struct InspectorRequest<'a, P> {
     id: u64,
     method: &'a str,
     params: P,
@@ -90,7 +90,7 @@ struct Request<'a, P> {
 /// A request as text.
 pub(super) fn request(id: u64, method: &str, params: serde_json::Value) -> String {
     // A number and a text: this cannot fail.
-    serde_json::to_string(&Request { id, method, params }).unwrap_or_default()
+    serde_json::to_string(&InspectorRequest { id, method, params }).unwrap_or_default()
 }
 
 /// Puts pairs of surrogates together that were cut by the end of a chunk.
@@ -120,7 +120,7 @@ impl Joiner {
         bytes
     }
 
-    /// What is left of a pair that never came.
+    /// The rest of a pair that never came.
     pub(super) fn finish(self) -> Vec<u8> {
         self.high
     }

@@ -86,7 +86,7 @@ pub(super) fn open(
     }
 }
 
-/// Where the inspector will listen: `--inspect-port=9333`, `--inspect-port 127.0.0.1:9333`.
+/// Port at which the inspector will listen: `--inspect-port=9333`, `--inspect-port 127.0.0.1:9333`.
 fn inspect_port(words: &[String]) -> u16 {
     let value = |at: usize| {
         let rest = ["--inspect-port", "--debug-port"].iter().find_map(|option| words[at].strip_prefix(option))?;
@@ -96,7 +96,7 @@ fn inspect_port(words: &[String]) -> u16 {
     port.and_then(|port| port.rsplit(':').next()?.parse().ok()).unwrap_or(USUAL_PORT)
 }
 
-/// How far the opening has come.
+/// State of the opening.
 #[derive(Debug, Clone, Copy)]
 enum Opening {
     NotAsked,
@@ -108,7 +108,7 @@ enum Opening {
 pub(super) struct OpenedInspector {
     /// Shared with what closes it.
     opening: Arc<Mutex<Opening>>,
-    /// What the process has listened on before.
+    /// Addresses on which the process listened before.
     before: Vec<SocketAddr>,
     closing: AtEnd,
 }

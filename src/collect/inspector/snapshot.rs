@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// The head is some kilobytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// What the head says, as far as it matters.
+/// Facts of the head, as far as they matter.
 #[derive(Deserialize)]
 struct SnapshotHead {
     meta: Meta,
@@ -22,7 +22,7 @@ struct Meta {
 
 /// The value that is passing, of those at the top.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Value {
+enum TopLevelValue {
     #[default]
     Other,
     Head,
@@ -38,7 +38,7 @@ pub(super) struct SnapshotCheck {
     is_escaped: bool,
     /// The last text at depth 1: a key, or a value that nobody asks for.
     text: Vec<u8>,
-    value: Value,
+    value: TopLevelValue,
     head: Vec<u8>,
     /// Numbers of the two arrays.
     nodes: u64,
@@ -57,7 +57,7 @@ impl SnapshotCheck {
     }
 
     fn byte(&mut self, byte: u8) {
-        if self.value == Value::Head && self.head.len() < MAX_HEAD_BYTES {
+        if self.value == TopLevelValue::Head && self.head.len() < MAX_HEAD_BYTES {
             self.head.push(byte);
         }
         if self.is_in_text {
@@ -85,12 +85,12 @@ impl SnapshotCheck {
             b'{' | b'[' => {
                 if self.depth == 1 {
                     self.value = match &self.text[..] {
-                        b"snapshot" => Value::Head,
-                        b"nodes" => Value::Nodes,
-                        b"edges" => Value::Edges,
-                        _ => Value::Other,
+                        b"snapshot" => TopLevelValue::Head,
+                        b"nodes" => TopLevelValue::Nodes,
+                        b"edges" => TopLevelValue::Edges,
+                        _ => TopLevelValue::Other,
                     };
-                    if self.value == Value::Head {
+                    if self.value == TopLevelValue::Head {
                         self.head = vec![byte];
                     }
                 }
@@ -101,7 +101,7 @@ impl SnapshotCheck {
                 if self.depth == 2 {
                     // The last number has no comma behind it.
                     self.count(u64::from(self.last != b'['));
-                    self.value = Value::Other;
+                    self.value = TopLevelValue::Other;
                 }
                 self.is_broken |= self.depth == 0;
                 self.depth = self.depth.saturating_sub(1);
@@ -114,9 +114,9 @@ impl SnapshotCheck {
 
     fn count(&mut self, numbers: u64) {
         match self.value {
-            Value::Nodes => self.nodes += numbers,
-            Value::Edges => self.edges += numbers,
-            Value::Head | Value::Other => {}
+            TopLevelValue::Nodes => self.nodes += numbers,
+            TopLevelValue::Edges => self.edges += numbers,
+            TopLevelValue::Head | TopLevelValue::Other => {}
         }
     }
 

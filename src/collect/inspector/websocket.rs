@@ -5,15 +5,16 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::frames::{CLOSE, FINAL, Frame, Frames, MASKED, PONG, TEXT};
-use super::http::{self, is_not_yet, wait_for};
+use super::frames::{CLOSE, FINAL, MASKED, PONG, TEXT, WebFrame, WebFrames};
+use super::http;
 use crate::collect::refusal::{Refusal, RefusalCode};
+use crate::collect::watch::{is_not_yet, wait_for};
 use crate::files::AtEnd;
 
 const CHUNK_BYTES: usize = 64 << 10;
 /// Any 16 bytes: they tell a websocket from what answers 101 to anything, and keep nothing secret.
 const KEY: &str = "aGVhcGR1bXAgY29sbGVjdA==";
-/// What a websocket makes of them: SHA-1 of the key and of RFC 6455's own name for the protocol.
+/// Answer of a websocket to the key: SHA-1 of the key and of RFC 6455's own name for the protocol.
 const ACCEPT: &str = "Jy5jBgmwEchesryBnAk/B9qeOGA=";
 /// For a request to go out, which is some hundred bytes.
 const SEND: Duration = Duration::from_secs(5);
@@ -24,12 +25,12 @@ const LEAVING: Duration = Duration::from_secs(3);
 pub(super) struct WebSocket {
     stream: TcpStream,
     peer: String,
-    frames: Frames,
+    frames: WebFrames,
     /// Ends the connection as the protocol has it, whatever ends the run.
     leaving: Option<AtEnd>,
 }
 
-/// What has come.
+/// Result of a look at the connection.
 #[derive(Debug)]
 pub(super) enum Received {
     Message(Vec<u8>),
@@ -67,7 +68,7 @@ impl WebSocket {
         if head.status() != Some(101) || head.field("sec-websocket-accept") != Some(ACCEPT) {
             return Err(Refusal::protocol(peer, "the inspector's protocol", head.text.as_bytes()));
         }
-        let mut frames = Frames::default();
+        let mut frames = WebFrames::default();
         frames.feed(&head.rest);
         Ok(WebSocket { stream, peer: peer.to_string(), frames, leaving: None })
     }
@@ -113,15 +114,15 @@ impl WebSocket {
         }
     }
 
-    /// What has come whole.
+    /// The next whole frame.
     fn frames(&mut self) -> Result<Option<Received>, Refusal> {
         loop {
             let next = self.frames.next();
             match next.map_err(|what| self.foreign(what))? {
                 None => return Ok(None),
-                Some(Frame::Message(text)) => return Ok(Some(Received::Message(text))),
-                Some(Frame::Close) => return Ok(Some(Received::Closed)),
-                Some(Frame::Ping(content)) => self.send_frame(FINAL | PONG, &content)?,
+                Some(WebFrame::Message(text)) => return Ok(Some(Received::Message(text))),
+                Some(WebFrame::Close) => return Ok(Some(Received::Closed)),
+                Some(WebFrame::Ping(content)) => self.send_frame(FINAL | PONG, &content)?,
             }
         }
     }
@@ -197,7 +198,7 @@ mod tests {
         let (server, _) = listener.accept().expect("accepted");
         let own = stream.try_clone().expect("a descriptor");
         let leaving = Some(AtEnd::new(move || leave(&own)).expect("signals"));
-        (WebSocket { stream, peer: "test".into(), frames: Frames::default(), leaving }, server)
+        (WebSocket { stream, peer: "test".into(), frames: WebFrames::default(), leaving }, server)
     }
 
     fn next(socket: &mut WebSocket) -> Result<Received, Refusal> {
