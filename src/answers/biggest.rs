@@ -28,7 +28,7 @@ pub struct Biggest<'d> {
 /// The dominator tree of a section, or of all. O(objects), and the dominator tree.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
@@ -98,7 +98,7 @@ impl Biggest<'_> {
         ObjectRow::new(self.graph, self.node(object))
     }
 
-    /// What each of some objects says of itself, in words, where the dump knows; nothing of class objects, whose types say
+    /// Values of some objects in words, where the dump has them; nothing of class objects, whose types say
     /// it. Reads the dump.
     pub fn said_by(&self, objects: &[DomNode]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
@@ -160,7 +160,7 @@ pub struct ReasonsAlive<'d> {
 /// Finds a shortest path to every object. O(objects + references), 4 bytes per object.
 ///
 /// # Errors
-/// When the dump holds no objects.
+/// If the dump holds no objects.
 pub fn reasons_alive(dump: &OpenDump) -> Result<ReasonsAlive<'_>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let parents = dump.shortest_parents();
@@ -178,7 +178,7 @@ pub struct ReasonAlive<'r> {
 }
 
 impl ReasonsAlive<'_> {
-    /// Why an object is alive; `None` when no strong root reaches it. O(length of the path and depth of the object).
+    /// Path to an object; `None` when no strong root reaches it. O(length of the path and depth of the object).
     pub fn of(&self, biggest: &Biggest<'_>, object: DomNode) -> Option<ReasonAlive<'_>> {
         let target = biggest.node(object);
         let paths = self.parents.path_to(self.graph, &self.roots, target)?;

@@ -32,7 +32,7 @@ pub struct MergedObjects {
     pub type_name: String,
     /// The object, if there is only one.
     pub only: Option<NodeId>,
-    /// How many they are.
+    /// Number of them.
     pub members: u64,
     /// Their shallow bytes.
     pub shallow_bytes: u64,
@@ -55,7 +55,7 @@ impl<'d> Browser<'d> {
     /// Looks at a dump. Where there are references, the dominator tree.
     ///
     /// # Errors
-    /// When the dump holds no objects, or there is not the memory.
+    /// If the dump holds no objects, or there is not the memory.
     pub fn of(dump: &'d OpenDump) -> Result<Self, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
         Ok(Browser { dump, graph, tree: dump.dominators_if_known()?, values: Values::of(dump) })
@@ -70,10 +70,10 @@ impl<'d> Browser<'d> {
         self.tree.map_or(0, |(_, retained)| retained.bytes_at(DomNode::ROOT))
     }
 
-    /// What an object directly dominates, or what nothing single dominates. O(objects); with an index O(rows).
+    /// Objects that an object directly dominates, or that nothing single dominates. O(objects); with an index O(rows).
     ///
     /// # Errors
-    /// When the dump has no references, or no strong root reaches the object.
+    /// If the dump has no references, or no strong root reaches the object.
     pub fn below(&self, object: Option<NodeId>) -> Result<Vec<NodeId>, AnswerError> {
         let (dominators, _) = self.tree()?;
         let from = match object {
@@ -166,14 +166,14 @@ impl<'d> Browser<'d> {
         self.graph.type_name(self.graph.type_of(node))
     }
 
-    /// Which of some objects are of types that match. O(types + objects).
+    /// Places of the objects whose types match. O(types + objects).
     pub fn of_types(&self, objects: &[NodeId], pattern: &TypePattern) -> Vec<u32> {
         let types = TypePattern::select_any(std::slice::from_ref(pattern), self.graph);
         let matching = objects.iter().zip(0u32..).filter(|(node, _)| types.contains(self.graph.type_of(**node)));
         matching.map(|(_, place)| place).collect()
     }
 
-    /// What objects say of themselves, in words, where the dump knows. Reads the dump.
+    /// Values of objects in words, where the dump has them. Reads the dump.
     pub fn said(&self, objects: &[NodeId]) -> Vec<Option<String>> {
         let Some(values) = &self.values else { return vec![None; objects.len()] };
         values.said(objects).iter().map(|said| said.as_ref().map(ShownValue::words)).collect()
@@ -184,21 +184,21 @@ impl<'d> Browser<'d> {
         self.values.is_some()
     }
 
-    /// What an object refers to, in the order of the dump, weak ones too. O(references).
+    /// References of an object, in the order of the dump, weak ones too. O(references).
     pub fn references(&self, node: NodeId) -> Vec<Reference> {
         self.graph.references(node).collect()
     }
 
-    /// What refers to an object, by section and id, weak ones too. O(referrers), and O(references) for the first object.
+    /// Referrers of an object, by section and id, weak ones too. O(referrers), and O(references) for the first object.
     ///
     /// # Errors
-    /// When there is not the memory to turn references round.
+    /// If there is not the memory to turn references round.
     pub fn referrers(&self, node: NodeId) -> Result<Vec<Reference>, AnswerError> {
         self.dump.check_referrers()?;
         Ok(self.graph.referrers(node).collect())
     }
 
-    /// What the first references of an object are called, and those of its first referrers. Reads the dump.
+    /// Names of the first references of an object, and of those of its first referrers. Reads the dump.
     pub fn names(&self, node: NodeId, first: usize) -> (Vec<Option<String>>, Vec<Option<String>>) {
         let Some(names) = ReferenceNames::of(self.dump) else { return Default::default() };
         let out = self.graph.references(node).len().min(first);

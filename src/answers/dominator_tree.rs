@@ -1,4 +1,4 @@
-//! What would be freed with what: the dominator tree from the top, below an object, or from the topmost objects of some
+//! The dominator tree from the top, below an object, or from the topmost objects of some
 //! types; or the groups of objects below a place of it.
 
 use std::borrow::Cow;
@@ -24,13 +24,13 @@ use crate::analysis::retained_sets::{NO_SET, retained_lower_bound_by_set, topmos
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, Root};
 
-/// Which part of the dominator tree.
+/// The part of the dominator tree that is asked for.
 #[derive(Debug, Clone)]
 pub struct DominatorTreeOptions {
     /// The section of the objects at the top. Types: the tree begins at the topmost objects of these, unless an object
     /// is given; groups have only their objects.
     pub scope: ScopeOptions,
-    /// Where to begin. Default: at the top.
+    /// The object to begin at. Default: the top.
     pub object: Option<ObjectId>,
     /// Levels below the start, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
     pub depth: u32,
@@ -41,7 +41,7 @@ pub struct DominatorTreeOptions {
     /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by section and id, of groups by name.
     /// Default: retained bytes.
     pub order: Option<Figure>,
-    /// How many rows of each level.
+    /// Number of rows of each level.
     pub limits: Limits,
 }
 
@@ -60,7 +60,7 @@ impl Default for DominatorTreeOptions {
 }
 
 impl DominatorTreeOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 3] = [RETAINED, SHALLOW, DOMINATED];
 
     /// The command line that asks the same.
@@ -96,7 +96,7 @@ pub struct DominatorTree<'d> {
     /// The rows.
     #[serde(flatten)]
     pub rows: DominatorRows<'d>,
-    /// What is wrong with the dump.
+    /// Problems of the dump.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ProblemRow>,
     /// Some roots were given on request.
@@ -133,7 +133,7 @@ impl DominatorRows<'_> {
 /// Objects of the dominator tree, each followed by those that it dominates.
 pub type DominatorNodes<'d> = MadeRows<MakeDominators<'d>>;
 
-/// What rows of the dominator tree are made of.
+/// Maker of rows of the dominator tree.
 pub struct MakeDominators<'d> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,
@@ -171,12 +171,12 @@ pub struct DominatorRow<'d> {
 pub struct DominatorGroups {
     /// The name of the dump's format.
     pub format: String,
-    /// What the rows are groups of.
+    /// Name of the grouping.
     pub by: &'static str,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: GroupRows,
-    /// What the rows are.
+    /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
     /// Rows that a limit left out.
@@ -212,9 +212,9 @@ pub struct GroupRow {
     pub shallow_bytes: u64,
     /// Those that no other object of the group dominates.
     pub topmost_objects: u64,
-    /// What these retain: at least so much would be freed with the group.
+    /// Retained bytes of these: the least that would be freed with the group.
     pub retained_bytes: u64,
-    /// What loaded the type, where rows of several loaders have its name and the dump says; `null` for the runtime itself.
+    /// Loader of the type, where rows of several loaders have its name and the dump knows; `null` for the runtime itself.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "loader_or_null")]
     pub loader: Option<LoaderRow>,
     /// The name of the type or group.
@@ -232,7 +232,7 @@ impl GroupRow {
 /// A part of the dominator tree. O(objects) beside the tree itself, and a sort of the rows.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such object or section, does not say what to group by, or takes more memory
+/// If the dump holds no objects, has no such object or section, does not say what to group by, or takes more memory
 /// than it may.
 pub fn dominator_tree<'d>(
     dump: &'d OpenDump,
@@ -268,7 +268,7 @@ pub fn dominator_tree<'d>(
     })
 }
 
-/// What the rows are computed from.
+/// The data that rows are computed from.
 struct Part<'a, 'd> {
     graph: &'d HeapGraph,
     dominators: &'d Dominators,

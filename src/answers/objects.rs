@@ -21,19 +21,19 @@ use crate::filter::{FieldSelection, FieldValue, FieldValues};
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Runtime, Text};
 
-/// Which objects, in which order.
+/// Options of a list of objects.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectsOptions {
-    /// Which objects.
+    /// Objects that are asked for.
     pub scope: ScopeOptions,
     /// Their order: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by section and id. Unreachable objects
     /// retain least. Default: shallow bytes.
     pub order: Option<Figure>,
-    /// How many rows.
+    /// Number and direction of rows.
     pub limits: Limits,
     /// Ids alone: retained sizes are not computed unless the order needs them.
     pub ids_only: bool,
-    /// What the objects say of themselves: texts, numbers, names.
+    /// With the values of the objects: texts, numbers, names.
     pub values: bool,
     /// Only nodes that were taken out of their page.
     pub detached: bool,
@@ -42,7 +42,7 @@ pub struct ObjectsOptions {
 }
 
 impl ObjectsOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 5] = [SHALLOW, RETAINED, ID, REFERENCES.called("refs"), TYPE];
 
     /// The command line that asks the same.
@@ -73,13 +73,13 @@ pub struct ObjectList<'d> {
     pub roots_inferred: bool,
     /// The rows that are shown.
     pub objects: ObjectRows<'d>,
-    /// What no root reaches is alive all the same.
+    /// Objects that no root reaches are alive.
     #[serde(skip)]
     unrooted_are_alive: bool,
 }
 
 impl ObjectList<'_> {
-    /// How many of the rows have no retained size, and why. O(rows), and the sort of all.
+    /// Note on rows without a retained size, with the reason. O(rows), and the sort of all.
     pub fn unreached_note(&self) -> Option<String> {
         let rows = self.objects.tree.map_or(0, |_| self.objects.len());
         let is_unreached = |row: &usize| self.objects.retained_bytes(self.objects.node(*row)).is_none();
@@ -109,7 +109,7 @@ pub struct ListedObject<'d> {
     /// The name of its type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
-    /// What it says of itself, where that was asked for.
+    /// Its own value, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Option<ShownValue>>,
     /// The text, or that of a field, is longer than what is here of it.
@@ -126,7 +126,7 @@ pub struct ListedObject<'d> {
 pub struct SelectedFields(Vec<(Rc<str>, Option<ShownValue>)>);
 
 impl SelectedFields {
-    /// What the field of a place in the selection holds.
+    /// Contents of the field at a place of the selection.
     pub fn at(&self, place: usize) -> Option<&ShownValue> {
         self.0.get(place).and_then(|(_, value)| value.as_ref())
     }
@@ -151,7 +151,7 @@ impl ListedObject<'_> {
 /// Lists the objects. O(objects), and a sort of the rows that are asked for.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, is of no pages where detached nodes are asked for, or takes more
+/// If the dump holds no objects, has no such section, is of no pages where detached nodes are asked for, or takes more
 /// memory than it may.
 pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<ObjectList<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
@@ -207,7 +207,7 @@ pub fn objects<'d>(dump: &'d OpenDump, options: &ObjectsOptions) -> Result<Objec
 pub struct ObjectRows<'d> {
     graph: &'d HeapGraph,
     tree: Option<(&'d Dominators, &'d Retained)>,
-    /// What knows distances, where they are shown.
+    /// Reader of distances, where they are shown.
     distances: Option<&'d dyn ObjectDetails>,
     order: Option<Figure>,
     reverse: bool,
@@ -231,7 +231,7 @@ const FIRST_SORTED: usize = 4096;
 const SAID_TOGETHER: usize = 64 * 1024;
 
 impl<'d> ObjectRows<'d> {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -299,7 +299,7 @@ impl<'d> ObjectRows<'d> {
         ListedObject { value: listed.value.or_else(|| Some(self.said(row))), ..listed }
     }
 
-    /// What the object of a row says. Reads those of the rows around it too.
+    /// Value of a row's object. Reads those of the rows around it too.
     fn said(&self, row: usize) -> Option<ShownValue> {
         let values = self.values?;
         let start = row - row % SAID_TOGETHER;

@@ -1,4 +1,4 @@
-//! What refers to an object, or to all objects of some types: referrers by type, and what refers to those in turn.
+//! Referrers of an object, or of all objects of some types: by type, and the referrers of those in turn.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 
-/// What is referred to.
+/// Objects whose referrers are asked for.
 #[derive(Debug, Clone)]
 pub enum ReferredTo {
     /// An object.
@@ -23,23 +23,23 @@ pub enum ReferredTo {
     Scope,
 }
 
-/// Whose referrers, and how many levels of them.
+/// Options of referrers.
 #[derive(Debug, Clone)]
 pub struct ReferrersOptions {
-    /// What is referred to.
+    /// Objects whose referrers are asked for.
     pub of: ReferredTo,
-    /// Which objects; of one object the section alone counts.
+    /// Objects that are referred to; of one object the section alone counts.
     pub scope: ScopeOptions,
     /// Levels, at most [`MAX_DEPTH`](super::tree::MAX_DEPTH). Default: 1.
     pub depth: u32,
     /// The order of each level: one of [`ORDERS`](Self::ORDERS), largest first; ties by type. Default: referrers.
     pub order: Option<Figure>,
-    /// How many rows of each level.
+    /// Number of rows of each level.
     pub limits: Limits,
 }
 
 impl ReferrersOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 3] = [REFERRERS, REFERENCES, SHALLOW];
 
     /// One level of referrers.
@@ -62,17 +62,17 @@ impl ReferrersOptions {
     }
 }
 
-/// What refers to some objects.
+/// Referrers of some objects.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct Referrers<'d> {
-    /// What is referred to.
+    /// Objects whose referrers are asked for.
     pub of: ReferredToRow,
     /// The rows.
     pub referrers: ReferrerRows<'d>,
 }
 
-/// What is referred to.
+/// Objects whose referrers are asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReferredToRow {
@@ -85,7 +85,7 @@ pub struct ReferredToRow {
     /// The expression that they fulfil, if there is one.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// How many objects that is.
+    /// Number of these objects.
     pub objects: u64,
     /// The object with its type, in words.
     #[serde(skip)]
@@ -99,13 +99,13 @@ pub struct ReferrerRow<'d> {
     /// The name of their type.
     #[serde(rename = "type")]
     pub type_name: &'d str,
-    /// How they refer, where the dump says so: `.next`, `[*]` for elements, several names one behind the other. Of many
+    /// Names of the references, where the dump has them: `.next`, `[*]` for elements, several names one behind the other. Of many
     /// references 32, evenly chosen, are looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// How many they are.
+    /// Number of them.
     pub referrers: u64,
-    /// How many references they have to objects of the row above, weak ones included.
+    /// Number of references to objects of the row above, weak ones included.
     pub references: u64,
     /// Their shallow bytes.
     pub shallow_bytes: u64,
@@ -114,7 +114,7 @@ pub struct ReferrerRow<'d> {
 /// Rows, each followed by what refers to its objects.
 pub type ReferrerRows<'d> = MadeRows<MakeReferrers<'d>>;
 
-/// What rows of referrers are made of.
+/// Maker of rows of referrers.
 pub struct MakeReferrers<'d> {
     graph: &'d HeapGraph,
     names: Option<ReferenceNames<'d>>,
@@ -136,7 +136,7 @@ pub struct Group {
 /// once for all references of the dump reversed. An object that stands in a row above is not listed below it again.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such object or section, or takes more memory than it may.
+/// If the dump holds no objects, has no such object or section, or takes more memory than it may.
 pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<Referrers<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = &options.scope;
@@ -199,7 +199,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// What refers to some objects, by type.
+    /// Referrers of some objects, by type.
     fn level(&self, targets: &[NodeId]) -> Level<Group> {
         let mut groups: BTreeMap<TypeId, Group> = BTreeMap::new();
         for &target in targets {

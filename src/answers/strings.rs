@@ -21,7 +21,7 @@ use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{ObjectDetails, Text, WantedContents};
 
-/// Which texts, in which order.
+/// Options of a list of texts.
 #[derive(Debug, Clone, Default)]
 pub struct StringsOptions {
     /// Texts of which there are at least two.
@@ -37,12 +37,12 @@ pub struct StringsOptions {
     /// Their order: one of [`ORDERS`](Self::ORDERS), largest first; ties by the id of the first copy. Default: wasted bytes of
     /// duplicates, bytes of all texts.
     pub order: Option<Figure>,
-    /// How many rows.
+    /// Number and direction of rows.
     pub limits: Limits,
 }
 
 impl StringsOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 3] = [COPIES, BYTES, WASTED];
 
     /// The command line that asks the same.
@@ -125,7 +125,7 @@ pub struct TextHolder {
     pub text: String,
 }
 
-/// Says that a word that stands for a dump is none, and how a text is looked for.
+/// Error for a word that names no dump, with the way to look for a text.
 pub fn no_such_file(word: &str) -> String {
     let line = CommandLine::new("strings").option("--grep", Some(word)).for_shell(Some(Path::new("FILE")));
     format!("{word}: no such file; to look for a text: {line}")
@@ -135,7 +135,7 @@ pub fn no_such_file(word: &str) -> String {
 /// rows, and for their holders. 64 bytes for each string, and for holders 40 bytes more and 12 for each object.
 ///
 /// # Errors
-/// When the dump holds no objects or no texts, or takes more memory than it may.
+/// If the dump holds no objects or no texts, or takes more memory than it may.
 pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<StringsAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let details = text_details(dump)?;
@@ -184,7 +184,7 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
 }
 
 impl StringsAnswer<'_> {
-    /// What to know of a dump whose texts were blotted out, before anything else.
+    /// Note on a dump whose texts were blotted out.
     pub fn redaction_note(&self) -> Option<String> {
         self.redacted.map(|redacted| redacted.note(self.totals.strings))
     }
@@ -233,7 +233,7 @@ pub struct TextRows<'d> {
     groups: Vec<TextGroup>,
     /// Of the copies of all rows, one row behind the other.
     held_by: Option<HeldBy>,
-    /// Where texts are as long as they are: the dump, and where the rows end whose texts are read together.
+    /// For texts as long as they are: the dump, and the ends of the runs of rows whose texts are read together.
     full: Option<(&'d OpenDump, Vec<usize>)>,
     /// Of some rows: the first row, their texts, and where the holders of their copies begin.
     texts: RefCell<(usize, Vec<Option<Text>>, Vec<usize>)>,
@@ -247,7 +247,7 @@ const BYTES_TOGETHER: [u64; 3] = [1 << 30, 1 << 28, 1 << 26];
 /// Bytes of memory that a byte of a text takes while it is read.
 const BYTES_PER_BYTE: u64 = 5;
 
-/// Where the rows end whose texts are read together, so that these fit.
+/// Ends of the runs of rows whose texts are read together, so that these fit.
 fn ends_of_full_reads(
     dump: &OpenDump,
     grouped: &GroupedStrings,
@@ -273,7 +273,7 @@ fn ends_of_full_reads(
 }
 
 impl TextRows<'_> {
-    /// How many there are.
+    /// Number of them.
     pub fn len(&self) -> usize {
         self.groups.len()
     }

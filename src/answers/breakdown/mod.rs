@@ -1,4 +1,4 @@
-//! Where the bytes are: a tree of backtraces and types for each heap of allocation totals; of objects the types on the
+//! Breakdown of bytes: a tree of backtraces and types for each heap of allocation totals; of objects the types on the
 //! way down the dominator tree, from the top or below one object.
 
 mod of_objects;
@@ -27,7 +27,7 @@ const BYTES_PER_ROW: u64 = 600;
 /// Lays the heaps of a dump out as trees. O(nodes and entries x depth), of objects O(objects) and the dominator tree.
 ///
 /// # Errors
-/// When the dump has no such section, heap or object, a tree has too many rows, or it takes more memory than it may.
+/// If the dump has no such section, heap or object, a tree has too many rows, or it takes more memory than it may.
 pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<Breakdown<'d>, AnswerError> {
     match dump.content() {
         Content::Objects(graph) => match stacks_of(dump, graph, options)? {
@@ -41,7 +41,7 @@ pub fn breakdown<'d>(dump: &'d OpenDump, options: &BreakdownOptions) -> Result<B
     }
 }
 
-/// What stacks allocated, of a dump of objects that says so and where the question is not about objects.
+/// Allocation totals by stack of a dump of objects that has them, where the question is not about objects.
 fn stacks_of<'d>(
     dump: &'d OpenDump,
     graph: &HeapGraph,

@@ -18,7 +18,7 @@ use crate::dump::OpenDump;
 /// Rows of all trees of an answer, at most.
 pub(super) const MAX_ROWS: usize = 1_000_000;
 
-/// What a tree is laid out by.
+/// Axes of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakdownBy {
@@ -39,19 +39,19 @@ impl BreakdownBy {
         &[("backtrace", BreakdownBy::Backtrace), ("type", BreakdownBy::Type), ("both", BreakdownBy::Both)];
 }
 
-/// Which heaps, and how their trees are laid out.
+/// Options of a breakdown.
 #[derive(Debug, Clone, Default)]
 pub struct BreakdownOptions {
-    /// Which objects, of a dump of objects. Types: only what was allocated of these, of either kind of dump.
+    /// Objects, of a dump of objects. Types: only what was allocated of these, of either kind of dump.
     pub scope: ScopeOptions,
-    /// Which heaps, of allocation totals.
+    /// Heaps, of allocation totals.
     pub heaps: HeapChoice,
     /// The object to begin at, of a dump of objects: its tree has all that it retains, whatever the section. Default: the
     /// top.
     pub object: Option<ObjectId>,
     /// The axis.
     pub by: BreakdownBy,
-    /// Where the trees begin: the names of frames or types from the top down, `;` between them. Default: the top.
+    /// Place where the trees begin: the names of frames or types from the top down, `;` between them. Default: the top.
     pub below: Option<String>,
     /// Levels below the top, at most [`MAX_DEPTH`](crate::answers::tree::MAX_DEPTH). Default: all; 20 of objects.
     pub depth: Option<u32>,
@@ -59,7 +59,7 @@ pub struct BreakdownOptions {
     pub min_size: Option<Threshold>,
     /// The order of children: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by name. Default: bytes.
     pub order: Option<Figure>,
-    /// How many children of a node.
+    /// Number of children of a node.
     pub limits: Limits,
 }
 
@@ -72,7 +72,7 @@ pub fn small_share() -> Threshold {
 pub const BETWEEN_NAMES: char = ';';
 
 impl BreakdownOptions {
-    /// What children can be ordered by; allocations are objects where those are broken down.
+    /// Figures that children can be ordered by; allocations are objects where those are broken down.
     pub const ORDERS: [Figure; 3] = [BYTES, ALLOCATIONS, NAME];
 
     /// Levels above the place where the trees begin, at most.
@@ -103,15 +103,15 @@ impl BreakdownOptions {
     }
 }
 
-/// Where the bytes are.
+/// Trees of bytes.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Breakdown<'d> {
     /// The name of the dump's format.
     pub format: String,
-    /// What the trees are laid out by.
+    /// Axes of the trees.
     pub by: BreakdownBy,
-    /// What was wrong with the dump.
+    /// Problems of the dump.
     pub problems: Vec<ProblemRow>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
@@ -130,7 +130,7 @@ pub struct Breakdown<'d> {
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct BreakdownHeap<'d> {
-    /// What is said of every heap.
+    /// The heap.
     #[serde(flatten)]
     pub heap: HeapOrSection,
     /// The tree.
@@ -151,7 +151,7 @@ pub struct SectionRow {
     pub(super) allocator: (),
     /// Bytes of the reachable objects, or of those that the object asked for retains.
     pub total_bytes: u64,
-    /// How many they are.
+    /// Number of them.
     pub allocations: Option<u64>,
     /// The section that was asked for, from 1, and its name, where there are several.
     #[serde(skip)]
@@ -173,14 +173,14 @@ pub struct BreakdownObject {
     /// Of a class object: the class that it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// What it says of itself, in words.
+    /// Its own value in words.
     #[serde(skip)]
     pub said: Option<String>,
     /// Bytes that would be freed with it, of all types.
     pub retained_bytes: u64,
 }
 
-/// What a tree is of.
+/// Subject of a tree.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum HeapOrSection {
@@ -191,7 +191,7 @@ pub enum HeapOrSection {
 }
 
 impl HeapOrSection {
-    /// What it is of, in words, for a title.
+    /// The subject in words, for a title.
     pub fn title(&self) -> String {
         let objects = match self {
             HeapOrSection::Heap(heap) => return heap.title.clone(),
@@ -250,11 +250,11 @@ pub struct HeapTree<'d>(Tree<BreakdownRow<'d>>);
 pub struct BreakdownRow<'d> {
     /// The name of a frame or type, at the top that of the object asked for; `/`, `<self>` or `<other>` of what has none.
     pub name: &'d str,
-    /// What it stands for.
+    /// Kind of the node.
     pub kind: Kind,
-    /// Which axis it belongs to.
+    /// Axis that it belongs to.
     pub axis: Axis,
-    /// How much there is.
+    /// Bytes of the node.
     pub bytes: u64,
     /// Allocations or objects, where they are counted.
     pub allocations: Option<u64>,
@@ -275,7 +275,7 @@ impl Serialize for HeapTree<'_> {
     }
 }
 
-/// What JSON has of a node beside its children.
+/// Fields of a node in JSON beside its children.
 #[derive(Serialize)]
 struct NodeFields<'d> {
     name: &'d str,
@@ -343,7 +343,7 @@ impl<'d> HeapTree<'d> {
     }
 }
 
-/// How the tree of one heap is laid out.
+/// Layout of the tree of one heap.
 pub(super) struct View<'a> {
     pub(super) options: &'a BreakdownOptions,
     pub(super) heap: &'a AllocationHeap,
@@ -351,7 +351,7 @@ pub(super) struct View<'a> {
     pub(super) depth: u32,
     pub(super) min_size: Threshold,
     pub(super) types_below: bool,
-    /// What the root has itself is a row, however small.
+    /// The root's own bytes are a row, however few.
     pub(super) keep_self: bool,
     pub(super) rows_left: usize,
 }
@@ -409,7 +409,7 @@ impl View<'_> {
         Ok((rows, totals))
     }
 
-    /// Where the tree begins: the first place of that path. O(children of the places on the way).
+    /// Finds the first place of the path that the tree begins at. O(children of the places on the way).
     fn start<P>(&self, root: Node<P>, children: impl Fn(&mut Node<P>) -> Vec<Node<P>>) -> Option<Node<P>> {
         let Some(path) = self.options.below.as_deref() else { return Some(root) };
         // Names may hold what stands between names.

@@ -11,7 +11,7 @@ pub(crate) struct DiffFigures {
     pub(crate) rows: &'static str,
 }
 
-/// What there was, what there is, and by how much it grew.
+/// Old value, new value, and growth.
 const fn sides(old: (&'static str, &'static str), new: (&'static str, &'static str), growth: Figure) -> [Figure; 3] {
     [Figure::new(old.0, old.1, growth.unit, old.0), Figure::new(new.0, new.1, growth.unit, new.0), growth]
 }
@@ -65,7 +65,7 @@ impl DiffBy {
         DiffFigures { count, bytes, name, rows }
     }
 
-    /// What the rows of a diff can be ordered by.
+    /// Figures that the rows of a diff can be ordered by.
     pub fn orders(self, of_objects: bool, retained: bool) -> Vec<Figure> {
         let mut orders = match (self, of_objects) {
             (DiffBy::Objects, _) => vec![GROWTH, NEW, NEW_BYTES, GONE_BYTES, TYPE],

@@ -15,9 +15,9 @@ use crate::units::{count_of, format_bytes};
 pub struct GrowthLimit {
     /// As it was written.
     text: String,
-    /// Which types, together; `None` for the whole heap.
+    /// Types that are limited together; `None` for the whole heap.
     of: Option<TypePattern>,
-    /// How much; a share is one of the old bytes.
+    /// The limit; a share is one of the old bytes.
     most: Threshold,
 }
 
@@ -31,7 +31,7 @@ impl FromStr for GrowthLimit {
     }
 }
 
-/// What may not be outgrown.
+/// Limits on growth.
 #[derive(Debug, Clone, Default)]
 pub struct GrowthLimits {
     /// Of the heap, and of some types.

@@ -1,4 +1,4 @@
-//! What grew between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
+//! Growth between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
 //! so that the dumps may be of different formats of one runtime.
 
 mod figures;
@@ -36,7 +36,7 @@ use objects::object_diff;
 /// paths, their dominator trees.
 ///
 /// # Errors
-/// When one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
+/// If one dump holds objects and the other allocation totals, when they do not have what is asked for, or when the
 /// answer takes more memory than it may.
 pub fn diff(old: &OpenDump, new: &OpenDump, options: &DiffOptions) -> Result<Diff, AnswerError> {
     let [old_problems, new_problems] = [old, new].map(|dump| problems_of(dump.diagnostics()));

@@ -1,4 +1,4 @@
-//! Which objects came and went between two dumps of one process, by type: for formats whose ids stay with their objects.
+//! Objects that came and went between two dumps of one process, by type: for formats whose ids stay with their objects.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct ChangedObjects {
     pub hidden: usize,
 }
 
-/// How many objects came and went, and stayed.
+/// Numbers of objects that came, went and stayed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChangedTotals {
@@ -63,7 +63,7 @@ pub struct ChangedType {
 }
 
 impl ChangedObjects {
-    /// How many came and went, in a sentence.
+    /// The totals in a sentence.
     pub fn sentence(&self) -> String {
         let ChangedTotals { new, gone, kept, new_bytes, gone_bytes, new_retained_bytes } = self.objects;
         format!(

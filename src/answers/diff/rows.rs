@@ -22,7 +22,7 @@ use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::units::{count_of, format_count};
 
-/// What grew between two dumps.
+/// Growth between two dumps.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct Diff {
@@ -39,7 +39,7 @@ pub struct Diff {
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: DiffRows,
-    /// What is wrong with the dumps.
+    /// Problems of the dumps.
     #[serde(skip_serializing_if = "DiffProblems::is_empty")]
     pub problems: DiffProblems,
     /// Limits that were passed, and those that no type matches.
@@ -53,7 +53,7 @@ pub struct Diff {
     pub fuller_dumps: Vec<FullerDump>,
 }
 
-/// What is wrong with two dumps.
+/// Problems of two dumps.
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct DiffProblems {
@@ -70,7 +70,7 @@ impl DiffProblems {
 }
 
 impl Diff {
-    /// What a row is of: `type`.
+    /// The word for a row: `type`.
     pub fn row_word(&self) -> String {
         match &self.rows {
             DiffRows::Objects(ObjectDiffRows { by: DiffBy::Groups(by), .. }) => by.titles().0.to_lowercase(),
@@ -80,7 +80,7 @@ impl Diff {
         }
     }
 
-    /// How much there was and is, in a line: sizes by `bytes`, what it grew by as `emphasis` has it.
+    /// Old and new totals in a line: sizes by `bytes`, the growth as `emphasis` has it.
     pub fn headline(&self, bytes: impl Fn(u64) -> String, emphasis: impl Fn(&str) -> String) -> String {
         let (old, new) = (self.old.bytes(), self.new.bytes());
         let sign = if new < old { "-" } else { "+" };
@@ -173,7 +173,7 @@ pub enum DiffRows {
 }
 
 impl DiffRows {
-    /// How many rows are shown.
+    /// Number of rows that are shown.
     pub fn len(&self) -> usize {
         match self {
             DiffRows::Objects(rows) => rows.rows.len(),
@@ -215,7 +215,7 @@ pub(crate) fn percent_words(old: u64, new: u64) -> String {
 
 /// Rows of objects.
 pub struct ObjectDiffRows {
-    /// What they are of.
+    /// Kind of the rows.
     pub by: DiffBy,
     /// They have retained bytes beside their shallow bytes.
     pub retained: bool,
@@ -303,7 +303,7 @@ impl Serialize for ObjectDiffRow<'_> {
 /// Rows of allocation totals: types, and backtraces. Both are put in order when they are first asked for, and a row is
 /// made when it is written.
 pub struct AllocationDiffRows {
-    /// What the rows of tables are of; serialised are both.
+    /// Kind of the rows of tables; serialised are both.
     pub by: DiffBy,
     diff: AllocationDiff,
     options: DiffOptions,
@@ -326,7 +326,7 @@ enum Key {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AllocationDiffRow<'d> {
-    /// What it is of.
+    /// Name of the row.
     #[serde(flatten)]
     pub name: AllocationDiffName<'d>,
     /// Bytes before.
@@ -343,7 +343,7 @@ pub struct AllocationDiffRow<'d> {
     pub allocations_delta: Option<i64>,
 }
 
-/// What a row of allocation totals is of.
+/// Name of a row of allocation totals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AllocationDiffName<'d> {
@@ -387,7 +387,7 @@ impl AllocationDiffRows {
         sizes.filter(|(name, ..)| is_asked_for(name)).collect()
     }
 
-    /// How many rows are shown.
+    /// Number of rows that are shown.
     pub fn len(&self) -> usize {
         self.ordered(self.by).rows.len()
     }

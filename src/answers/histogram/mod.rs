@@ -1,4 +1,4 @@
-//! How much is in the heap: totals, and a row for each type (or package, section, module, generation).
+//! Contents of the heap: totals, and a row for each type (or package, section, module, generation).
 
 mod options;
 mod owners;
@@ -36,10 +36,10 @@ use owners::rows_of_owners;
 pub use requested_roots::ReachedBy;
 pub use rows::*;
 
-/// How much is in a dump, by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
+/// Objects and bytes of a dump by type or group. O(objects); with retained bytes as [`RetainedBy`] says.
 ///
 /// # Errors
-/// When the dump does not say what to group by, has no such section or heap, or takes more memory than it may.
+/// If the dump does not say what to group by, has no such section or heap, or takes more memory than it may.
 pub fn histogram(dump: &OpenDump, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     match dump.content() {
         Content::Objects(graph) => of_objects(dump, graph, options),
@@ -127,7 +127,7 @@ fn of_objects(dump: &OpenDump, graph: &HeapGraph, options: &HistogramOptions) ->
     Ok(answer.with_rows(rows, options))
 }
 
-/// Says where constructors stand, of rows whose name another row has too.
+/// Adds the places of constructors to rows whose name another row has too.
 fn add_locations(graph: &HeapGraph, groups: &Groups<'_>, rows: &mut [HistogramRow]) {
     if !graph.types().have_places() {
         return;
@@ -185,7 +185,7 @@ fn add_retained(
 /// The histogram of a dump that was counted in one pass, without its graph: by type or by package.
 ///
 /// # Errors
-/// When the rows are to be grouped by anything else.
+/// If the rows are to be grouped by anything else.
 pub fn histogram_of_counts(counted: &Counted, options: &HistogramOptions) -> Result<Histogram, AnswerError> {
     if !matches!(options.group_by, GroupBy::Type | GroupBy::Package | GroupBy::PackageLevels(_)) {
         return Err(AnswerError::NoSuchGroups(options.group_by, "more than types where it is only counted"));

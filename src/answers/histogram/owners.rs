@@ -1,4 +1,4 @@
-//! Whose the bytes are: what libraries allocate, charged to the program's own type that keeps it alive. A class object and
+//! Rows by owner: objects of libraries are charged to the program's own type that keeps them alive. A class object and
 //! what static variables refer to belong to the class.
 
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ const LIBRARY: u32 = u32::MAX;
 /// nearest to dominate. O(objects) beside the dominator tree; 4 bytes for each reached object.
 ///
 /// # Errors
-/// When the dominator tree takes more memory than it may.
+/// If the dominator tree takes more memory than it may.
 pub(super) fn rows_of_owners(
     dump: &OpenDump,
     graph: &HeapGraph,

@@ -1,4 +1,4 @@
-//! What roots that were left out or given on request change in totals.
+//! Changes in totals by roots that were left out or given on request.
 
 use crate::analysis::histogram::Tally;
 use crate::analysis::reachability::compute_reachable_from;
@@ -27,7 +27,7 @@ impl Amount {
     }
 }
 
-/// How the objects of an answer are reached.
+/// Objects of an answer by the roots that reach them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReachedBy {

@@ -24,13 +24,13 @@ pub struct MatchingRow {
     /// The expression.
     #[serde(rename = "where")]
     pub filter: String,
-    /// How many they are.
+    /// Number of them.
     pub matching_objects: u64,
     /// Their shallow bytes.
     pub matching_bytes: u64,
 }
 
-/// How much is in the heap.
+/// Contents of the heap by type or group.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Histogram {
@@ -41,7 +41,7 @@ pub struct Histogram {
     pub sections: Option<Vec<String>>,
     /// All rows together, those that are not shown too.
     pub totals: Totals,
-    /// What was wrong with the dump.
+    /// Problems of the dump.
     pub problems: Vec<ProblemRow>,
     /// Objects that no root reaches are alive all the same: on the frozen heap, which is never collected. Not if some lost
     /// their roots on request.
@@ -56,13 +56,13 @@ pub struct Histogram {
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
-    /// What the rows are groups of, unless they are types.
+    /// Name of the grouping, unless rows are types.
     #[serde(rename = "by", skip_serializing_if = "Option::is_none")]
     pub(super) by: Option<&'static str>,
-    /// How retained bytes were computed, if they were.
+    /// The way retained bytes were computed, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retained: Option<RetainedBy>,
-    /// What fulfils an expression, where only that is in the rows; the totals are of all.
+    /// Objects that fulfil an expression, where only these are in the rows; the totals are of all.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub matching: Option<MatchingRow>,
     /// The heaps that were added up, of allocation totals.
@@ -71,13 +71,13 @@ pub struct Histogram {
     /// The rows that are shown, in their order.
     #[serde(flatten)]
     pub rows: Rows,
-    /// What the rows are.
+    /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
     /// Rows that a limit left out.
     #[serde(skip)]
     pub rows_hidden: usize,
-    /// What the size limits came to.
+    /// Results of the size limits.
     #[serde(skip)]
     pub limit_checks: Vec<LimitCheck>,
     /// A memory dump with more heaps than the one that was chosen by default.
@@ -85,7 +85,7 @@ pub struct Histogram {
     pub fuller_dump: Option<FullerDump>,
 }
 
-/// How many times as many objects and bytes the heap has as its sample.
+/// Factors from a sample to its heap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Objects.
@@ -134,7 +134,7 @@ pub struct ObjectTotals {
     /// References from keys to values of dependent handles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dependent_references: Option<u64>,
-    /// What a sample stands for.
+    /// Estimates of the heap that a sample was taken of.
     #[serde(flatten)]
     pub estimate: Option<EstimateRow>,
     /// Objects that only roots given on request reach, if there are any.
@@ -143,12 +143,12 @@ pub struct ObjectTotals {
     /// Objects that only roots left out on request would reach, if there are any.
     #[serde(flatten)]
     pub excluded_roots: Option<RequestedRow>,
-    /// How the objects are reached.
+    /// Objects by the roots that reach them.
     #[serde(skip)]
     pub reached_by: ReachedBy,
 }
 
-/// What roots that were given or left out on request change.
+/// Objects that only roots given or left out on request reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum RequestedRow {
@@ -234,7 +234,7 @@ impl Rows {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct HistogramRow {
-    /// How much there is.
+    /// Amounts of the row.
     #[serde(flatten)]
     pub amount: RowAmount,
     /// Bytes that would be freed with the row's objects, where that was asked for.
@@ -243,13 +243,13 @@ pub struct HistogramRow {
     /// The module a type is from, where types of one name are apart and modules are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// Where the type's constructor stands, where another row has the same name.
+    /// Place of the type's constructor, where another row has the same name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<LocationRow>,
-    /// What loaded the type, where rows of several loaders have its name and the dump says; `null` for the runtime itself.
+    /// Loader of the type, where rows of several loaders have its name and the dump knows; `null` for the runtime itself.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "loader_or_null")]
     pub loader: Option<LoaderRow>,
-    /// What the row is of.
+    /// Name of the type or group.
     #[serde(flatten)]
     pub name: RowName,
     /// The group's number while the answer is computed.
@@ -257,7 +257,7 @@ pub struct HistogramRow {
     pub(super) group: u32,
 }
 
-/// How much there is in a row.
+/// Amounts of a row.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum RowAmount {
@@ -271,7 +271,7 @@ pub enum RowAmount {
         reachable_objects: u64,
         /// Their shallow bytes.
         reachable_bytes: u64,
-        /// What the row stands for in a sample.
+        /// Estimates of the heap that a sample was taken of.
         #[serde(flatten)]
         estimate: Option<EstimateRow>,
     },
@@ -370,7 +370,7 @@ impl HistogramRow {
         }
     }
 
-    /// What an order compares: what is charged to an owner counts with what is its own.
+    /// Value that an order compares: objects and bytes charged to an owner count with its own.
     pub(super) fn figure_of_order(&self, order: Option<Figure>) -> Option<u64> {
         let charged = |figure: Figure| self.figure(figure).unwrap_or(0);
         match order {

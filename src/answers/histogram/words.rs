@@ -14,7 +14,7 @@ fn plain(text: impl Into<String>) -> Sentence {
 }
 
 impl Histogram {
-    /// How much there is, in sentences, with sizes by `bytes`. Texts of the dump are as they are there.
+    /// The totals in sentences, with sizes by `bytes`. Texts of the dump are as they are there.
     pub fn sentences(&self, bytes: impl Fn(u64) -> String) -> Vec<Sentence> {
         match &self.totals {
             Totals::Objects(totals) => self.of_objects(totals, bytes),
@@ -92,7 +92,7 @@ impl Histogram {
         is_asked.then(|| owner_note(self.rows.as_slice(), self.rows_hidden, totals.shallow_bytes)).flatten()
     }
 
-    /// What the limits of types came to; one of nothing is an error or a note. `file` is the dump's name where there are several.
+    /// Results of the limits of types; one of nothing is an error or a note. `file` is the dump's name where there are several.
     pub fn limit_sentences(&self, file: &str, is_strict: bool) -> impl Iterator<Item = String> {
         let file = if file.is_empty() { String::new() } else { format!("{file}: ") };
         self.limit_checks.iter().filter_map(move |check| match &check.unmatched {

@@ -1,4 +1,4 @@
-//! What a file is, as fields and values: for shells, which read lines.
+//! Facts about a file as fields and values: for shells, which read lines.
 
 use super::properties::ProcessSettings;
 use super::{AllocationInfo, FormatRow, Info, ObjectInfo, Records};

@@ -1,4 +1,4 @@
-//! What a file is, in words: a field and what there is to say of it each.
+//! Facts about a file in words: a field and its text each.
 
 use super::properties::ProcessSettings;
 use super::{AllocationInfo, FormatRow, Info, ObjectInfo, Records};
@@ -7,7 +7,7 @@ use crate::input::Severity;
 use crate::units::{count_of, format_count};
 
 impl Info {
-    /// What people read of it, in order: a field and its text each, sizes as `size` has them. A field without a name goes
+    /// Facts for people, in order: a field and its text each, sizes as `size` has them. A field without a name goes
     /// on with the one before it.
     pub fn lines(&self, size: impl Fn(u64) -> String) -> Vec<(String, String)> {
         let mut lines = Lines { size, lines: Vec::new() };

@@ -1,4 +1,4 @@
-//! What a process was told: system properties, environment, arguments. Read from the objects that hold them.
+//! Settings of a process: system properties, environment, arguments. Read from the objects that hold them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, TypeId};
 use crate::input::{FieldValue, ReferenceName, Value};
 
-/// What stands in place of a text that may be a secret.
+/// Stands in place of a text that may be a secret.
 const MASK: &str = "***";
 /// Words that say so in a name.
 const SECRET_WORDS: [&str; 4] = ["password", "token", "secret", "key"];
@@ -21,7 +21,7 @@ const COMMAND: &str = "sun.java.command";
 /// Variables with arguments of the virtual machine.
 const WITH_ARGUMENTS: [&str; 4] = [COMMAND, "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
-/// What a process was told.
+/// Settings of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProcessSettings {
@@ -49,7 +49,7 @@ impl ProcessSettings {
 /// O(types + entries).
 ///
 /// # Errors
-/// When the dump holds no objects or no values.
+/// If the dump holds no objects or no values.
 pub(super) fn settings(dump: &OpenDump, with_secrets: bool) -> Result<ProcessSettings, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let reader = MapReader { graph, values: Values::find(dump)? };

@@ -1,4 +1,4 @@
-//! What the values of a dump tell of a suspect: the field where memory piles up, how many elements a collection says it
+//! Evidence from the values of a dump: the field where memory piles up, how many elements a collection says it
 //! has, weak maps that hold themselves, thread-local values, what a thread was doing, loaders that should be gone.
 
 use super::suspects::Suspects;
@@ -35,7 +35,7 @@ pub(super) fn field_of_accumulation(suspects: &Suspects<'_>, suspect: &LeakSuspe
     Some(fields.concat().trim_start().to_string()).filter(|fields| !fields.is_empty() && node == suspect.largest())
 }
 
-/// How many elements the collection around an array says it has: `java.util.ArrayList.size is 300`.
+/// Number of elements that the collection around an array says it has: `java.util.ArrayList.size is 300`.
 pub(super) fn count_of_collection(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     let values = suspects.values?;
     let collection = suspects.above(suspect.accumulation.node)?;
@@ -101,7 +101,7 @@ fn weak_map(suspects: &Suspects<'_>, suspect: &LeakSuspect) -> Option<String> {
     })
 }
 
-/// What a thread was doing.
+/// The call that a thread was in.
 fn thread(graph: &HeapGraph, values: Values<'_>, node: NodeId) -> Option<String> {
     let thread = graph.threads().iter().find(|thread| thread.node == Some(node))?;
     let frames = graph.frames_of(thread);

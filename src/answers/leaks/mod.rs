@@ -1,4 +1,4 @@
-//! What leaks: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
+//! Leak suspects: objects, or many objects of one type, that retain an unusual share of the heap, with the evidence.
 
 mod growth;
 mod knowledge;
@@ -37,16 +37,16 @@ use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::{AnswerNeed, OpenDump, Phase};
 
-/// What is suspected.
+/// Options of a search for leaks.
 #[derive(Debug, Clone)]
 pub struct LeaksOptions {
-    /// What a suspect retains at least; a share is of what strong roots reach in the section. Default: 10 %.
+    /// Least retained size of a suspect; a share is of what strong roots reach in the section. Default: 10 %.
     pub threshold: Threshold,
     /// Types of libraries, besides those of the runtime: they give way to the types that own them.
     pub libraries: Vec<TypePattern>,
     /// The section; suspects of these types alone, groups and objects.
     pub scope: ScopeOptions,
-    /// How many suspects. Default: all.
+    /// Number of suspects at most. Default: all.
     pub rows: Option<usize>,
     /// Sizes in paragraphs are whole numbers of bytes. Default: for people, `1.2 MiB`.
     pub exact_sizes: bool,
@@ -96,10 +96,10 @@ pub struct Leaks<'d> {
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
     pub roots_inferred: bool,
-    /// What is wrong with the dump.
+    /// Problems of the dump.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ProblemRow>,
-    /// What is left out.
+    /// Suspects that are left out.
     #[serde(skip)]
     pub omitted: Omitted,
 }
@@ -136,7 +136,7 @@ pub fn leaks_since<'d>(
 /// suspects, or for the paths to all of many.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn leaks<'d>(dump: &'d OpenDump, options: &LeaksOptions) -> Result<Leaks<'d>, AnswerError> {
     search(dump, options, None)
 }

@@ -1,4 +1,4 @@
-//! What was allocated between two snapshots of a process and lives in a third: the technique of three snapshots, which
+//! Objects that were allocated between two snapshots of a process and live in a third: the technique of three snapshots, which
 //! leaves out what comes and goes with every step of a program.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, NodeSet};
 use crate::units::{count_of, format_bytes};
 
-/// What is in the second and in the third of three snapshots, and not in the first.
+/// Objects in the second and in the third of three snapshots, and not in the first.
 #[derive(Serialize)]
 #[non_exhaustive]
 pub struct Survivors<'d> {
@@ -36,7 +36,7 @@ pub struct Survivors<'d> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SurvivorTotals {
-    /// How many there are.
+    /// Number of them.
     pub objects: u64,
     /// Their bytes in the second snapshot.
     pub shallow_bytes: u64,
@@ -51,7 +51,7 @@ pub struct SurvivorRow<'r> {
     /// The type, as the second snapshot has it.
     #[serde(rename = "type")]
     pub type_name: &'r str,
-    /// How many.
+    /// Number of objects.
     pub objects: u64,
     /// Their bytes in the second snapshot.
     pub shallow_bytes: u64,
@@ -87,7 +87,7 @@ struct Row<'d> {
 /// asks for, as many rows as asked for. O(objects + references) of `dump`, O(objects) of the others.
 ///
 /// # Errors
-/// When the snapshots are not of one process, or hold no objects; when it takes more work or memory than it may.
+/// If the snapshots are not of one process, or hold no objects; when it takes more work or memory than it may.
 pub fn survivors<'d>(
     since: &'d OpenDump,
     until: &'d OpenDump,
@@ -139,7 +139,7 @@ pub fn survivors<'d>(
     Ok(Survivors { survivors: totals, types, roots_inferred: graph.roots_inferred() })
 }
 
-/// What the objects of each row retain together.
+/// Adds the bytes that the objects of each row retain together.
 fn add_retained(
     rows: &mut [Row<'_>],
     then: &HeapGraph,
@@ -167,7 +167,7 @@ fn add_retained(
 }
 
 impl Survivors<'_> {
-    /// How many there are, in a sentence.
+    /// The totals in a sentence.
     pub fn sentence(&self) -> String {
         let SurvivorTotals { objects, shallow_bytes, retained_bytes } = self.survivors;
         match objects {
@@ -183,7 +183,7 @@ impl Survivors<'_> {
 }
 
 impl SurvivorRows<'_> {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }

@@ -27,14 +27,14 @@ pub struct Suspects<'d> {
     pub(super) paths: Paths<'d>,
     pub(super) libraries: TypeSet,
     pub(super) reachable_bytes: u64,
-    /// What shares are of.
+    /// Words for the whole that shares are of.
     pub(super) reached_words: String,
     pub(super) exact_sizes: bool,
     pub(super) roots: RootsByNode<'d>,
     pub(super) dominators: &'d Dominators,
     /// Names of references, where the dump has them.
     pub(super) names: Option<ReferenceNames<'d>>,
-    /// What objects say of themselves, where the dump has it.
+    /// Reader of values, where the dump has them.
     pub(super) values: Option<Values<'d>>,
     /// By rooted object what holds it, in words: many suspects may hang on one.
     pub(super) holders: RefCell<HashMap<NodeId, String>>,
@@ -67,7 +67,7 @@ const HOLDERS_KEPT: usize = 4 << 10;
 const FEW_SUSPECTS: usize = 8;
 
 impl<'d> Suspects<'d> {
-    /// How many suspects are shown.
+    /// Number of suspects that are shown.
     pub fn len(&self) -> usize {
         self.suspects.len()
     }
@@ -77,7 +77,7 @@ impl<'d> Suspects<'d> {
         self.suspects.is_empty()
     }
 
-    /// What a suspect below `len` is and retains, without the evidence. O(log objects).
+    /// Subject and retained size of a suspect below `len`, without the evidence. O(log objects).
     pub fn row(&self, at: usize) -> SuspectRow<'_> {
         SuspectRow::new(self.graph, &self.suspects[at], self.reachable_bytes)
     }

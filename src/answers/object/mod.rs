@@ -17,7 +17,7 @@ use crate::analysis::dominators::Dominator;
 use crate::dump::{NoValues, OpenDump};
 use crate::graph::{FieldKind, NodeId};
 
-/// Which object.
+/// The object that is asked for.
 #[derive(Debug, Clone)]
 pub struct ObjectOptions {
     /// Its id.
@@ -50,7 +50,7 @@ impl ObjectOptions {
 pub struct ObjectAnswer<'d> {
     /// The object.
     pub object: ShownObject,
-    /// Whether a strong root reaches it.
+    /// True if a strong root reaches it.
     #[serde(rename = "reachable")]
     pub reachability: Reachability,
     /// Its own root records, weak ones too.
@@ -58,9 +58,9 @@ pub struct ObjectAnswer<'d> {
     /// Its fields with their values, of a class object its static ones; `None` of arrays, and where there are no values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldRow>>,
-    /// What it refers to, in the order of the dump, repeats kept, weak ones too.
+    /// References of the object, in the order of the dump, repeats kept, weak ones too.
     pub references: NodeRows<'d>,
-    /// What refers to it, by section and id, weak ones too.
+    /// Objects that refer to it, by section and id, weak ones too.
     pub referrers: NodeRows<'d>,
     /// Roots are inferred: the dump has none.
     #[serde(skip_serializing_if = "is_false")]
@@ -74,7 +74,7 @@ pub struct ObjectAnswer<'d> {
     /// The dump has class objects.
     #[serde(skip)]
     pub has_classes: bool,
-    /// Why there are no values.
+    /// Reason for missing values.
     #[serde(skip)]
     pub no_values: Option<NoValues>,
 }
@@ -90,7 +90,7 @@ pub struct ShownObject {
     pub retained_bytes: Option<u64>,
     /// The id of its immediate dominator; `None` where no single object holds it.
     pub dominator: Option<String>,
-    /// What it says of itself: a text, a number, a name.
+    /// Its own value: a text, a number, a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<ShownValue>,
     /// The text is longer than what is here of it.
@@ -106,7 +106,7 @@ pub struct ShownObject {
     /// holds the object, or nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<Option<u32>>,
-    /// Where a function stands, or the constructor of an object, where the dump says so.
+    /// Place in the source of a function, or of an object's constructor, where the dump says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<LocationRow>,
     /// The functions that allocated it, the innermost first, where the dump says so.
@@ -114,7 +114,7 @@ pub struct ShownObject {
     pub backtrace: Option<Vec<String>>,
 }
 
-/// What an object holds besides references.
+/// Contents of an object besides references.
 #[derive(Default)]
 struct Inside {
     value: Option<ShownValue>,
@@ -137,7 +137,7 @@ impl Inside {
     }
 }
 
-/// Which objects.
+/// Objects that are asked for.
 #[derive(Debug, Clone)]
 pub struct ShowOptions {
     /// Their ids.
@@ -170,14 +170,14 @@ impl<'d> ShownObjects<'d> {
         }
     }
 
-    /// How many of them no root reaches: said beside tables, which have no column for it.
+    /// Note on those that no root reaches, for tables, which have no column for it.
     pub fn unreached_note(&self) -> Option<String> {
         let unreached =
             || self.as_slice().iter().map(|object| object.reachability).filter(|reached| !reached.is_reached());
         unreached_note(unreached().count() as u64, unreached().all(|reached| reached == Reachability::Frozen))
     }
 
-    /// Why there are no values, where there are none.
+    /// Reason for missing values, where there are none.
     pub fn no_values(&self) -> Option<&NoValues> {
         self.as_slice().iter().find_map(|object| object.no_values.as_ref())
     }
@@ -201,7 +201,7 @@ pub fn show<'d>(dump: &'d OpenDump, options: &ShowOptions) -> Result<ShownObject
 /// One object. O(references) once for all references reversed, and the dominator tree.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such object, or takes more memory than it may.
+/// If the dump holds no objects, has no such object, or takes more memory than it may.
 pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let node = options.object.find(graph, &options.scope)?;

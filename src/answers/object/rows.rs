@@ -1,4 +1,4 @@
-//! What one object refers to and what refers to it.
+//! References from one object and to it.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub struct NodeRows<'d> {
     others: Vec<(usize, Reference)>,
     shown: usize,
     few: Option<Vec<ObjectRow>>,
-    /// What the references are called, of the first rows.
+    /// Names of the references of the first rows.
     pub(super) names: Vec<Option<String>>,
     values: Option<Values<'d>>,
     said: OnceCell<Vec<Option<ShownValue>>>,
@@ -38,7 +38,7 @@ struct ReferenceRow {
 }
 
 impl<'d> NodeRows<'d> {
-    /// What an object refers to. O(references) where some are weak.
+    /// References of an object. O(references) where some are weak.
     pub(super) fn references(
         graph: &'d HeapGraph,
         node: NodeId,
@@ -49,7 +49,7 @@ impl<'d> NodeRows<'d> {
         Self::new(graph, graph.strong_references(node), all, limit, values)
     }
 
-    /// What refers to an object. O(referrers) where some are weak.
+    /// Referrers of an object. O(referrers) where some are weak.
     pub(super) fn referrers(
         graph: &'d HeapGraph,
         node: NodeId,
@@ -94,7 +94,7 @@ impl<'d> NodeRows<'d> {
         self.few.is_some()
     }
 
-    /// What the reference of a row is called, where the dump says so.
+    /// Name of a row's reference, where the dump has it.
     pub fn reference(&self, row: usize) -> Option<&str> {
         self.names.get(row)?.as_deref()
     }
@@ -123,7 +123,7 @@ impl<'d> NodeRows<'d> {
         }
     }
 
-    /// How many rows from this one on, shown or not, are of the same object. O(those).
+    /// Number of rows from this one on, shown or not, of the same object. O(those).
     pub fn repeats(&self, row: usize) -> usize {
         let node = self.at(row).node;
         (row..self.total()).take_while(|&next| self.at(next).node == node).count()
@@ -158,7 +158,7 @@ impl<'d> NodeRows<'d> {
         (0..self.shown).map(|row| self.get(row))
     }
 
-    /// What the object of a row says, of the first 4,096 rows. Reads them all when it is first asked.
+    /// Value of a row's object, of the first 4,096 rows. Reads them all when it is first asked.
     pub fn said(&self, row: usize) -> Option<&ShownValue> {
         let read = || {
             let nodes: Vec<NodeId> = (0..self.shown.min(FEW_ROWS)).map(|row| self.at(row).node).collect();

@@ -1,4 +1,4 @@
-//! What keeps a type alive: the shortest root paths of all its objects, merged by type from the roots down.
+//! The shortest root paths of all objects of a type, merged by type from the roots down.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, TypeId};
 use crate::units::{count_of, format_count};
 
-/// Which rows of a tree are kept. The largest row of each level always is, so that it is seen where a path ends.
+/// Rows of a tree that are kept. The largest row of each level always is, so that the end of a path is seen.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum KeptRows {
     /// All.
@@ -35,18 +35,18 @@ pub enum KeptRows {
     Largest(usize),
 }
 
-/// Which objects, and which paths.
+/// Options of merged paths.
 #[derive(Debug, Clone)]
 pub struct MergedPathsOptions {
-    /// Which objects.
+    /// Objects that are asked for.
     pub scope: ScopeOptions,
     /// Paths go around objects of these types. Default: none.
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too. Default: no.
     pub all_kinds: bool,
-    /// How many rows of each level. Rows are never reversed.
+    /// Number of rows of each level. Rows are never reversed.
     pub limits: Limits,
-    /// Which rows are kept. Default: all.
+    /// Rows that are kept. Default: all.
     pub kept_rows: KeptRows,
 }
 
@@ -113,7 +113,7 @@ pub struct MergedRootPaths<'d> {
 /// Rows from the roots down, each followed by those that it holds. The tree has numbers of merged rows.
 pub type MergedPathRows<'d> = MadeRows<MakeMergedPaths<'d>>;
 
-/// What rows of merged paths are made of.
+/// Maker of rows of merged paths.
 pub struct MakeMergedPaths<'d> {
     graph: &'d HeapGraph,
     merged: MergedPaths,
@@ -131,7 +131,7 @@ pub struct MakeMergedPaths<'d> {
 pub struct MergedPathRow<'d> {
     /// At the top: a root of the objects, alike for all of them.
     pub root: Option<RootRow>,
-    /// How objects of the row above refer to them, where the dump says so: `.next`, `[*]` for elements, several names one
+    /// Names of the references from the row above, where the dump has them: `.next`, `[*]` for elements, several names one
     /// behind the other. Of many references 32, evenly chosen, are looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -161,7 +161,7 @@ impl MergedPathRow<'_> {
 }
 
 impl MergedRootPaths<'_> {
-    /// How many paths there are, or objects that one leads to: the number that is to be seen first, and the rest of the
+    /// Number of paths, or of objects that one leads to: the number that is to be seen first, and the rest of the
     /// sentence.
     pub fn sentence(&self) -> (String, String) {
         let around = if self.avoids { " around what --exclude names" } else { "" };
@@ -180,7 +180,7 @@ impl MergedRootPaths<'_> {
 }
 
 impl MergedRootPaths<'_> {
-    /// Why there is no path, where there are objects; `all_kinds`: weak roots were walked too.
+    /// Reason that there is no path, where there are objects; `all_kinds`: weak roots were walked too.
     pub fn why_not(&self, all_kinds: bool) -> Option<String> {
         let around = if self.avoids { " around what --exclude names" } else { "" };
         let hint = if all_kinds { "" } else { "; --all-kinds walks weak roots too" };
@@ -192,7 +192,7 @@ impl MergedRootPaths<'_> {
 /// Merges the shortest root paths of all objects of some types. O(objects + references).
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn merged_paths<'d>(dump: &'d OpenDump, options: &MergedPathsOptions) -> Result<MergedRootPaths<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = options.scope.resolve(dump)?;
@@ -326,7 +326,7 @@ impl<'d> MergedPathRows<'d> {
         self.of.names.is_some()
     }
 
-    /// What the rows have together that were left out after a row: (paths or objects, retained bytes). O(log rows).
+    /// Totals of the rows that were left out after a row: (paths or objects, retained bytes). O(log rows).
     pub(crate) fn hidden_after(&self, row: usize) -> (u64, u64) {
         let found = self.of.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
         found.map_or((0, 0), |at| (self.of.hidden.0[at].1, self.of.hidden.0[at].2))

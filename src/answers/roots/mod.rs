@@ -1,4 +1,4 @@
-//! Why an object is alive: shortest paths to it from objects that roots hold.
+//! Shortest paths to an object from objects that roots hold.
 
 pub mod merged_paths;
 pub mod path_lines;
@@ -22,7 +22,7 @@ use crate::dump::{OpenDump, Phase};
 use crate::graph::{HeapGraph, NodeId};
 use crate::units::{count_of, format_count};
 
-/// Which object, and which paths.
+/// Options of root paths.
 #[derive(Debug, Clone)]
 pub struct RootPathsOptions {
     /// Its id.
@@ -35,7 +35,7 @@ pub struct RootPathsOptions {
     pub avoided: Vec<TypePattern>,
     /// Paths from weak roots too, which hold nothing.
     pub all_kinds: bool,
-    /// How many of the paths are shown to people; data has all.
+    /// Number of paths that are shown to people; data has all.
     pub limits: Limits,
 }
 
@@ -66,7 +66,7 @@ impl RootPathsOptions {
 pub struct RootPathsAnswer<'d> {
     /// The object.
     pub object: RetainingObject,
-    /// Whether a strong root reaches it.
+    /// True if a strong root reaches it.
     #[serde(rename = "reachable")]
     pub reachability: Reachability,
     /// The paths, shortest first.
@@ -83,7 +83,7 @@ pub struct RootPathsAnswer<'d> {
 }
 
 impl RootPathsAnswer<'_> {
-    /// How many paths there are, and how many of each kind of root, most first: `482 paths: 301 from static, 181 from
+    /// Number of paths in all and of each kind of root, most first: `482 paths: 301 from static, 181 from
     /// local`. `None` for one path.
     pub fn summary(&self) -> Option<String> {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
@@ -96,7 +96,7 @@ impl RootPathsAnswer<'_> {
         (count > 1).then(|| format!("{}: {}", count_of(count, "paths"), kinds.join(", ")))
     }
 
-    /// Why there is no path; `None` if there is one from a strong root. `all_kinds`: weak roots were walked too.
+    /// Reason that there is no path; `None` if there is one from a strong root. `all_kinds`: weak roots were walked too.
     pub fn why_not(&self, all_kinds: bool) -> Option<String> {
         let id = &self.object.row.id;
         if self.is_blocked() {
@@ -140,7 +140,7 @@ pub struct Paths<'d> {
 }
 
 impl Paths<'_> {
-    /// How many there are.
+    /// Number of them.
     pub fn len(&self) -> usize {
         self.found.as_ref().map_or(0, RootPaths::len)
     }
@@ -161,7 +161,7 @@ impl Paths<'_> {
         self.names.is_some()
     }
 
-    /// What an object says of itself, in words.
+    /// Value of an object in words.
     pub(super) fn said(&self, node: NodeId) -> Option<String> {
         Some(self.values?.said_by(node)?.words())
     }
@@ -198,7 +198,7 @@ impl Serialize for Paths<'_> {
 /// with an index and the default options O(length).
 ///
 /// # Errors
-/// When the dump holds no objects, has no such object, or takes more memory than it may.
+/// If the dump holds no objects, has no such object, or takes more memory than it may.
 pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<RootPathsAnswer<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let node = options.object.find(graph, &options.scope)?;

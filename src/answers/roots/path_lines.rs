@@ -11,11 +11,11 @@ use crate::answers::{PathStep, PathSteps, RootRow};
 pub struct PathLine {
     /// The path's place in the order of length.
     pub path: usize,
-    /// What is there.
+    /// Contents of the line.
     pub part: PathPart,
 }
 
-/// What stands in a line.
+/// Contents of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathPart {
     /// The root that holds the first object: a path's first line.
@@ -29,7 +29,7 @@ pub enum PathPart {
     },
     /// The gap in a long path.
     LeftOut {
-        /// How many objects are not shown.
+        /// Number of objects that are not shown.
         objects: usize,
     },
 }
@@ -80,7 +80,7 @@ impl<'a> PathLines<'a> {
         PathLines { are_saying: true, ..self }
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub fn len(&self) -> usize {
         self.line_ends.last().copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Why a question has no answer. Texts name no command-line options: the command line adds those.
+//! Reasons for a question to have no answer. Texts name no command-line options: the command line adds those.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::units::count_of;
 /// Dumps that prove that something grows, at least: two steps up prove nothing.
 pub const MIN_JUDGED: usize = 4;
 
-/// Why a question has no answer.
+/// A reason for a question to have no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnswerError {
@@ -67,7 +67,7 @@ pub enum AnswerError {
     },
     /// The answer takes more work than is done without being asked: what, and how much is allowed.
     TooMuchWork(String),
-    /// What so many objects retain together takes more work than is done without being asked.
+    /// The retained size of this many objects together takes more work than is done without being asked.
     SetTooLarge(u64),
     /// No strong root reaches the object, so it retains nothing: its id.
     Unreachable(String),

@@ -1,4 +1,4 @@
-//! What answers count and name, each declared once: its key in JSON, CSV and Parquet, its title, and the word of `--sort`
+//! Figures and names of answers, each declared once: its key in JSON, CSV and Parquet, its title, and the word of `--sort`
 //! for it. Tables, trees, orders, the page and the browser are made of these.
 
 pub use crate::units::Unit;
@@ -10,7 +10,7 @@ pub struct Figure {
     pub key: &'static str,
     /// The title for people.
     pub title: &'static str,
-    /// What it holds.
+    /// Unit of the values.
     pub unit: Unit,
     /// The short word of `--sort` for it, which takes the key too.
     pub word: &'static str,

@@ -16,7 +16,7 @@ pub struct LocalRow {
     pub object: ObjectRow,
     /// Bytes that would be freed with it; `None` when no strong root reaches it.
     pub retained_bytes: Option<u64>,
-    /// What it says of itself.
+    /// Its own value: a text, a number, a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<ShownValue>,
     /// The text is longer than what is here of it.

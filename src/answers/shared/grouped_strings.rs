@@ -47,7 +47,7 @@ impl Redacted {
 /// All copies of a text.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::answers) struct TextGroup {
-    /// Where the copies are in `GroupedStrings::order`.
+    /// Place of the copies in `GroupedStrings::order`.
     first: u32,
     pub(in crate::answers) copies: u32,
     pub(in crate::answers) bytes: u64,
@@ -163,7 +163,7 @@ impl GroupedStrings {
     }
 }
 
-/// Who reads texts of a dump.
+/// Returns the reader of a dump's texts.
 pub(in crate::answers) fn text_details(dump: &OpenDump) -> Result<&dyn ObjectDetails, AnswerError> {
     match dump.values() {
         Ok(details) => Ok(details),

@@ -1,4 +1,4 @@
-//! Which fields hold many objects, by name.
+//! Fields that hold objects, by name.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ pub(in crate::answers) struct Holders<'d> {
 /// References of an object from which on they are not told apart.
 const MOST_PROPERTIES: usize = 256;
 
-/// Which holder each of some objects has.
+/// Holders of some objects.
 #[derive(Debug, Default)]
 pub(in crate::answers) struct HeldBy {
     pub(in crate::answers) names: Vec<HolderName>,

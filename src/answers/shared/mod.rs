@@ -1,4 +1,4 @@
-//! What several questions share: the objects they are about, groups, figures, rows and limits, trees, names of references,
+//! Things that several questions share: the objects they are about, groups, figures, rows and limits, trees, names of references,
 //! values, errors.
 //!
 //! Not here: a question. Words that questions have in common are, `DiffBy` of `diff` and `trend` say.

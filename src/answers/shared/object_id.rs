@@ -60,7 +60,7 @@ impl ObjectId {
     /// Finds the object, in the section of the scope if that names one. O(sections).
     ///
     /// # Errors
-    /// When there is no such object, or several sections have one.
+    /// If there is no such object, or several sections have one.
     pub fn find(&self, graph: &HeapGraph, scope: &ScopeOptions) -> Result<NodeId, AnswerError> {
         let section = match self.section {
             Some(number) if (1..=graph.sections().len()).contains(&number) => Some(SectionId::new(number - 1)),

@@ -84,7 +84,7 @@ impl<'p> PathRow<'p> {
         rows
     }
 
-    /// What holds the first object, all of it, in words: clearing the static variable alone frees nothing if a local is
+    /// All holders of the first object in words: clearing the static variable alone frees nothing if a local is
     /// left. More than 50 are counted.
     pub fn holders(&self) -> String {
         let mut words = vec![self.root().words()];
@@ -195,7 +195,7 @@ pub struct NamedRow {
     /// The object.
     #[serde(flatten)]
     pub row: ObjectRow,
-    /// How the object before refers to it, where the dump says so.
+    /// Name of the reference from the object before, where the dump has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
 }
@@ -208,7 +208,7 @@ pub struct PathStep {
     pub object: ObjectRow,
     /// Bytes that would be freed with it; `None` when no strong root reaches it.
     pub retained_bytes: Option<u64>,
-    /// How the object before refers to it, where the dump says so.
+    /// Name of the reference from the object before, where the dump has it.
     pub reference: Option<String>,
     pub(in crate::answers) node: NodeId,
 }

@@ -1,4 +1,4 @@
-//! What references are called, where the dump knows: fields, elements, variables on stacks.
+//! Names of references, where the dump has them: fields, elements, variables on stacks.
 
 use super::frames::FrameRow;
 use crate::dump::OpenDump;
@@ -44,7 +44,7 @@ impl<'d> ReferenceNames<'d> {
         self.find_nth(from, leads_there(false).or_else(|| leads_there(true))?)
     }
 
-    /// What some references are called: `.next`, `[*]` for elements and entries, several names one behind the other, three
+    /// Names of some references: `.next`, `[*]` for elements and entries, several names one behind the other, three
     /// at most.
     pub(in crate::answers) fn of_examples(&self, examples: &[(NodeId, NodeId)]) -> Option<String> {
         const MOST: usize = 3;

@@ -22,7 +22,7 @@ pub struct ObjectRow {
     pub class: Option<String>,
     /// Bytes of the object itself.
     pub shallow_bytes: u64,
-    /// What it says of itself, in words, where that was asked for.
+    /// Its own value in words, where that was asked for.
     #[serde(skip)]
     pub said: Option<String>,
 }
@@ -63,7 +63,7 @@ pub struct RootRow {
     /// The variable or method, where the dump says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the kind means, in words for people who have not read a format's document.
+    /// Meaning of the kind, in words for people who have not read a format's document.
     #[serde(skip)]
     pub meaning: &'static str,
     /// Of a static variable whose class is not known: the type of its value.
@@ -159,7 +159,7 @@ impl LocationRow {
     }
 }
 
-/// What a row is of.
+/// The name of a type or group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowName {

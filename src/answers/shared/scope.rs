@@ -1,4 +1,4 @@
-//! Which objects a question is about.
+//! Objects that a question is about.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeSet};
 
-/// Which objects a question is about. The default is all.
+/// Objects that a question is about. The default is all.
 #[derive(Debug, Clone, Default)]
 pub struct ScopeOptions {
     /// One section, by its name or its number from 1.
@@ -21,7 +21,7 @@ pub struct ScopeOptions {
     pub filter: Option<Filter>,
 }
 
-/// How many rows, and which first.
+/// Number and direction of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Rows at most. Default: all.
@@ -31,7 +31,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// How many of `rows` are shown.
+    /// Returns the number of `rows` that are shown.
     pub fn shown(&self, rows: usize) -> usize {
         self.rows.map_or(rows, |limit| rows.min(limit))
     }
@@ -64,7 +64,7 @@ impl ScopeOptions {
     /// Finds the objects in a dump. O(types); with an expression as [`Filter::select`].
     ///
     /// # Errors
-    /// When the dump holds no objects, there is no such section, or several are called so, or the dump does not have what
+    /// If the dump holds no objects, there is no such section, or several are called so, or the dump does not have what
     /// the expression names.
     pub fn resolve<'d>(&self, dump: &'d OpenDump) -> Result<Scope<'d>, AnswerError> {
         let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
@@ -83,7 +83,7 @@ impl ScopeOptions {
     /// Makes sure that a dump of allocation totals can be asked: it has no objects to choose from.
     ///
     /// # Errors
-    /// When there is an expression.
+    /// If there is an expression.
     pub fn check_on_allocations(&self) -> Result<(), AnswerError> {
         if self.filter.is_some() { Err(AnswerError::NoObjectsToChoose) } else { Ok(()) }
     }
@@ -165,7 +165,7 @@ impl<'d> Scope<'d> {
         self.matching.as_ref().map(|matching| Chosen::new(dominators, matching))
     }
 
-    /// What stands behind "all that is reachable", so that it is true: roots given on request, one section of several.
+    /// Words to follow "all that is reachable": roots given on request, one section of several.
     pub(in crate::answers) fn reach_words(&self) -> String {
         let given = self.graph.roots().iter().any(Root::is_requested);
         let given = if given { " or given roots on request" } else { "" };

@@ -1,4 +1,4 @@
-//! What one dump has, by name: for answers that compare dumps.
+//! Amounts of one dump by name: for answers that compare dumps.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::analysis::histogram::Tally;
 use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, OpenDump};
 
-/// What the rows of a diff are of.
+/// Kinds of rows of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiffBy {
@@ -68,7 +68,7 @@ impl Side {
     /// `row_bytes`: what the rows of the other dump take.
     ///
     /// # Errors
-    /// When the dump does not have what is asked for, or it takes more memory than it may.
+    /// If the dump does not have what is asked for, or it takes more memory than it may.
     pub(in crate::answers) fn find(
         dump: &OpenDump,
         objects: &ScopeOptions,

@@ -27,7 +27,7 @@ pub struct TreeRow<R> {
     pub depth: u32,
     /// Rows of its level that were left out, and would stand after it.
     pub hidden_after: u32,
-    /// What the row is.
+    /// The row.
     pub row: R,
 }
 
@@ -63,7 +63,7 @@ impl<R> FromIterator<TreeRow<R>> for Tree<R> {
 
 /// Makes the rows of a tree that keeps only what they are made of.
 pub trait MakeRow {
-    /// What the tree keeps of a row.
+    /// The part of a row that the tree keeps.
     type Kept;
     /// A row.
     type Row;
@@ -79,7 +79,7 @@ pub struct MadeRows<M: MakeRow> {
 }
 
 impl<M: MakeRow> MadeRows<M> {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.tree.rows.len()
     }

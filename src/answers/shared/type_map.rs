@@ -1,4 +1,4 @@
-//! What hangs where: the dominator tree merged by type, chains of one type folded. Every place can be asked for what is
+//! Map of a heap: the dominator tree merged by type, chains of one type folded. Every place can be asked for what is
 //! below it, so that a page or a browser shows as much of it as it has room for.
 
 use super::{AnswerError, ObjectId, ScopeOptions};
@@ -8,7 +8,7 @@ use crate::analysis::type_tree::TypeTree;
 use crate::dump::{AnswerNeed, OpenDump};
 use crate::graph::{HeapGraph, TypeId};
 
-/// Which part.
+/// The part of the heap that is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct TypeMapOptions {
     /// The section of the objects at the top. Default: all.
@@ -33,7 +33,7 @@ pub struct TypeMap<'d> {
 /// The dominator tree merged by type. O(objects), and the dominator tree.
 ///
 /// # Errors
-/// When the dump holds no objects, has no such section, or takes more memory than it may.
+/// If the dump holds no objects, has no such section, or takes more memory than it may.
 pub fn type_map<'d>(dump: &'d OpenDump, options: &TypeMapOptions) -> Result<TypeMap<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let scope = ScopeOptions::of_section(options.section.as_deref()).resolve(dump)?;

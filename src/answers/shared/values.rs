@@ -1,4 +1,4 @@
-//! What objects say of themselves and what their fields hold, in JSON and in words.
+//! Values of objects and of their fields, in JSON and in words.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -24,7 +24,7 @@ pub(in crate::answers) struct Values<'d> {
 }
 
 impl<'d> Values<'d> {
-    /// Why there are none is for [`find`](Self::find).
+    /// Returns the reader, or `None` without values; [`find`](Self::find) gives the reason.
     pub(in crate::answers) fn of(dump: &'d OpenDump) -> Option<Self> {
         Self::find(dump).ok()
     }
@@ -34,13 +34,13 @@ impl<'d> Values<'d> {
         Ok(Values { graph: dump.graph().ok_or(AnswerError::NotObjects)?, details })
     }
 
-    /// What each of some objects says. A dump that cannot be read any more says nothing.
+    /// Value of each of some objects: a text, a number, a name. Those of a dump that cannot be read any more are `None`.
     pub(in crate::answers) fn said(&self, nodes: &[NodeId]) -> Vec<Option<ShownValue>> {
         let said = self.details.sayings(self.graph, nodes, MOST_UNITS);
         said.map_or_else(|_| vec![None; nodes.len()], |said| said.into_iter().map(|one| one.map(Into::into)).collect())
     }
 
-    /// What one object says.
+    /// Value of one object.
     pub(in crate::answers) fn said_by(&self, node: NodeId) -> Option<ShownValue> {
         self.said(&[node]).pop().flatten()
     }
@@ -62,7 +62,7 @@ impl<'d> Values<'d> {
         ObjectRow { said, ..ObjectRow::new(self.graph, node) }
     }
 
-    /// What an array begins with; `None` for any other object.
+    /// First elements of an array; `None` for any other object.
     pub(in crate::answers) fn elements(&self, node: NodeId) -> Result<Option<Elements>, AnswerError> {
         self.details.elements(self.graph, node, MOST_ELEMENTS).map_err(unreadable)
     }
@@ -159,7 +159,7 @@ pub enum ShownValue {
     Double(f64),
     /// A text.
     Text(Text),
-    /// What a thread, a constant or a class is called.
+    /// The name of a thread, a constant or a class.
     Name(Text),
 }
 
@@ -286,7 +286,7 @@ impl Serialize for ShownValue {
     }
 }
 
-/// What a field holds.
+/// Contents of a field.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Held {
@@ -312,9 +312,9 @@ pub struct FieldRow {
     pub type_name: &'static str,
     /// It belongs to the class, not to each of its objects.
     pub is_static: bool,
-    /// What it holds.
+    /// Contents.
     pub holds: Held,
-    /// What the object that it holds says.
+    /// Value of the object that it refers to.
     said: Option<ShownValue>,
     /// Another field of the object has the same name.
     is_repeated: bool,
@@ -357,7 +357,7 @@ impl FieldRow {
         }
     }
 
-    /// What it holds, in words: a value, or an object with its type and what it says.
+    /// The contents in words: a value, or an object with its type and value.
     pub fn words(&self) -> String {
         match &self.holds {
             Held::Null => "null".into(),

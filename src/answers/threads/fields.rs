@@ -1,10 +1,10 @@
-//! What fields of a thread's object say of it. In JDK 19 and later most of them are in an object of their own, `holder`.
+//! Fields of a thread's object. In JDK 19 and later most of them are in an object of their own, `holder`.
 
 use crate::answers::values::Values;
 use crate::graph::{HeapGraph, NodeId};
 use crate::input::{FieldValue, ReferenceName, Value};
 
-/// What a thread says of itself.
+/// Values of a thread's fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ThreadFields {
     pub(super) daemon: Option<bool>,

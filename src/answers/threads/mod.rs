@@ -18,7 +18,7 @@ use crate::analysis::retained::Retained;
 use crate::dump::OpenDump;
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, Thread};
 
-/// Which threads.
+/// Options of a list of threads.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadsOptions {
     /// All of this name, or the one whose object has this id. Default: all.
@@ -26,12 +26,12 @@ pub struct ThreadsOptions {
     /// Their order: one of [`ORDERS`](Self::ORDERS), figures largest first; ties by id. The thread that ran out of memory is
     /// always first. Default: retained bytes.
     pub order: Option<Figure>,
-    /// How many.
+    /// Number and direction of rows.
     pub limits: Limits,
 }
 
 impl ThreadsOptions {
-    /// What the rows can be ordered by.
+    /// Figures that rows can be ordered by.
     pub const ORDERS: [Figure; 4] = [RETAINED, FRAMES, LOCALS, NAME];
 
     /// The command line that asks the same.
@@ -61,10 +61,10 @@ pub struct Threads<'d> {
     /// The name or id that was asked for; its threads are shown with their stacks.
     #[serde(skip)]
     pub which: Option<String>,
-    /// What wrote the dump, and when, where it says so.
+    /// Program that wrote the dump, and the time, where it says so.
     #[serde(skip)]
     pub producer: Option<String>,
-    /// Why there are no values.
+    /// Reason for missing values.
     #[serde(skip)]
     pub no_values: Option<AnswerError>,
 }
@@ -121,7 +121,7 @@ impl ThreadRow<'_> {
 /// threads that are shown are read from the dump.
 ///
 /// # Errors
-/// When the dump holds no objects, or takes more memory than it may.
+/// If the dump holds no objects, or takes more memory than it may.
 pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threads<'d>, AnswerError> {
     let graph = dump.graph().ok_or(AnswerError::NotObjects)?;
     let (dominators, retained) = dump.dominators()?;
@@ -163,7 +163,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
     })
 }
 
-/// What lies on stacks: (thread, frame from 1 or 0 for none, object), each once, by thread and frame.
+/// Objects on stacks: (thread, frame from 1 or 0 for none, object), each once, by thread and frame.
 struct Locals(Vec<(usize, usize, NodeId)>);
 
 impl Locals {

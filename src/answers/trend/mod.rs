@@ -1,4 +1,4 @@
-//! What grew over many dumps: rows that never shrink first.
+//! Growth over many dumps: rows that never shrink first.
 //!
 //! Dumps are asked one after another and not kept; of each stay two figures a row.
 
@@ -22,12 +22,12 @@ pub use crate::analysis::series::Trend;
 use crate::analysis::threshold::{Percent, Threshold};
 use crate::dump::OpenDump;
 
-/// How dumps are compared.
+/// Options of a trend.
 #[derive(Debug, Clone)]
 pub struct TrendOptions {
-    /// Which objects, in each dump.
+    /// Objects of each dump.
     pub scope: ScopeOptions,
-    /// What the rows are of: groups, or paths of the dominator tree.
+    /// Kind of rows: groups, or paths of the dominator tree.
     pub by: DiffBy,
     /// Retained bytes are judged, in place of shallow ones.
     pub retained: bool,
@@ -35,13 +35,13 @@ pub struct TrendOptions {
     pub flat: bool,
     /// Rows that change by less are left out; a share is one of the last heap. Default: 0.1 %.
     pub min_growth: Threshold,
-    /// What grows is to be judged: that takes [`MIN_JUDGED`] dumps.
+    /// Growth is judged: that takes [`MIN_JUDGED`] dumps.
     pub grows: bool,
     /// Tables have a column for each dump.
     pub wide: bool,
     /// Dumps are put in the order of the times that they have.
     pub by_time: bool,
-    /// How many rows.
+    /// Number and direction of rows.
     pub limits: Limits,
     /// The most that the heap or some rows may grow by.
     pub growth_limits: Vec<TrendLimit>,
@@ -94,7 +94,7 @@ pub struct TrendOfDumps {
     so_far: Mutex<SoFar>,
 }
 
-/// What is known of the dumps that were asked.
+/// Results of the dumps that were added.
 #[derive(Debug, Default)]
 struct SoFar {
     dumps: Vec<TrendDump>,
@@ -113,7 +113,7 @@ impl TrendOfDumps {
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says which dump is next; it counts as unreadable until it is added.
+    /// Announces the next dump; it counts as unreadable until it is added.
     pub fn expect(&self, file: &str) {
         self.so_far().dumps.push(TrendDump { file: file.to_string(), ..TrendDump::default() });
     }
@@ -122,7 +122,7 @@ impl TrendOfDumps {
     /// for each row, and a name for each that no dump before had.
     ///
     /// # Errors
-    /// When it holds no objects, does not have what is asked for, or there is not the memory.
+    /// If it holds no objects, does not have what is asked for, or there is not the memory.
     pub fn add(&self, dump: &OpenDump) -> Result<(), AnswerError> {
         let TrendOptions { scope, by, retained, .. } = &self.options;
         let Side { totals, rows: amounts, .. } = Side::find(dump, scope, *by, *retained, 0)?;
@@ -152,10 +152,10 @@ impl TrendOfDumps {
         Ok(())
     }
 
-    /// What grew.
+    /// Ends the trend.
     ///
     /// # Errors
-    /// When the dumps are of different formats, or are to be put in an order that they do not have.
+    /// If the dumps are of different formats, or are to be put in an order that they do not have.
     pub fn finish(self) -> Result<DumpsTrend, AnswerError> {
         let TrendOfDumps { options, so_far } = self;
         let SoFar { mut dumps, rows, values } = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);

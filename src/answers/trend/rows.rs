@@ -1,4 +1,4 @@
-//! What `trend` answers: the dumps, the course of the whole, and rows.
+//! The answer of `trend`: the dumps, the course of the whole, and rows.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -18,7 +18,7 @@ pub struct TrendDump {
     pub file: String,
     /// The name of its format.
     pub format: Option<String>,
-    /// When it was taken, where it says so.
+    /// Time at which it was taken, where it says so.
     pub taken_at: Option<String>,
     /// Objects in it, of those that are asked for.
     pub objects: Option<u64>,
@@ -33,15 +33,15 @@ pub struct TrendDump {
     pub(super) heap_bytes: u64,
 }
 
-/// What grew over many dumps.
+/// Growth over many dumps.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct DumpsTrend {
     /// The dumps, in their order.
     pub dumps: Vec<TrendDump>,
-    /// Which bytes the rows have: `shallow_bytes` or `retained_bytes`.
+    /// Bytes that the rows have: `shallow_bytes` or `retained_bytes`.
     pub measure: &'static str,
-    /// What the rows are of.
+    /// Kind of the rows.
     pub by: &'static str,
     /// The whole heap, or all that is asked for.
     pub total: Option<TrendTotal>,
@@ -57,7 +57,7 @@ pub struct DumpsTrend {
     /// Bytes of the whole in each dump that was read.
     #[serde(skip)]
     pub(super) total_values: Vec<u64>,
-    /// What that is.
+    /// Words for the whole.
     #[serde(skip)]
     pub(super) whole: &'static str,
     /// Of the dumps that were read, their places among all.
@@ -104,7 +104,7 @@ pub struct TrendRow {
     /// Its name.
     #[serde(skip)]
     pub name: String,
-    /// Which way it goes.
+    /// Direction of the course.
     pub trend: Trend,
     /// Bytes in the first dump.
     pub first_bytes: u64,
@@ -151,7 +151,7 @@ impl TrendRows {
         &self.rows
     }
 
-    /// What they are of.
+    /// Kind of the rows.
     pub fn by(&self) -> DiffBy {
         self.by
     }
@@ -189,7 +189,7 @@ impl Serialize for TrendRows {
 }
 
 impl DumpsTrend {
-    /// Which way a row goes that has (objects, bytes) in the dumps that were read: all but its slope, and what it has in
+    /// Course of a row with these (objects, bytes) in the dumps that were read: all but its slope, and its figures in
     /// each dump.
     pub(super) fn course(&self, name: String, figures: &[(u64, u64)]) -> TrendRow {
         let values: Vec<u64> = figures.iter().map(|&(_, bytes)| bytes).collect();
@@ -225,7 +225,7 @@ impl DumpsTrend {
         row
     }
 
-    /// That a row grows, with its figures.
+    /// Sentence for a row that grows, with its figures.
     pub(super) fn growth_sentence(&self, row: &TrendRow) -> String {
         let read = self.read_count();
         format!(
@@ -259,7 +259,7 @@ impl DumpsTrend {
         self.total_values.len()
     }
 
-    /// How much there was and is, and how many rows grow, in a line: sizes by `bytes`.
+    /// First and last bytes and the number of rows that grow, in a line: sizes by `bytes`.
     pub fn headline(&self, bytes: impl Fn(u64) -> String, emphasis: impl Fn(&str) -> String) -> String {
         let (first, last) =
             (self.total_values.first().copied().unwrap_or(0), self.total_values.last().copied().unwrap_or(0));
@@ -282,7 +282,7 @@ impl DumpsTrend {
         self.dumps.iter().all(|dump| dump.objects.unwrap_or(0) == 0)
     }
 
-    /// That the dumps are not in the order of their times.
+    /// Note on dumps that are not in the order of their times.
     pub fn order_note(&self) -> Option<String> {
         (!self.is_in_order).then(|| {
             "note: the dumps are not in the order in which they were taken; --sort-by-time puts them so".to_string()

@@ -85,7 +85,7 @@ pub(super) fn used_slots(graph: &HeapGraph, contents: &Contents, table: NodeId) 
     }
 }
 
-/// What an object refers to but for its class.
+/// References of an object without that to its class.
 pub(super) fn elements(graph: &HeapGraph, node: NodeId) -> &[NodeId] {
     let all = graph.strong_references(node);
     let has_class = graph.types().class_is_stored(graph.type_of(node));

@@ -132,7 +132,7 @@ fn views_of(graph: &HeapGraph, types: &TypeFields, collection: &Found) -> impl I
     views.into_iter().map(move |view| (map, view))
 }
 
-/// How often the tables, inner collections and views of some collections are referred to, but for what views refer to; 2
+/// Numbers of references to the tables, inner collections and views of some collections, without those from views; 2
 /// for more. A byte for each object.
 fn references_to<'c>(
     graph: &HeapGraph,

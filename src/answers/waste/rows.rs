@@ -1,4 +1,4 @@
-//! What wastes, by kind, type and the field that holds it.
+//! Waste by kind, type and the field that holds it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -36,14 +36,14 @@ pub struct WasteKindRow {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct WasteRow {
-    /// What is wasted.
+    /// Type of the objects.
     #[serde(rename = "type")]
     pub type_name: String,
     /// The type of the object that holds it; of a static variable the class. `None` for what a root holds, or nothing.
     pub holder: Option<String>,
     /// The field that holds it; where there is no type the root, or that nothing reaches it.
     pub reference: Option<String>,
-    /// How many there are.
+    /// Number of them.
     pub objects: u64,
     /// Bytes that they waste.
     pub wasted_bytes: u64,
