@@ -1,13 +1,11 @@
 //! Lists of objects for those who look at a few rows of millions: ids in, ids out, and the row of one object at a time.
 //! The lists are those of `dominators`, `list`, `show` and `breakdown`, in the order of these commands.
 
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-
-use rayon::prelude::*;
 
 use super::figure::{DOMINATED, SHALLOW};
 use super::reference_names::ReferenceNames;
+use super::rows::sort_first;
 use super::values::{ShownValue, Values};
 use super::{AnswerError, Figure, ObjectRow, ScopeOptions};
 use crate::analysis::dominators::{DomNode, Dominators};
@@ -250,15 +248,6 @@ fn put_in_order(objects: &[NodeId], places: &mut [u32], figure: impl Fn(NodeId) 
         if reverse { ordering.reverse() } else { ordering }
     });
     places.iter_mut().zip(keyed).for_each(|(place, (.., own))| *place = own);
-}
-
-/// Sorts the first `first` of the whole order to the front.
-fn sort_first<T: Copy + Send>(rows: &mut [T], first: usize, compare: impl Fn(&T, &T) -> Ordering + Sync) {
-    let first = first.min(rows.len());
-    if 0 < first && first < rows.len() {
-        rows.select_nth_unstable_by(first - 1, &compare);
-    }
-    rows[..first].par_sort_unstable_by(&compare);
 }
 
 #[cfg(test)]

@@ -251,10 +251,8 @@ pub fn dominator_tree<'d>(
         _ => {
             let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from, &scope));
             let (values, said) = (Values::of(dump), OnceCell::new());
-            let of = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
-            let nodes = MadeRows { tree, of };
-            nodes.verify(dump);
-            DominatorRows::Objects { nodes }
+            let maker = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
+            DominatorRows::Objects { nodes: MadeRows { tree, maker } }
         }
     };
     Ok(DominatorTree {
@@ -383,32 +381,22 @@ impl Part<'_, '_> {
 }
 
 impl DominatorNodes<'_> {
-    /// Rows are printed while they are made: what an index has of them is checked before.
-    fn verify(&self, dump: &OpenDump) {
-        if !dump.is_indexed() {
-        } else if self.len() <= FEW_ROWS {
-            self.iter().for_each(drop);
-        } else {
-            dump.verify_index();
-        }
-    }
-
     /// Returns true if the dump has class objects.
     pub fn has_classes(&self) -> bool {
-        !self.of.graph.types().class_objects().is_empty()
+        !self.maker.graph.types().class_objects().is_empty()
     }
 
     /// The type of a row's object; of a class object with the class, of others with what they say of themselves, of the
     /// first 4,096 rows. These are read when it is first asked.
     pub fn type_text(&self, row: usize) -> String {
-        let node = |row: &TreeRow<DomNode>| self.of.dominators.node_at(row.row);
+        let node = |row: &TreeRow<DomNode>| self.maker.dominators.node_at(row.row);
         let rows = self.tree.rows();
-        let said = self.of.said.get_or_init(|| {
+        let said = self.maker.said.get_or_init(|| {
             let nodes: Vec<_> = rows.iter().take(FEW_ROWS).map(node).collect();
-            self.of.values.map_or(Vec::new(), |values| values.said(&nodes))
+            self.maker.values.map_or(Vec::new(), |values| values.said(&nodes))
         });
         let said = said.get(row).and_then(Option::as_ref).map(ShownValue::words);
-        ObjectRow { said, ..ObjectRow::new(self.of.graph, node(&rows[row])) }.type_text()
+        ObjectRow { said, ..ObjectRow::new(self.maker.graph, node(&rows[row])) }.type_text()
     }
 }
 

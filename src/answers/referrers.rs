@@ -122,7 +122,7 @@ pub struct MakeReferrers<'d> {
 
 /// Objects of one type that refer to the same ones.
 #[derive(Default)]
-pub struct Group {
+pub struct ReferrerGroup {
     type_id: Option<TypeId>,
     /// Each once, until the row below them is made.
     nodes: Vec<NodeId>,
@@ -168,11 +168,8 @@ pub fn referrers<'d>(dump: &'d OpenDump, options: &ReferrersOptions) -> Result<R
             walk.level(&nodes)
         })
     });
-    let tree = tree.collect();
-    if dump.is_indexed() {
-        dump.verify_index();
-    }
-    Ok(Referrers { of, referrers: MadeRows { tree, of: MakeReferrers { graph, names: ReferenceNames::of(dump) } } })
+    let (tree, maker) = (tree.collect(), MakeReferrers { graph, names: ReferenceNames::of(dump) });
+    Ok(Referrers { of, referrers: MadeRows { tree, maker } })
 }
 
 /// A walk from referrers to their referrers.
@@ -200,8 +197,8 @@ impl Walk<'_, '_> {
     }
 
     /// Referrers of some objects, by type.
-    fn level(&self, targets: &[NodeId]) -> Level<Group> {
-        let mut groups: BTreeMap<TypeId, Group> = BTreeMap::new();
+    fn level(&self, targets: &[NodeId]) -> Level<ReferrerGroup> {
+        let mut groups: BTreeMap<TypeId, ReferrerGroup> = BTreeMap::new();
         for &target in targets {
             for referrer in self.graph.referrers(target).filter(|from| !self.on_path.contains(from.node)) {
                 let group = groups.entry(self.graph.type_of(referrer.node)).or_default();
@@ -215,14 +212,14 @@ impl Walk<'_, '_> {
             group.nodes.dedup();
             let bytes = group.nodes.iter().map(|&node| self.graph.shallow_bytes(node));
             group.shallow_bytes = bytes.fold(0, u64::saturating_add);
-            Group { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
+            ReferrerGroup { type_id: Some(type_id), referrers: group.nodes.len() as u64, ..group }
         });
-        let figure = |group: &Group| match self.options.order {
+        let figure = |group: &ReferrerGroup| match self.options.order {
             Some(REFERENCES) => (group.references, group.referrers),
             Some(SHALLOW) => (group.shallow_bytes, group.referrers),
             _ => (group.referrers, group.references),
         };
-        let key = |group: &Group| (Reverse(figure(group)), group.type_id);
+        let key = |group: &ReferrerGroup| (Reverse(figure(group)), group.type_id);
         Level::cut(rows.collect(), self.options.limits, |a, b| key(a).cmp(&key(b)))
     }
 }
@@ -235,15 +232,15 @@ impl ReferrerRows<'_> {
 
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
-        self.of.names.is_some()
+        self.maker.names.is_some()
     }
 }
 
 impl<'d> MakeRow for MakeReferrers<'d> {
-    type Kept = Group;
+    type Kept = ReferrerGroup;
     type Row = ReferrerRow<'d>;
 
-    fn make(&self, group: &Group) -> ReferrerRow<'d> {
+    fn make(&self, group: &ReferrerGroup) -> ReferrerRow<'d> {
         ReferrerRow {
             type_name: group.type_id.map_or("", |type_id| self.graph.type_name(type_id)),
             reference: self.names.and_then(|names| names.of_examples(group.examples.chosen())),

@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::figure::{BYTES, COPIES, WASTED};
@@ -52,9 +51,7 @@ impl StringsOptions {
         if let Some(pattern) = &self.grep {
             line.option("--grep", Some(pattern.text())).switch("-i", pattern.ignores_case());
         }
-        for text in self.filter.iter().flat_map(Filter::texts) {
-            line.option("--where", Some(text));
-        }
+        line.each("--where", self.filter.iter().flat_map(Filter::texts));
         let default = if self.duplicates { WASTED } else { BYTES };
         line.sort(self.order, default);
         self.limits.add_to(&mut line);
@@ -150,18 +147,16 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
     if options.duplicates {
         groups.retain(|group| grouped.is_duplicate(group));
     }
-    let mut matching = None;
     if let Some(pattern) = &options.grep {
         retain_matching(graph, details, &grouped, pattern, &mut groups)?;
     }
-    if options.grep.is_some() || options.filter.is_some() {
-        matching = Some(StringTotals {
-            strings: groups.iter().map(|group| u64::from(group.copies)).sum(),
-            bytes: groups.iter().map(|group| group.bytes).sum(),
-            distinct: groups.len() as u64,
-            wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
-        });
-    }
+    let is_choice = options.grep.is_some() || options.filter.is_some();
+    let matching = is_choice.then(|| StringTotals {
+        strings: groups.iter().map(|group| u64::from(group.copies)).sum(),
+        bytes: groups.iter().map(|group| group.bytes).sum(),
+        distinct: groups.len() as u64,
+        wasted_bytes: groups.iter().map(|group| group.wasted_bytes).sum(),
+    });
     let figure: fn(&TextGroup) -> u64 = match options.order {
         Some(COPIES) => |group| group.copies.into(),
         Some(WASTED) => |group| group.wasted_bytes,
@@ -169,11 +164,8 @@ pub fn strings<'d>(dump: &'d OpenDump, options: &StringsOptions) -> Result<Strin
         _ => |group| group.bytes,
     };
     groups.par_sort_unstable_by_key(|group| (std::cmp::Reverse(figure(group)), grouped.first(group)));
-    if options.limits.reverse {
-        groups.reverse();
-    }
     let found = groups.len();
-    groups.truncate(options.limits.shown(found));
+    options.limits.cut(&mut groups);
     let held_by = if options.holders { Some(holders_of(dump, &grouped, &groups)?) } else { None };
     let (totals, redacted) = (grouped.totals, grouped.redacted);
     let ends = if options.full { ends_of_full_reads(dump, &grouped, &groups)? } else { Vec::new() };
@@ -427,10 +419,6 @@ impl TextRow {
 
 impl Serialize for TextRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.len()))?;
-        for row in self.iter() {
-            rows.serialize_element(&row)?;
-        }
-        rows.end()
+        serializer.collect_seq(self.iter())
     }
 }

@@ -53,9 +53,7 @@ impl GrowthLimits {
 
     /// Adds the options of a command line that sets the same limits.
     pub(super) fn add_to(&self, line: &mut CommandLine) {
-        for limit in &self.of_some {
-            line.option("--fail-over", Some(&limit.text));
-        }
+        line.each("--fail-over", self.of_some.iter().map(|limit| limit.text.as_str()));
         line.option("--fail-over-type", self.of_each.map(|share| format!("{share}%")).as_deref());
         line.option("--min-bytes", self.min_bytes.map(|bytes| bytes.to_string()).as_deref());
     }

@@ -114,9 +114,7 @@ pub(super) fn object_diff(
     let named = rows.into_iter().map(|(name, row)| ChangedType { type_name: name.to_string(), ..row });
     let mut types: Vec<ChangedType> = named.collect();
     sort_rows(&mut types, options);
-    let shown = options.limits.shown(types.len());
-    let hidden = types.len() - shown;
-    types.truncate(shown);
+    let hidden = options.limits.cut(&mut types);
     Ok(ChangedObjects { objects, types, hidden })
 }
 
@@ -142,8 +140,5 @@ fn sort_rows(rows: &mut [ChangedType], options: &DiffOptions) {
         Some(GONE_BYTES) => rows.sort_by_key(|row| std::cmp::Reverse(row.gone_bytes)),
         Some(TYPE) => rows.sort_by(|a, b| a.type_name.cmp(&b.type_name)),
         _ => {}
-    }
-    if options.limits.reverse {
-        rows.reverse();
     }
 }

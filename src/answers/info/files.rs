@@ -71,12 +71,7 @@ impl InfoOfFiles {
             Some(FORMAT) => files.sort_by(|a, b| a.info.format().format.cmp(&b.info.format().format)),
             Some(figure) => files.sort_by_key(|row| std::cmp::Reverse(row.figure(figure).unwrap_or(0))),
         }
-        if limits.reverse {
-            files.reverse();
-        }
-        let shown = limits.shown(files.len());
-        let rows_hidden = files.len() - shown;
-        files.truncate(shown);
+        let rows_hidden = limits.cut(&mut files);
         InfoOfFiles { files, rows_hidden }
     }
 }

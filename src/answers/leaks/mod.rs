@@ -9,7 +9,6 @@ mod view;
 
 use std::cell::RefCell;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 pub use growth::SuspectGrowth;
@@ -30,7 +29,6 @@ use super::two_dumps::check_runtimes;
 use super::values::Values;
 use super::{AnswerError, CommandLine, ScopeOptions};
 use crate::analysis::dominators::DomNode;
-use crate::analysis::root_paths::RootPaths;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
@@ -71,9 +69,7 @@ impl LeaksOptions {
         if self.threshold != LeaksOptions::default().threshold {
             line.option("--threshold", Some(&self.threshold.to_string()));
         }
-        for library in &self.libraries {
-            line.option("--library", Some(library.text()));
-        }
+        line.each("--library", self.libraries.iter().map(TypePattern::text));
         line.option("-n", Some(&self.rows.unwrap_or(0).to_string())).switch("--bytes", self.exact_sizes);
         self.scope.add_to(&mut line);
         line
@@ -112,9 +108,6 @@ pub struct Omitted {
     /// Of other types than were asked for.
     pub of_other_types: usize,
 }
-
-/// Paths of so many objects together are read from an index before the answer is printed.
-const FEW_STEPS: usize = 4096;
 
 /// Leak suspects of a dump, those that grew most since an older dump first. As [`leaks`], for both dumps.
 ///
@@ -184,7 +177,7 @@ fn search<'d>(
     let mut detached = detached_trees(dump, graph)?;
     detached.retain(|row| options.scope.types.as_ref().is_none_or(|wanted| wanted.matches(&row.type_name)));
     detached.truncate(options.rows.unwrap_or(usize::MAX));
-    let answer = Leaks {
+    Ok(Leaks {
         detached,
         reachable_bytes,
         threshold_bytes,
@@ -207,9 +200,7 @@ fn search<'d>(
             holders: RefCell::default(),
             growth,
         },
-    };
-    answer.suspects.check_index(dump);
-    Ok(answer)
+    })
 }
 
 impl Suspects<'_> {
@@ -227,20 +218,6 @@ impl Suspects<'_> {
     pub fn paragraphs(&self, with_values: bool) -> impl Iterator<Item = String> {
         let values = self.values.filter(|_| with_values);
         (0..self.len()).map(move |at| SuspectView::new(self, at, values).text)
-    }
-
-    /// Reads what will be printed of an index, or checks all of it where that is much.
-    fn check_index(&self, dump: &OpenDump) {
-        let steps = match &self.paths {
-            _ if !dump.is_indexed() => return,
-            Paths::Each(paths) => paths.iter().flatten().flat_map(RootPaths::iter).map(|path| path.length).sum(),
-            Paths::All(_) => usize::MAX,
-        };
-        if steps > FEW_STEPS {
-            dump.verify_index();
-        } else {
-            self.iter().filter_map(|view| view.path.row().map(|path| path.nodes().count())).for_each(drop);
-        }
     }
 }
 
@@ -273,10 +250,6 @@ impl<'s> SuspectView<'s> {
 
 impl Serialize for Suspects<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut suspects = serializer.serialize_seq(Some(self.len()))?;
-        for view in self.iter() {
-            suspects.serialize_element(&view)?;
-        }
-        suspects.end()
+        serializer.collect_seq(self.iter())
     }
 }

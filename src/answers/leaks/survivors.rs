@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::LeaksOptions;
@@ -135,7 +134,6 @@ pub fn survivors<'d>(
     let parents = dump.shortest_parents();
     let paths = rows.iter().map(|row| parents.path_to(graph, &roots, row.example)).collect();
     let types = SurvivorRows { graph, rows, paths, roots, names: ReferenceNames::of(dump), hidden };
-    dump.verify_index();
     Ok(Survivors { survivors: totals, types, roots_inferred: graph.roots_inferred() })
 }
 
@@ -234,10 +232,6 @@ impl SurvivorRow<'_> {
 
 impl Serialize for SurvivorRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.len()))?;
-        for row in self.iter() {
-            rows.serialize_element(&row)?;
-        }
-        rows.end()
+        serializer.collect_seq(self.iter())
     }
 }

@@ -229,10 +229,6 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         references.names = names.of_first(node, references.len().min(FEW_ROWS));
         referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(FEW_ROWS)));
     }
-    if !references.are_few() || !referrers.are_few() {
-        // Rows are printed while they are made.
-        dump.verify_index();
-    }
     let said = inside.value.as_ref().map(ShownValue::words);
     Ok(ObjectAnswer {
         object: ShownObject {

@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::answers::ObjectRow;
@@ -19,7 +18,6 @@ pub struct NodeRows<'d> {
     /// Those that are not in the slice, with their places among all: weak ones, and a class that is held anyway.
     others: Vec<(usize, Reference)>,
     shown: usize,
-    few: Option<Vec<ObjectRow>>,
     /// Names of the references of the first rows.
     pub(super) names: Vec<Option<String>>,
     values: Option<Values<'d>>,
@@ -81,17 +79,7 @@ impl<'d> NodeRows<'d> {
             }
         }
         let shown = limit.map_or(total, |limit| total.min(limit));
-        let (few, names, said) = (None, Vec::new(), OnceCell::new());
-        let mut rows = NodeRows { graph, strong, others, shown, few, names, values, said };
-        if shown <= FEW_ROWS {
-            rows.few = Some((0..shown).map(|row| rows.get(row)).collect());
-        }
-        rows
-    }
-
-    /// Returns true if the rows are made.
-    pub(super) fn are_few(&self) -> bool {
-        self.few.is_some()
+        NodeRows { graph, strong, others, shown, names: Vec::new(), values, said: OnceCell::new() }
     }
 
     /// Name of a row's reference, where the dump has it.
@@ -147,10 +135,7 @@ impl<'d> NodeRows<'d> {
 
     /// A row below `len`. O(log objects).
     pub fn get(&self, row: usize) -> ObjectRow {
-        match &self.few {
-            Some(rows) => rows[row].clone(),
-            None => ObjectRow::new(self.graph, self.at(row).node),
-        }
+        ObjectRow::new(self.graph, self.at(row).node)
     }
 
     /// The rows that are shown, one by one.
@@ -175,11 +160,10 @@ impl<'d> NodeRows<'d> {
 
 impl Serialize for NodeRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.shown))?;
-        for at in 0..self.shown {
-            let reference = self.reference(at).map(str::to_string);
-            rows.serialize_element(&ReferenceRow { row: self.get(at), reference, weak: self.is_weak(at) })?;
-        }
-        rows.end()
+        serializer.collect_seq((0..self.shown).map(|at| ReferenceRow {
+            row: self.get(at),
+            reference: self.reference(at).map(str::to_string),
+            weak: self.is_weak(at),
+        }))
     }
 }

@@ -70,9 +70,7 @@ impl MergedPathsOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
-        for pattern in &self.avoided {
-            line.option("--exclude", Some(pattern.text()));
-        }
+        line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
         Limits { reverse: false, ..self.limits }.add_to(&mut line);
         self.scope.add_to(&mut line);
@@ -177,9 +175,7 @@ impl MergedRootPaths<'_> {
             }
         }
     }
-}
 
-impl MergedRootPaths<'_> {
     /// Reason that there is no path, where there are objects; `all_kinds`: weak roots were walked too.
     pub fn why_not(&self, all_kinds: bool) -> Option<String> {
         let around = if self.avoids { " around what --exclude names" } else { "" };
@@ -318,29 +314,29 @@ impl<'d> MergedPathRows<'d> {
         let tree = preorder(level(tops), |&mut number, _| Some(level(std::mem::take(&mut children[number as usize]))));
         let tree = tree.collect();
         let hidden = Hidden::of(&merged, &tree);
-        MadeRows { tree, of: MakeMergedPaths { graph, hidden, kept_rows, limits, merged, names, is_of_one } }
+        MadeRows { tree, maker: MakeMergedPaths { graph, hidden, kept_rows, limits, merged, names, is_of_one } }
     }
 
     /// Returns true if the dump names references.
     pub fn have_names(&self) -> bool {
-        self.of.names.is_some()
+        self.maker.names.is_some()
     }
 
     /// Totals of the rows that were left out after a row: (paths or objects, retained bytes). O(log rows).
     pub(crate) fn hidden_after(&self, row: usize) -> (u64, u64) {
-        let found = self.of.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
-        found.map_or((0, 0), |at| (self.of.hidden.0[at].1, self.of.hidden.0[at].2))
+        let found = self.maker.hidden.0.binary_search_by_key(&row, |&(row, ..)| row);
+        found.map_or((0, 0), |at| (self.maker.hidden.0[at].1, self.maker.hidden.0[at].2))
     }
 
     /// The largest number of bytes of a row, or of those left out after one. O(rows).
     pub(crate) fn largest_bytes(&self) -> u64 {
-        let rows = self.of.merged.rows.iter().map(|row| row.weight_bytes);
-        rows.chain(self.of.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
+        let rows = self.maker.merged.rows.iter().map(|row| row.weight_bytes);
+        rows.chain(self.maker.hidden.0.iter().map(|&(_, _, bytes)| bytes)).max().unwrap_or(0)
     }
 
     /// The options that ask for all rows, where some were left out.
     pub(crate) fn options_for_all(&self) -> &'static str {
-        match (self.of.kept_rows, self.of.limits.rows) {
+        match (self.maker.kept_rows, self.maker.limits.rows) {
             (KeptRows::OfShare(_), None) => "--min-percent 0",
             (KeptRows::OfShare(_), Some(_)) => "-n 0 --min-percent 0",
             _ => "-n 0",
@@ -518,18 +514,18 @@ mod tests {
         let longest = 2 * (all.deepest() + 1);
         for (most, rows) in [(1, None), (20, None), (34, None), (34, Some(2)), (150, None), (1 << 20, Some(3))] {
             let cut = tree(KeptRows::Largest(most), rows);
-            let lines = cut.len() + cut.of.hidden.0.len();
+            let lines = cut.len() + cut.maker.hidden.0.len();
             assert!(!cut.is_empty() && lines <= most.max(longest), "{lines} lines, {most}");
             for (above, [shown, hidden]) in levels(&cut) {
                 assert_eq!((shown.0 + hidden.0, shown.1 + hidden.1), whole[&above][0], "below {above:?}");
             }
         }
         let cut = tree(KeptRows::Largest(150), None);
-        assert!(cut.len() + cut.of.hidden.0.len() > 140);
+        assert!(cut.len() + cut.maker.hidden.0.len() > 140);
         assert_eq!(tree(KeptRows::Largest(all.len()), None).len(), all.len());
         assert_eq!(cut.options_for_all(), "-n 0");
         // A share keeps all rows that have it.
-        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.of.merged.reached_objects);
+        let (share, reached) = (Threshold::Share(Percent::new(2.0).unwrap()), all.maker.merged.reached_objects);
         let wanted = all.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count();
         let kept = tree(KeptRows::OfShare(share), None);
         assert_eq!(kept.iter().filter(|place| place.row.objects.unwrap() * 100 >= 2 * reached).count(), wanted);
@@ -561,7 +557,7 @@ mod tests {
         assert_eq!(tree(KeptRows::All).len(), 201);
         let cut = tree(KeptRows::Largest(34));
         // The root, 16 holders with what they hold, and the line of the others.
-        assert_eq!((cut.len(), cut.of.hidden.0.len()), (33, 1));
+        assert_eq!((cut.len(), cut.maker.hidden.0.len()), (33, 1));
         assert_eq!(levels(&cut).values().map(|&[_, hidden]| hidden.0).max(), Some(84));
         assert_eq!(cut.iter().nth(1).unwrap().row.type_name, "Holder00");
     }

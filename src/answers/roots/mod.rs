@@ -6,11 +6,10 @@ pub mod path_lines;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::reference_names::ReferenceNames;
-use super::rows::{FEW_ROWS, is_false};
+use super::rows::is_false;
 use super::values::Values;
 use super::{AnswerError, CommandLine, Limits, ObjectId, ObjectRow, PathRow, PathSteps, Reachability, ScopeOptions};
 use crate::analysis::dominators::Dominators;
@@ -50,9 +49,7 @@ impl RootPathsOptions {
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("roots");
         line.option("--paths", Some(&self.paths.unwrap_or(0).to_string()));
-        for pattern in &self.avoided {
-            line.option("--exclude", Some(pattern.text()));
-        }
+        line.each("--exclude", self.avoided.iter().map(TypePattern::text));
         line.switch("--all-kinds", self.all_kinds);
         line.option("--domain", self.scope.section.as_deref());
         line.word(self.object.to_string());
@@ -186,11 +183,7 @@ impl Paths<'_> {
 
 impl Serialize for Paths<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut paths = serializer.serialize_seq(Some(self.len()))?;
-        for path in self.iter() {
-            paths.serialize_element(&path)?;
-        }
-        paths.end()
+        serializer.collect_seq(self.iter())
     }
 }
 
@@ -209,15 +202,6 @@ pub fn root_paths<'d>(dump: &'d OpenDump, options: &RootPathsOptions) -> Result<
     let found = find_paths(dump, graph, &roots, node, options).filter(|paths| !paths.is_empty());
     let retained_bytes = retained.bytes_of(dominators, node);
     let paths = Paths { graph, tree, roots, names: ReferenceNames::of(dump), values: Values::of(dump), found };
-    let rows = paths.iter().map(|path| path.length() + 1).fold(0usize, usize::saturating_add);
-    if !dump.is_indexed() {
-        // All that rows are made of is in memory.
-    } else if rows <= FEW_ROWS {
-        // Damage of the index shows before the answer is printed.
-        (0..paths.len()).for_each(|place| paths.steps(place).into_iter().flatten().for_each(drop));
-    } else {
-        dump.verify_index();
-    }
     Ok(RootPathsAnswer {
         object: RetainingObject {
             row: ObjectRow { said: paths.said(node), ..ObjectRow::new(graph, node) },

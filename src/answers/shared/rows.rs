@@ -1,5 +1,8 @@
 //! Objects and roots as every answer names them.
 
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::GroupBy;
@@ -179,6 +182,19 @@ impl RowName {
         let (RowName::Type(name) | RowName::Group(name)) = self;
         name
     }
+}
+
+/// Sorts the first `first` rows of the whole order to the front, the others are behind them. O(rows), and a sort of the first.
+pub(in crate::answers) fn sort_first<T: Send>(
+    rows: &mut [T],
+    first: usize,
+    compare: impl Fn(&T, &T) -> Ordering + Sync,
+) {
+    let first = first.min(rows.len());
+    if 0 < first && first < rows.len() {
+        rows.select_nth_unstable_by(first - 1, &compare);
+    }
+    rows[..first].par_sort_unstable_by(&compare);
 }
 
 /// For figures that are left out where they are not so.

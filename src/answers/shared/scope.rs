@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{AnswerError, CommandLine};
 use crate::analysis::chosen::Chosen;
 use crate::analysis::dominators::Dominators;
-use crate::analysis::selection::TypeChoice;
+use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::dump::OpenDump;
 use crate::filter::Filter;
 use crate::graph::{HeapGraph, NodeId, NodeSet, Root, SectionId, TypeSet};
@@ -34,6 +34,16 @@ impl Limits {
     /// Returns the number of `rows` that are shown.
     pub fn shown(&self, rows: usize) -> usize {
         self.rows.map_or(rows, |limit| rows.min(limit))
+    }
+
+    /// Reverses rows where that is asked for, and cuts them to the limit. Returns the number of those that are left out.
+    pub(in crate::answers) fn cut<T>(&self, rows: &mut Vec<T>) -> usize {
+        if self.reverse {
+            rows.reverse();
+        }
+        let hidden = rows.len() - self.shown(rows.len());
+        rows.truncate(rows.len() - hidden);
+        hidden
     }
 
     /// Adds the options of a command line that asks for the same rows.
@@ -96,13 +106,11 @@ impl ScopeOptions {
     /// Adds the options of a command line that asks for the same objects.
     pub(in crate::answers) fn add_to(&self, line: &mut CommandLine) {
         if let Some(types) = &self.types {
-            types.wanted.iter().for_each(|pattern| _ = line.option("--type", Some(pattern.text())));
-            types.unwanted.iter().for_each(|pattern| _ = line.option("--not-type", Some(pattern.text())));
+            line.each("--type", types.wanted.iter().map(TypePattern::text));
+            line.each("--not-type", types.unwanted.iter().map(TypePattern::text));
             line.switch("--ignore-case", types.ignores_case());
         }
-        for text in self.filter.iter().flat_map(Filter::texts) {
-            line.option("--where", Some(text));
-        }
+        line.each("--where", self.filter.iter().flat_map(Filter::texts));
         line.option("--domain", self.section.as_deref());
     }
 }

@@ -6,7 +6,6 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 
-use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use super::Limits;
@@ -75,7 +74,7 @@ pub trait MakeRow {
 /// Rows, each followed by those below it. They are made when they are asked for.
 pub struct MadeRows<M: MakeRow> {
     pub(in crate::answers) tree: Tree<M::Kept>,
-    pub(in crate::answers) of: M,
+    pub(in crate::answers) maker: M,
 }
 
 impl<M: MakeRow> MadeRows<M> {
@@ -97,7 +96,7 @@ impl<M: MakeRow> MadeRows<M> {
     /// A row below `len`. O(log objects), and some reads of the dump where rows have names of references.
     pub fn get(&self, row: usize) -> TreeRow<M::Row> {
         let TreeRow { depth, hidden_after, row } = &self.tree.rows[row];
-        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.of.make(row) }
+        TreeRow { depth: *depth, hidden_after: *hidden_after, row: self.maker.make(row) }
     }
 
     /// The rows, each followed by those below it.
@@ -108,7 +107,7 @@ impl<M: MakeRow> MadeRows<M> {
 
 impl<M: MakeRow<Row: Serialize>> Serialize for MadeRows<M> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.tree.nested(|row| self.of.make(&row.row)).serialize(serializer)
+        self.tree.nested(|row| self.maker.make(&row.row)).serialize(serializer)
     }
 }
 
@@ -219,11 +218,8 @@ struct Siblings<'n, N> {
 
 impl<'a, R, T: Serialize, F: Fn(&'a TreeRow<R>) -> T> Serialize for Siblings<'_, Nested<'a, R, F>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(None)?;
-        while let Some(row) = self.tree.take(self.depth) {
-            rows.serialize_element(&self.tree.branch(row))?;
-        }
-        rows.end()
+        let rows = std::iter::from_fn(|| self.tree.take(self.depth));
+        serializer.collect_seq(rows.map(|row| self.tree.branch(row)))
     }
 }
 

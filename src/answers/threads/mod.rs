@@ -150,9 +150,7 @@ pub fn threads<'d>(dump: &'d OpenDump, options: &ThreadsOptions) -> Result<Threa
         found.reverse();
     }
     found.sort_by_key(|found| !found.out_of_memory);
-    let shown = options.limits.shown(found.len());
-    let rows_hidden = found.len() - shown;
-    found.truncate(shown);
+    let rows_hidden = Limits { reverse: false, ..options.limits }.cut(&mut found);
     Ok(Threads {
         threads: search.rows(found, &locals),
         rows_hidden,

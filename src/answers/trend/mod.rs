@@ -78,9 +78,7 @@ impl TrendOptions {
         if self.min_growth != Threshold::Share(Percent::PER_MILLE) {
             line.option("--min-growth", Some(&self.min_growth.to_string()));
         }
-        for limit in &self.growth_limits {
-            line.option("--fail-over", Some(limit.text()));
-        }
+        line.each("--fail-over", self.growth_limits.iter().map(TrendLimit::text));
         self.scope.add_to(&mut line);
         self.limits.add_to(&mut line);
         line
@@ -238,12 +236,7 @@ impl TrendOfDumps {
         });
         let growing = all.iter().filter(|(row, _)| row.trend == Trend::Grows);
         let growing = growing.map(|(row, _)| trend.growth_sentence(row)).collect();
-        if options.limits.reverse {
-            all.reverse();
-        }
-        let shown = options.limits.shown(all.len());
-        let hidden = all.len() - shown;
-        all.truncate(shown);
+        let hidden = options.limits.cut(&mut all);
         // The median of all slopes is taken of what is shown alone.
         let rows = all.into_par_iter().map(|(row, at)| trend.row(row.name, &figures(at))).collect();
         trend.rows = TrendRows::new(options.by, rows, hidden);

@@ -100,13 +100,9 @@ impl WasteOptions {
     /// The command line that asks the same.
     pub fn command_line(&self) -> CommandLine {
         let mut line = CommandLine::new("waste");
-        for kind in &self.kinds {
-            line.option("--kind", Some(kind.name()));
-        }
+        line.each("--kind", self.kinds.iter().map(|kind| kind.name()));
         self.collections.add_to(&mut line);
-        for text in self.filter.iter().flat_map(Filter::texts) {
-            line.option("--where", Some(text));
-        }
+        line.each("--where", self.filter.iter().flat_map(Filter::texts));
         line.sort(self.order, WASTED);
         self.limits.add_to(&mut line);
         line

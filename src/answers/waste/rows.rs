@@ -136,12 +136,7 @@ pub(super) fn rows_of(
             let names = || (&a.type_name, &a.held_by, &a.example).cmp(&(&b.type_name, &b.held_by, &b.example));
             key(a).cmp(&key(b)).then_with(names)
         });
-        if options.limits.reverse {
-            kind.rows.reverse();
-        }
-        let shown = options.limits.shown(kind.rows.len());
-        kind.rows_hidden = kind.rows.len() - shown;
-        kind.rows.truncate(shown);
+        kind.rows_hidden = options.limits.cut(&mut kind.rows);
     }
     kinds.sort_by_key(|kind| (Reverse(kind.wasted_bytes), kind.kind));
     Ok(kinds)
