@@ -1,18 +1,17 @@
 //! The dominator tree from the top, below an object, or from the topmost objects of some
 //! types; or the groups of objects below a place of it.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use serde::Serialize;
 
-use super::figure::{DOMINATED, RETAINED, SHALLOW};
+use super::figure::{DOMINATED, OBJECTS, RETAINED, SHALLOW, TOPMOST};
 use super::groups::{Groups, TypesApart, loaders_of_repeated_names};
-use super::loader_row::{LoaderRow, loader_or_null, name_with_loader};
+use super::histogram_row::{HistogramRow, Keyed, RowAmounts};
 use super::problems::{ProblemRow, problems_of};
-use super::rows::{FEW_ROWS, RowName, is_false};
+use super::rows::{FEW_ROWS, is_false};
 use super::tree::{Level, MadeRows, MakeRow, preorder};
 use super::values::{ShownValue, Values};
 use super::{
@@ -175,58 +174,13 @@ pub struct DominatorGroups {
     pub by: &'static str,
     /// The rows that are shown, in their order.
     #[serde(flatten)]
-    pub rows: GroupRows,
+    pub rows: Keyed<Vec<HistogramRow>>,
     /// Grouping of the rows.
     #[serde(skip)]
     pub group_by: GroupBy,
     /// Rows that a limit left out.
     #[serde(skip)]
     pub rows_hidden: usize,
-}
-
-/// The groups, under the key that tells what they are.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GroupRows {
-    /// A row for each type.
-    Types(Vec<GroupRow>),
-    /// A row for each group of another kind.
-    Groups(Vec<GroupRow>),
-}
-
-impl GroupRows {
-    /// The rows, whatever they are of.
-    pub fn as_slice(&self) -> &[GroupRow] {
-        let (GroupRows::Types(rows) | GroupRows::Groups(rows)) = self;
-        rows
-    }
-}
-
-/// A group of objects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct GroupRow {
-    /// Its objects.
-    pub objects: u64,
-    /// Their shallow bytes.
-    pub shallow_bytes: u64,
-    /// Those that no other object of the group dominates.
-    pub topmost_objects: u64,
-    /// Retained bytes of these: the least that would be freed with the group.
-    pub retained_bytes: u64,
-    /// Loader of the type, where rows of several loaders have its name and the dump knows; `null` for the runtime itself.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "loader_or_null")]
-    pub loader: Option<LoaderRow>,
-    /// The name of the type or group.
-    #[serde(flatten)]
-    pub name: RowName,
-}
-
-impl GroupRow {
-    /// The name; where the loader tells it from another row, with that.
-    pub fn name_with_loader(&self, is_wanted: bool) -> Cow<'_, str> {
-        name_with_loader(self.name.text(), self.loader.as_ref().filter(|_| is_wanted))
-    }
 }
 
 /// A part of the dominator tree. O(objects) beside the tree itself, and a sort of the rows.
@@ -265,6 +219,9 @@ pub fn dominator_tree<'d>(
         unreachable: start.filter(|_| from.is_none()).map(|node| graph.display_id(node)),
     })
 }
+
+/// Figures of groups: retained bytes, at least so much would be freed with the group, are those of the topmost objects.
+const FIGURES: [Figure; 3] = [OBJECTS, SHALLOW, TOPMOST];
 
 /// The data that rows are computed from.
 struct Part<'a, 'd> {
@@ -352,28 +309,25 @@ impl Part<'_, '_> {
         });
         let shown: Vec<u32> = (0..groups.names.len() as u32).filter(|&group| totals[group as usize].0 > 0).collect();
         let loaders = loaders_of_repeated_names(dump, self.graph, &groups, &shown);
-        let rows = shown.into_iter().map(|group| group as usize).zip(loaders).map(|(group, loader)| GroupRow {
-            objects: totals[group].0,
-            shallow_bytes: totals[group].1,
-            topmost_objects: topmost[group].objects,
-            retained_bytes: topmost[group].retained_bytes,
-            loader,
-            name: RowName::new(groups.names[group].clone(), by),
+        let rows = shown.into_iter().zip(loaders).map(|(number, loader)| {
+            let (group, (objects, bytes)) = (number as usize, totals[number as usize]);
+            let amounts = [objects, bytes, topmost[group].objects].map(Some);
+            let row = HistogramRow::new(groups.names[group].clone(), by, RowAmounts::new(&FIGURES, amounts));
+            // Types that are told apart may have one name: their groups tell them apart.
+            HistogramRow { retained_bytes: Some(topmost[group].retained_bytes), loader, group: number, ..row }
         });
-        let figure = |row: &GroupRow| match self.options.order {
-            Some(SHALLOW) => row.shallow_bytes,
-            Some(DOMINATED) => row.objects,
-            _ => row.retained_bytes,
+        let order = match self.options.order {
+            Some(SHALLOW) => SHALLOW,
+            Some(DOMINATED) => OBJECTS,
+            _ => RETAINED,
         };
-        // Types that are told apart may have one name.
-        let level = Level::cut(rows.enumerate().collect(), self.options.limits, |(at, a), (place, b)| {
-            figure(b).cmp(&figure(a)).then_with(|| (a.name.text(), at).cmp(&(b.name.text(), place)))
+        let level = Level::cut(rows.collect(), self.options.limits, |a, b| {
+            b.figure(order).cmp(&a.figure(order)).then_with(|| (a.name(), a.group).cmp(&(b.name(), b.group)))
         });
-        let rows = level.rows.into_iter().map(|(_, row)| row).collect();
         Ok(DominatorGroups {
             format: dump.info().format.to_string(),
             by: by.name(),
-            rows: if by == GroupBy::Type { GroupRows::Types(rows) } else { GroupRows::Groups(rows) },
+            rows: Keyed::rows(by, level.rows),
             group_by: by,
             rows_hidden: level.hidden,
         })

@@ -317,7 +317,7 @@ impl<'d> ObjectRows<'d> {
                 Some(RETAINED) => sort(rest, chunk, reverse, |node| Reverse(retained_bytes(tree, node))),
                 Some(TYPE) => sort(rest, chunk, reverse, |node| graph.type_name(graph.type_of(node))),
                 Some(ID) => sort(rest, chunk, reverse, |_| ()),
-                Some(STORED) => sort(rest, chunk, reverse, |node| Reverse(graph.stored_references(node))),
+                Some(REFERENCES | STORED) => sort(rest, chunk, reverse, |node| Reverse(graph.stored_references(node))),
                 _ => sort(rest, chunk, reverse, |node| Reverse(graph.shallow_bytes(node))),
             }
             self.sorted.set(sorted + chunk);

@@ -120,7 +120,7 @@ fn bar_parts(sections: &Sections<'_, '_>) -> Vec<BarPart> {
     let unreachable = totals.shallow_bytes - totals.reachable_bytes.min(totals.shallow_bytes);
     let histogram = &sections.page.histogram;
     let words = match () {
-        () if totals.excluded_roots.is_some() => "not reachable from the roots that were kept",
+        () if totals.excluded_roots_objects.is_some() => "not reachable from the roots that were kept",
         () if histogram.unrooted_are_alive => "without a root but alive: on the frozen heap, which is never collected",
         () if sections.roots_inferred() => "not reachable from the inferred roots",
         () => "not reachable: garbage not yet collected",

@@ -100,7 +100,7 @@ impl GrowthLimit {
                 let mut own = rows.iter().filter(|(name, ..)| pattern.matches(name)).peekable();
                 if own.peek().is_none() {
                     return Some(OverLimit::of_nothing(
-                        "type",
+                        "type in the dumps",
                         &self.text,
                         pattern,
                         rows.iter().map(|(name, ..)| *name),

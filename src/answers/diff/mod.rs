@@ -1,7 +1,6 @@
 //! Growth between two dumps: types (or other groups), paths, kinds of roots, backtraces. Joined by name, never by id,
 //! so that the dumps may be of different formats of one runtime.
 
-mod figures;
 mod limits;
 mod objects;
 mod options;
@@ -9,12 +8,12 @@ mod rows;
 
 use std::collections::BTreeSet;
 
-pub use figures::*;
 pub use limits::{GrowthLimit, GrowthLimits};
 pub use objects::{ChangedObjects, ChangedTotals, ChangedType};
 pub use options::{DiffFlags, DiffOptions};
 pub use rows::*;
 
+pub use super::shared::diff_figures::*;
 pub use super::shared::over_limit::OverLimit;
 pub use super::shared::side::DiffBy;
 pub use crate::analysis::diff::{Amounts, Change, delta};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::figures::{GONE_BYTES, NEW, NEW_BYTES};
 use super::options::DiffOptions;
 use crate::analysis::diff::delta;
+use crate::answers::diff_figures::{GONE_BYTES, NEW, NEW_BYTES};
 use crate::answers::figure::TYPE;
 use crate::answers::two_dumps::{changes_of, retained_of};
 use crate::answers::{AnswerError, Scope};

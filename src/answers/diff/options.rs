@@ -1,7 +1,7 @@
 //! Options of a diff: rows, their order and limits, and the combinations that make sense.
 
-use super::figures::{SHALLOW_DELTA, TOTAL_DELTA};
 use super::limits::GrowthLimits;
+use crate::answers::diff_figures::{SHALLOW_DELTA, TOTAL_DELTA};
 use crate::answers::heaps::HeapChoice;
 use crate::answers::{CommandLine, DiffBy, Figure, GroupBy, Limits, ScopeOptions};
 

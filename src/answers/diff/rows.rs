@@ -6,7 +6,6 @@ use std::cell::OnceCell;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::figures::{OBJECTS_DELTA, PERCENT, RETAINED, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD};
 use super::limits::Sizes;
 use super::objects::ChangedObjects;
 use super::options::DiffOptions;
@@ -15,6 +14,7 @@ use crate::analysis::allocation_diff::AllocationDiff;
 use crate::analysis::allocation_totals::Amount;
 use crate::analysis::diff::{Amounts, Change, delta};
 use crate::answers::DiffBy;
+use crate::answers::diff_figures::{OBJECTS_DELTA, PERCENT, RETAINED, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD};
 use crate::answers::figure::{Figure, Unit};
 use crate::answers::heaps::FullerDump;
 use crate::answers::over_limit::OverLimit;

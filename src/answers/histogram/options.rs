@@ -6,7 +6,6 @@ use crate::analysis::selection::TypePattern;
 use crate::answers::figure::{ALLOCATIONS, OBJECTS, REACHABLE, REACHABLE_OBJECTS, RETAINED, SHALLOW, TOTAL};
 use crate::answers::heaps::HeapChoice;
 use crate::answers::{CommandLine, Figure, GroupBy, Limits, ScopeOptions};
-use crate::units::format_bytes;
 
 /// Ways to compute retained bytes of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -41,35 +40,6 @@ pub struct SizeLimit {
     pub types: TypePattern,
     /// Shallow bytes of all their objects.
     pub bytes: u64,
-}
-
-/// Result of a limit.
-#[derive(Debug, Clone)]
-pub struct LimitCheck {
-    /// The pattern, as it was written.
-    pub pattern: String,
-    /// The sentence for a pattern that no type matches.
-    pub(super) unmatched: Option<String>,
-    /// The limit.
-    pub limit_bytes: u64,
-    /// Bytes that are taken; `None` when no type matches.
-    pub bytes: Option<u64>,
-    /// The bytes are retained ones; else shallow ones.
-    pub is_retained: bool,
-}
-
-impl LimitCheck {
-    /// Bytes that are taken, and the limit, in words.
-    pub fn statement(&self) -> String {
-        let (bytes, limit) = (self.bytes.unwrap_or(0), format_bytes(self.limit_bytes));
-        let takes = if self.is_retained { "retains" } else { "takes" };
-        format!("{} {takes} {} ({bytes} bytes), over the limit of {limit}", self.pattern, format_bytes(bytes))
-    }
-
-    /// Returns true if more is taken than may be.
-    pub fn is_over(&self) -> bool {
-        self.bytes.is_some_and(|bytes| bytes > self.limit_bytes)
-    }
 }
 
 /// Options of a histogram.
@@ -119,12 +89,8 @@ impl HistogramOptions {
             Some(RetainedBy::Exact) => line.word("--retained=exact"),
             None => &mut line,
         };
-        for pattern in &self.own_types.libraries {
-            line.option("--library", Some(pattern.text()));
-        }
-        for pattern in &self.own_types.mine {
-            line.option("--mine", Some(pattern.text()));
-        }
+        line.each("--library", self.own_types.libraries.iter().map(TypePattern::text));
+        line.each("--mine", self.own_types.mine.iter().map(TypePattern::text));
         line.sort(self.order.filter(|order| *order != TOTAL), SHALLOW).switch("--reverse", self.limits.reverse);
         line.option("-n", self.limits.rows.map(|rows| rows.to_string()).as_deref());
         self.scope.add_to(&mut line);

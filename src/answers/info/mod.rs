@@ -1,8 +1,7 @@
 //! Facts about a file: format, version, producer, sections, records, snapshots, problems.
 
-mod fields;
+mod facts;
 mod files;
-mod lines;
 mod properties;
 
 use std::collections::BTreeMap;

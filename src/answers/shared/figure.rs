@@ -106,6 +106,7 @@ pub const TYPE: Figure = Figure::text("type", "Type");
 /// A name of its own.
 pub const NAME: Figure = Figure::text("name", "Name");
 
+pub(crate) const TOPMOST: Figure = Figure::count("topmost_objects", "Topmost");
 pub(crate) const SHARE: Figure = Figure::new("share", "Share", Unit::Share, "share");
 pub(crate) const TYPE_WORD: Figure = Figure::word("type", "Type");
 pub(crate) const PATH: Figure = Figure::text("path", "Path by type");

@@ -20,7 +20,7 @@ impl OverLimit {
         names: impl Iterator<Item = &'n str> + Clone,
     ) -> Self {
         let hint = hint(of.meant(names));
-        OverLimit { text: format!("no {kind} in the dumps matches --fail-over {limit}{hint}"), is_over: false }
+        OverLimit { text: format!("no {kind} matches --fail-over {limit}{hint}"), is_over: false }
     }
 
     /// The same as a sentence, where a limit of nothing is an error or no more than a note.

@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::GroupBy;
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, SourcePlace};
 
 /// Up to this many rows are made when the question is asked; more are made one by one when they are written.
@@ -159,28 +158,6 @@ impl LocationRow {
     /// `123:4:5`
     pub fn text(&self) -> String {
         format!("{}:{}:{}", self.script_id, self.line, self.column)
-    }
-}
-
-/// The name of a type or group.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RowName {
-    /// A type.
-    Type(String),
-    /// A group of another kind.
-    Group(String),
-}
-
-impl RowName {
-    pub(in crate::answers) fn new(name: String, group_by: GroupBy) -> Self {
-        if group_by == GroupBy::Type { RowName::Type(name) } else { RowName::Group(name) }
-    }
-
-    /// The name, whatever it is of.
-    pub fn text(&self) -> &str {
-        let (RowName::Type(name) | RowName::Group(name)) = self;
-        name
     }
 }
 

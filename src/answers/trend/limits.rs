@@ -63,11 +63,11 @@ impl TrendLimit {
         let (what, values) = match &self.of {
             None => (trend.whole.to_string(), trend.total_values.clone()),
             Some(pattern) => {
-                let is_one = |row: &TrendRow| pattern.matches(&row.name);
+                let is_one = |row: &TrendRow| pattern.matches(row.name.as_str());
                 if !rows.iter().any(|(row, _)| is_one(row)) {
                     return Some({
                         let names = rows.iter().map(|(row, _)| row.name.as_str());
-                        OverLimit::of_nothing(trend.by, &self.text, pattern, names)
+                        OverLimit::of_nothing(&format!("{} in the dumps", trend.by), &self.text, pattern, names)
                     });
                 }
                 let mut sums = vec![0u64; trend.total_values.len()];

@@ -206,9 +206,7 @@ impl TrendOfDumps {
             growing: Vec::new(),
             dumps,
         };
-        let whole = trend.total_values.clone();
-        let total = trend.row(String::new(), &whole.iter().map(|&bytes| (1, bytes)).collect::<Vec<_>>());
-        trend.total = Some(TrendTotal { bytes_per_hour: trend.per_hour(&whole), row: total });
+        trend.total = Some(TrendTotal { bytes_per_hour: trend.per_hour(&trend.total_values), row: trend.total() });
         // Of a row: objects and bytes in the dumps that were read.
         let figures = |row: usize| -> Vec<(u64, u64)> {
             let mut figures = vec![(0, 0); trend.dumps.len()];
@@ -221,7 +219,7 @@ impl TrendOfDumps {
             rows.into_par_iter().map(|(name, row)| (trend.course(name, &figures(row)), row)).collect();
         all.par_sort_by(|(a, _), (b, _)| {
             let growth = b.growth_bytes.cmp(&a.growth_bytes);
-            a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.cmp(&b.name))
+            a.trend.cmp(&b.trend).then(growth).then_with(|| a.name.as_str().cmp(b.name.as_str()))
         });
         let bytes_of = |row: usize| figures(row).into_iter().map(|(_, bytes)| bytes);
         let over = options.growth_limits.iter().filter_map(|limit| limit.check(&trend, &all, bytes_of)).collect();
@@ -238,7 +236,7 @@ impl TrendOfDumps {
         let growing = growing.map(|(row, _)| trend.growth_sentence(row)).collect();
         let hidden = options.limits.cut(&mut all);
         // The median of all slopes is taken of what is shown alone.
-        let rows = all.into_par_iter().map(|(row, at)| trend.row(row.name, &figures(at))).collect();
+        let rows = all.into_par_iter().map(|(row, at)| trend.row(row, &figures(at))).collect();
         trend.rows = TrendRows::new(options.by, rows, hidden);
         (trend.over, trend.counts, trend.growing) = (over, counts, growing);
         Ok(trend)

@@ -1,7 +1,7 @@
 //! The figures of a diff, and which of them its rows can be ordered by.
 
-use crate::answers::figure::{Figure, KIND, PATH, TYPE, Unit};
-use crate::answers::{DiffBy, GroupBy};
+use super::figure::{Figure, KIND, PATH, TYPE, Unit};
+use super::{DiffBy, GroupBy};
 
 /// The figures of rows of objects, old, new and by how much they grew; their name, and the key where they are.
 pub(crate) struct DiffFigures {
