@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::reference_names::ReferenceNames;
+use super::rows::dominators_above;
 use super::values::Values;
 use super::{AnswerError, ObjectId, ObjectRow, PathRow, ScopeOptions};
 pub use crate::analysis::dominators::DomNode;
@@ -34,9 +35,7 @@ pub fn biggest<'d>(dump: &'d OpenDump, section: Option<&str>) -> Result<Biggest<
     let scope = ScopeOptions::of_section(section).resolve(dump)?;
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
-    let nodes = scope.range();
-    let tops = dominators.children_of(DomNode::ROOT).into_iter();
-    let tops = tops.filter(|&number| nodes.contains(&dominators.node_at(number).index())).collect();
+    let tops = scope.top_level(dominators);
     let (children, values) = (dominators.children(), Values::of(dump));
     Ok(Biggest { graph, dominators, retained, children, tops, values })
 }
@@ -117,20 +116,14 @@ impl Biggest<'_> {
     /// Returns true if the one object is above the other in the dominator tree. O(depth of the other).
     pub fn is_above(&self, one: &str, other: &str) -> bool {
         let (Some(one), Some(other)) = (self.find(one), self.find(other)) else { return false };
-        let mut number = self.dominators.immediate_of(other);
-        while number > one {
-            number = self.dominators.immediate_of(number);
-        }
-        number == one && one != other
+        dominators_above(self.dominators, other).any(|above| above == one)
     }
 
     /// The type of the object at the top of the dominator tree above an object. O(depth of the object).
     pub fn type_at_top(&self, id: &str) -> Option<&str> {
-        let mut number = self.find(id)?;
-        while self.dominators.immediate_of(number) != DomNode::ROOT {
-            number = self.dominators.immediate_of(number);
-        }
-        Some(self.graph.type_name(self.graph.type_of(self.dominators.node_at(number))))
+        let object = self.find(id)?;
+        let top = dominators_above(self.dominators, object).last().unwrap_or(object);
+        Some(self.graph.type_name(self.graph.type_of(self.node(top))))
     }
 
     fn node(&self, object: DomNode) -> NodeId {
@@ -139,13 +132,7 @@ impl Biggest<'_> {
 
     /// Objects above an object in the dominator tree: every path to it leads through these.
     fn dominators_of(&self, object: DomNode) -> HashSet<NodeId> {
-        let mut found = HashSet::new();
-        let mut number = self.dominators.immediate_of(object);
-        while number != DomNode::ROOT {
-            found.insert(self.dominators.node_at(number));
-            number = self.dominators.immediate_of(number);
-        }
-        found
+        dominators_above(self.dominators, object).map(|above| self.node(above)).collect()
     }
 }
 
@@ -190,7 +177,7 @@ impl ReasonsAlive<'_> {
 impl ReasonAlive<'_> {
     /// The path, from the rooted object to the object itself.
     pub fn path(&self) -> Option<PathRow<'_>> {
-        Some(PathRow::new(self.graph, self.roots, self.paths.get(0)?).named(self.names))
+        Some(PathRow::new(self.graph, self.roots, self.paths.get(0)?, self.names))
     }
 
     /// By step of the path: do all paths to the object lead through it?

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::figure::{DOMINATED, SHALLOW};
 use super::reference_names::ReferenceNames;
-use super::rows::sort_first;
+use super::rows::{dominators_above, sort_first};
 use super::values::{ShownValue, Values};
 use super::{AnswerError, Figure, ObjectRow, ScopeOptions};
 use crate::analysis::dominators::{DomNode, Dominators};
@@ -205,14 +205,10 @@ impl<'d> Browser<'d> {
 
     /// The objects above one in the dominator tree: every path to it leads through these. O(its depth).
     pub fn dominators_of(&self, node: NodeId) -> HashSet<NodeId> {
-        let mut found = HashSet::new();
-        let Some((dominators, _)) = self.tree else { return found };
-        let mut number = dominators.number_of(node).map(|number| dominators.immediate_of(number));
-        while let Some(above) = number.filter(|above| *above != DomNode::ROOT) {
-            found.insert(dominators.node_at(above));
-            number = Some(dominators.immediate_of(above));
-        }
-        found
+        let Some((dominators, number)) = self.tree.and_then(|(tree, _)| Some((tree, tree.number_of(node)?))) else {
+            return HashSet::new();
+        };
+        dominators_above(dominators, number).map(|above| dominators.node_at(above)).collect()
     }
 
     /// A pattern that matches this type and no other. O(types).

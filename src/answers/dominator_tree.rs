@@ -3,7 +3,6 @@
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
-use std::ops::Range;
 
 use serde::Serialize;
 
@@ -198,12 +197,12 @@ pub fn dominator_tree<'d>(
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let from = start.map_or(Some(DomNode::ROOT), |node| dominators.number_of(node));
-    let part = Part { graph, dominators, retained, options, nodes: scope.range() };
+    let part = Part { graph, dominators, retained, options, scope: &scope };
     let (reachable_bytes, reachable_objects) = part.reachable();
     let rows = match (from, options.group_by) {
-        (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, &scope, from, by)?),
+        (Some(from), Some(by)) => DominatorRows::Groups(part.groups(dump, from, by)?),
         _ => {
-            let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from, &scope));
+            let tree = from.map_or_else(|| Tree::from_iter([]), |from| part.tree(from));
             let (values, said) = (Values::of(dump), OnceCell::new());
             let maker = MakeDominators { graph, dominators, retained, reachable_bytes, values, said };
             DominatorRows::Objects { nodes: MadeRows { tree, maker } }
@@ -229,26 +228,25 @@ struct Part<'a, 'd> {
     dominators: &'d Dominators,
     retained: &'d Retained,
     options: &'a DominatorTreeOptions,
-    /// Indices of the section's objects.
-    nodes: Range<usize>,
+    scope: &'a Scope<'d>,
 }
 
 impl Part<'_, '_> {
     fn is_in_section(&self, number: DomNode) -> bool {
-        self.nodes.contains(&self.dominators.node_at(number).index())
+        self.scope.range().contains(&self.dominators.node_at(number).index())
     }
 
     /// Bytes and objects that strong roots reach in the section.
     fn reachable(&self) -> (u64, u64) {
-        let tops = self.dominators.children_of(DomNode::ROOT).into_iter().filter(|&number| self.is_in_section(number));
-        tops.fold((0u64, 0), |(bytes, objects), number| {
+        let tops = self.scope.top_level(self.dominators);
+        tops.into_iter().fold((0u64, 0), |(bytes, objects), number| {
             let objects = objects + u64::from(self.retained.objects_at(number));
             (bytes.saturating_add(self.retained.bytes_at(number)), objects)
         })
     }
 
-    fn tree(&self, from: DomNode, scope: &Scope<'_>) -> Tree<DomNode> {
-        let wanted = Some(scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
+    fn tree(&self, from: DomNode) -> Tree<DomNode> {
+        let wanted = Some(self.scope).filter(|scope| scope.is_choice() && from == DomNode::ROOT);
         let depth = self.options.depth;
         let children = (depth > 1 || wanted.is_some()).then(|| self.dominators.children());
         let mut starts = match (&children, wanted) {
@@ -283,14 +281,8 @@ impl Part<'_, '_> {
         })
     }
 
-    fn groups(
-        &self,
-        dump: &OpenDump,
-        scope: &Scope<'_>,
-        from: DomNode,
-        by: GroupBy,
-    ) -> Result<DominatorGroups, AnswerError> {
-        let groups = Groups::new(scope, by, TypesApart::of_rows(self.options.types_apart))?;
+    fn groups(&self, dump: &OpenDump, from: DomNode, by: GroupBy) -> Result<DominatorGroups, AnswerError> {
+        let groups = Groups::new(self.scope, by, TypesApart::of_rows(self.options.types_apart))?;
         let children = self.dominators.children();
         let set_of = |node| groups.of(node);
         let topmost =

@@ -17,7 +17,9 @@ use crate::answers::DiffBy;
 use crate::answers::diff_figures::{OBJECTS_DELTA, PERCENT, RETAINED, RETAINED_DELTA, TOTAL_NEW, TOTAL_OLD};
 use crate::answers::figure::{Figure, Unit};
 use crate::answers::heaps::FullerDump;
+use crate::answers::histogram_row::Keyed;
 use crate::answers::over_limit::OverLimit;
+use crate::answers::paths::Each;
 use crate::answers::problems::ProblemRow;
 use crate::answers::rows::is_false;
 use crate::units::{count_of, format_count};
@@ -245,12 +247,7 @@ impl ObjectDiffRows {
             Some(name) if name.unit == Unit::Text => rows.sort_by(|(a, _), (b, _)| a.cmp(b)),
             _ => {}
         }
-        if options.limits.reverse {
-            rows.reverse();
-        }
-        let shown = options.limits.shown(rows.len());
-        let hidden = rows.len() - shown;
-        rows.truncate(shown);
+        let hidden = options.limits.cut(&mut rows);
         let by_percent = options.order == Some(PERCENT);
         ObjectDiffRows { by: options.by, retained: options.retained, by_percent, rows, hidden }
     }
@@ -258,19 +255,8 @@ impl ObjectDiffRows {
 
 impl Serialize for ObjectDiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        let rows = self.by.figures().rows;
-        map.serialize_entry(rows, &Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self })))?;
-        map.end()
-    }
-}
-
-/// An array of what the function gives.
-struct Each<F>(F);
-
-impl<F: Fn() -> I, I: Iterator<Item: Serialize>> Serialize for Each<F> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((self.0)())
+        let rows = Each(|| self.rows.iter().map(|row| ObjectDiffRow { row, list: self }));
+        Keyed { key: self.by.figures().rows, value: rows }.serialize(serializer)
     }
 }
 
@@ -464,24 +450,15 @@ impl AllocationDiffRows {
             }),
             _ => {}
         }
-        if self.options.limits.reverse {
-            rows.reverse();
-        }
-        let shown = self.options.limits.shown(rows.len());
-        let hidden = rows.len() - shown;
-        rows.truncate(shown);
+        let hidden = self.options.limits.cut(&mut rows);
         Ordered { rows, hidden }
     }
 }
 
 impl Serialize for AllocationDiffRows {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        for (key, by) in [("types", DiffBy::default()), ("paths", DiffBy::Backtraces)] {
-            let rows = &self.ordered(by).rows;
-            map.serialize_entry(key, &Each(|| rows.iter().map(|&key| self.row(key))))?;
-        }
-        map.end()
+        let rows = |by| Each(move || self.ordered(by).rows.iter().map(|&key| self.row(key)));
+        serializer.collect_map([("types", rows(DiffBy::default())), ("paths", rows(DiffBy::Backtraces))])
     }
 }
 

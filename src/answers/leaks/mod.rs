@@ -28,7 +28,6 @@ use super::rows::is_false;
 use super::two_dumps::check_runtimes;
 use super::values::Values;
 use super::{AnswerError, CommandLine, ScopeOptions};
-use crate::analysis::dominators::DomNode;
 use crate::analysis::roots_by_node::RootsByNode;
 use crate::analysis::selection::TypePattern;
 use crate::analysis::suspects::{LeakSuspect, SuspectSearch};
@@ -144,8 +143,7 @@ fn search<'d>(
     let (dominators, retained) = dump.dominators()?;
     dump.check_answer(AnswerNeed::Descent, 0)?;
     let children = dominators.children();
-    let nodes = scope.range();
-    let tops = children.of(DomNode::ROOT).filter(|&number| nodes.contains(&dominators.node_at(number).index()));
+    let tops = scope.top_level(dominators).into_iter();
     let reachable_bytes = tops.fold(0u64, |sum, number| sum.saturating_add(retained.bytes_at(number)));
     let threshold_bytes = options.threshold.at_least(reachable_bytes).max(1);
     let libraries = library_types(graph, &dump.info().format, &options.libraries);

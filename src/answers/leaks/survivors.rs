@@ -201,7 +201,7 @@ impl SurvivorRows<'_> {
             shallow_bytes: row.shallow_bytes,
             retained_bytes: row.retained_bytes,
             example: self.graph.display_id(row.example),
-            path: path.map(|path| PathRow::new(self.graph, &self.roots, path).named(self.names)),
+            path: path.map(|path| PathRow::new(self.graph, &self.roots, path, self.names)),
         }
     }
 

@@ -161,7 +161,7 @@ impl SuspectPath<'_> {
     /// The path; `None` when no strong root reaches the suspect.
     pub fn row(&self) -> Option<PathRow<'_>> {
         let path = self.paths.as_ref()?.get(0)?;
-        Some(PathRow::new(self.graph, self.roots, path).named(self.names))
+        Some(PathRow::new(self.graph, self.roots, path, self.names))
     }
 }
 

@@ -387,14 +387,8 @@ impl<'d> StepNumbers<'d> {
     const MOST_NAMED: usize = 2000;
 
     fn new(graph: &'d HeapGraph, names: ReferenceNames<'d>) -> Self {
-        StepNumbers {
-            graph,
-            names,
-            numbers: HashMap::new(),
-            by_place: HashMap::new(),
-            named: 0,
-            last: (NodeId::new(0), 0),
-        }
+        let (numbers, by_place, last) = (HashMap::new(), HashMap::new(), (NodeId::new(0), 0));
+        StepNumbers { graph, names, numbers, by_place, named: 0, last }
     }
 
     fn of(&mut self, from: NodeId, to: NodeId) -> u32 {

@@ -150,7 +150,7 @@ impl Paths<'_> {
     /// A path by its place in the order of length; `None` past the last. O(1).
     pub fn get(&self, place: usize) -> Option<PathRow<'_>> {
         let path = self.found.as_ref()?.get(place)?;
-        Some(PathRow::new(self.graph, &self.roots, path).named(self.names))
+        Some(PathRow::new(self.graph, &self.roots, path, self.names))
     }
 
     /// Returns true if the dump names references.

@@ -60,23 +60,20 @@ impl<'d> Groups<'d> {
     pub(crate) fn new(scope: &Scope<'d>, by: GroupBy, apart: TypesApart) -> Result<Self, AnswerError> {
         let graph = scope.graph();
         let apart = if graph.types().have_places() { TypesApart::Always } else { apart };
-        if by.is_package() && !graph.has_packages() {
-            return Err(AnswerError::NoSuchGroups(by, "which package a type is in"));
-        }
-        if by == GroupBy::Module && !graph.types().have_modules() {
-            return Err(AnswerError::NoSuchGroups(by, "which module a type is from"));
-        }
-        if by == GroupBy::Generation && graph.generations().is_empty() {
-            return Err(AnswerError::NoSuchGroups(by, "where generations are"));
-        }
-        if by == GroupBy::Loader && graph.types().ids().all(|id| graph.types().loader(id) == Loader::Unknown) {
-            return Err(AnswerError::NoSuchGroups(by, "what loaded its types"));
-        }
-        if by == GroupBy::Heap && graph.heap_parts().names.is_empty() {
-            return Err(AnswerError::NoSuchGroups(by, "in which part of the heap objects are"));
-        }
-        if by == GroupBy::Interval && graph.intervals().names.is_empty() {
-            return Err(AnswerError::NoSuchGroups(by, "when objects were allocated"));
+        let types = graph.types();
+        let missing = match by {
+            _ if by.is_package() && !graph.has_packages() => Some("which package a type is in"),
+            GroupBy::Module if !types.have_modules() => Some("which module a type is from"),
+            GroupBy::Generation if graph.generations().is_empty() => Some("where generations are"),
+            GroupBy::Loader if types.ids().all(|id| types.loader(id) == Loader::Unknown) => {
+                Some("what loaded its types")
+            }
+            GroupBy::Heap if graph.heap_parts().names.is_empty() => Some("in which part of the heap objects are"),
+            GroupBy::Interval if graph.intervals().names.is_empty() => Some("when objects were allocated"),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            return Err(AnswerError::NoSuchGroups(by, missing));
         }
         let held = match by {
             GroupBy::Held => held_by(graph)

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::analysis::dominators::{DomNode, Dominators};
 use crate::graph::{HeapGraph, NodeId, Root, RootKind, SourcePlace};
 
 /// Up to this many rows are made when the question is asked; more are made one by one when they are written.
@@ -159,6 +160,13 @@ impl LocationRow {
     pub fn text(&self) -> String {
         format!("{}:{}:{}", self.script_id, self.line, self.column)
     }
+}
+
+/// Objects above one in the dominator tree, the nearest first.
+pub(in crate::answers) fn dominators_above(tree: &Dominators, object: DomNode) -> impl Iterator<Item = DomNode> {
+    std::iter::successors(Some(object), |&number| Some(tree.immediate_of(number)))
+        .skip(1)
+        .take_while(|&number| number != DomNode::ROOT)
 }
 
 /// Sorts the first `first` rows of the whole order to the front, the others are behind them. O(rows), and a sort of the first.

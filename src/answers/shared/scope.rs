@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{AnswerError, CommandLine};
 use crate::analysis::chosen::Chosen;
-use crate::analysis::dominators::Dominators;
+use crate::analysis::dominators::{DomNode, Dominators};
 use crate::analysis::selection::{TypeChoice, TypePattern};
 use crate::dump::OpenDump;
 use crate::filter::Filter;
@@ -146,6 +146,13 @@ impl<'d> Scope<'d> {
         let types = self.types.as_ref();
         let is_wanted = move |node: &NodeId| types.is_none_or(|types| types.contains(self.graph.type_of(*node)));
         self.nodes.clone().map(NodeId::new).filter(is_wanted)
+    }
+
+    /// Objects of the section at the top of a dominator tree. O(objects).
+    pub(in crate::answers) fn top_level(&self, dominators: &Dominators) -> Vec<DomNode> {
+        let mut top_level = dominators.children_of(DomNode::ROOT);
+        top_level.retain(|&number| self.nodes.contains(&dominators.node_at(number).index()));
+        top_level
     }
 
     /// Returns true if the question is about the object. O(1).

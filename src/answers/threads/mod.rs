@@ -8,6 +8,8 @@ use serde::Serialize;
 
 pub use super::shared::frames::{FrameRow, LocalRow, Stack};
 
+pub use fields::ThreadFields;
+
 use super::figure::{FRAMES, LOCALS, NAME, RETAINED};
 use super::frames::ran_out_of_memory;
 use super::rows::is_false;
@@ -80,17 +82,9 @@ pub struct ThreadRow<'d> {
     /// The type of its object.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The program may end while it runs.
-    pub daemon: Option<bool>,
-    /// The runtime schedules it, not the operating system.
-    #[serde(rename = "virtual")]
-    pub is_virtual: Option<bool>,
-    /// The runtime's word for what it was about: `RUNNABLE`, `WAITING`.
-    pub state: Option<&'static str>,
-    /// The runtime's number for it.
-    pub number: Option<i64>,
-    /// Its priority.
-    pub priority: Option<i64>,
+    /// Values of its fields, where the dump can be read for them.
+    #[serde(flatten)]
+    pub fields: ThreadFields,
     /// It had no memory left, and that is why the dump was written.
     #[serde(skip_serializing_if = "is_false")]
     pub out_of_memory: bool,
@@ -254,16 +248,12 @@ impl<'d> Search<'d> {
                 }
             }
             let is_virtual = virtual_types[self.graph.type_of(found.node).index()];
-            let read = self.values.map(|values| fields::read(values, is_virtual, found.node)).unwrap_or_default();
+            let read = self.values.map(|values| fields::read(values, is_virtual, found.node));
             rows.push(ThreadRow {
                 id: self.graph.display_id(found.node),
                 name: found.name,
                 type_name: self.graph.type_name(self.graph.type_of(found.node)).to_string(),
-                daemon: read.daemon,
-                is_virtual,
-                state: read.state,
-                number: read.number,
-                priority: read.priority,
+                fields: read.unwrap_or(ThreadFields { is_virtual, ..ThreadFields::default() }),
                 out_of_memory: found.out_of_memory,
                 retained_bytes: found.retained_bytes,
                 frames,
