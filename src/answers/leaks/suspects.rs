@@ -112,12 +112,11 @@ impl<'d> Suspects<'d> {
     }
 
     pub(super) fn path(&self, at: usize) -> Option<Cow<'_, RootPaths<'d>>> {
-        let together = |parents: &ShortestParents| {
-            parents.path_to(self.graph, &self.roots, self.suspects[at].largest()).map(Cow::Owned)
-        };
         match &self.paths {
             Paths::Each(paths) => paths[at].as_ref().map(Cow::Borrowed),
-            Paths::All(parents) => together(parents),
+            Paths::All(parents) => {
+                parents.path_to(self.graph, &self.roots, self.suspects[at].largest()).map(Cow::Owned)
+            }
         }
     }
 

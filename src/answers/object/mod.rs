@@ -15,7 +15,7 @@ use super::values::{FieldRow, ShownValue, Values};
 use super::{AnswerError, CommandLine, ObjectId, ObjectRow, Reachability, RootRow, ScopeOptions};
 use crate::analysis::dominators::Dominator;
 use crate::dump::{NoValues, OpenDump};
-use crate::graph::{FieldKind, NodeId};
+use crate::graph::FieldKind;
 
 /// The object that is asked for.
 #[derive(Debug, Clone)]
@@ -114,29 +114,6 @@ pub struct ShownObject {
     pub backtrace: Option<Vec<String>>,
 }
 
-/// Contents of an object besides references.
-#[derive(Default)]
-struct Inside {
-    value: Option<ShownValue>,
-    length: Option<u64>,
-    elements: Option<Vec<ShownValue>>,
-    fields: Option<Vec<FieldRow>>,
-}
-
-impl Inside {
-    fn read(values: Values<'_>, node: NodeId) -> Result<Self, AnswerError> {
-        let value = values.said_by(node);
-        Ok(match values.elements(node)? {
-            Some(array) => {
-                let is_primitive = array.kind != FieldKind::Reference;
-                let elements = is_primitive.then(|| array.first.into_iter().map(ShownValue::from).collect());
-                Inside { value, length: Some(array.length), elements, fields: None }
-            }
-            None => Inside { value, fields: Some(values.fields(node)?), ..Inside::default() },
-        })
-    }
-}
-
 /// Objects that are asked for.
 #[derive(Debug, Clone)]
 pub struct ShowOptions {
@@ -217,7 +194,12 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
     };
     let section = graph.section_of(node);
     let values = Values::find(dump);
-    let inside = values.as_ref().map_or(Ok(Inside::default()), |values| Inside::read(*values, node))?;
+    let array = values.as_ref().map_or(Ok(None), |values| values.elements(node))?;
+    let fields = match (&values, &array) {
+        (Ok(values), None) => Some(values.fields(node)?),
+        _ => None,
+    };
+    let value = values.as_ref().ok().and_then(|values| values.said_by(node));
     let no_values = values.err().and_then(|error| match error {
         AnswerError::NoValues(why) => Some(why),
         _ => None,
@@ -229,16 +211,18 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         references.names = names.of_first(node, references.len().min(FEW_ROWS));
         referrers.names = names.of_referrers(node, graph.referrers(node).take(referrers.len().min(FEW_ROWS)));
     }
-    let said = inside.value.as_ref().map(ShownValue::words);
+    let said = value.as_ref().map(ShownValue::words);
     Ok(ObjectAnswer {
         object: ShownObject {
             row: ObjectRow { said, ..ObjectRow::new(graph, node) },
             retained_bytes,
             dominator: dominator.as_ref().map(|dominator| dominator.id.clone()),
-            truncated: inside.value.as_ref().is_some_and(ShownValue::is_cut),
-            value: inside.value,
-            length: inside.length,
-            elements: inside.elements,
+            truncated: value.as_ref().is_some_and(ShownValue::is_cut),
+            value,
+            length: array.as_ref().map(|array| array.length),
+            elements: array
+                .filter(|array| array.kind != FieldKind::Reference)
+                .map(|array| array.first.into_iter().map(ShownValue::from).collect()),
             distance: dump
                 .details()
                 .filter(|details| details.has_distances())
@@ -251,7 +235,7 @@ pub fn object<'d>(dump: &'d OpenDump, options: &ObjectOptions) -> Result<ObjectA
         },
         reachability: Reachability::find(dump, graph, node),
         roots: graph.roots().iter().filter(|root| root.node == node).map(|root| RootRow::new(graph, root)).collect(),
-        fields: inside.fields,
+        fields,
         references,
         referrers,
         roots_inferred: graph.roots_inferred(),

@@ -17,20 +17,9 @@ pub struct ObjectId {
 }
 
 /// A text is not an object id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal)")]
 pub struct NotAnObjectId(pub String);
-
-impl fmt::Display for NotAnObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "\"{}\" is not an object id (as the dump writes it: hexadecimal, of a V8 snapshot @ and decimal)",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for NotAnObjectId {}
 
 impl FromStr for ObjectId {
     type Err = NotAnObjectId;

@@ -165,9 +165,8 @@ impl Waste {
     }
 
     /// The rows of all kinds, one below the other.
-    pub fn flat_rows(&self) -> Vec<FlatWasteRow<'_>> {
-        let of_kind = |kind: &'_ WasteKindRow| kind.kind;
-        let rows = self.kinds.iter().flat_map(|kind| kind.rows.iter().map(move |row| (of_kind(kind), row)));
-        rows.map(|(kind, row)| FlatWasteRow { kind, row }).collect()
+    pub fn flat_rows<'w>(&'w self) -> Vec<FlatWasteRow<'w>> {
+        let rows_of = |of: &'w WasteKindRow| of.rows.iter().map(|row| FlatWasteRow { kind: of.kind, row });
+        self.kinds.iter().flat_map(rows_of).collect()
     }
 }
